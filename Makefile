@@ -1,0 +1,45 @@
+# searchblend: every target installs what it needs.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help install run test check slow bench vectors clean
+
+help: ## what can be made
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "searchblend needs Python 3.11 or later")'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --constraint constraints.txt --editable '.[test,check]'
+	@touch $@
+
+install: $(STAMP) ## make .venv with the package and all that its tests need
+
+run: install ## the main job: a hybrid private run on a made-up log, shown as a table
+	$(BIN)/searchblend demo
+
+test: install ## all tests (but for the slow ones)
+	$(BIN)/pytest -n 2 -m 'not slow'
+
+check: install ## lint, format, types, import rule
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest -q tests/architecture
+
+slow: install ## the tests that take minutes
+	$(BIN)/pytest -m slow
+
+bench: install ## speed, as ratios against named baselines in one run
+	$(BIN)/python benchmarks/local_reports.py
+
+vectors: install ## write the test vectors anew (a change in them is a change of protocol)
+	$(BIN)/python vectors/make_vectors.py
+
+clean: ## remove what was made
+	rm -rf $(VENV) build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

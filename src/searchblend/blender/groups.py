@@ -1,0 +1,176 @@
+"""What the algorithms need to know of a group of people: a few counts, never the people themselves.
+
+Every number a mechanism reads is one of two questions about *one random record per user*: how many distinct
+records have each count (``RecordTally``), and how many users fall into each cell of a head list. An engine that
+can answer both can be a database as well as a list in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchblend.errors import InvalidParameter
+from searchblend.randomness import Randomness, SystemRandomness
+from searchblend.records import WILDCARD, HeadList, Record
+
+Ints = NDArray[np.int64]
+
+
+class RecordTally(Protocol):
+    """How common the distinct records of a group are, each user counted once."""
+
+    def sizes(self) -> Mapping[int, int]:
+        """For each count N that occurs, how many distinct records have it."""
+        ...
+
+    def pick(self, count: int, ranks: Ints) -> Sequence[Record]:
+        """The records at these positions among those with this count, in any fixed order."""
+        ...
+
+
+class UserGroup(Protocol):
+    """People with one random record each. Only people who have a record are in a group."""
+
+    @property
+    def n_users(self) -> int: ...
+
+    @property
+    def has_urls(self) -> bool: ...
+
+    def split(self, fraction: float, *, randomness: Randomness | None = None) -> tuple[Self, Self]:
+        """Two disjoint random parts; the first holds round(fraction · n) users."""
+        ...
+
+    def tally(self) -> RecordTally: ...
+
+    def cell_counts(self, head: HeadList, draws: int = 1, *, randomness: Randomness | None = None) -> Ints:
+        """How many drawn records fall into each cell: the first draw is the group's own, others are fresh."""
+        ...
+
+
+class RecordUniverse(Protocol):
+    """The distinct records behind the numbers in an ``InMemoryGroup``."""
+
+    @property
+    def has_urls(self) -> bool: ...
+
+    def __getitem__(self, number: int) -> Record: ...
+
+    def cells(self, head: HeadList, numbers: Ints) -> Ints:
+        """The cell of the head list for each record number."""
+        ...
+
+
+class ListedRecords:
+    """A universe held as a list of distinct records."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._records = records
+        self.has_urls = any(record.url is not WILDCARD for record in records)
+
+    def __getitem__(self, number: int) -> Record:
+        return self._records[number]
+
+    def cells(self, head: HeadList, numbers: Ints) -> Ints:
+        needed = np.unique(numbers)
+        cell_of = {number: head.cell_of(self._records[number]) for number in needed.tolist()}
+        cells = np.fromiter(cell_of.values(), dtype=np.int64, count=len(needed))
+        return cells[np.searchsorted(needed, numbers)]
+
+
+class InMemoryTally:
+    """The tally of an array of record numbers, one per user."""
+
+    def __init__(self, universe: RecordUniverse, drawn: Ints) -> None:
+        self._universe = universe
+        numbers, counts = np.unique(drawn, return_counts=True)
+        order = np.argsort(counts, kind="stable")
+        self._numbers, self._counts = numbers[order], counts[order]
+
+    def sizes(self) -> dict[int, int]:
+        values, how_many = np.unique(self._counts, return_counts=True)
+        return dict(zip(values.tolist(), how_many.tolist(), strict=True))
+
+    def pick(self, count: int, ranks: Ints) -> list[Record]:
+        first = int(np.searchsorted(self._counts, count))
+        return [self._universe[number] for number in self._numbers[first + ranks].tolist()]
+
+
+class InMemoryGroup:
+    """A group held as arrays: rows of record numbers, the rows of one user next to each other."""
+
+    def __init__(
+        self,
+        universe: RecordUniverse,
+        rows: Ints,
+        starts: Ints,
+        lengths: Ints,
+        drawn: Ints | None = None,
+        *,
+        randomness: Randomness | None = None,
+    ) -> None:
+        self._universe = universe
+        self._rows, self._starts, self._lengths = rows, starts, lengths
+        self._drawn = self._draw(randomness or SystemRandomness()) if drawn is None else drawn
+
+    @classmethod
+    def from_users(cls, users: Iterable[Sequence[Record]], *, randomness: Randomness | None = None) -> InMemoryGroup:
+        """A group from each user's records; users without a record take no part."""
+        numbers: dict[Record, int] = {}
+        people = [[numbers.setdefault(record, len(numbers)) for record in records] for records in users]
+        lengths = np.array([len(person) for person in people if person], dtype=np.int64)
+        rows = np.array([number for person in people for number in person], dtype=np.int64)
+        return cls(ListedRecords(list(numbers)), rows, np.cumsum(lengths) - lengths, lengths, randomness=randomness)
+
+    @property
+    def n_users(self) -> int:
+        return len(self._starts)
+
+    @property
+    def has_urls(self) -> bool:
+        return self._universe.has_urls
+
+    def __repr__(self) -> str:
+        return f"InMemoryGroup({self.n_users} users)"
+
+    def select(self, users: NDArray[np.bool_] | Ints) -> InMemoryGroup:
+        """The group of some of the users (by mask or position), with the records already drawn for them."""
+        return InMemoryGroup(self._universe, self._rows, self._starts[users], self._lengths[users], self._drawn[users])
+
+    def split(self, fraction: float, *, randomness: Randomness | None = None) -> tuple[InMemoryGroup, InMemoryGroup]:
+        if not 0 < fraction < 1:
+            raise InvalidParameter("fraction", f"expected a number in (0, 1), found {fraction!r}")
+        shuffled = np.argsort(random_words(self.n_users, randomness or SystemRandomness()), kind="stable")
+        cut = round(fraction * self.n_users)
+        return self.select(np.sort(shuffled[:cut])), self.select(np.sort(shuffled[cut:]))
+
+    def tally(self) -> InMemoryTally:
+        return InMemoryTally(self._universe, self._drawn)
+
+    def cell_counts(self, head: HeadList, draws: int = 1, *, randomness: Randomness | None = None) -> Ints:
+        source = randomness or SystemRandomness()
+        counts = np.zeros(head.n_cells, dtype=np.int64)
+        for draw in range(draws):
+            drawn = self._drawn if draw == 0 else self._draw(source)
+            counts += np.bincount(self._universe.cells(head, drawn), minlength=head.n_cells)
+        return counts
+
+    def _draw(self, randomness: Randomness) -> Ints:
+        """One record of each user, uniform over the user's rows, so that repeats count.
+
+        The modulo's bias is below 2^-40 for users with up to 16 million rows. This is sampling, not
+        protection: no privacy claim rests on it.
+        """
+        words = random_words(self.n_users, randomness)
+        position = (words % self._lengths.astype(np.uint64)).astype(np.int64)
+        drawn: Ints = self._rows[self._starts + position]
+        return drawn
+
+
+def random_words(n: int, randomness: Randomness) -> NDArray[np.uint64]:
+    """``n`` uniform 64-bit words."""
+    return np.frombuffer(randomness.take(8 * n), dtype="<u8")

@@ -1,0 +1,73 @@
+"""The probabilities of a report, computed once and shared by device, estimator, variances and tests.
+
+Standard library only: this runs on devices, which compute it themselves from the head list and the public
+parameters and never take it from a server.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from searchblend.mechanisms.randomized_response import keep_probability
+from searchblend.params import BlenderParams
+from searchblend.records import HeadList
+
+WORDS: Final = 1 << 64
+
+
+@dataclass(frozen=True)
+class ReportProbabilities:
+    """t and t_q of [BLJ] Fig. 6 as integer thresholds on one 64-bit word U.
+
+    U < ``keep_record_below[q]`` reports the truth; else U < ``keep_query_below`` keeps the query and lies
+    about the URL; else the query is a lie. Both thresholds are rounded down (proofs/local_report.md).
+    """
+
+    keep_query_below: int
+    """floor(2^64 · t)"""
+    keep_record_below: tuple[int, ...]
+    """floor(2^64 · t · t_q) for every query in order, ⋆ last"""
+    n_urls: tuple[int, ...]
+    """k_q for every query in order, ⋆ last"""
+
+    @classmethod
+    def of(cls, head: HeadList, params: BlenderParams) -> ReportProbabilities:
+        """[BLJ] Fig. 6, lines 7-10."""
+        keep_query = keep_probability(*params.query_share, head.n_queries)
+        keep_url = {width: keep_probability(*params.url_share, width) for width in set(head.n_urls)}
+        return cls(
+            keep_query_below=int(keep_query * WORDS),
+            keep_record_below=tuple(int(keep_query * keep_url[width] * WORDS) for width in head.n_urls),
+            n_urls=head.n_urls,
+        )
+
+    @property
+    def n_queries(self) -> int:
+        return len(self.n_urls)
+
+    @property
+    def keep_query(self) -> float:
+        """t, as the thresholds have it"""
+        return self.keep_query_below / WORDS
+
+    @property
+    def keep_url(self) -> tuple[float, ...]:
+        """t_q for every query, as the thresholds have it"""
+        return tuple(below / self.keep_query_below for below in self.keep_record_below)
+
+    def channel_row(self, query: int, url: int) -> list[Fraction]:
+        """P(reported cell | true cell), exactly, over all cells: what tests and accounting enumerate."""
+        keep_query = Fraction(self.keep_query_below, WORDS)
+        keep_record = Fraction(self.keep_record_below[query], WORDS)
+        row: list[Fraction] = []
+        for other, width in enumerate(self.n_urls):
+            if other != query:
+                row += [(1 - keep_query) / (self.n_queries - 1) / width] * width
+            elif width == 1:
+                row.append(keep_query)
+            else:
+                lie = (keep_query - keep_record) / (width - 1)
+                row += [keep_record if position == url else lie for position in range(width)]
+        return row

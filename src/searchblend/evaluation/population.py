@@ -1,0 +1,115 @@
+"""Made-up people with the shape of the AOL log: one random record each.
+
+Calibrated to the published figures: the shares of the ten most frequent queries ([BLJ] Fig. 9), 8.8 % of the
+mass in the 50 most frequent, 4,811,646 clicked queries and 519,371 clicking users (Fig. 8), and 50 head queries
+first reached at 5 % opt-in with ε = 4 (footnote 9). The names of the first ten are the published ones; all other
+queries and all URLs are made up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchblend.blender.groups import InMemoryGroup, Ints
+from searchblend.records import HeadList, Record
+
+AOL_USERS: Final = 519_371
+AOL_QUERIES: Final = 4_811_646
+_TOP: Final = {
+    "google": 0.0211,
+    "yahoo": 0.0067,
+    "google.com": 0.0066,
+    "myspace.com": 0.0055,
+    "mapquest": 0.0055,
+    "yahoo.com": 0.0048,
+    "www.google.com": 0.0044,
+    "myspace": 0.0034,
+    "ebay": 0.0030,
+}
+_NAMES: Final = tuple(_TOP)
+_URLS_PER_QUERY: Final = 11
+_MIDDLE_MASS: Final = 0.027
+_LAST_OF_MIDDLE: Final = 0.0004
+_TAIL_EXPONENT: Final = 0.76
+
+
+@lru_cache(maxsize=1)
+def aol_query_shares() -> NDArray[np.float64]:
+    """p(rank), rank 1 first. Ranks 1-9 published; 10-50 fall from .0030 to .0004 and hold 2.7 %; then r^-0.76 to a total of 1."""
+    top = np.array(list(_TOP.values()))
+    middle = _middle_shares(first=top[-1], last=_LAST_OF_MIDDLE, n=41, mass=_MIDDLE_MASS)
+    ranks = np.arange(51, AOL_QUERIES + 1, dtype=np.float64)
+    tail = ranks**-_TAIL_EXPONENT
+    tail *= (1 - top.sum() - middle.sum()) / tail.sum()
+    return np.concatenate([top, middle, tail])
+
+
+def _middle_shares(first: float, last: float, n: int, mass: float) -> NDArray[np.float64]:
+    """n shares falling from just under ``first`` to ``last`` with a given sum: first·(last/first)^(x^g), g solved."""
+    x = np.arange(1, n + 1) / n
+    low, high = 0.05, 5.0
+    for _ in range(80):
+        bend = (low + high) / 2
+        shares = first * (last / first) ** (x**bend)
+        low, high = (low, bend) if shares.sum() > mass else (bend, high)
+    return shares
+
+
+@dataclass(frozen=True)
+class RankedRecords:
+    """Records numbered rank·11 + url: texts are made only for the few that are asked for."""
+
+    has_urls: bool = True
+
+    def __getitem__(self, number: int) -> Record:
+        rank, url = divmod(int(number), _URLS_PER_QUERY)
+        query = _NAMES[rank] if rank < len(_NAMES) else f"query {rank + 1}"
+        return Record(query, f"http://site{rank + 1}-{url + 1}.example")
+
+    def cells(self, head: HeadList, numbers: Ints) -> Ints:
+        """Only numbers of listed queries are looked at one by one."""
+        ranks = numbers // _URLS_PER_QUERY
+        listed = np.array([self._rank(query) for query in head.queries], dtype=np.int64)
+        cells = np.full(len(numbers), head.n_cells - 1, dtype=np.int64)
+        inside = np.flatnonzero(np.isin(ranks, listed))
+        distinct, where = np.unique(numbers[inside], return_inverse=True)
+        cells[inside] = np.array([head.cell_of(self[number]) for number in distinct.tolist()], dtype=np.int64)[where]
+        return cells
+
+    @staticmethod
+    def _rank(query: str) -> int:
+        if query in _TOP:
+            return _NAMES.index(query)
+        return int(query.removeprefix("query ")) - 1 if query.startswith("query ") else -1
+
+
+def aol_population(n_users: int = AOL_USERS, *, seed: int) -> InMemoryGroup:
+    """``n_users`` made-up people, one record each.
+
+    URLs of a query: the first holds 40-95 % of its clicks (uniform, fixed for the query), the rest is spread over
+    ten more with weights r^-1.5.
+    """
+    generator = np.random.Generator(np.random.PCG64(seed))
+    cumulative = np.cumsum(aol_query_shares())
+    ranks = np.searchsorted(cumulative, generator.random(n_users) * cumulative[-1], side="right")
+    ranks = np.minimum(ranks, AOL_QUERIES - 1)
+    favourite_share = 0.40 + 0.55 * _fixed_uniform(ranks)
+    others = np.cumsum(np.arange(1, _URLS_PER_QUERY, dtype=np.float64) ** -1.5)
+    other_url = 1 + np.searchsorted(others, generator.random(n_users) * others[-1], side="right")
+    url = np.where(generator.random(n_users) < favourite_share, 0, np.minimum(other_url, _URLS_PER_QUERY - 1))
+    numbers = (ranks * _URLS_PER_QUERY + url).astype(np.int64)
+    each = np.ones(n_users, dtype=np.int64)
+    return InMemoryGroup(RankedRecords(), numbers, np.arange(n_users, dtype=np.int64), each, numbers)
+
+
+def _fixed_uniform(ranks: NDArray[np.int64]) -> NDArray[np.float64]:
+    """A number in [0, 1) that belongs to the rank (the top bits of a multiplicative hash), the same for every seed."""
+    mixed = (ranks.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(32)
+    mixed *= np.uint64(0xD6E8FEB86659FD93)
+    return (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -1,0 +1,115 @@
+"""What is promised: a budget, who counts as a neighbour, whom each group trusts, and under which conditions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from searchblend.errors import InvalidParameter
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A privacy budget (ε, δ) of one person."""
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.epsilon, int | float) and math.isfinite(self.epsilon) and self.epsilon > 0):
+            raise InvalidParameter("epsilon", f"expected a finite number above 0, found {self.epsilon!r}")
+        if not (isinstance(self.delta, int | float) and 0 < self.delta < 1):
+            raise InvalidParameter("delta", f"expected a number in (0, 1), found {self.delta!r}")
+        object.__setattr__(self, "epsilon", float(self.epsilon))
+        object.__setattr__(self, "delta", float(self.delta))
+
+
+class Neighbors(Enum):
+    """Which two inputs must be hard to tell apart."""
+
+    REPLACE_ONE = "replace-one: the values of one user's records change; who takes part does not"
+    ADD_REMOVE_ONE = "add-or-remove-one: one user with all their records is added or removed"
+
+
+class TrustModel(Enum):
+    """Whom a person trusts with their raw records."""
+
+    CURATOR = "curator: raw records are seen by the curator, only the released output is private"
+    LOCAL = "local: records are privatized on the person's own device; nobody is trusted"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition of a theorem, and whether it holds for this run."""
+
+    name: str
+    holds: bool
+    detail: str
+
+
+@dataclass(frozen=True)
+class GroupGuarantee:
+    """The promise to the people of one group; groups are disjoint, so nobody pays twice."""
+
+    group: str
+    budget: Budget
+    trust: TrustModel
+    mechanism_delta: float
+    """The δ that the mechanisms really use (selection and sampler distance); at most ``budget.delta``."""
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """The promise of one release. ``holds`` is false as soon as one condition does not."""
+
+    neighbors: Neighbors
+    groups: Sequence[GroupGuarantee]
+    conditions: Sequence[Condition]
+
+    @property
+    def epsilon(self) -> float:
+        return max(group.budget.epsilon for group in self.groups)
+
+    @property
+    def delta(self) -> float:
+        return max(group.budget.delta for group in self.groups)
+
+    @property
+    def holds(self) -> bool:
+        return all(condition.holds for condition in self.conditions)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "holds": self.holds,
+            "unit": "one user id: all records of one user, of which the run uses a bounded number",
+            "neighbors": self.neighbors.value,
+            "groups": [
+                {
+                    "group": group.group,
+                    "epsilon": group.budget.epsilon,
+                    "delta": group.budget.delta,
+                    "mechanism_delta": group.mechanism_delta,
+                    "trust": group.trust.value,
+                }
+                for group in self.groups
+            ],
+            "conditions": [
+                {"name": condition.name, "holds": condition.holds, "detail": condition.detail}
+                for condition in self.conditions
+            ],
+        }
+
+    def __str__(self) -> str:
+        verdict = "holds" if self.holds else "does NOT hold"
+        lines = [f"(ε = {self.epsilon:g}, δ = {self.delta:g}) {verdict}; neighbours: {self.neighbors.value}"]
+        lines += [f"  {group.group}: {group.trust.value}" for group in self.groups]
+        lines += [
+            f"  [{'x' if condition.holds else ' '}] {condition.name}: {condition.detail}"
+            for condition in self.conditions
+        ]
+        return "\n".join(lines)
