@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from searchblend.blender.blend import blend_probabilities
 from searchblend.blender.create_head_list import create_head_list
 from searchblend.blender.estimate_client import estimate_client_probabilities
 from searchblend.blender.estimate_optin import estimate_optin_probabilities
-from searchblend.blender.estimates import Blended, GroupEstimates
+from searchblend.blender.estimates import Blended, Floats, GroupEstimates
 from searchblend.blender.groups import Ints, UserGroup
 from searchblend.blender.local_report_bulk import BulkReporter
 from searchblend.blender.report_probabilities import ReportProbabilities
@@ -53,8 +53,21 @@ class BlenderRelease:
     projected: bool
     guarantee: Guarantee
 
+    def ranked_queries(self) -> list[int]:
+        """The positions of the listed queries, most probable first; ties by bytes, never by input order."""
+        return _by_probability(self.queries.probability[:-1], self.head.queries)
+
+    def ranked_urls(self, query: int) -> list[int]:
+        """The positions of one query's listed URLs, most probable first; ties by bytes."""
+        first, urls = self.head.first_cells()[query], self.head.urls(self.head.queries[query])
+        return _by_probability(self.records.probability[first : first + len(urls)], urls)
+
     def __repr__(self) -> str:
         return f"BlenderRelease({self.head!r}, ε = {self.guarantee.epsilon:g}, δ = {self.guarantee.delta:g})"
+
+
+def _by_probability(probability: Floats, names: Sequence[str]) -> list[int]:
+    return sorted(range(len(names)), key=lambda i: (-probability[i], names[i].encode()))
 
 
 def run_blender(
@@ -140,7 +153,7 @@ def paper_guarantee(params: BlenderParams, randomness: Randomness) -> Guarantee:
         neighbors=Neighbors.REPLACE_ONE,
         groups=(
             GroupGuarantee("opt-in users", budget, TrustModel.CURATOR, rate + sampler),
-            GroupGuarantee("clients", budget, TrustModel.LOCAL, budget.delta),
+            GroupGuarantee("clients", budget, TrustModel.LOCAL, budget.delta / 2),
         ),
         conditions=(
             Condition("one record per opt-in user (m_O = 1)", True, "Theorems 3.1 and 3.2"),

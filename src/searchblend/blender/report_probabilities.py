@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from searchblend.errors import InvalidParameter
 from searchblend.mechanisms.randomized_response import keep_probability
 from searchblend.params import BlenderParams
 from searchblend.records import HeadList
@@ -28,20 +29,24 @@ class ReportProbabilities:
     keep_query_below: int
     """floor(2^64 · t)"""
     keep_record_below: tuple[int, ...]
-    """floor(2^64 · t · t_q) for every query in order, ⋆ last"""
+    """floor(``keep_query_below`` · t_q) for every query in order, ⋆ last"""
     n_urls: tuple[int, ...]
     """k_q for every query in order, ⋆ last"""
 
     @classmethod
     def of(cls, head: HeadList, params: BlenderParams) -> ReportProbabilities:
         """[BLJ] Fig. 6, lines 7-10."""
-        keep_query = keep_probability(*params.query_share, head.n_queries)
+        keep_query = int(keep_probability(*params.query_share, head.n_queries) * WORDS)
         keep_url = {width: keep_probability(*params.url_share, width) for width in set(head.n_urls)}
-        return cls(
-            keep_query_below=int(keep_query * WORDS),
-            keep_record_below=tuple(int(keep_query * keep_url[width] * WORDS) for width in head.n_urls),
-            n_urls=head.n_urls,
-        )
+        keep_record = tuple(int(keep_query * keep_url[width]) for width in head.n_urls)
+        # The proof needs t ≥ 1/k and t_q ≥ 1/k_q of the *rounded* values: a truth at least as likely as any one lie.
+        if keep_query * head.n_queries < WORDS:
+            raise InvalidParameter("epsilon", "too small for thresholds of 64 bits")
+        if any(below * width < keep_query for below, width in zip(keep_record, head.n_urls, strict=True)):
+            raise InvalidParameter(
+                "query_budget_fraction", "leaves nothing for the URLs; 1 is only for lists without URLs"
+            )
+        return cls(keep_query, keep_record, head.n_urls)
 
     @property
     def n_queries(self) -> int:

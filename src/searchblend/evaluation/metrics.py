@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,9 +68,8 @@ def nested_ndcg(release: BlenderRelease, truth: Truth) -> float:
     factors = np.ones(len(head))
     for i, query in enumerate(head.queries):
         urls = slice(first[i], first[i] + len(head.urls(query)))
-        order = _rank(release.records.probability[urls], head.urls(query))
-        factors[i] = ndcg(truth.cells[urls][order])
-    order = _rank(release.queries.probability[:-1], head.queries)
+        factors[i] = ndcg(truth.cells[urls][release.ranked_urls(i)])
+    order = release.ranked_queries()
     return ndcg(truth.queries[:-1][order], factors[order])
 
 
@@ -84,8 +82,3 @@ def ndcg(true_shares: Floats, factors: Floats | None = None) -> float:
     discounts = 1 / np.log2(np.arange(2, len(gains) + 2))
     ideal = float(np.sort(gains)[::-1] @ discounts)
     return float((gains * (1.0 if factors is None else factors)) @ discounts) / ideal
-
-
-def _rank(scores: Floats, names: Sequence[str]) -> Ints:
-    order = sorted(range(len(names)), key=lambda i: (-scores[i], names[i].encode()))
-    return np.array(order, dtype=np.int64)

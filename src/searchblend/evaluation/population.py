@@ -36,11 +36,15 @@ _URLS_PER_QUERY: Final = 11
 _MIDDLE_MASS: Final = 0.027
 _LAST_OF_MIDDLE: Final = 0.0004
 _TAIL_EXPONENT: Final = 0.76
+_OTHER_WEIGHTS: Final = np.arange(1, _URLS_PER_QUERY, dtype=np.float64) ** -1.5
 
 
 @lru_cache(maxsize=1)
 def aol_query_shares() -> NDArray[np.float64]:
-    """p(rank), rank 1 first. Ranks 1-9 published; 10-50 fall from .0030 to .0004 and hold 2.7 %; then r^-0.76 to a total of 1."""
+    """p(rank), rank 1 first: ranks 1-9 as published, 10-50 falling to .0004 with 2.7 % together, then a power law.
+
+    The tail's exponent is the one with which an ε = 4 list first reaches 50 queries at 5 % opt-in.
+    """
     top = np.array(list(_TOP.values()))
     middle = _middle_shares(first=top[-1], last=_LAST_OF_MIDDLE, n=41, mass=_MIDDLE_MASS)
     ranks = np.arange(51, AOL_QUERIES + 1, dtype=np.float64)
@@ -89,22 +93,37 @@ class RankedRecords:
 
 
 def aol_population(n_users: int = AOL_USERS, *, seed: int) -> InMemoryGroup:
-    """``n_users`` made-up people, one record each.
+    """``n_users`` made-up people, one record each."""
+    numbers = aol_record_numbers(n_users, np.random.Generator(np.random.PCG64(seed)))
+    each = np.ones(n_users, dtype=np.int64)
+    return InMemoryGroup(RankedRecords(), numbers, np.arange(n_users, dtype=np.int64), each, numbers)
+
+
+def aol_record_numbers(n: int, generator: np.random.Generator) -> Ints:
+    """``n`` independent records, as numbers of ``RankedRecords``.
 
     URLs of a query: the first holds 40-95 % of its clicks (uniform, fixed for the query), the rest is spread over
     ten more with weights r^-1.5.
     """
-    generator = np.random.Generator(np.random.PCG64(seed))
     cumulative = np.cumsum(aol_query_shares())
-    ranks = np.searchsorted(cumulative, generator.random(n_users) * cumulative[-1], side="right")
+    ranks = np.searchsorted(cumulative, generator.random(n) * cumulative[-1], side="right")
     ranks = np.minimum(ranks, AOL_QUERIES - 1)
-    favourite_share = 0.40 + 0.55 * _fixed_uniform(ranks)
-    others = np.cumsum(np.arange(1, _URLS_PER_QUERY, dtype=np.float64) ** -1.5)
-    other_url = 1 + np.searchsorted(others, generator.random(n_users) * others[-1], side="right")
-    url = np.where(generator.random(n_users) < favourite_share, 0, np.minimum(other_url, _URLS_PER_QUERY - 1))
-    numbers = (ranks * _URLS_PER_QUERY + url).astype(np.int64)
-    each = np.ones(n_users, dtype=np.int64)
-    return InMemoryGroup(RankedRecords(), numbers, np.arange(n_users, dtype=np.int64), each, numbers)
+    others = np.cumsum(_OTHER_WEIGHTS)
+    other_url = 1 + np.searchsorted(others, generator.random(n) * others[-1], side="right")
+    is_first = generator.random(n) < _first_url_share(ranks)
+    url = np.where(is_first, 0, np.minimum(other_url, _URLS_PER_QUERY - 1))
+    numbers: Ints = ranks * _URLS_PER_QUERY + url
+    return numbers
+
+
+def url_shares(ranks: Ints) -> NDArray[np.float64]:
+    """The shares of a query's eleven URLs, one row per rank (0 is the most frequent query)."""
+    first = _first_url_share(ranks)[:, None]
+    return np.hstack([first, (1 - first) * _OTHER_WEIGHTS / _OTHER_WEIGHTS.sum()])
+
+
+def _first_url_share(ranks: Ints) -> NDArray[np.float64]:
+    return 0.40 + 0.55 * _fixed_uniform(ranks)
 
 
 def _fixed_uniform(ranks: NDArray[np.int64]) -> NDArray[np.float64]:

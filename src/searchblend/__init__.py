@@ -1,0 +1,118 @@
+"""searchblend: the head of a search log, computed privately.
+
+The public surface; everything else may change. Names are loaded when first used, so that a device that needs
+``local_report`` alone loads nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from searchblend.blender.blend import blend_probabilities
+    from searchblend.blender.create_head_list import create_head_list
+    from searchblend.blender.estimate_client import count_reports, estimate_client_probabilities
+    from searchblend.blender.estimate_optin import estimate_optin_probabilities
+    from searchblend.blender.estimates import Blended, Estimates, GroupEstimates
+    from searchblend.blender.groups import InMemoryGroup, UserGroup
+    from searchblend.blender.local_report import local_report
+    from searchblend.blender.pipeline import BlenderRelease, run_blender
+    from searchblend.blender.report_probabilities import ReportProbabilities
+    from searchblend.errors import (
+        EmptyHeadList,
+        InputError,
+        InvalidColumns,
+        InvalidParameter,
+        MessageError,
+        OutputError,
+        RunError,
+        SearchblendError,
+        UsageError,
+    )
+    from searchblend.logs.read import read_log
+    from searchblend.normalize import normalize, normalize_url
+    from searchblend.params import BlenderParams
+    from searchblend.privacy import Budget, Guarantee, Neighbors, TrustModel
+    from searchblend.records import WILDCARD, HeadList, Record
+    from searchblend.search.index import SearchIndex
+
+_HOME = {
+    "blender.blend": ["blend_probabilities"],
+    "blender.create_head_list": ["create_head_list"],
+    "blender.estimate_client": ["count_reports", "estimate_client_probabilities"],
+    "blender.estimate_optin": ["estimate_optin_probabilities"],
+    "blender.estimates": ["Blended", "Estimates", "GroupEstimates"],
+    "blender.groups": ["InMemoryGroup", "UserGroup"],
+    "blender.local_report": ["local_report"],
+    "blender.pipeline": ["BlenderRelease", "run_blender"],
+    "blender.report_probabilities": ["ReportProbabilities"],
+    "errors": [
+        "EmptyHeadList",
+        "InputError",
+        "InvalidColumns",
+        "InvalidParameter",
+        "MessageError",
+        "OutputError",
+        "RunError",
+        "SearchblendError",
+        "UsageError",
+    ],
+    "logs.read": ["read_log"],
+    "normalize": ["normalize", "normalize_url"],
+    "params": ["BlenderParams"],
+    "privacy": ["Budget", "Guarantee", "Neighbors", "TrustModel"],
+    "records": ["WILDCARD", "HeadList", "Record"],
+    "search.index": ["SearchIndex"],
+}
+_MODULE_OF = {name: f"{__name__}.{module}" for module, names in _HOME.items() for name in names}
+
+__all__ = [  # noqa: RUF022  # in the order of a run, not of the alphabet
+    "Budget",
+    "BlenderParams",
+    "Guarantee",
+    "Neighbors",
+    "TrustModel",
+    "Record",
+    "WILDCARD",
+    "HeadList",
+    "normalize",
+    "normalize_url",
+    "read_log",
+    "UserGroup",
+    "InMemoryGroup",
+    "run_blender",
+    "create_head_list",
+    "estimate_optin_probabilities",
+    "local_report",
+    "ReportProbabilities",
+    "count_reports",
+    "estimate_client_probabilities",
+    "blend_probabilities",
+    "Estimates",
+    "GroupEstimates",
+    "Blended",
+    "BlenderRelease",
+    "SearchIndex",
+    "SearchblendError",
+    "UsageError",
+    "InvalidParameter",
+    "InvalidColumns",
+    "RunError",
+    "InputError",
+    "EmptyHeadList",
+    "MessageError",
+    "OutputError",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_MODULE_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

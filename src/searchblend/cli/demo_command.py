@@ -1,0 +1,35 @@
+"""``searchblend demo``: a made-up log, a private run on it, and what it looks like."""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from searchblend.cli.run_command import now, run_and_warn, show_result
+from searchblend.cli.tables import messages, output
+from searchblend.evaluation.made_log import write_aol_like_log
+from searchblend.params import BlenderParams
+from searchblend.privacy import Budget
+from searchblend.randomness import SystemRandomness
+from searchblend.runs.hybrid import HybridSettings
+
+
+def run(options: argparse.Namespace) -> None:
+    started = time.perf_counter()
+    params = BlenderParams(Budget(options.epsilon, options.delta))
+    log = options.output / "log.tsv"
+    with messages.status(f"making a log of {options.users:,} people"):
+        write_aol_like_log(log, options.users, seed=options.seed)
+    settings = HybridSettings(
+        log=str(log),
+        params=params,
+        optin_fraction=options.opt_in,
+        output=options.output / "release",
+        replace=True,
+        created=now(),
+    )
+    result = run_and_warn(settings, SystemRandomness(), evaluate=True)
+    show_result(result, settings, as_json=options.json, limit=10)
+    if not options.json:
+        output.print(f"\n{options.users:,} made-up people in {log}; done in {time.perf_counter() - started:.1f} s.")
+        output.print("Your own log next:  searchblend run YOUR_LOG.tsv -o out   (columns user, query, url; see --help)")

@@ -1,0 +1,36 @@
+"""The command ``searchblend``: dispatch, and how errors end."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from searchblend.cli.parser import build_parser
+from searchblend.errors import SearchblendError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code: 0, 1 for a failure, 2 for misuse."""
+    parser = build_parser()
+    options = parser.parse_args(arguments)
+    # Commands are loaded when asked for, so that --help does not wait for numpy.
+    command = import_module(f"searchblend.cli.{options.command}_command")
+    try:
+        command.run(options)
+    except SearchblendError as error:
+        sys.stdout.flush()
+        print(f"searchblend: error: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("searchblend: interrupted; nothing was released", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader of our output went away (| head): not an error. Point stdout elsewhere for the exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def entry_point() -> None:
+    sys.exit(main())

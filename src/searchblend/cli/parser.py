@@ -1,0 +1,119 @@
+"""The arguments of every command. Light on purpose: ``--help`` must be instant."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from importlib.metadata import version
+from pathlib import Path
+
+RUN_EXAMPLES = """\
+examples:
+  searchblend run searches.tsv -o out                       the defaults: ε = 4, δ = 1e-5, 5 % opt-in, 50 queries
+  searchblend run log.csv.gz -o out --columns user=AnonID,query=Query,url=ClickURL
+  searchblend run searches.tsv -o out --opt-in-column consent --epsilon 2 --delta 1e-6
+  searchblend run searches.tsv --dry-run                    what it would promise; reads nothing
+  searchblend run searches.tsv --evaluate --json            compare with the truth (NOT PRIVATE)
+"""
+DEMO_EXAMPLES = """\
+examples:
+  searchblend demo                   make a log, run on it, show the table, leave the files in out/demo
+  searchblend demo --json            the same as one JSON document
+  searchblend demo --epsilon 2       with less budget
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="searchblend",
+        description="The head of a search log, computed privately.",
+        epilog="Start with: searchblend demo. Each command explains itself with --help.",
+    )
+    parser.add_argument("--version", action="version", version=f"searchblend {version('searchblend')}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    _add_demo(commands)
+    _add_run(commands)
+    return parser
+
+
+def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _command(commands, "demo", "a private run on a made-up log, start to finish", DEMO_EXAMPLES)
+    parser.add_argument("-o", "--output", type=Path, default=Path("out/demo"), help="where files go (out/demo)")
+    parser.add_argument("--users", type=_positive_int, default=50_000, help="people in the made-up log (50000)")
+    parser.add_argument("--opt-in", type=_share, default=0.2, metavar="SHARE", help="share that opts in (0.2)")
+    _add_budget(parser)
+    parser.add_argument("--seed", type=int, default=1, help="of the made-up log; the noise is never seeded (1)")
+    parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
+
+
+def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _command(commands, "run", "the private head of your own log", RUN_EXAMPLES)
+    parser.add_argument("log", metavar="LOG", help="TSV or CSV with a header (user, query, url), plain or .gz")
+    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder for the released files")
+    parser.add_argument("--force", action="store_true", help="replace an earlier release in DIR")
+    parser.add_argument("--columns", type=_column_map, default={}, metavar="NAME=COLUMN,…", help="the file's names")
+    parser.add_argument("--host-only", action="store_true", help="cut URLs down to their host")
+    parser.add_argument("--strict", action="store_true", help="stop at the first malformed line")
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--opt-in", type=_share, default=0.05, metavar="SHARE", help="random share that opts in (0.05)")
+    group.add_argument("--opt-in-column", metavar="NAME", help="a column with 1/true/yes for opt-in users")
+    _add_budget(parser)
+    parser.add_argument("--max-queries", type=int, default=50, metavar="M", help="queries in the head list (50)")
+    parser.add_argument(
+        "--head-fraction", type=float, default=0.95, metavar="F", help="opt-in users that make the list (0.95)"
+    )
+    parser.add_argument(
+        "--query-budget-fraction", type=float, default=0.85, metavar="F", help="share of a client's ε for the query"
+    )
+    parser.add_argument("--records-per-client", type=int, default=1, metavar="N", help="cells per report (1)")
+    parser.add_argument("--method", choices=["paper"], default="paper", help="the algorithm as printed (paper)")
+    parser.add_argument("--no-project", action="store_true", help="leave out the projection onto the simplex")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be promised; read nothing")
+    parser.add_argument("--evaluate", action="store_true", help="compare with the truth; every output is NOT PRIVATE")
+    parser.add_argument("--seed", type=int, help="repeatable noise, only with --evaluate")
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON document")
+
+
+def _add_budget(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--epsilon", type=float, default=4.0, metavar="E", help="ε of each person (4)")
+    parser.add_argument("--delta", type=float, default=1e-5, metavar="D", help="δ of each person (1e-5)")
+
+
+def _command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, what: str, examples: str
+) -> argparse.ArgumentParser:
+    return commands.add_parser(
+        name,
+        help=what,
+        description=what[0].upper() + what[1:] + ".",
+        epilog=examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def _positive_int(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError("expected a whole number of at least 1")
+    return int(text)
+
+
+def _share(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError("expected a share in (0, 1), for example 0.05")
+    return value
+
+
+def _column_map(text: str) -> dict[str, str]:
+    names: dict[str, str] = {}
+    for part in text.split(","):
+        name, equals, column = part.partition("=")
+        if not equals or not column or name in names or name not in {"user", "query", "url", "time", "rank"}:
+            raise argparse.ArgumentTypeError(
+                "expected user=COLUMN,query=COLUMN[,url=COLUMN], each of user, query, url, time, rank at most once"
+            )
+        names[name] = column
+    return names

@@ -1,0 +1,85 @@
+"""Tables and notes for people. Figure 9 of [BLJ] is the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+messages = Console(stderr=True, highlight=False)
+output = Console(highlight=False)
+
+_STAR = "⋆ (all other)"
+
+
+def trends_table(document: Mapping[str, Any], limit: int) -> Table:
+    """The released trends, most probable first."""
+    groups = document["groups"]
+    table = _table(f"Head queries ({document['head']['queries']} in the list)")
+    for name in ("query", "share", "95 % interval", "opt-in", "clients", "weight of opt-in"):
+        table.add_column(name, justify="left" if name == "query" else "right")
+    for row in _shown(document["trends"], limit):
+        low, high = row["interval"]
+        table.add_row(
+            _name(row["query"]),
+            _percent(row["probability"]),
+            f"{_percent(max(low, 0))} – {_percent(high)}",
+            _percent(_value(row["optin"])),
+            _percent(_value(row["client"])),
+            f"{row['optin_weight']:.2f}",
+        )
+    table.caption = f"{groups['optin_users']:,} opt-in users, {groups['clients']:,} clients"
+    return table
+
+
+def comparison_table(document: Mapping[str, Any], limit: int) -> Table:
+    """True and estimated shares side by side, regressions in red: estimates out of the true order ([BLJ] Fig. 9)."""
+    rows = sorted(_shown(document["trends"], limit), key=lambda row: -row["true_probability"])
+    columns = [
+        ("blended", [row["probability"] for row in rows]),
+        ("opt-in", [_value(row["optin"]) for row in rows]),
+        ("clients", [_value(row["client"]) for row in rows]),
+    ]
+    table = _table("Most frequent queries: the truth and what was released")
+    table.add_column("query")
+    table.add_column("true share", justify="right")
+    cells: list[list[Text | str]] = [[_name(row["query"]), _percent(row["true_probability"])] for row in rows]
+    for name, values in columns:
+        table.add_column(name, justify="right")
+        for cell, value, regressed in zip(cells, values, regressions(values), strict=True):
+            cell.append(Text(f"{_percent(value)} ▲", style="bold red") if regressed else Text(f"{_percent(value)}  "))
+    for cell in cells:
+        table.add_row(*cell)
+    table.caption = "▲ regression: larger than the estimate above it, against the true order"
+    return table
+
+
+def regressions(estimates: Sequence[float | None]) -> list[bool]:
+    """Which estimates, given in the true order, are larger than the one before them."""
+    pairs = zip(estimates, [None, *estimates], strict=False)
+    return [above is not None and own is not None and own > above for own, above in pairs]
+
+
+def _table(title: str) -> Table:
+    return Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left", title_style="bold")
+
+
+def _shown(trends: Sequence[Mapping[str, Any]], limit: int) -> list[Mapping[str, Any]]:
+    """⋆ and the first ``limit`` queries."""
+    return [row for row in trends if row["query"] is None] + [row for row in trends if row["query"] is not None][:limit]
+
+
+def _name(query: str | None) -> Text:
+    return Text(_STAR, style="dim") if query is None else Text(query)
+
+
+def _value(group: Mapping[str, Any] | None) -> float | None:
+    return None if group is None else float(group["probability"])
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.2f} %"

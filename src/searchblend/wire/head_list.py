@@ -1,0 +1,69 @@
+"""The head-list message: what every device gets, and all it needs to make a report. Standard library only."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from searchblend.errors import InvalidParameter, MessageError
+from searchblend.params import BlenderParams
+from searchblend.privacy import Budget
+from searchblend.records import HeadList
+
+FORMAT: Final = "searchblend-headlist"
+PROTOCOL_VERSION: Final = 1
+
+
+def encode_head_list(head: HeadList, params: BlenderParams) -> dict[str, Any]:
+    """A JSON document. Probabilities are not in it: a device computes its own from these public values."""
+    return {
+        "format": FORMAT,
+        "version": PROTOCOL_VERSION,
+        "method": "paper",
+        "epsilon": params.budget.epsilon,
+        "delta": params.budget.delta,
+        "query_budget_fraction": params.query_budget_fraction,
+        "records_per_client": params.records_per_client,
+        "digest": head.digest,
+        "queries": head.as_json(),
+    }
+
+
+def decode_head_list(document: Any) -> tuple[HeadList, BlenderParams]:
+    """The head list and the parameters of a report, or ``MessageError`` naming the field that is wrong."""
+    if not isinstance(document, dict):
+        raise MessageError("head list: expected a JSON object")
+    for field, expected in (("format", FORMAT), ("version", PROTOCOL_VERSION), ("method", "paper")):
+        if document.get(field) != expected:
+            raise MessageError(f"head list: {field}: expected {expected!r}")
+    if document.get("notice") is not None:
+        raise MessageError("head list: notice: it comes from an evaluation and is not private")
+    head = _decode_queries(document.get("queries"))
+    if document.get("digest") != head.digest:
+        raise MessageError("head list: digest: does not match the queries")
+    return head, _decode_params(document)
+
+
+def _decode_queries(queries: Any) -> HeadList:
+    if not isinstance(queries, list):
+        raise MessageError("head list: queries: expected a list of [query, [url, …]] pairs")
+    for position, pair in enumerate(queries):
+        if not (isinstance(pair, list) and len(pair) == 2 and isinstance(pair[1], list)):
+            raise MessageError(f"head list: queries[{position}]: expected [query, [url, …]]")
+    return HeadList(queries)
+
+
+def _decode_params(document: dict[str, Any]) -> BlenderParams:
+    numbers: dict[str, float] = {}
+    for field in ("epsilon", "delta", "query_budget_fraction"):
+        value = document.get(field)
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise MessageError(f"head list: {field}: expected a number")
+        numbers[field] = value
+    try:
+        return BlenderParams(
+            budget=Budget(numbers["epsilon"], numbers["delta"]),
+            query_budget_fraction=numbers["query_budget_fraction"],
+            records_per_client=document.get("records_per_client"),  # type: ignore[arg-type]  # validated by the class
+        )
+    except InvalidParameter as error:
+        raise MessageError(f"head list: {error}") from error

@@ -1,0 +1,114 @@
+"""The import rule: a module imports only lower levels or its own folder. Read from the source, not from running it."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2] / "src" / "searchblend"
+LEVELS = {
+    0: {"errors", "privacy", "records", "normalization", "unicode14", "params", "randomness"},
+    1: {"mechanisms"},
+    2: {"blender"},
+    3: {"wire", "logs", "store", "search"},
+    4: {"runs", "evaluation"},
+    5: {"cli"},
+}
+LEVEL_OF = {name: level for level, names in LEVELS.items() for name in names}
+MODULES = sorted(path for path in ROOT.rglob("*.py") if path.name != "__init__.py")
+ON_DEVICE = [
+    "blender/local_report.py",
+    "wire/head_list.py",
+    "normalization.py",
+]
+IMPURE = {"os", "io", "time", "datetime", "random", "secrets", "pathlib", "socket", "subprocess", "sqlite3", "duckdb"}
+OWNS_THE_OS = {"randomness.py"}
+
+
+def unit(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> list[str]:
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found.append(node.module or "")
+    return found
+
+
+def is_allowed(importer: str, imported: str) -> bool:
+    """``searchblend.x.y`` may be imported from unit ``importer``."""
+    parts = imported.split(".")
+    if parts[0] != "searchblend":
+        return True
+    if len(parts) == 1 or parts[1] not in LEVEL_OF:
+        return False
+    both_at_the_bottom = LEVEL_OF[parts[1]] == LEVEL_OF[importer] == 0
+    return parts[1] == importer or LEVEL_OF[parts[1]] < LEVEL_OF[importer] or both_at_the_bottom
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_only_lower_levels_or_its_own_folder(path):
+    assert unit(path) in LEVEL_OF, "a new folder needs a level"
+    wrong = [name for name in imports(path) if not is_allowed(unit(path), name)]
+    assert not wrong
+
+
+@pytest.mark.parametrize("importer, imported", [
+    ("mechanisms", "searchblend.blender.blend"),
+    ("store", "searchblend.wire.release"),
+    ("runs", "searchblend.evaluation.metrics"),
+    ("blender", "searchblend"),
+    ("records", "searchblend.mechanisms.simplex"),
+])
+def test_the_rule_refuses(importer, imported):
+    assert not is_allowed(importer, imported)
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if LEVEL_OF[unit(p)] <= 2], ids=lambda p: str(p.relative_to(ROOT)))
+def test_levels_0_to_2_touch_neither_files_nor_clock_nor_a_global_generator(path):
+    used = {name.split(".")[0] for name in imports(path)} & IMPURE
+    assert not used or path.name in OWNS_THE_OS
+    assert "np.random" not in path.read_text()
+
+
+def test_seeded_generators_live_in_evaluation_alone():
+    users = {unit(path) for path in MODULES if "np.random" in path.read_text()}
+    assert users <= {"evaluation"}
+
+
+@pytest.mark.parametrize("start", ON_DEVICE)
+def test_what_runs_on_a_device_is_standard_library_only(start):
+    todo, seen = [ROOT / start], set()
+    while todo:
+        path = todo.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        for name in imports(path):
+            parts = name.split(".")
+            if parts[0] == "searchblend":
+                todo.append(ROOT.joinpath(*parts[1:]).with_suffix(".py"))
+            else:
+                assert parts[0] in sys.stdlib_module_names, f"{path.name} imports {name}"
+    assert len(seen) > 1 or start == "normalization.py"
+
+
+def test_no_import_hides_in_a_function_except_declared_lazy_ones():
+    """The root package and the command dispatch load lazily, each at one place; nothing else does."""
+    hidden = [
+        f"{path.relative_to(ROOT)}:{inner.lineno}"
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Import | ast.ImportFrom)
+    ]
+    assert hidden == []
