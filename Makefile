@@ -39,6 +39,7 @@ bench: install ## speed, as ratios against named baselines in one run
 
 vectors: install ## write the test vectors anew (a change in them is a change of protocol)
 	$(BIN)/python vectors/make_vectors.py
+	$(BIN)/python vectors/make_normalize.py
 
 clean: ## remove what was made
 	rm -rf $(VENV) build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis

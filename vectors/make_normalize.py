@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from searchblend.normalize import normalize, normalize_url
+from searchblend.normalization import normalize, normalize_url
 
 TARGET = Path(__file__).parent / "v1" / "normalize.json"
 ABOUT = (
     "normalize(in) must be out for each query, normalize_url(in, host_only) for each URL; null: unusable. "
-    "Lone surrogates are written as \\ud800. The rules are in searchblend/normalize.py."
+    "Lone surrogates are written as \\ud800. The rules are in searchblend/normalization.py."
 )
 
 QUERIES: list[tuple[str, str, str | None]] = [
@@ -138,9 +138,11 @@ URLS: list[tuple[str, str, str | None, str | None]] = [
     ("fragment after a slash", "http://example.com/#top", "http://example.com", "example.com"),
     ("fragment after the host", "http://example.com#top", "http://example.com", "example.com"),
     ("blank before the fragment", "http://example.com/ #top", "http://example.com", "example.com"),
+    ("blank between host and fragment", "http://example.com #top", "http://example.com", "example.com"),
     ("user information", "http://user:pass@example.com/a", "http://example.com/a", "example.com"),
     ("user information with at sign", "http://u@v:p@example.com/a", "http://example.com/a", "example.com"),
     ("user information with slash ends the host", "http://example.com/a@b", "http://example.com/a@b", "example.com"),
+    ("user information and blanks", "http://user name@ example.com /a", "http://example.com/a", "example.com"),
     ("user information and no host", "http://user@/a", "http:///a", None),
     ("default port of http", "http://example.com:80/a", "http://example.com/a", "example.com"),
     ("default port of https", "https://example.com:443/", "https://example.com", "example.com"),
@@ -169,6 +171,8 @@ URLS: list[tuple[str, str, str | None, str | None]] = [
     ("host that folds into a/c", "http://\u2100.example/", None, None),
     ("host that folds into a blank", "http://a\u00a8.example/", None, None),
     ("backslash in the host", "http://good.example\\evil.example/", None, None),
+    ("backslash before the at sign", "http://evil.example\\@good.example/", None, None),
+    ("backslash in the path", "http://example.com/a\\b", "http://example.com/a\\b", "example.com"),
     ("blanks around", " \thttp://example.com/a\u3000\n", "http://example.com/a", "example.com"),
     ("blanks in the path", "http://example.com/a \t b\u00a0c", "http://example.com/a b c", "example.com"),
     ("blank in the host", "http://exam ple.com/a", None, None),

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from searchblend.blender.estimates import Blended, Estimates, GroupEstimates
     from searchblend.blender.groups import InMemoryGroup, UserGroup
     from searchblend.blender.local_report import local_report
-    from searchblend.blender.pipeline import BlenderRelease, run_blender
+    from searchblend.blender.pipeline import run_blender
+    from searchblend.blender.release import BlenderRelease
     from searchblend.blender.report_probabilities import ReportProbabilities
     from searchblend.errors import (
         EmptyHeadList,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from searchblend.logs.read import read_log
-    from searchblend.normalize import normalize, normalize_url
+    from searchblend.normalization import normalize, normalize_url
     from searchblend.params import BlenderParams
     from searchblend.privacy import Budget, Guarantee, Neighbors, TrustModel
     from searchblend.records import WILDCARD, HeadList, Record
@@ -45,7 +46,8 @@ _HOME = {
     "blender.estimates": ["Blended", "Estimates", "GroupEstimates"],
     "blender.groups": ["InMemoryGroup", "UserGroup"],
     "blender.local_report": ["local_report"],
-    "blender.pipeline": ["BlenderRelease", "run_blender"],
+    "blender.pipeline": ["run_blender"],
+    "blender.release": ["BlenderRelease"],
     "blender.report_probabilities": ["ReportProbabilities"],
     "errors": [
         "EmptyHeadList",
@@ -59,7 +61,7 @@ _HOME = {
         "UsageError",
     ],
     "logs.read": ["read_log"],
-    "normalize": ["normalize", "normalize_url"],
+    "normalization": ["normalize", "normalize_url"],
     "params": ["BlenderParams"],
     "privacy": ["Budget", "Guarantee", "Neighbors", "TrustModel"],
     "records": ["WILDCARD", "HeadList", "Record"],

@@ -13,7 +13,8 @@ from searchblend.privacy import Budget
 class BlenderParams:
     """All parameters of [BLJ] Fig. 2, with the defaults of Fig. 11.
 
-    ``records_per_optin`` (m_O) must be 1: Theorems 3.1 and 3.2 prove nothing for more.
+    The printed method takes ``records_per_optin`` (m_O) = 1 only: Theorems 3.1 and 3.2 prove nothing for more. Method
+    ``best`` spreads one user's weight over up to m_O records.
     ``query_budget_fraction`` (f_C) lies in (0, 1), or is 1 for logs without URLs, where every record is
     ⟨query, ⋆⟩ and the whole budget belongs to the query stage.
     """
@@ -33,15 +34,20 @@ class BlenderParams:
     def __post_init__(self) -> None:
         _at_least_one("max_head_queries", self.max_head_queries)
         _at_least_one("records_per_client", self.records_per_client)
+        _at_least_one("records_per_optin", self.records_per_optin)
+        if not 0 < self.head_fraction < 1:
+            raise InvalidParameter("head_fraction", "expected a number in (0, 1): both opt-in sub-groups need people")
+        if not 0 < self.query_budget_fraction <= 1:
+            raise InvalidParameter("query_budget_fraction", "expected a number in (0, 1), or 1 for a log without URLs")
+
+    def for_printed_method(self) -> BlenderParams:
+        """These parameters, if the printed proofs cover them."""
         if self.records_per_optin != 1:
             raise InvalidParameter(
                 "records_per_optin",
                 "expected 1: the proofs of CreateHeadList and EstimateOptinProbabilities hold for m_O = 1 only",
             )
-        if not 0 < self.head_fraction < 1:
-            raise InvalidParameter("head_fraction", "expected a number in (0, 1): both opt-in sub-groups need people")
-        if not 0 < self.query_budget_fraction <= 1:
-            raise InvalidParameter("query_budget_fraction", "expected a number in (0, 1), or 1 for a log without URLs")
+        return self
 
     def for_log(self, *, has_urls: bool) -> BlenderParams:
         """These parameters for a log with or without URLs: without, the whole budget goes to the query."""

@@ -7,7 +7,7 @@ import unicodedata
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from searchblend.normalize import fold, normalize, normalize_url, single_blanks
+from searchblend.normalization import fold, normalize, normalize_url, single_blanks
 from searchblend.unicode14 import all_assigned
 
 # Texts of any code points, surrogates included, mixed with those that the rules are about.
@@ -51,11 +51,8 @@ def test_output_has_single_blanks_and_is_in_nfkc_and_lower_case(text):
 
 @given(st.text(st.characters(max_codepoint=0x7F)))
 def test_ascii_gives_what_the_general_rules_give(text):
-    general = single_blanks(fold(text + "é"))  # the letter keeps both off the short way for ASCII
-    before = single_blanks(fold("é" + text))
-    alone = normalize(text) or ""
-    assert general == (f"{alone} é" if alone and text[-1] in "\t\n\v\f\r " else f"{alone}é")
-    assert before == (f"é {alone}" if alone and text[0] in "\t\n\v\f\r " else f"é{alone}")
+    general = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower())
+    assert normalize(text) == (single_blanks(general) or None)
 
 
 @given(ASSIGNED, ASSIGNED)
@@ -105,7 +102,7 @@ def test_a_host_has_no_delimiter_and_is_folded(url):
         assert "." in host or host.startswith("[")
 
 
-@given(ABSOLUTE, TEXTS.filter(all_assigned))
+@given(ABSOLUTE, ASSIGNED)
 def test_a_fragment_does_not_matter(url, fragment):
     assert normalize_url(f"{url}#{fragment}") == normalize_url(f"{url}#")
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
@@ -61,9 +62,7 @@ def pure_loss(rows: Channel) -> float:
 
 def check_channel_is_figure_6(rows: Channel, head: HeadList, params: BlenderParams) -> None:
     """Within 2^-63 of t and t_q as printed, computed here anew with 60 decimal digits, and rounded down."""
-    expected = [
-        _figure_6_row(head.n_urls, q, u, params) for q, width in enumerate(head.n_urls) for u in range(width)
-    ]
+    expected = [_figure_6_row(head.n_urls, q, u, params) for q, width in enumerate(head.n_urls) for u in range(width)]
     assert len(rows) == len(expected) == head.n_cells
     for i, (row, wanted) in enumerate(zip(rows, expected, strict=True)):
         assert len(row) == head.n_cells
@@ -105,7 +104,7 @@ def driven_channel(probabilities: ReportProbabilities, run: Randomize = randomiz
         edges = [0, probabilities.keep_record_below[query], probabilities.keep_query_below, WORDS]
         for url in range(width):
             row = [Fraction(0)] * sum(probabilities.n_urls)
-            for start, stop in zip(edges, edges[1:], strict=False):
+            for start, stop in pairwise(edges):
                 if start == stop:
                     continue
                 said = [_outcomes(run, query, url, probabilities, word, lies) for word in (start, stop - 1)]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 import numpy as np
 
-from searchblend.blender.groups import UserGroup
+from searchblend.blender.groups import RecordTally, UserGroup
 from searchblend.mechanisms.threshold import Threshold, printed_threshold
 from searchblend.params import BlenderParams
 from searchblend.randomness import Randomness, SystemRandomness
@@ -22,28 +23,33 @@ def create_head_list(head_users: UserGroup, params: BlenderParams, *, randomness
     Departures: the noise is integer and the comparison is N + Y ≥ T with T = floor(τ) + 1. Only membership is
     output: the list is ordered by bytes, never by count.
     """
-    threshold = printed_threshold(params.budget)
+    threshold = printed_threshold(params.for_printed_method().budget)
     passed = noisy_selection(head_users, threshold, randomness=randomness or SystemRandomness())
-    return _sorted_head_list(passed)
+    return sorted_head_list(passed)
 
 
 def noisy_selection(group: UserGroup, threshold: Threshold, *, randomness: Randomness) -> list[Record]:
-    """The records whose own noisy count reaches T: one draw for each distinct record, whatever its count.
+    """The records of a group whose noisy count reaches T, in no meaningful order."""
+    return list(noisy_counts(group.tally(), threshold, randomness=randomness))
 
-    Records with the same count are exchangeable, so the noises of all that share a count are drawn as one
-    array and only those that pass are fetched: memory follows the head, not the log.
+
+def noisy_counts(tally: RecordTally, threshold: Threshold, *, randomness: Randomness) -> dict[Record, int]:
+    """The records whose noisy count reaches T, with that count: one draw for each distinct record, however rare.
+
+    Records with the same count are exchangeable, so the noises of all that share a count are drawn as one array and
+    only those that pass are fetched: memory follows the head, not the log.
     """
-    tally = group.tally()
-    passed: list[Record] = []
+    passed: dict[Record, int] = {}
     for count, how_many in sorted(tally.sizes().items()):
-        noise = threshold.noise.sample(how_many, randomness)
-        ranks = np.flatnonzero(count + noise >= threshold.integer)
+        noisy = count + threshold.noise.sample(how_many, randomness)
+        ranks = np.flatnonzero(noisy >= threshold.integer)
         if len(ranks):
-            passed += tally.pick(count, ranks)
+            passed.update(zip(tally.pick(count, ranks), noisy[ranks].tolist(), strict=True))
     return passed
 
 
-def _sorted_head_list(records: list[Record]) -> HeadList:
+def sorted_head_list(records: Iterable[Record]) -> HeadList:
+    """The head list of these records, queries and URLs in the order of their bytes."""
     urls: dict[str, list[str]] = defaultdict(list)
     for query, url in records:
         if isinstance(query, str):

@@ -39,7 +39,7 @@ def estimate_optin_probabilities(
             "opt-in users", "at least 2 are needed to estimate (set T); raise the opt-in share or lower head_fraction"
         )
     counts, listed = _record_counts(estimate_users.cell_counts(candidate_head), candidate_head)
-    noise = noise_for_one_record(params.budget)
+    noise = noise_for_one_record(params.for_printed_method().budget)
     noisy = counts[listed] + noise.sample(int(listed.sum()), randomness or SystemRandomness())
     n = estimate_users.n_users
     probability = np.full(candidate_head.n_cells, np.nan)

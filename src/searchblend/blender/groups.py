@@ -1,14 +1,15 @@
 """What the algorithms need to know of a group of people: a few counts, never the people themselves.
 
-Every number a mechanism reads is one of two questions about *one random record per user*: how many distinct
-records have each count (``RecordTally``), and how many users fall into each cell of a head list. An engine that
-can answer both can be a database as well as a list in memory.
+Every number a mechanism reads answers one of two questions about a bounded number of random records per user: how
+many distinct records have each count (``RecordTally``), and how many users fall into each cell of a head list. An
+engine that can answer both can be a database as well as a list in memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol, Self
+from dataclasses import dataclass
+from typing import Final, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,26 @@ from searchblend.records import WILDCARD, HeadList, Record
 Ints = NDArray[np.int64]
 
 
+@dataclass(frozen=True)
+class Spread:
+    """How much each user contributes: up to ``records`` random rows, which share ``units`` evenly (rounded down).
+
+    A user's total is at most ``units`` whatever they searched, so the sensitivity does not grow with ``records``.
+    """
+
+    records: int = 1
+    units: int = 1
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.records <= self.units:
+            raise InvalidParameter("records_per_optin", f"expected 1 to {self.units}, found {self.records}")
+
+
+ONE_RECORD: Final = Spread()
+
+
 class RecordTally(Protocol):
-    """How common the distinct records of a group are, each user counted once."""
+    """How common the distinct records of a group are: their users, or the units that users gave them."""
 
     def sizes(self) -> Mapping[int, int]:
         """For each count N that occurs, how many distinct records have it."""
@@ -29,6 +48,14 @@ class RecordTally(Protocol):
 
     def pick(self, count: int, ranks: Ints) -> Sequence[Record]:
         """The records at these positions among those with this count, in any fixed order."""
+        ...
+
+    def of_queries(self, queries: Sequence[str]) -> Mapping[Record, int]:
+        """All records of these queries with their counts."""
+        ...
+
+    def by_query(self, cap: int, without: Sequence[str]) -> RecordTally:
+        """The tally of ⟨q,⋆⟩ for all other queries, each record counted up to ``cap``."""
         ...
 
 
@@ -45,7 +72,7 @@ class UserGroup(Protocol):
         """Two disjoint random parts; the first holds round(fraction · n) users."""
         ...
 
-    def tally(self) -> RecordTally: ...
+    def tally(self, spread: Spread = ONE_RECORD, *, randomness: Randomness | None = None) -> RecordTally: ...
 
     def cell_counts(self, head: HeadList, draws: int = 1, *, randomness: Randomness | None = None) -> Ints:
         """How many drawn records fall into each cell: the first draw is the group's own, others are fresh."""
@@ -60,6 +87,10 @@ class RecordUniverse(Protocol):
 
     def __getitem__(self, number: int) -> Record: ...
 
+    def query_numbers(self, numbers: Ints) -> Ints:
+        """A number for each record's query: equal for records of the same query."""
+        ...
+
     def cells(self, head: HeadList, numbers: Ints) -> Ints:
         """The cell of the head list for each record number."""
         ...
@@ -71,9 +102,15 @@ class ListedRecords:
     def __init__(self, records: Sequence[Record]) -> None:
         self._records = records
         self.has_urls = any(record.url is not WILDCARD for record in records)
+        known: dict[object, int] = {}
+        self._queries = np.array([known.setdefault(record.query, len(known)) for record in records], dtype=np.int64)
 
     def __getitem__(self, number: int) -> Record:
         return self._records[number]
+
+    def query_numbers(self, numbers: Ints) -> Ints:
+        found: Ints = self._queries[numbers]
+        return found
 
     def cells(self, head: HeadList, numbers: Ints) -> Ints:
         needed = np.unique(numbers)
@@ -83,12 +120,11 @@ class ListedRecords:
 
 
 class InMemoryTally:
-    """The tally of an array of record numbers, one per user."""
+    """The tally of distinct record numbers with their counts."""
 
-    def __init__(self, universe: RecordUniverse, drawn: Ints) -> None:
-        self._universe = universe
-        numbers, counts = np.unique(drawn, return_counts=True)
+    def __init__(self, universe: RecordUniverse, numbers: Ints, counts: Ints) -> None:
         order = np.argsort(counts, kind="stable")
+        self._universe = universe
         self._numbers, self._counts = numbers[order], counts[order]
 
     def sizes(self) -> dict[int, int]:
@@ -98,6 +134,38 @@ class InMemoryTally:
     def pick(self, count: int, ranks: Ints) -> list[Record]:
         first = int(np.searchsorted(self._counts, count))
         return [self._universe[number] for number in self._numbers[first + ranks].tolist()]
+
+    def of_queries(self, queries: Sequence[str]) -> dict[Record, int]:
+        wanted = HeadList((query, ()) for query in queries)
+        found = np.flatnonzero(self._universe.cells(wanted, self._numbers) < wanted.n_cells - 1)
+        counts = self._counts[found].tolist()
+        return {self._universe[number]: n for number, n in zip(self._numbers[found].tolist(), counts, strict=True)}
+
+    def by_query(self, cap: int, without: Sequence[str]) -> InMemoryTally:
+        excluded = HeadList((query, ()) for query in without)
+        other = self._universe.cells(excluded, self._numbers) == excluded.n_cells - 1
+        numbers, counts = self._numbers[other], np.minimum(self._counts[other], cap)
+        _, first, where = np.unique(self._universe.query_numbers(numbers), return_index=True, return_inverse=True)
+        totals = np.bincount(where, weights=counts, minlength=len(first)).astype(np.int64)
+        return InMemoryTally(QueriesOnly(self._universe), numbers[first], totals)
+
+
+class QueriesOnly:
+    """A universe seen as ⟨q,⋆⟩: each record stands for its query."""
+
+    has_urls = False
+
+    def __init__(self, universe: RecordUniverse) -> None:
+        self._universe = universe
+
+    def __getitem__(self, number: int) -> Record:
+        return Record(self._universe[number].query, WILDCARD)
+
+    def query_numbers(self, numbers: Ints) -> Ints:
+        return self._universe.query_numbers(numbers)
+
+    def cells(self, head: HeadList, numbers: Ints) -> Ints:
+        return np.array([head.cell_of(self[number]) for number in numbers.tolist()], dtype=np.int64)
 
 
 class InMemoryGroup:
@@ -148,8 +216,23 @@ class InMemoryGroup:
         cut = round(fraction * self.n_users)
         return self.select(np.sort(shuffled[:cut])), self.select(np.sort(shuffled[cut:]))
 
-    def tally(self) -> InMemoryTally:
-        return InMemoryTally(self._universe, self._drawn)
+    def tally(self, spread: Spread = ONE_RECORD, *, randomness: Randomness | None = None) -> InMemoryTally:
+        if spread.records == 1:
+            numbers, counts = np.unique(self._drawn, return_counts=True)
+            return InMemoryTally(self._universe, numbers, counts * spread.units)
+        rows, user = self._some_rows(spread.records, randomness or SystemRandomness())
+        share = spread.units // np.minimum(self._lengths, spread.records)
+        numbers, where = np.unique(rows, return_inverse=True)
+        return InMemoryTally(self._universe, numbers, np.bincount(where, weights=share[user]).astype(np.int64))
+
+    def _some_rows(self, at_most: int, randomness: Randomness) -> tuple[Ints, Ints]:
+        """Up to ``at_most`` rows of each user, drawn without replacement, and whose they are."""
+        user = np.repeat(np.arange(self.n_users), self._lengths)
+        within = np.arange(len(user)) - np.repeat(np.cumsum(self._lengths) - self._lengths, self._lengths)
+        rows = self._rows[self._starts[user] + within]
+        shuffled = np.lexsort((random_words(len(user), randomness), user))
+        chosen = shuffled[within < at_most]  # position after the shuffle within the same user
+        return rows[chosen], user[chosen]
 
     def cell_counts(self, head: HeadList, draws: int = 1, *, randomness: Randomness | None = None) -> Ints:
         source = randomness or SystemRandomness()

@@ -1,73 +1,33 @@
-"""BLENDER as one call: head list from S, estimates from T and from the clients, blended. [BLJ] Fig. 2."""
+"""BLENDER as one call: head list and estimates from the opt-in users, reports of the clients, blended. [BLJ] Fig. 2."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from typing import Final
 
+from searchblend.blender.best import curator_design, estimate_best
 from searchblend.blender.blend import blend_probabilities
+from searchblend.blender.choose_design import choose_design
 from searchblend.blender.create_head_list import create_head_list
 from searchblend.blender.estimate_client import estimate_client_probabilities
 from searchblend.blender.estimate_optin import estimate_optin_probabilities
-from searchblend.blender.estimates import Blended, Floats, GroupEstimates
 from searchblend.blender.groups import Ints, UserGroup
+from searchblend.blender.guarantees import best_guarantee, paper_guarantee
 from searchblend.blender.local_report_bulk import BulkReporter
+from searchblend.blender.observations import OptinCounts
+from searchblend.blender.release import BlenderRelease, GroupSizes
 from searchblend.blender.report_probabilities import ReportProbabilities
+from searchblend.blender.stability_histogram import CuratorDesign, count_head_list
+from searchblend.blender.subset_report import ReportDesign
+from searchblend.blender.subset_report_bulk import simulate_subset_reports
 from searchblend.errors import EmptyHeadList, InvalidParameter
 from searchblend.mechanisms.threshold import Threshold, printed_threshold
 from searchblend.params import BlenderParams
-from searchblend.privacy import Budget, Condition, GroupGuarantee, Guarantee, Neighbors, TrustModel
 from searchblend.randomness import Randomness, SystemRandomness
 from searchblend.records import HeadList
 
 OnStep = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class GroupSizes:
-    """How many people took part; public, since neighbours differ in values and not in participation."""
-
-    head_users: int
-    estimate_users: int
-    clients: int
-
-    @property
-    def optin_users(self) -> int:
-        return self.head_users + self.estimate_users
-
-
-@dataclass(frozen=True)
-class BlenderRelease:
-    """Everything that one run publishes. ``repr`` and every field are safe to show."""
-
-    params: BlenderParams
-    head: HeadList
-    sizes: GroupSizes
-    threshold: Threshold
-    probabilities: ReportProbabilities
-    optin: GroupEstimates
-    client: GroupEstimates
-    records: Blended
-    queries: Blended
-    projected: bool
-    guarantee: Guarantee
-
-    def ranked_queries(self) -> list[int]:
-        """The positions of the listed queries, most probable first; ties by bytes, never by input order."""
-        return _by_probability(self.queries.probability[:-1], self.head.queries)
-
-    def ranked_urls(self, query: int) -> list[int]:
-        """The positions of one query's listed URLs, most probable first; ties by bytes."""
-        first, urls = self.head.first_cells()[query], self.head.urls(self.head.queries[query])
-        return _by_probability(self.records.probability[first : first + len(urls)], urls)
-
-    def __repr__(self) -> str:
-        return f"BlenderRelease({self.head!r}, ε = {self.guarantee.epsilon:g}, δ = {self.guarantee.delta:g})"
-
-
-def _by_probability(probability: Floats, names: Sequence[str]) -> list[int]:
-    return sorted(range(len(names)), key=lambda i: (-probability[i], names[i].encode()))
+METHODS: Final = ("best", "paper")
 
 
 def run_blender(
@@ -75,50 +35,114 @@ def run_blender(
     clients: UserGroup,
     params: BlenderParams,
     *,
+    method: str = "best",
     project: bool = True,
+    wide_list: bool = False,
     randomness: Randomness | None = None,
     on_step: OnStep = lambda step: None,
 ) -> BlenderRelease:
-    """[BLJ] Fig. 2, with the clients' devices played by this process.
+    """[BLJ] Fig. 2, with the clients' devices played by this process; ``method`` is ``best`` or ``paper``.
 
     The clients' records are therefore in the hands of whoever runs it: to the clients the output is as
-    private as LocalAlg makes it, but only real devices give them the local model.
+    private as their reports make it, but only real devices give them the local model.
     """
+    if method not in METHODS:
+        raise InvalidParameter("method", f"expected one of {', '.join(METHODS)}")
+    for group, n in (("opt-in users", optin_users.n_users), ("clients", clients.n_users)):
+        if n < 2:
+            raise InvalidParameter(group, f"at least 2 are needed, found {n}")
     source = randomness or SystemRandomness()
     params = params.for_log(has_urls=optin_users.has_urls or clients.has_urls)
-    head_users, estimate_users = split_optin(optin_users, params, source)
-    if clients.n_users < 2:
-        raise InvalidParameter("clients", f"at least 2 are needed, found {clients.n_users}")
+    if method == "paper":
+        return run_paper(optin_users, clients, params, project=project, randomness=source, on_step=on_step)
+    return run_best(
+        optin_users, clients, params, project=project, wide_list=wide_list, randomness=source, on_step=on_step
+    )
 
+
+def run_paper(
+    optin_users: UserGroup,
+    clients: UserGroup,
+    params: BlenderParams,
+    *,
+    project: bool,
+    randomness: Randomness,
+    on_step: OnStep,
+) -> BlenderRelease:
+    """The algorithm as printed: S names, T estimates, devices report in two stages, variances blend."""
+    guarantee = paper_guarantee(params.for_printed_method(), randomness)
+    threshold = printed_threshold(params.budget)
+    head_users, estimate_users = split_optin(optin_users, params, randomness)
     on_step("head list")
-    candidates = create_head_list(head_users, params, randomness=source)
+    candidates = create_head_list(head_users, params, randomness=randomness)
     if not len(candidates):
-        raise EmptyHeadList(empty_head_list_advice(head_users.n_users, printed_threshold(params.budget), params))
+        raise EmptyHeadList(empty_head_list_advice(head_users.n_users, threshold.integer, params))
     on_step("opt-in estimates")
-    head, optin = estimate_optin_probabilities(estimate_users, candidates, params, randomness=source)
+    head, optin = estimate_optin_probabilities(estimate_users, candidates, params, randomness=randomness)
     on_step("client reports")
-    report_counts = simulate_clients(clients, head, params, source)
+    report_counts = simulate_clients(clients, head, params, randomness)
     on_step("blend")
     client = estimate_client_probabilities(report_counts, head, params)
     return BlenderRelease(
+        method="paper",
         params=params,
         head=head,
-        sizes=GroupSizes(head_users.n_users, estimate_users.n_users, clients.n_users),
-        threshold=printed_threshold(params.budget),
-        probabilities=ReportProbabilities.of(head, params),
+        sizes=GroupSizes(optin_users.n_users, clients.n_users, head_users.n_users, estimate_users.n_users),
+        mechanism=_paper_mechanism(threshold, ReportProbabilities.of(head, params), params),
         optin=optin,
         client=client,
         records=blend_probabilities(optin.records, client.records, project=project),
         queries=blend_probabilities(optin.queries, client.queries, project=project),
         projected=project,
-        guarantee=paper_guarantee(params, source),
+        guarantee=guarantee,
+    )
+
+
+def run_best(
+    optin_users: UserGroup,
+    clients: UserGroup,
+    params: BlenderParams,
+    *,
+    project: bool,
+    wide_list: bool,
+    randomness: Randomness,
+    on_step: OnStep,
+) -> BlenderRelease:
+    """All opt-in users name and count, clients report in one step, one least squares blends."""
+    curator = curator_design(params, wide=wide_list)
+    on_step("head list")
+    counted = count_head_list(optin_users, params, curator, randomness=randomness)
+    head = counted.head
+    if not len(head):
+        needed = -(-curator.threshold.integer // curator.spread.units)
+        raise EmptyHeadList(empty_head_list_advice(optin_users.n_users, needed, params))
+    on_step("client design")
+    chosen, forecasts = choose_design(head, OptinCounts.of(counted), params, clients.n_users)
+    on_step("client reports")
+    held = clients.cell_counts(head, params.records_per_client, randomness=randomness)
+    reports = simulate_subset_reports(held, head, chosen.design, params, randomness=randomness)
+    on_step("blend")
+    estimates = estimate_best(counted, reports, chosen.design, params, clients.n_users, project=project)
+    return BlenderRelease(
+        method="best",
+        params=params,
+        head=head,
+        sizes=GroupSizes(optin_users.n_users, clients.n_users, optin_users.n_users, optin_users.n_users),
+        mechanism=_best_mechanism(curator, chosen.design, head, params),
+        optin=estimates.optin,
+        client=estimates.client,
+        records=estimates.records,
+        queries=estimates.queries,
+        projected=project,
+        guarantee=best_guarantee(params, curator, randomness),
+        design=chosen.design,
+        check=estimates.check,
+        forecasts=forecasts,
     )
 
 
 def split_optin(optin_users: UserGroup, params: BlenderParams, randomness: Randomness) -> tuple[UserGroup, UserGroup]:
     """S and T, |S| = f_O |O|; T needs 2 users for a variance."""
-    if optin_users.n_users < 2:
-        raise InvalidParameter("opt-in users", f"at least 2 are needed, found {optin_users.n_users}")
     head_users, estimate_users = optin_users.split(params.head_fraction, randomness=randomness)
     if head_users.n_users < 1 or estimate_users.n_users < 2:
         raise InvalidParameter(
@@ -135,51 +159,59 @@ def simulate_clients(clients: UserGroup, head: HeadList, params: BlenderParams, 
     return BulkReporter(ReportProbabilities.of(head, params)).report_counts(held, randomness)
 
 
-def empty_head_list_advice(n_head_users: int, threshold: Threshold, params: BlenderParams) -> str:
+def empty_head_list_advice(n_head_users: int, needed: int, params: BlenderParams) -> str:
     """Why the list is empty and what would help; says nothing about the data but that."""
-    share = threshold.integer / n_head_users
     return (
-        f"the head list is empty: a record needs about {threshold.integer} of the {n_head_users} opt-in users that "
-        f"make the list ({share:.2%}) to be named at ε = {params.budget.epsilon:g}, δ = {params.budget.delta:g}. "
+        f"the head list is empty: a record needs about {needed} of the {n_head_users} opt-in users that make the list "
+        f"({needed / n_head_users:.2%}) to be named at ε = {params.budget.epsilon:g}, δ = {params.budget.delta:g}. "
         "More opt-in users, a larger ε or a larger δ would help"
     )
 
 
-def paper_guarantee(params: BlenderParams, randomness: Randomness) -> Guarantee:
-    """The promise of the printed method: opt-in by Theorems 3.1 and 3.2 on disjoint users, clients by 3.3."""
-    budget, threshold = params.budget, printed_threshold(params.budget)
-    rate, sampler = threshold.single_person_rate, threshold.sampler_delta(budget.epsilon)
-    return Guarantee(
-        neighbors=Neighbors.REPLACE_ONE,
-        groups=(
-            GroupGuarantee("opt-in users", budget, TrustModel.CURATOR, rate + sampler),
-            GroupGuarantee("clients", budget, TrustModel.LOCAL, budget.delta / 2),
-        ),
-        conditions=(
-            Condition("one record per opt-in user (m_O = 1)", True, "Theorems 3.1 and 3.2"),
-            _budget_condition(budget, threshold),
-            Condition("threshold at least 1", threshold.printed >= 1, f"τ = {threshold.printed:.4g} (Theorem 3.1)"),
-            Condition(
-                "selection within δ",
-                rate + sampler <= budget.delta,
-                f"a single person's record is named with probability {rate:.3g}; the noise sampler adds {sampler:.2g}",
-            ),
-            Condition(
-                "cryptographic randomness",
-                randomness.cryptographic,
-                "noise and reports were drawn from the operating system's generator"
-                if randomness.cryptographic
-                else "a predictable generator was used: nothing here is private",
-            ),
-        ),
-    )
+def _paper_mechanism(
+    threshold: Threshold, probabilities: ReportProbabilities, params: BlenderParams
+) -> dict[str, dict[str, object]]:
+    return {
+        "optin": {
+            "name": "discrete Laplace threshold, then fresh counts of other users",
+            "threshold": threshold.printed,
+            "integer_threshold": threshold.integer,
+            "selection_delta": threshold.single_person_rate,
+            "noise_scale": threshold.noise.scale,
+        },
+        "client": {
+            "name": "two-stage randomized response",
+            "cells_per_report": params.records_per_client,
+            "keep_query": probabilities.keep_query,
+            "variances_valid": params.records_per_client == 1,
+        },
+    }
 
 
-def _budget_condition(budget: Budget, threshold: Threshold) -> Condition:
-    if budget.epsilon > math.log(2):
-        return Condition("ε > ln 2", True, "Theorem 3.1")
-    return Condition(
-        "e^(ε/2)(1 − π₁) ≥ 1",
-        threshold.small_budget_condition(),
-        f"stands in for ε > ln 2 of Theorem 3.1 (proofs/create_head_list.md); π₁ = {threshold.single_person_rate:.3g}",
-    )
+def _best_mechanism(
+    curator: CuratorDesign, design: ReportDesign, head: HeadList, params: BlenderParams
+) -> dict[str, dict[str, object]]:
+    queries, cells = design.about_queries(head, params), design.about_cells(head, params)
+    return {
+        "optin": {
+            "name": "stability histogram with residual counts",
+            "threshold": curator.threshold.printed,
+            "integer_threshold": curator.threshold.integer,
+            "selection_delta": curator.selection_delta,
+            "noise_scale": curator.threshold.noise.scale,
+            "units_per_user": curator.spread.units,
+            "residual_clip": curator.clip,
+            "residual_noise_scale": curator.residual_noise.scale,
+            "wide_threshold": curator.wide_threshold.integer if curator.wide_threshold else None,
+        },
+        "client": {
+            "name": "subset selection with a sink",
+            "cells_per_report": params.records_per_client,
+            "query_share": design.query_share,
+            "query_subset": design.query_subset if queries else None,
+            "cell_subset": design.cell_subset if cells else None,
+            "keep_query": queries.include if queries else None,
+            "keep_cell": cells.include if cells else None,
+            "variances_valid": params.records_per_client == 1,
+        },
+    }

@@ -21,6 +21,14 @@ examples:
   searchblend demo --json            the same as one JSON document
   searchblend demo --epsilon 2       with less budget
 """
+LEDGER_EXAMPLES = """\
+examples:
+  searchblend ledger show budget.ledger                     debits, totals by summing and by loss distributions, the cap
+  searchblend ledger show budget.ledger --population search --window 2026-W46 --delta 1e-6
+  searchblend ledger check budget.ledger                    the hash chain and every stored file
+  searchblend ledger export budget.ledger > rows.jsonl      the rows with their hashes, for somebody else to verify
+  searchblend ledger cap budget.ledger --lifetime 20,1e-4 --per-window 4,1e-5
+"""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -33,6 +41,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_demo(commands)
     _add_run(commands)
+    _add_ledger(commands)
     return parser
 
 
@@ -74,6 +83,27 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("--json", action="store_true", help="print the result as one JSON document")
 
 
+def _add_ledger(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _command(commands, "ledger", "what was released about whom, and what it cost", LEDGER_EXAMPLES)
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    show = _command(actions, "show", "the debits, their totals and what is left of the cap", LEDGER_EXAMPLES)
+    check = _command(actions, "check", "verify the hash chain and every stored file", LEDGER_EXAMPLES)
+    export = _command(actions, "export", "the rows with their hashes, one JSON document a line", LEDGER_EXAMPLES)
+    cap = _command(actions, "cap", "put a cap on record; makes the ledger if there is none", LEDGER_EXAMPLES)
+    for action in (show, check, export, cap):
+        action.add_argument("ledger", type=Path, metavar="LEDGER", help="the ledger's file")
+    for action in (show, export):
+        action.add_argument("--population", metavar="NAME", help="only releases about these people")
+        action.add_argument("--window", metavar="NAME", help="only this window")
+    show.add_argument("--delta", type=_share, metavar="D", help="total δ (the cap's, else the debits' own + 1e-6)")
+    check.add_argument("--head", metavar="HASH", help="a hash noted earlier: it must still be in the chain")
+    for action in (show, check, export):
+        action.add_argument("--json", action="store_true", help="print one JSON document")
+    cap.add_argument("--per-window", type=_epsilon_delta, metavar="E,D", help="ε and δ of each window")
+    cap.add_argument("--lifetime", type=_epsilon_delta, metavar="E,D", help="ε and δ of all windows together")
+    cap.add_argument("--planned", action="store_true", help="releases are fixed in advance: the smaller total counts")
+
+
 def _add_budget(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epsilon", type=float, default=4.0, metavar="E", help="ε of each person (4)")
     parser.add_argument("--delta", type=float, default=1e-5, metavar="D", help="δ of each person (1e-5)")
@@ -105,6 +135,17 @@ def _share(text: str) -> float:
     if not 0 < value < 1:
         raise argparse.ArgumentTypeError("expected a share in (0, 1), for example 0.05")
     return value
+
+
+def _epsilon_delta(text: str) -> tuple[float, float]:
+    epsilon, comma, delta = text.partition(",")
+    try:
+        pair = float(epsilon), float(delta)
+    except ValueError:
+        pair = math.nan, math.nan
+    if not comma or not (0 < pair[0] < math.inf and 0 < pair[1] < 1):
+        raise argparse.ArgumentTypeError("expected ε,δ, for example 4,1e-5")
+    return pair
 
 
 def _column_map(text: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from searchblend.blender.groups import UserGroup
-from searchblend.blender.pipeline import BlenderRelease
+from searchblend.blender.release import BlenderRelease
 from searchblend.cli.progress import run_progress
 from searchblend.cli.tables import comparison_table, messages, output, trends_table
 from searchblend.errors import UsageError

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchblend.blender.groups import Ints
-from searchblend.blender.pipeline import BlenderRelease
+from searchblend.blender.release import BlenderRelease
 from searchblend.records import HeadList
 
 Floats = NDArray[np.float64]

@@ -75,6 +75,9 @@ class RankedRecords:
         query = _NAMES[rank] if rank < len(_NAMES) else f"query {rank + 1}"
         return Record(query, f"http://site{rank + 1}-{url + 1}.example")
 
+    def query_numbers(self, numbers: Ints) -> Ints:
+        return numbers // _URLS_PER_QUERY
+
     def cells(self, head: HeadList, numbers: Ints) -> Ints:
         """Only numbers of listed queries are looked at one by one."""
         ranks = numbers // _URLS_PER_QUERY

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from searchblend.blender.groups import UserGroup
-from searchblend.blender.pipeline import BlenderRelease, OnStep, run_blender
+from searchblend.blender.pipeline import OnStep, run_blender
+from searchblend.blender.release import BlenderRelease
 from searchblend.logs.read import OnProgress, read_log
 from searchblend.params import BlenderParams
 from searchblend.randomness import Randomness, SystemRandomness
@@ -21,6 +22,7 @@ from searchblend.wire.release import (
     BLENDER_PUBLIC,
     NOT_FOR_RELEASE,
     NOT_PRIVATE,
+    PAPER_CAVEAT,
     csv_table,
     parameters_document,
     result_document,
@@ -39,7 +41,9 @@ class HybridSettings:
     columns: Mapping[str, str] = field(default_factory=dict)
     host_only: bool = False
     strict: bool = False
+    method: str = "best"
     project: bool = True
+    wide_list: bool = False
     output: Path | None = None
     replace: bool = False
     created: str = ""
@@ -97,7 +101,14 @@ def run_hybrid(
         )
         optin, clients = log.split(optin_fraction=settings.optin_fraction)
         release = run_blender(
-            optin, clients, settings.params, project=settings.project, randomness=source, on_step=on_step
+            optin,
+            clients,
+            settings.params,
+            method=settings.method,
+            project=settings.project,
+            wide_list=settings.wide_list,
+            randomness=source,
+            on_step=on_step,
         )
         document = hybrid_document(release, evaluate(release, optin, clients) if evaluate else None)
         summary = log.summary.as_json()
@@ -141,16 +152,16 @@ def write_hybrid_release(
     for name, columns in (("records", ["query", "url"]), ("trends", ["query"])):
         folder.write(f"{name}.csv", csv_table([{**row, **stamp} for row in document[name]], columns, extra))
     folder.write("result.json", _json(document))
-    folder.write("headlist.json", _json({**stamp, **encode_head_list(release.head, release.params)}))
+    folder.write("headlist.json", _json({**stamp, **encode_head_list(release.head, release.params, release.design)}))
     folder.write("input.json", _json({"notice": NOT_FOR_RELEASE, **input_summary}), listed=False)
     statement = statement_document(
         kind="blender",
-        method="paper",
+        method=release.method,
         created=created,
         parameters=parameters_document(release),
         guarantee=release.guarantee.as_json(),
         public=BLENDER_PUBLIC,
-        caveats=BLENDER_CAVEATS,
+        caveats=[*BLENDER_CAVEATS, *([PAPER_CAVEAT] if release.method == "paper" else [])],
         files=folder.files,
         notice=notice,
     )

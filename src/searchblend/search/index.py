@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from searchblend.blender.pipeline import BlenderRelease
-from searchblend.normalize import normalize
+from searchblend.blender.release import BlenderRelease
+from searchblend.normalization import normalize
 
 
 class SearchIndex:

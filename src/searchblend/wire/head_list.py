@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from searchblend.blender.subset_report import GAMMA_STEPS, ReportDesign
 from searchblend.errors import InvalidParameter, MessageError
 from searchblend.params import BlenderParams
 from searchblend.privacy import Budget
@@ -13,34 +15,56 @@ FORMAT: Final = "searchblend-headlist"
 PROTOCOL_VERSION: Final = 1
 
 
-def encode_head_list(head: HeadList, params: BlenderParams) -> dict[str, Any]:
+@dataclass(frozen=True)
+class HeadListMessage:
+    """What a device learns from the message. ``design`` is set in method ``best``."""
+
+    head: HeadList
+    params: BlenderParams
+    design: ReportDesign | None
+
+
+def encode_head_list(head: HeadList, params: BlenderParams, design: ReportDesign | None = None) -> dict[str, Any]:
     """A JSON document. Probabilities are not in it: a device computes its own from these public values."""
     return {
         "format": FORMAT,
         "version": PROTOCOL_VERSION,
-        "method": "paper",
+        "method": "best" if design else "paper",
         "epsilon": params.budget.epsilon,
         "delta": params.budget.delta,
         "query_budget_fraction": params.query_budget_fraction,
         "records_per_client": params.records_per_client,
+        **({"design": asdict(design)} if design else {}),
         "digest": head.digest,
         "queries": head.as_json(),
     }
 
 
-def decode_head_list(document: Any) -> tuple[HeadList, BlenderParams]:
+def decode_head_list(document: Any) -> HeadListMessage:
     """The head list and the parameters of a report, or ``MessageError`` naming the field that is wrong."""
     if not isinstance(document, dict):
         raise MessageError("head list: expected a JSON object")
-    for field, expected in (("format", FORMAT), ("version", PROTOCOL_VERSION), ("method", "paper")):
-        if document.get(field) != expected:
-            raise MessageError(f"head list: {field}: expected {expected!r}")
+    for field, expected in (("format", (FORMAT,)), ("version", (PROTOCOL_VERSION,)), ("method", ("paper", "best"))):
+        if document.get(field) not in expected:
+            raise MessageError(f"head list: {field}: expected {' or '.join(map(repr, expected))}")
     if document.get("notice") is not None:
         raise MessageError("head list: notice: it comes from an evaluation and is not private")
     head = _decode_queries(document.get("queries"))
     if document.get("digest") != head.digest:
         raise MessageError("head list: digest: does not match the queries")
-    return head, _decode_params(document)
+    design = _decode_design(document.get("design"), head) if document["method"] == "best" else None
+    return HeadListMessage(head, _decode_params(document), design)
+
+
+def _decode_design(design: Any, head: HeadList) -> ReportDesign:
+    limits = {"query_steps": (0, GAMMA_STEPS), "query_subset": (1, len(head)), "cell_subset": (1, head.n_cells - 1)}
+    if not isinstance(design, dict) or set(design) != set(limits):
+        raise MessageError(f"head list: design: expected an object with {', '.join(limits)}")
+    for field, (low, high) in limits.items():
+        value = design[field]
+        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+            raise MessageError(f"head list: design.{field}: expected a whole number from {low} to {high}")
+    return ReportDesign(**design)
 
 
 def _decode_queries(queries: Any) -> HeadList:

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from searchblend.blender.estimates import Blended, Estimates
-from searchblend.blender.pipeline import BlenderRelease
+from searchblend.blender.release import BlenderRelease
 
 NOT_PRIVATE: Final = "NOT PRIVATE: made by an evaluation that compares with the true data; do not release"
 NOT_FOR_RELEASE: Final = "NOT FOR RELEASE: exact counts of the input"
@@ -41,7 +41,7 @@ def result_document(release: BlenderRelease) -> dict[str, Any]:
     return {
         "format": "searchblend-result",
         "version": 1,
-        "method": "paper",
+        "method": release.method,
         "guarantee": release.guarantee.as_json(),
         "groups": groups_document(release),
         "head": {
@@ -50,7 +50,8 @@ def result_document(release: BlenderRelease) -> dict[str, Any]:
             "digest": release.head.digest,
         },
         "parameters": parameters_document(release),
-        "mechanism": mechanism_document(release),
+        "mechanism": dict(release.mechanism),
+        **({"group_check": release.check.as_json(release.head.queries)} if release.check else {}),
         "records": record_rows(release),
         "trends": trend_rows(release),
     }
@@ -77,25 +78,6 @@ def parameters_document(release: BlenderRelease) -> dict[str, Any]:
         "records_per_optin": params.records_per_optin,
         "records_per_client": params.records_per_client,
         "projected": release.projected,
-    }
-
-
-def mechanism_document(release: BlenderRelease) -> dict[str, Any]:
-    threshold, probabilities = release.threshold, release.probabilities
-    return {
-        "optin": {
-            "name": "discrete Laplace threshold, fresh counts",
-            "threshold": threshold.printed,
-            "integer_threshold": threshold.integer,
-            "selection_delta": threshold.single_person_rate,
-            "noise_scale": threshold.noise.scale,
-        },
-        "client": {
-            "name": "two-stage randomized response",
-            "cells_per_report": release.params.records_per_client,
-            "keep_query": probabilities.keep_query,
-            "variances_valid": release.params.records_per_client == 1,
-        },
     }
 
 
@@ -220,12 +202,14 @@ BLENDER_PUBLIC: Final = (
     "all parameters, the threshold and the report probabilities",
     "the head list: it is itself a private output and is sent to every device",
 )
+PAPER_CAVEAT: Final = (
+    "Printed variances of opt-in trends, of ⟨⋆,⋆⟩ and of blends are too small; docs/explanation/method-paper.md "
+    "has the measured coverage of their intervals."
+)
 BLENDER_CAVEATS: Final = (
     "The clients' records came from a log in the curator's hands: their protection is that of the released output. "
     "Only a collection from devices gives clients the local model, in which nobody else sees a raw record.",
     "Participation is not hidden: a user without a usable record takes no part.",
     "The unit is one user id of the log; a person with two ids is protected once per id.",
     "Every further release about the same people adds to their ε and δ.",
-    "Printed variances of opt-in trends, of ⟨⋆,⋆⟩ and of blends are too small; docs/explanation/method-paper.md "
-    "has the measured coverage of their intervals.",
 )

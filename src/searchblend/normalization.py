@@ -50,8 +50,9 @@ def normalize_url(url: str, *, host_only: bool = False) -> str | None:
     Blanks are as in a query: none at the ends, one U+0020 for each run inside. Of ``scheme://authority...`` the
     scheme and the host are folded; user information, a default port, the fragment, and a path ``/`` with no query
     string go; path and query string stay as they are, percent signs included. A host that would hold a delimiter
-    (``/ ? # @ : \\ [ ]`` or a blank) when folded is unusable, since the text could pass for another host's.
-    ``xn--`` names stay. Texts without ``scheme://`` (a path, a page title) only have their blanks put right.
+    (``/ ? # @ : \\ [ ]`` or a blank) when folded is unusable, since the text could pass for another host's;
+    so is a ``\\`` before the host, which browsers read as ``/``. ``xn--`` names stay. Texts without
+    ``scheme://`` (a path, a page title) only have their blanks put right.
 
     ``host_only`` gives the host, with a port other than the scheme's default. Without ``scheme://`` it is taken
     from the part before the first ``/``, ``?`` or ``#``. A host must have a dot or be an address in brackets,
@@ -100,7 +101,7 @@ def _host(authority: str, scheme: str) -> str | None:
     """Host and port in normal form, without user information; None if it is no host."""
     host_and_port = fold(authority.rpartition("@")[2].strip(" "))
     found = _HOST_AND_PORT.fullmatch(host_and_port)
-    if found is None or not all_assigned(host_and_port):
+    if found is None or "\\" in authority or not all_assigned(host_and_port):
         return None
     host, port = found[1], found[2]
     return host if not port or port == DEFAULT_PORT.get(scheme) else f"{host}:{port}"

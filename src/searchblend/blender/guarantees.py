@@ -1,0 +1,81 @@
+"""What each method promises, and whether its conditions hold for a run."""
+
+from __future__ import annotations
+
+import math
+
+from searchblend.blender.stability_histogram import CuratorDesign
+from searchblend.mechanisms.threshold import Threshold, printed_threshold
+from searchblend.params import BlenderParams
+from searchblend.privacy import Budget, Condition, GroupGuarantee, Guarantee, Neighbors, TrustModel
+from searchblend.randomness import Randomness
+
+
+def best_guarantee(params: BlenderParams, curator: CuratorDesign, randomness: Randomness) -> Guarantee:
+    """The promise of method ``best``: proofs/stability_histogram.md and proofs/subset_selection.md."""
+    budget = params.budget
+    return Guarantee(
+        neighbors=Neighbors.REPLACE_ONE,
+        groups=(
+            GroupGuarantee("opt-in users", budget, TrustModel.CURATOR, curator.delta),
+            GroupGuarantee("clients", budget, TrustModel.LOCAL, 0.0),
+        ),
+        conditions=(
+            Condition(
+                "bounded contribution",
+                True,
+                f"each opt-in user has weight 1, spread over up to {curator.spread.records} random records",
+            ),
+            Condition(
+                "selection within δ",
+                curator.delta <= budget.delta,
+                f"records of one person alone are named with probability {curator.selection_delta:.3g} at most; "
+                f"the noise sampler adds {curator.sampler_delta:.2g}",
+            ),
+            _randomness_condition(randomness),
+        ),
+    )
+
+
+def paper_guarantee(params: BlenderParams, randomness: Randomness) -> Guarantee:
+    """The promise of the printed method: opt-in by Theorems 3.1 and 3.2 on disjoint users, clients by 3.3."""
+    budget, threshold = params.budget, printed_threshold(params.budget)
+    rate, sampler = threshold.single_person_rate, threshold.sampler_delta(budget.epsilon)
+    return Guarantee(
+        neighbors=Neighbors.REPLACE_ONE,
+        groups=(
+            GroupGuarantee("opt-in users", budget, TrustModel.CURATOR, rate + sampler),
+            GroupGuarantee("clients", budget, TrustModel.LOCAL, budget.delta / 2),
+        ),
+        conditions=(
+            Condition("one record per opt-in user (m_O = 1)", True, "Theorems 3.1 and 3.2"),
+            _budget_condition(budget, threshold),
+            Condition("threshold at least 1", threshold.printed >= 1, f"τ = {threshold.printed:.4g} (Theorem 3.1)"),
+            Condition(
+                "selection within δ",
+                rate + sampler <= budget.delta,
+                f"a single person's record is named with probability {rate:.3g}; the noise sampler adds {sampler:.2g}",
+            ),
+            _randomness_condition(randomness),
+        ),
+    )
+
+
+def _budget_condition(budget: Budget, threshold: Threshold) -> Condition:
+    if budget.epsilon > math.log(2):
+        return Condition("ε > ln 2", True, "Theorem 3.1")
+    return Condition(
+        "e^(ε/2)(1 − π₁) ≥ 1",
+        threshold.small_budget_condition(),
+        f"stands in for ε > ln 2 of Theorem 3.1 (proofs/create_head_list.md); π₁ = {threshold.single_person_rate:.3g}",
+    )
+
+
+def _randomness_condition(randomness: Randomness) -> Condition:
+    return Condition(
+        "cryptographic randomness",
+        randomness.cryptographic,
+        "noise and reports were drawn from the operating system's generator"
+        if randomness.cryptographic
+        else "a predictable generator was used: nothing here is private",
+    )

@@ -1,0 +1,126 @@
+"""Hands text files to a database: pristine ones as they are, all others through the gate and a named pipe."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from searchblend.logs.gate import Gate, OnBytes, Passed, count_pristine
+
+_RETRY_SECONDS: Final = 0.002
+
+
+@dataclass
+class Feed:
+    """The names under which a database finds some files, and what the gate saw of them."""
+
+    names: list[Path] = field(default_factory=list)
+    passed: list[Passed] = field(default_factory=list)
+    gated: bool = False
+    """Whether every file went through the gate."""
+
+
+class Feeder:
+    """Makes the feeds of one reading, in a private directory.
+
+    The names in it are ours: a database would take a star or a bracket in a file's own name for a pattern.
+    """
+
+    def __init__(self, directory: Path, on_bytes: OnBytes = lambda n: None) -> None:
+        self._directory = directory
+        self._on_bytes = on_bytes
+        self._pipes: list[tuple[Path, Gate]] = []
+        self._failure: BaseException | None = None
+        self._stop = threading.Event()
+        self._names = 0
+
+    def feed(self, paths: Sequence[Path], *, quotes: bool) -> Feed:
+        """Looks at each file and decides how it is read.
+
+        The gate changes the separator of files that may have quotes, so if one of those needs it, all go through.
+        """
+        counted = [count_pristine(path, quotes=quotes, on_bytes=self._on_bytes) for path in paths]
+        feed = Feed(gated=quotes and None in counted)
+        for path, passed in zip(paths, counted, strict=True):
+            if passed is not None and not feed.gated:
+                feed.names.append(self._link(path))
+                feed.passed.append(passed)
+            else:
+                gate = Gate(path, quotes=quotes)
+                feed.names.append(self._pipe(gate))
+                feed.passed.append(gate.passed)
+        return feed
+
+    def _new_name(self) -> Path:
+        self._names += 1
+        return self._directory / f"input_{self._names}"
+
+    def _link(self, path: Path) -> Path:
+        name = self._new_name()
+        name.symlink_to(path.resolve())
+        return name
+
+    def _pipe(self, gate: Gate) -> Path:
+        name = self._new_name()
+        os.mkfifo(name, mode=0o600)
+        self._pipes.append((name, gate))
+        return name
+
+    @contextmanager
+    def running(self, interrupt: Callable[[], None]) -> Iterator[None]:
+        """Fills the pipes while the statement inside reads them; a file's failure becomes the statement's."""
+        threads = [
+            threading.Thread(target=self._fill, args=(name, gate, interrupt), daemon=True) for name, gate in self._pipes
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        except BaseException:
+            if self._failure is not None:
+                raise self._failure from None
+            raise
+        finally:
+            self._stop.set()
+            for thread in threads:
+                thread.join()
+            self._pipes.clear()
+        if self._failure is not None:
+            raise self._failure
+
+    def _fill(self, name: Path, gate: Gate, interrupt: Callable[[], None]) -> None:
+        pipe = self._open(name)
+        if pipe is None:
+            return
+        try:
+            for block in gate.blocks(self._on_bytes):
+                _write(pipe, block)
+        except BrokenPipeError:
+            pass  # the statement ended early and says itself why
+        except BaseException as error:  # whatever it is, the statement that waits for this file must end
+            self._failure = self._failure or error
+            interrupt()
+        finally:
+            os.close(pipe)
+
+    def _open(self, name: Path) -> int | None:
+        """The pipe, once somebody reads it; None if nobody will."""
+        while not self._stop.wait(_RETRY_SECONDS):
+            try:
+                pipe = os.open(name, os.O_WRONLY | os.O_NONBLOCK)
+            except OSError:
+                continue
+            os.set_blocking(pipe, True)
+            return pipe
+        return None
+
+
+def _write(pipe: int, block: bytes) -> None:
+    left = memoryview(block)
+    while left:
+        left = left[os.write(pipe, left) :]

@@ -1,0 +1,268 @@
+"""The gate that every byte of a text log passes before a database sees it.
+
+A CSV reader of a database is fast and forgiving: DuckDB's drops a line of 100 MB without a word, reads a NUL byte as
+text, and gives up a whole file over one stray carriage return. So the gate looks at the bytes first. What it lets
+through are whole lines of valid UTF-8, at most 1 MiB each, ended by a line feed, without quotes; what it holds
+back it counts, by reason and line number.
+
+Most files are *pristine*: nothing would be held back or changed. ``count_pristine`` finds that out at memory
+speed and the database then reads the file itself. All others flow through ``Gate``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from searchblend.errors import InputError
+from searchblend.logs.files import ByteSource, compression_of, open_raw, open_text_bytes
+from searchblend.logs.summary import BAD_QUOTES, INVALID_UTF8, LINE_TOO_LONG, NUL_BYTE, Malformed, Place
+
+MAX_LINE: Final = 1 << 20
+SEPARATOR: Final = "\x1f"
+"""What stands between the fields of a CSV line that has passed the gate."""
+
+_BLOCK: Final = 1 << 22
+_SCAN_BLOCK: Final = 1 << 20
+_BOM: Final = b"\xef\xbb\xbf"
+_FIELD: Final = rb'(?:"(?:[^"]|"")*"|[^",]*)'
+_RECORD: Final = re.compile(_FIELD + rb"(?:," + _FIELD + rb")*")
+_OPEN_RECORD: Final = re.compile(rb"(?:" + _FIELD + rb',)*"(?:[^"]|"")*')
+_NEXT_FIELD: Final = re.compile(rb'(?:^|,)(?:"((?:[^"]|"")*)"|([^",]*))')
+
+OnBytes = Callable[[int], None]
+
+
+@dataclass
+class Passed:
+    """What the gate saw of one file."""
+
+    bytes: int = 0
+    lines: int = 0
+    """Lines let through, the header among them; not blank ones."""
+    held_back: dict[str, Malformed] = field(default_factory=dict)
+
+    def hold_back(self, reason: str, place: Place) -> None:
+        self.held_back.setdefault(reason, Malformed()).add(place)
+
+
+def count_pristine(path: Path, *, quotes: bool, on_bytes: OnBytes = lambda n: None) -> Passed | None:
+    """The size of a plain file that needs no gate, or None as soon as something shows that it does."""
+    if compression_of(path) is not None:
+        return None
+    passed = Passed()
+    decoder = _Utf8Check()
+    since_line_end, last = 0, 10
+    with open_raw(path) as raw:
+        while block := raw.read(_SCAN_BLOCK):
+            if b"\0" in block or b"\r" in block or (quotes and b'"' in block) or not decoder.accepts(block):
+                return None
+            if passed.bytes == 0 and block.startswith(_BOM):
+                return None
+            first_end = block.find(b"\n")
+            if since_line_end + (first_end if first_end >= 0 else len(block)) > MAX_LINE:
+                return None
+            since_line_end = since_line_end + len(block) if first_end < 0 else len(block) - 1 - block.rfind(b"\n")
+            is_end = np.frombuffer(block, dtype=np.uint8) == 10
+            blank = int(np.count_nonzero(is_end[1:] & is_end[:-1])) + bool(last == 10 and is_end[0])
+            passed.lines += int(np.count_nonzero(is_end)) - blank
+            passed.bytes += len(block)
+            last = block[-1]
+            on_bytes(len(block))
+    passed.lines += last != 10
+    return passed if decoder.complete else None
+
+
+class _Utf8Check:
+    """Whether blocks of a file, one after the other, are valid UTF-8."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    @property
+    def complete(self) -> bool:
+        return not self._rest
+
+    def accepts(self, block: bytes) -> bool:
+        if not self._rest and block.isascii():
+            return True
+        whole = self._rest + block
+        cut = _end_of_whole_characters(whole)
+        self._rest = whole[cut:]
+        return _is_utf8(whole[:cut])
+
+
+def _end_of_whole_characters(block: bytes) -> int:
+    """Where the last character begins, if its bytes may go on in the next block; else the end."""
+    for back in range(1, min(4, len(block)) + 1):
+        byte = block[-back]
+        if byte >= 0xC0:
+            return len(block) - back
+        if byte < 0x80:
+            break
+    return len(block)
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+class Gate:
+    """Lets the good lines of one file through, in blocks, and counts the others."""
+
+    def __init__(self, path: Path, *, quotes: bool) -> None:
+        self.path = path
+        self.passed = Passed()
+        self._quotes = quotes
+        self._line = 1
+        """The number of the line that comes next."""
+        self._open_record = b""
+        """The beginning of a quoted record whose end is in the next block."""
+
+    def blocks(self, on_bytes: OnBytes = lambda n: None) -> Iterator[bytes]:
+        """Blocks of whole lines, each ended by a line feed. ``on_bytes`` hears how many bytes of the file were read."""
+        for _, block in self.numbered_blocks(on_bytes):
+            yield block
+
+    def numbered_blocks(self, on_bytes: OnBytes = lambda n: None) -> Iterator[tuple[int | list[int], bytes]]:
+        """Blocks with the number of their first line, or of every line where they are not consecutive."""
+        with open_text_bytes(self.path) as (source, raw):
+            try:
+                told = 0
+                for block in self._whole_lines(source):
+                    on_bytes(raw.tell() - told)
+                    told = raw.tell()
+                    cleaned = self._pass_block(block)
+                    if cleaned is not None:
+                        yield cleaned
+                if self._open_record:
+                    cleaned = self._line_by_line(self._open_record, last=True)
+                    if cleaned is not None:
+                        yield cleaned
+            except EOFError as error:
+                raise InputError(self.path, "the compressed file is cut off", line=self._line) from error
+
+    def _whole_lines(self, source: ByteSource) -> Iterator[bytes]:
+        """The text in blocks that end at a line end. A line that is too long is never kept: it is passed over."""
+        carry = b""
+        skipping = False
+        while block := source.read(_BLOCK):
+            if self.passed.bytes == 0 and block.startswith(_BOM):
+                block = block[len(_BOM) :]
+            self.passed.bytes += len(block)
+            if skipping:
+                _, found, block = block.partition(b"\n")
+                if not found:
+                    continue
+                skipping = False
+                self._line += 1
+            cut = block.rfind(b"\n") + 1
+            if cut:
+                yield carry + block[:cut]
+                carry = block[cut:]
+            else:
+                carry += block
+            if len(carry) > MAX_LINE:
+                self._hold_back(LINE_TOO_LONG)
+                carry, skipping = b"", True
+        if carry:
+            yield carry + b"\n"
+
+    def _pass_block(self, block: bytes) -> tuple[int | list[int], bytes] | None:
+        first = self._line
+        if b"\r" in block:
+            block = block.replace(b"\r\n", b"\n")
+        block, self._open_record = self._open_record + block, b""
+        if self._needs_a_closer_look(block):
+            return self._line_by_line(block, last=False)
+        is_end = np.frombuffer(block, dtype=np.uint8) == 10
+        n = int(np.count_nonzero(is_end))
+        self._line += n
+        self.passed.lines += n - int(np.count_nonzero(is_end[1:] & is_end[:-1])) - bool(is_end[0])
+        return first, block.replace(b",", SEPARATOR.encode()) if self._quotes else block
+
+    def _needs_a_closer_look(self, block: bytes) -> bool:
+        return (
+            b"\0" in block
+            or b"\r" in block
+            or (self._quotes and (b'"' in block or b"\x1f" in block))
+            or not (block.isascii() or _is_utf8(block))
+            # A line over 1 MiB covers one of these windows: no need to look at every line.
+            or any(block.find(b"\n", at, at + MAX_LINE // 2) < 0 for at in range(0, len(block), MAX_LINE // 2))
+        )
+
+    def _line_by_line(self, block: bytes, *, last: bool) -> tuple[list[int], bytes] | None:
+        kept: list[bytes] = []
+        numbers: list[int] = []
+        lines = block[:-1].split(b"\n")
+        position = 0
+        while position < len(lines):
+            text, used = self._next_record(lines, position, last=last) if self._quotes else (lines[position], 1)
+            if not used:
+                self._open_record = b"\n".join(lines[position:]) + b"\n"
+                break
+            if text:
+                reason = _byte_problem(text)
+                if reason is None:
+                    kept.append(text.replace(b"\r", b" "))
+                    numbers.append(self._line)
+                else:
+                    self._hold_back(reason)
+            position += used
+            self._line += used
+        self.passed.lines += len(kept)
+        return (numbers, b"\n".join(kept) + b"\n") if kept else None
+
+    def _hold_back(self, reason: str) -> None:
+        self.passed.hold_back(reason, Place(str(self.path), self._line))
+
+    def _next_record(self, lines: list[bytes], position: int, *, last: bool) -> tuple[bytes, int]:
+        """The CSV record that begins at a line, without quotes, and how many lines it takes: 0 if it goes on in
+        the next block.
+
+        A line that opens a quote and never closes it costs itself only: reading goes on at the next line.
+        """
+        first = lines[position]
+        if b'"' not in first:
+            return first.replace(b"\x1f", b" ").replace(b",", b"\x1f"), 1
+        if _RECORD.fullmatch(first):
+            return _without_quotes(first), 1
+        if _OPEN_RECORD.fullmatch(first):
+            length = len(first)
+            for end in range(position + 1, len(lines)):
+                length += len(lines[end])
+                if length > MAX_LINE:
+                    break
+                if lines[end].count(b'"') % 2:  # only such a line can close the quote
+                    record = b" ".join(lines[position : end + 1])
+                    if _RECORD.fullmatch(record):
+                        return _without_quotes(record), end + 1 - position
+                    break
+            else:
+                if not last:
+                    return b"", 0
+        self._hold_back(BAD_QUOTES)
+        return b"", 1
+
+
+def _byte_problem(line: bytes) -> str | None:
+    if len(line) > MAX_LINE:
+        return LINE_TOO_LONG
+    if b"\0" in line:
+        return NUL_BYTE
+    return None if _is_utf8(line) else INVALID_UTF8
+
+
+def _without_quotes(record: bytes) -> bytes:
+    """The fields of a well-formed CSV record, joined by the separator; one inside a field becomes a blank."""
+    fields = (found[2] if found[1] is None else found[1].replace(b'""', b'"') for found in _NEXT_FIELD.finditer(record))
+    return b"\x1f".join(one.replace(b"\x1f", b" ") for one in fields)

@@ -1,0 +1,120 @@
+"""What was found in a log: sizes, and every line that could not be used, by reason.
+
+These numbers describe people's data exactly. They belong to whoever holds the log and are NOT FOR RELEASE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+FIRST_PLACES: Final = 5
+"""How many lines of each kind are named."""
+
+# Found by looking at bytes, before a line is split into fields.
+INVALID_UTF8: Final = "invalid_utf8"
+NUL_BYTE: Final = "nul_byte"
+LINE_TOO_LONG: Final = "line_too_long"
+BAD_QUOTES: Final = "bad_quotes"
+# Found by looking at fields.
+TOO_FEW_FIELDS: Final = "too_few_fields"
+TOO_MANY_FIELDS: Final = "too_many_fields"
+MISSING_USER: Final = "missing_user"
+UNUSABLE_QUERY: Final = "unusable_query"
+UNUSABLE_URL: Final = "unusable_url"
+BAD_OPTIN: Final = "bad_optin"
+
+EXPECTED: Final[Mapping[str, tuple[str | None, str]]] = {
+    INVALID_UTF8: (None, "expected UTF-8 text"),
+    NUL_BYTE: (None, "expected text, found a NUL byte"),
+    LINE_TOO_LONG: (None, "expected a line of at most 1 MiB"),
+    BAD_QUOTES: (None, "expected quotes around a whole field, doubled inside it"),
+    TOO_FEW_FIELDS: (None, "expected as many fields as the header has"),
+    TOO_MANY_FIELDS: (None, "expected no more fields than the header has"),
+    MISSING_USER: ("user", "expected an id, found nothing"),
+    UNUSABLE_QUERY: ("query", "expected a text with something in it"),
+    UNUSABLE_URL: ("url", "expected a usable URL"),
+    BAD_OPTIN: ("opt-in", "expected yes or no (also true, false, 1, 0)"),
+}
+"""For each reason the field it is about and what was expected; never what stood there."""
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """A line of a file, counted from 1."""
+
+    path: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}"
+
+
+@dataclass
+class Malformed:
+    """How many lines were left out for one reason, and where the first few are."""
+
+    count: int = 0
+    first: list[Place] = field(default_factory=list)
+
+    def add(self, place: Place) -> None:
+        self.count += 1
+        if len(self.first) < FIRST_PLACES:
+            self.first.append(place)
+
+
+@dataclass(frozen=True)
+class InputSummary:
+    """What was read. NOT FOR RELEASE."""
+
+    format: str
+    """The format the log was read in."""
+    files: int
+    bytes: int
+    """Text bytes, after decompression."""
+    lines: int
+    """Data lines: no headers, no blank lines."""
+    users: int
+    """Users with at least one usable line."""
+    used: int
+    """Lines that are somebody's record."""
+    without_url: int
+    """Good lines without a URL in a log that has URLs: dropped."""
+    malformed: Mapping[str, Malformed]
+
+    @property
+    def n_malformed(self) -> int:
+        return sum(kind.count for kind in self.malformed.values())
+
+    @property
+    def malformed_share(self) -> float:
+        return self.n_malformed / self.lines if self.lines else 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "format": self.format,
+            "files": self.files,
+            "bytes": self.bytes,
+            "lines": self.lines,
+            "users": self.users,
+            "used": self.used,
+            "without_url": self.without_url,
+            "malformed": {
+                reason: {"count": kind.count, "first": [str(place) for place in kind.first]}
+                for reason, kind in sorted(self.malformed.items())
+            },
+        }
+
+
+@dataclass(frozen=True)
+class LogStatistics:
+    """The columns of [BLJ] Fig. 8, counted exactly. NOT PRIVATE."""
+
+    bytes: int
+    lines: int
+    users: int
+    queries: int
+    urls: int
+    records: int
+    malformed: int

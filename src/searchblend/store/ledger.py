@@ -1,0 +1,211 @@
+"""What was released about whom, and what it cost: debited before anybody can see it.
+
+The protocol of a release, whatever dies in between:
+
+    1. ``debit``     the cost is on disk under the release id, or refused
+    2.               the noise is drawn and the files are made, in memory
+    3. ``publish``   the files and their SHA-256 are on disk under the same id
+    4.               what ``publish`` returned may be shown
+
+Repeat it with the same id after a crash: a debit that is there costs nothing more; files that are there come back byte
+for byte; a debit without files was seen by nobody, so drawing anew under it is sound. Budget is never given back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+from searchblend.accounting.spend import Spend
+from searchblend.accounting.totals import Cap, Totals, default_delta, fits, total_of
+from searchblend.errors import InvalidParameter
+from searchblend.privacy import Budget
+from searchblend.store.ledger_book import Book, Entry, Row, next_row, read_book
+from searchblend.store.ledger_errors import BudgetExceeded, ConflictingRelease, CorruptLedger, LedgerError
+from searchblend.store.ledger_sqlite import (
+    ADD_FILE,
+    APPEND_ROW,
+    READ_FILE_NAMES,
+    READ_FILES,
+    READ_ROWS,
+    LedgerDatabase,
+    SqliteDatabase,
+)
+
+_MAX_NAME: Final = 200
+
+
+class Ledger:
+    """The ledger in a database. Every reading checks the whole chain first; a broken one takes no more debits."""
+
+    def __init__(self, database: LedgerDatabase) -> None:
+        self._database = database
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._database.close()
+
+    def set_cap(self, cap: Cap, *, replace: bool = True) -> None:
+        """Put a cap on record; it holds from the next debit on. The same cap again changes nothing."""
+        with self._database.transaction():
+            book = self.book()
+            if book.cap is not None and book.cap != cap and not replace:
+                raise LedgerError("another cap is on record; change it with set_cap or `searchblend ledger cap`")
+            if book.cap != cap:
+                self._append(book, {"kind": "cap", "cap": cap.as_json(), "recorded": _now()})
+
+    def debit(self, release_id: str, population: str, window: str, spend: Spend) -> Entry:
+        """Charge a release to everybody of the population; on disk when this returns.
+
+        The same id with the same content returns the earlier entry and costs nothing.
+        """
+        for field, name in (("release_id", release_id), ("population", population), ("window", window)):
+            _check_name(field, name)
+        with self._database.transaction():
+            book = self.book()
+            earlier = book.entries.get(release_id)
+            if earlier is not None:
+                return _the_same(earlier, population, window, spend)
+            _refuse_overspend(book, population, window, spend)
+            recorded = _now()
+            row = self._append(
+                book,
+                {
+                    "kind": "debit",
+                    "release_id": release_id,
+                    "population": population,
+                    "window": window,
+                    "spend": spend.as_json(),
+                    "recorded": recorded,
+                },
+            )
+        return Entry(row.position, release_id, population, window, spend, recorded)
+
+    def publish(self, release_id: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
+        """Put a debited release's files on disk and return what may be shown: the first files published under the id.
+
+        Files that come second (two runs of one id at once) are thrown away unseen.
+        """
+        if not files:
+            raise InvalidParameter("files", "a release has at least one")
+        for name in files:
+            _check_name("files", name)
+        with self._database.transaction():
+            book = self.book()
+            if release_id not in book.entries:
+                raise LedgerError(f"release {release_id}: was not debited; nothing may be published")
+            if release_id in book.published:
+                return self._files(book, release_id)
+            for name, content in files.items():
+                self._database.execute(ADD_FILE, (release_id, name, content))
+            manifest = {name: _fingerprint(content) for name, content in files.items()}
+            self._append(book, {"kind": "publish", "release_id": release_id, "files": manifest, "recorded": _now()})
+        return {name: bytes(files[name]) for name in sorted(files)}
+
+    def published(self, release_id: str) -> dict[str, bytes] | None:
+        """The files published under this id, byte for byte, or nothing."""
+        book = self.book()
+        return self._files(book, release_id) if release_id in book.published else None
+
+    def entries(self, population: str | None = None, window: str | None = None) -> list[Entry]:
+        """The debits, oldest first."""
+        return [entry for entry in self.book().entries.values() if entry.is_for(population, window)]
+
+    def totals(self, population: str, window: str | None = None, *, delta: float | None = None) -> Totals:
+        """What a window (or with ``None``: a lifetime) has cost one user id of the population."""
+        spends = self.book().spends(population, window)
+        return total_of(spends, default_delta(spends) if delta is None else delta)
+
+    def check(self) -> Book:
+        """Go through everything: the chain, and every published file against its SHA-256."""
+        book = self.book()
+        for release_id in book.published:
+            self._files(book, release_id)
+        for release_id, name in self._database.execute(READ_FILE_NAMES):
+            if name not in book.published.get(release_id, {}):
+                raise LedgerError(f"release {release_id}: holds a file that was never published")
+        return book
+
+    def rows(self) -> list[Row]:
+        """The rows as they are stored, unchecked."""
+        return [Row(*values) for values in self._database.execute(READ_ROWS)]
+
+    def book(self) -> Book:
+        """What the rows say, the chain checked."""
+        return read_book(self.rows())
+
+    def _append(self, book: Book, document: Mapping[str, Any]) -> Row:
+        row = next_row(book, document)
+        values = (row.position, row.kind, row.release_id, row.body, row.previous, row.hash)
+        self._database.execute(APPEND_ROW, values)
+        return row
+
+    def _files(self, book: Book, release_id: str) -> dict[str, bytes]:
+        manifest = book.published[release_id]
+        files = {name: bytes(content) for name, content in self._database.execute(READ_FILES, (release_id,))}
+        if {name: _fingerprint(content) for name, content in files.items()} != manifest:
+            raise CorruptLedger(
+                book.entries[release_id].position, f"the files of release {release_id} are not those published"
+            )
+        return files
+
+
+def open_ledger(path: Path | str, *, cap: Cap | None = None, create: bool = True) -> Ledger:
+    """The ledger in a SQLite file, made if it is not there. ``cap`` is put on record, and must be the one there."""
+    ledger = Ledger(SqliteDatabase(Path(path), create=create))
+    try:
+        if cap is not None:
+            ledger.set_cap(cap, replace=False)
+    except BaseException:
+        ledger.close()
+        raise
+    return ledger
+
+
+def _the_same(earlier: Entry, population: str, window: str, spend: Spend) -> Entry:
+    if (earlier.population, earlier.window, earlier.spend) != (population, window, spend):
+        raise ConflictingRelease(
+            f"release {earlier.release_id}: was debited with another spend, population or window; take a new id"
+        )
+    return earlier
+
+
+def _refuse_overspend(book: Book, population: str, window: str, spend: Spend) -> None:
+    if book.cap is None:
+        return
+    limits: tuple[tuple[str, str | None, Budget | None], ...] = (
+        (f"window {window}", window, book.cap.window),
+        ("lifetime", None, book.cap.lifetime),
+    )
+    for scope, name, budget in limits:
+        if budget and not fits([*book.spends(population, name), spend], budget, planned=book.cap.planned):
+            raise BudgetExceeded(
+                f"population {population}, {scope}: ε = {spend.epsilon:g}, δ = {spend.delta:g} more would pass the cap "
+                f"of ε = {budget.epsilon:g}, δ = {budget.delta:g}; nothing was debited"
+            )
+
+
+def _check_name(field: str, name: str) -> None:
+    if not name or len(name) > _MAX_NAME or not name.isprintable() or name != name.strip():
+        raise InvalidParameter(field, f"expected 1 to {_MAX_NAME} printable characters")
+    if field == "files" and ("/" in name or "\\" in name or name.startswith(".")):
+        raise InvalidParameter(field, "expected plain file names")
+
+
+def _fingerprint(content: bytes) -> dict[str, Any]:
+    return {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

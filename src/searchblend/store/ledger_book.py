@@ -1,0 +1,151 @@
+"""The ledger's rows and what they say: pure, the same for every database.
+
+A row is a JSON text and SHA-256 of the previous row's hash and that text. Three kinds:
+
+    cap       the most that a user id may be charged; a later one replaces it and stays on record
+    debit     a release id with the people it is about (population, window) and its spend
+    publish   the files of a release id: names, sizes, SHA-256
+
+Nothing is ever changed or removed; nothing of the users' data is written here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from searchblend.accounting.spend import Spend
+from searchblend.accounting.totals import Cap
+from searchblend.errors import SearchblendError
+from searchblend.store.ledger_errors import CorruptLedger
+
+GENESIS: Final = "0" * 64
+"""stands where the first row has no previous hash"""
+
+Manifest = Mapping[str, Mapping[str, Any]]
+"""file name → ``sha256`` and ``bytes``, as in a release's statement"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row as it is stored."""
+
+    position: int
+    kind: str
+    release_id: str | None
+    body: str
+    previous: str
+    hash: str
+
+    def as_json(self) -> dict[str, Any]:
+        return {"position": self.position, "previous": self.previous, "hash": self.hash, "body": json.loads(self.body)}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One debit: a release, the people it is about, and what it costs each of them."""
+
+    position: int
+    release_id: str
+    population: str
+    window: str
+    spend: Spend
+    recorded: str
+    """when, in ISO 8601"""
+
+    def is_for(self, population: str | None, window: str | None) -> bool:
+        return population in (None, self.population) and window in (None, self.window)
+
+
+@dataclass
+class Book:
+    """What a chain of rows says, once every row was found to be what it was."""
+
+    head: str = GENESIS
+    length: int = 0
+    cap: Cap | None = None
+    entries: dict[str, Entry] = field(default_factory=dict)
+    """by release id, oldest first"""
+    published: dict[str, Manifest] = field(default_factory=dict)
+    """by release id"""
+
+    def spends(self, population: str, window: str | None) -> list[Spend]:
+        return [entry.spend for entry in self.entries.values() if entry.is_for(population, window)]
+
+    def scopes(self) -> list[tuple[str, str | None]]:
+        """Every (population, window), after each population's windows its lifetime (``None``)."""
+        windows: dict[str, dict[str, None]] = {}
+        for entry in self.entries.values():
+            windows.setdefault(entry.population, {})[entry.window] = None
+        return [(population, window) for population, names in windows.items() for window in (*names, None)]
+
+
+def canonical(document: Mapping[str, Any]) -> str:
+    """The one JSON text of a document."""
+    return json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def chained(previous: str, body: str) -> str:
+    """The hash of a row."""
+    return hashlib.sha256(f"{previous}\n{body}".encode()).hexdigest()
+
+
+def next_row(book: Book, document: Mapping[str, Any]) -> Row:
+    """The row that says this document after all the others."""
+    body = canonical(document)
+    return Row(book.length + 1, document["kind"], document.get("release_id"), body, book.head, chained(book.head, body))
+
+
+def read_book(rows: Iterable[Row]) -> Book:
+    """Check the chain from its first row and read it; refuse at the first row that is not what it was."""
+    book = Book()
+    for row in rows:
+        _check_link(book, row)
+        try:
+            document = json.loads(row.body)
+            if (document["kind"], document.get("release_id")) != (row.kind, row.release_id):
+                raise CorruptLedger(row.position, "the index columns do not agree with the row")
+            _READERS[row.kind](book, row, document)
+        except (ValueError, KeyError, TypeError, AttributeError, SearchblendError) as error:
+            if isinstance(error, CorruptLedger):
+                raise
+            raise CorruptLedger(row.position, "not a row that this version can read") from error
+        book.head, book.length = row.hash, row.position
+    return book
+
+
+def _check_link(book: Book, row: Row) -> None:
+    expected = book.length + 1
+    if row.position != expected:
+        raise CorruptLedger(expected, "missing")
+    if row.previous != book.head:
+        raise CorruptLedger(expected, "does not follow the row before it")
+    if row.hash != chained(row.previous, row.body):
+        raise CorruptLedger(expected, "was changed: its hash does not fit")
+
+
+def _read_cap(book: Book, row: Row, document: Mapping[str, Any]) -> None:
+    book.cap = Cap.of_json(document["cap"])
+
+
+def _read_debit(book: Book, row: Row, document: Mapping[str, Any]) -> None:
+    release_id = document["release_id"]
+    if release_id in book.entries:
+        raise CorruptLedger(row.position, "charges a release id a second time")
+    spend = Spend.of_json(document["spend"])
+    book.entries[release_id] = Entry(
+        row.position, release_id, document["population"], document["window"], spend, document["recorded"]
+    )
+
+
+def _read_publish(book: Book, row: Row, document: Mapping[str, Any]) -> None:
+    release_id = document["release_id"]
+    if release_id not in book.entries or release_id in book.published:
+        raise CorruptLedger(row.position, "publishes a release that was not charged, or a second time")
+    book.published[release_id] = document["files"]
+
+
+_READERS: Final = {"cap": _read_cap, "debit": _read_debit, "publish": _read_publish}

@@ -1,0 +1,70 @@
+"""The published quality on people with the shape of the AOL log: means of five seeded runs. [BLJ] Fig. 10 and 12."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import mutants
+import numpy as np
+import pytest
+
+from searchblend.blender.create_head_list import create_head_list
+from searchblend.blender.groups import InMemoryGroup
+from searchblend.blender.pipeline import BlenderRelease, run_blender, split_optin
+from searchblend.evaluation.metrics import Truth, score
+from searchblend.evaluation.population import aol_population
+from searchblend.evaluation.seeded import SeededRandomness
+from searchblend.params import BlenderParams
+from searchblend.privacy import Budget
+
+SEEDS = range(1, 6)
+
+
+@cache
+def people(seed: int) -> InMemoryGroup:
+    return aol_population(seed=seed)
+
+
+def mean_ndcg(epsilon: float, bend: Callable[[BlenderRelease], BlenderRelease] = lambda release: release) -> float:
+    scores = []
+    for seed in SEEDS:
+        source = SeededRandomness(100 * seed)
+        optin_users, clients = people(seed).split(0.05, randomness=source)
+        params = BlenderParams(Budget(epsilon, 1e-5), max_head_queries=10)
+        release = bend(run_blender(optin_users, clients, params, randomness=source))
+        scores.append(score(release, Truth.of(release.head, people(seed).cell_counts(release.head))).ndcg)
+    return float(np.mean(scores))
+
+
+def check_ndcg(mean: float, published: float) -> None:
+    assert mean == pytest.approx(published, abs=0.03)
+
+
+@pytest.mark.parametrize(("epsilon", "published"), [(1, 0.974), (2, 0.980), (3, 0.984), (4, 0.987), (5, 0.990)])
+def test_ndcg_at_head_size_ten(epsilon: float, published: float):
+    check_ndcg(mean_ndcg(epsilon), published)
+
+
+@pytest.mark.parametrize("name", mutants.RELEASE)
+def test_wrong_ranking_is_rejected(name: str):
+    with pytest.raises(AssertionError):
+        check_ndcg(mean_ndcg(4, mutants.RELEASE[name]), 0.987)
+
+
+def mean_list_length(optin_share: float) -> float:
+    """Queries in the candidate list, before the best M = 50 are taken."""
+    params, lengths = BlenderParams(Budget(4, 1e-5), max_head_queries=50), []
+    for seed in SEEDS:
+        source = SeededRandomness(100 * seed)
+        optin_users, _ = people(seed).split(optin_share, randomness=source)
+        head_users, _ = split_optin(optin_users, params, source)
+        lengths.append(len(create_head_list(head_users, params, randomness=source)))
+    return float(np.mean(lengths))
+
+
+def test_fifty_queries_are_reached_at_five_percent():
+    """[BLJ] footnote 9: 5 % opt-in is what a list of 50 queries needs at ε = 4."""
+    at_five = mean_list_length(0.05)
+    assert 45 <= at_five <= 56
+    assert mean_list_length(0.04) < at_five

@@ -1,0 +1,143 @@
+"""EstimateClientProbabilities: unbiased, honest variances, intervals that cover. [BLJ] Theorem 3.6."""
+
+from __future__ import annotations
+
+import mutants
+import numpy as np
+import pytest
+from channel_cases import ChannelCase
+from estimator_checks import (
+    EstimateClients,
+    check_clients,
+    check_exactly_unbiased,
+    of_queries,
+    report_law,
+    simulate_clients,
+)
+from scipy.stats import norm
+
+from searchblend.blender.estimate_client import count_reports, estimate_client_probabilities
+from searchblend.blender.groups import InMemoryGroup
+from searchblend.blender.local_report import local_report
+from searchblend.blender.local_report_bulk import BulkReporter
+from searchblend.blender.report_probabilities import ReportProbabilities
+from searchblend.evaluation.seeded import SeededRandomness
+from searchblend.records import HeadList, Record
+
+EXACT = [
+    pytest.param(ChannelCase((1, 1)), [0.3, 0.1, 0.05, 0.15, 0.4], id="k_q=2"),
+    pytest.param(ChannelCase((2, 1), epsilon=1.0, delta=0.01, query_budget_fraction=0.5), None, id="unequal"),
+    pytest.param(ChannelCase((0, 0, 0), query_budget_fraction=1.0), [0.5, 0.2, 0.0, 0.3], id="query-only"),
+    pytest.param(ChannelCase((2, 0), epsilon=2.0, query_budget_fraction=0.3), None, id="one-without-urls"),
+]
+exact = pytest.mark.parametrize(("case", "shares"), EXACT)
+
+
+def truth_of(case: ChannelCase, shares: list[float] | None) -> np.ndarray:
+    """The given shares, or falling ones."""
+    return np.array(shares) if shares else falling(case.head)
+
+
+def falling(head: HeadList) -> np.ndarray:
+    weights = 1 / np.arange(1.0, head.n_cells + 1)
+    weights[-1] = weights.sum()
+    return weights / weights.sum()
+
+
+@exact
+@pytest.mark.parametrize("n", [2, 4])
+def test_unbiased_over_all_outcomes(case: ChannelCase, shares, n: int):
+    """Exact: no simulation, no false alarm."""
+    check_exactly_unbiased(estimate_client_probabilities, case.head, case.params, truth_of(case, shares), n)
+
+
+@pytest.mark.parametrize("name", mutants.CLIENT_ESTIMATE)
+def test_wrong_estimator_is_rejected_by_enumeration(name: str):
+    case, shares = EXACT[0].values
+    with pytest.raises(AssertionError):
+        check_exactly_unbiased(mutants.CLIENT_ESTIMATE[name], case.head, case.params, truth_of(case, shares), 4)
+
+
+MONTE_CARLO = [
+    ChannelCase((1, 2, 3)),
+    ChannelCase((2, 2), epsilon=1.0, query_budget_fraction=0.6),
+    ChannelCase((0,) * 6, query_budget_fraction=1.0, epsilon=2.0),
+]
+REPLICATES = 40_000
+CLIENTS = 20_000
+
+
+def simulated_reports(case: ChannelCase, replicates: int = REPLICATES) -> np.ndarray:
+    law = report_law(case.head, case.params, falling(case.head))
+    return np.random.Generator(np.random.PCG64(14)).multinomial(CLIENTS, law, size=replicates)
+
+
+@pytest.mark.parametrize("case", MONTE_CARLO, ids=str)
+def test_bias_variance_and_coverage(case: ChannelCase):
+    """40,000 seeded replicates of 20,000 clients: 3 % is four standard errors of a variance."""
+    counts = simulated_reports(case)
+    check_clients(estimate_client_probabilities, case.head, case.params, falling(case.head), counts)
+
+
+def check_short_simulation(estimate: EstimateClients) -> None:
+    """A quarter of the replicates and twice the tolerance of a variance: enough to find a fault."""
+    case = MONTE_CARLO[1]
+    counts = simulated_reports(case, REPLICATES // 4)
+    check_clients(estimate, case.head, case.params, falling(case.head), counts, variance_within=0.06)
+
+
+def test_short_simulation_accepts_the_shipped_estimator():
+    check_short_simulation(estimate_client_probabilities)
+
+
+@pytest.mark.parametrize("name", sorted(mutants.CLIENT_ESTIMATE.keys() - mutants.OFF_BY_ONE_IN_N))
+def test_wrong_estimator_is_rejected_by_simulation(name: str):
+    with pytest.raises(AssertionError):
+        check_short_simulation(mutants.CLIENT_ESTIMATE[name])
+
+
+def test_bulk_reports_give_unbiased_estimates():
+    """The same through ``BulkReporter``: 300 seeded runs of 20,000 clients."""
+    case, source = MONTE_CARLO[0], SeededRandomness(5)
+    truth = falling(case.head)
+    held = np.rint(CLIENTS * truth).astype(np.int64)
+    reporter = BulkReporter(ReportProbabilities.of(case.head, case.params))
+    counts = np.array([reporter.report_counts(held, source) for _ in range(300)])
+    records, queries = simulate_clients(estimate_client_probabilities, case.head, case.params, counts)
+    records.check_bias(held / held.sum())
+    queries.check_bias(of_queries(case.head, held / held.sum()))
+
+
+def test_devices_give_unbiased_estimates():
+    """The same through the scalar ``local_report``, m_C = 2, operating system's generator: z test, 1e-6 in all.
+
+    Every device has two records, so that drawing one of them is part of what is tested.
+    """
+    case = ChannelCase((1, 1), records_per_client=2)
+    pair = [Record("query 0", "url 0"), Record("unknown", "url 0")]
+    reports = [local_report(pair, case.head, case.params) for _ in range(6_000)]
+    truth = np.zeros(case.head.n_cells)
+    truth[[0, -1]] = 0.5
+    counts = count_reports(np.array(reports).ravel(), case.head)
+    estimated = estimate_client_probabilities(counts, case.head, case.params).records
+    z = (estimated.probability - truth) / np.sqrt(estimated.variance)
+    assert np.abs(z).max() <= norm.isf(1e-6 / 2 / len(z))
+
+
+def test_several_records_per_client_stay_unbiased():
+    """m_C = 3 through a group: the mean over 400 seeded runs; the variances are known to be invalid."""
+    case = ChannelCase((1, 2), records_per_client=3, epsilon=6.0)
+    first, second = Record("query 0", "url 0"), Record("query 1", "url 1")
+    clients = InMemoryGroup.from_users(
+        [[first, first, second]] * 500 + [[second]] * 500, randomness=SeededRandomness(1)
+    )
+    truth = np.zeros(case.head.n_cells)
+    source = SeededRandomness(2)
+    reporter = BulkReporter(ReportProbabilities.of(case.head, case.params))
+    counts = []
+    for _ in range(400):
+        held = clients.cell_counts(case.head, 3, randomness=source) - clients.cell_counts(case.head)
+        counts.append(reporter.report_counts(held, source))
+    truth[case.head.cell_of(first)], truth[case.head.cell_of(second)] = 1 / 3, 2 / 3
+    records, _ = simulate_clients(estimate_client_probabilities, case.head, case.params, np.array(counts))
+    records.check_bias(truth)

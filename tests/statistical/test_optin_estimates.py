@@ -1,0 +1,126 @@
+"""EstimateOptinProbabilities: unbiased records, an unbiased variance, independent noise. [BLJ] Theorem 3.5."""
+
+from __future__ import annotations
+
+import mutants
+import numpy as np
+import pytest
+from estimator_checks import EstimateOptin, check_published_noise, simulate_optin
+from scipy.stats import binom
+
+from searchblend.blender.estimate_optin import estimate_optin_probabilities, optin_variance
+from searchblend.mechanisms.threshold import noise_for_one_record
+from searchblend.params import BlenderParams
+from searchblend.privacy import Budget
+from searchblend.records import HeadList
+
+BUDGETS = [Budget(1, 1e-5), Budget(4, 1e-5)]
+budgets = pytest.mark.parametrize("budget", BUDGETS, ids=str)
+
+
+def unclamped(probability: np.ndarray, n: int, noise_variance: float) -> np.ndarray:
+    """σ̂²_O as printed, with the integer noise's variance: may be negative where p̂ < 0 or p̂ > 1."""
+    return probability * (1 - probability) / (n - 1) + noise_variance / (n * (n - 1))
+
+
+def check_exact_variance(budget: Budget, p: float, n: int, noise_variance: float) -> None:
+    """E σ̂² = Var p̂ and E p̂ = p over all counts of n users and all values of the sampler. Exact."""
+    law = noise_for_one_record(budget).sampled_probabilities()
+    noise = np.array(sorted(law))
+    weights = np.outer(binom.pmf(np.arange(n + 1), n, p), [float(law[y]) for y in noise])
+    estimates = (np.arange(n + 1)[:, None] + noise) / n
+    mean = (weights * estimates).sum()
+    assert mean == pytest.approx(p, abs=1e-12)
+    stated = (weights * unclamped(estimates, n, noise_variance)).sum()
+    assert stated == pytest.approx((weights * (estimates - mean) ** 2).sum(), rel=1e-9)
+
+
+@budgets
+@pytest.mark.parametrize("p", [0.5, 0.02, 0.001, 0.0])
+@pytest.mark.parametrize("n", [2, 40])
+def test_unclamped_variance_is_unbiased(budget: Budget, p: float, n: int):
+    check_exact_variance(budget, p, n, noise_for_one_record(budget).variance)
+
+
+@budgets
+def test_continuous_noise_variance_is_rejected(budget: Budget):
+    """2b² instead of 2a/(1−a)²: the printed value belongs to the continuous law."""
+    continuous = 2 * noise_for_one_record(budget).scale ** 2
+    with pytest.raises(AssertionError):
+        check_exact_variance(budget, 0.02, 40, continuous)
+
+
+@budgets
+def test_shipped_variance_is_the_unclamped_one_inside_and_constant_outside(budget: Budget):
+    noise, n = noise_for_one_record(budget).variance, 1298
+    inside = np.linspace(0, 1, 1001)
+    np.testing.assert_allclose(optin_variance(inside, n, noise), unclamped(inside, n, noise), rtol=1e-12)
+    outside = np.array([-0.5, -1e-9, 1 + 1e-9, 2.0])
+    np.testing.assert_allclose(optin_variance(outside, n, noise), noise / (n * (n - 1)), rtol=1e-12)
+
+
+HEAD = HeadList({"a": ["u", "v"], "b": ["u"], "c": ["u", "v"]})
+SHARES = np.array([0.25, 0.12, 0.05, 0.18, 0.03, 0.1, 0.08, 0.04, 0.15])
+"""By cell. To opt-in users ⟨q,⋆⟩ is unlisted, so its share belongs to ⟨⋆,⋆⟩."""
+STARS = [2, 4, 7]
+USERS = 1298
+REPLICATES = 30_000
+
+
+def estimand() -> np.ndarray:
+    p = SHARES.copy()
+    p[-1] += p[STARS].sum()
+    p[STARS] = np.nan
+    return p
+
+
+def check_records(
+    estimate: EstimateOptin, budget: Budget, replicates: int = REPLICATES, variance_within: float = 0.03
+) -> None:
+    """Mean (|z| ≤ 6), variance (3 %), coverage (93-97 %) of listed records and ⟨⋆,⋆⟩ when nothing is dropped."""
+    counts = np.random.Generator(np.random.PCG64(8)).multinomial(USERS, SHARES, size=replicates)
+    result = simulate_optin(estimate, HEAD, BlenderParams(budget), counts, seed=9)
+    assert np.isnan(result.probability[:, STARS]).all()
+    listed = np.setdiff1d(np.arange(HEAD.n_cells), STARS)
+    result = type(result)(result.probability[:, listed], result.variance[:, listed])
+    p = estimand()[listed]
+    result.check_bias(p)
+    result.check_variance(variance_within)
+    result.check_coverage(p)
+
+
+@budgets
+def test_bias_variance_and_coverage(budget: Budget):
+    """Shares at which the clamp never acts, so that the shipped variance is the unclamped one."""
+    check_records(estimate_optin_probabilities, budget)
+
+
+def check_short_simulation(estimate: EstimateOptin) -> None:
+    check_records(estimate, BUDGETS[1], replicates=3_000, variance_within=0.12)
+
+
+def test_short_simulation_accepts_the_shipped_estimate():
+    check_short_simulation(estimate_optin_probabilities)
+
+
+@pytest.mark.parametrize("name", mutants.OPTIN_ESTIMATE)
+def test_wrong_estimate_is_rejected(name: str):
+    with pytest.raises(AssertionError):
+        check_short_simulation(mutants.OPTIN_ESTIMATE[name])
+
+
+def check_noise(estimate: EstimateOptin, budget: Budget) -> None:
+    params = BlenderParams(budget, max_head_queries=60_000)
+    check_published_noise(estimate, params, noise_for_one_record(budget))
+
+
+@budgets
+def test_published_noise_is_independent_and_of_the_right_scale(budget: Budget):
+    check_noise(estimate_optin_probabilities, budget)
+
+
+@budgets
+@pytest.mark.parametrize("name", mutants.PUBLISHED_NOISE)
+def test_wrong_noise_is_rejected(name: str, budget: Budget):
+    with pytest.raises(AssertionError):
+        check_noise(mutants.PUBLISHED_NOISE[name], budget)

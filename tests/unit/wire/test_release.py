@@ -1,0 +1,108 @@
+"""The documents of a release: ⋆, order, missing values, and no NaN in JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+
+import pytest
+
+from searchblend.blender.groups import InMemoryGroup
+from searchblend.blender.pipeline import run_blender
+from searchblend.params import BlenderParams
+from searchblend.privacy import Budget
+from searchblend.records import Record
+from searchblend.wire.head_list import decode_head_list, encode_head_list
+from searchblend.wire.release import csv_table, record_rows, result_document, statement_document, trend_rows
+
+PARAMS = BlenderParams(Budget(4.0, 1e-5), max_head_queries=5)
+
+
+def people(n, *, urls=True):
+    def record(i):
+        name = f"query {i % 7}"
+        return Record(name, f"http://{i % 3}.example") if urls else Record(name)
+
+    return InMemoryGroup.from_users([[record(i)] for i in range(n)])
+
+
+@pytest.fixture(
+    scope="module",
+    params=[(urls, method) for urls in (True, False) for method in ("paper", "best")],
+    ids=lambda value: f"{'urls' if value[0] else 'query only'}, {value[1]}",
+)
+def release(request):
+    urls, method = request.param
+    optin, clients = people(20_000, urls=urls).split(0.5)
+    return run_blender(optin, clients, PARAMS, method=method)
+
+
+def test_the_result_is_strict_json_with_the_documented_keys(release):
+    document = json.loads(json.dumps(result_document(release), allow_nan=False))
+    assert {"guarantee", "groups", "head", "mechanism", "records", "trends"} <= set(document)
+    assert document["head"]["queries"] == 5
+    assert {"name", "threshold", "integer_threshold", "selection_delta", "noise_scale"} <= set(
+        document["mechanism"]["optin"]
+    )
+    assert {"name", "cells_per_report", "keep_query"} <= set(document["mechanism"]["client"])
+    assert document["mechanism"]["optin"]["integer_threshold"] == 7
+    assert {"query", "url", "probability", "variance", "interval", "optin", "client", "optin_weight"} <= set(
+        document["records"][0]
+    )
+
+
+def test_the_star_comes_last_and_is_null(release):
+    trends, records = trend_rows(release), record_rows(release)
+    assert trends[-1]["query"] is None and trends[-1]["kind"] == "rest"
+    assert records[-1]["query"] is None and records[-1]["url"] is None and records[-1]["kind"] == "rest"
+    assert all(row["query"] is not None for row in trends[:-1])
+
+
+def test_rows_are_ordered_by_probability_and_sum_to_one(release):
+    trends = trend_rows(release)
+    shares = [row["probability"] for row in trends[:-1]]
+    assert shares == sorted(shares, reverse=True)
+    assert math.isclose(sum(row["probability"] for row in trends), 1)
+    assert math.isclose(sum(row["probability"] for row in record_rows(release)), 1)
+
+
+def test_each_cell_appears_once(release):
+    assert len(record_rows(release)) == release.head.n_cells
+    assert len({(row["query"], row["url"]) for row in record_rows(release)}) == release.head.n_cells
+
+
+def test_query_rest_has_no_optin_estimate(release):
+    if release.method == "best":
+        assert all(row["optin"] is not None for row in record_rows(release))
+        return
+    for row in record_rows(release):
+        assert (row["optin"] is None) == (row["kind"] == "query_rest")
+        if row["kind"] == "query_rest":
+            assert row["optin_weight"] == 0
+
+
+def test_csv_tells_the_star_from_an_empty_text(release):
+    table = list(csv.DictReader(io.StringIO(csv_table(record_rows(release), ["query", "url"]))))
+    assert table[-1]["query"] == "" and table[-1]["kind"] == "rest"
+    assert {row["kind"] for row in table} <= {"record", "query_rest", "rest"}
+    assert float(table[0]["low"]) <= float(table[0]["raw_probability"]) <= float(table[0]["high"])
+
+
+def test_the_head_list_survives_the_wire(release):
+    document = json.loads(json.dumps(encode_head_list(release.head, release.params, release.design)))
+    message = decode_head_list(document)
+    head, params = message.head, message.params
+    assert head == release.head and message.design == release.design
+    assert params.budget == PARAMS.budget
+    assert params.query_budget_fraction == (0.85 if head.has_urls else 1.0)
+
+
+def test_a_statement_names_versions_files_and_privacy(release):
+    statement = statement_document(
+        kind="blender", method="paper", created="2026-01-01T00:00:00+00:00", parameters={}, guarantee={},
+        public=[], caveats=[], files={"a.csv": {"sha256": "0", "bytes": 1}}, notice=None,
+    )  # fmt: skip
+    assert statement["release"]["private"] is True
+    assert "numpy" in statement["software"] and "a.csv" in statement["files"]
