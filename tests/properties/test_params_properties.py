@@ -54,9 +54,9 @@ def test_counts_are_whole_numbers_of_at_least_one(field: str, budget: Budget, va
 
 
 @given(BUDGETS, st.integers().filter(lambda m: m != 1))
-def test_one_record_per_optin_user(budget: Budget, m: int):
+def test_the_printed_method_takes_one_record_per_optin_user(budget: Budget, m: int):
     with pytest.raises(InvalidParameter, match="records_per_optin"):
-        BlenderParams(budget, records_per_optin=m)
+        BlenderParams(budget, records_per_optin=m).for_printed_method()
 
 
 @given(blender_params())

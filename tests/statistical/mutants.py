@@ -25,7 +25,7 @@ from searchblend.blender.estimates import GroupEstimates
 from searchblend.blender.groups import Ints, UserGroup
 from searchblend.blender.local_report import randomize
 from searchblend.blender.local_report_bulk import BulkReporter
-from searchblend.blender.pipeline import BlenderRelease
+from searchblend.blender.release import BlenderRelease
 from searchblend.blender.report_probabilities import ReportProbabilities
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.threshold import Threshold, noise_for_one_record
@@ -148,6 +148,7 @@ RANDOMIZE = {
 PRIVACY_BREAKING = [
     "each stage has the whole budget",
     "budget not divided by m_C",
+    "delta not halved",
     "thresholds rounded up",
     "k one too small",
     "missing wildcard among the queries",

@@ -11,7 +11,8 @@ import pytest
 
 from searchblend.blender.create_head_list import create_head_list
 from searchblend.blender.groups import InMemoryGroup
-from searchblend.blender.pipeline import BlenderRelease, run_blender, split_optin
+from searchblend.blender.pipeline import run_blender, split_optin
+from searchblend.blender.release import BlenderRelease
 from searchblend.evaluation.metrics import Truth, score
 from searchblend.evaluation.population import aol_population
 from searchblend.evaluation.seeded import SeededRandomness
@@ -32,7 +33,7 @@ def mean_ndcg(epsilon: float, bend: Callable[[BlenderRelease], BlenderRelease] =
         source = SeededRandomness(100 * seed)
         optin_users, clients = people(seed).split(0.05, randomness=source)
         params = BlenderParams(Budget(epsilon, 1e-5), max_head_queries=10)
-        release = bend(run_blender(optin_users, clients, params, randomness=source))
+        release = bend(run_blender(optin_users, clients, params, method="paper", randomness=source))
         scores.append(score(release, Truth.of(release.head, people(seed).cell_counts(release.head))).ndcg)
     return float(np.mean(scores))
 

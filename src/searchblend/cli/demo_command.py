@@ -24,6 +24,7 @@ def run(options: argparse.Namespace) -> None:
         log=str(log),
         params=params,
         optin_fraction=options.opt_in,
+        method=options.method,
         output=options.output / "release",
         replace=True,
         created=now(),

@@ -51,6 +51,7 @@ def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     parser.add_argument("--users", type=_positive_int, default=50_000, help="people in the made-up log (50000)")
     parser.add_argument("--opt-in", type=_share, default=0.2, metavar="SHARE", help="share that opts in (0.2)")
     _add_budget(parser)
+    _add_method(parser)
     parser.add_argument("--seed", type=int, default=1, help="of the made-up log; the noise is never seeded (1)")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
 
@@ -75,7 +76,10 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "--query-budget-fraction", type=float, default=0.85, metavar="F", help="share of a client's ε for the query"
     )
     parser.add_argument("--records-per-client", type=int, default=1, metavar="N", help="cells per report (1)")
-    parser.add_argument("--method", choices=["paper"], default="paper", help="the algorithm as printed (paper)")
+    parser.add_argument("--records-per-optin", type=int, default=1, metavar="N", help="records of an opt-in user (1)")
+    _add_method(parser)
+    parser.add_argument("--wide-list", action="store_true", help="list queries without a listed URL too (method best)")
+    parser.add_argument("--explain", action="store_true", help="say which mechanisms were chosen and why")
     parser.add_argument("--no-project", action="store_true", help="leave out the projection onto the simplex")
     parser.add_argument("--dry-run", action="store_true", help="say what would be promised; read nothing")
     parser.add_argument("--evaluate", action="store_true", help="compare with the truth; every output is NOT PRIVATE")
@@ -102,6 +106,12 @@ def _add_ledger(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     cap.add_argument("--per-window", type=_epsilon_delta, metavar="E,D", help="ε and δ of each window")
     cap.add_argument("--lifetime", type=_epsilon_delta, metavar="E,D", help="ε and δ of all windows together")
     cap.add_argument("--planned", action="store_true", help="releases are fixed in advance: the smaller total counts")
+
+
+def _add_method(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--method", choices=["best", "paper"], default="best", help="best (default), or the algorithm as printed"
+    )
 
 
 def _add_budget(parser: argparse.ArgumentParser) -> None:

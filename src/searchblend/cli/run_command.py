@@ -33,6 +33,7 @@ def run(options: argparse.Namespace) -> None:
         head_fraction=options.head_fraction,
         query_budget_fraction=options.query_budget_fraction,
         records_per_client=options.records_per_client,
+        records_per_optin=options.records_per_optin,
     )
     if options.dry_run:
         show_dry_run(params, options)
@@ -45,7 +46,9 @@ def run(options: argparse.Namespace) -> None:
         columns=options.columns,
         host_only=options.host_only,
         strict=options.strict,
+        method=options.method,
         project=not options.no_project,
+        wide_list=options.wide_list,
         output=options.output,
         replace=options.force,
         created=now(),

@@ -95,6 +95,7 @@ def run_hybrid(
                 strict=settings.strict,
                 optin_column=settings.optin_column,
                 draws=settings.params.records_per_client,
+                picks=settings.params.records_per_optin,
                 key=source.take(16),
                 on_progress=on_progress,
             )
