@@ -92,9 +92,9 @@ class DiscreteLaplaceLaw:
         """P(y) against P(y − s): the loss is s/b up to 0, then falls by 2/b a step, and stays at −s/b from s on."""
         shift, decay = self.sensitivity, math.exp(-1 / self.scale)
         spread = -math.expm1(-1 / self.scale) / (1 + decay)
-        inner = tuple(((shift - 2 * y) / self.scale, spread * decay**y) for y in range(1, shift))
+        inner = tuple(((shift - 2 * y) / self.scale, spread * math.exp(-y / self.scale)) for y in range(1, shift))
         top, bottom = shift / self.scale, -shift / self.scale
-        return ((top, 1 / (1 + decay)), *inner, (bottom, decay**shift / (1 + decay)))
+        return ((top, 1 / (1 + decay)), *inner, (bottom, math.exp(-shift / self.scale) / (1 + decay)))
 
     def as_json(self) -> dict[str, Any]:
         return {

@@ -24,7 +24,7 @@ from searchblend.accounting.spend import Spend
 _FINEST: Final = 2.0**-14
 _MAX_POINTS: Final = 1 << 19
 _LOSS_MARGIN: Final = 1e-12
-_MASS_ROUNDING: Final = 2.0**-48
+_MASS_ROUNDING: Final = 2.0**-46
 _TRANSFORM_ROUNDING: Final = 2 * 8 * 2.0**-53
 """per convolution, level of the transform and square root of a point; the 2 is for P and Q"""
 

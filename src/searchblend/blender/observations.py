@@ -93,6 +93,12 @@ class SetLaw:
         """κ: how much a sink moves an item's estimate, before the division by p − q_w"""
         return (self.other - self.star) / (self.sink_of_star - self.sink_of_holder)
 
+    @property
+    def influence(self) -> float:
+        """n times the most that one report can move an item's estimate"""
+        moves = (1.0, 0.0, self._sink_weight)  # a set with the item, a set without it, the sink
+        return (max(moves) - min(moves)) / (self.own - self.other)
+
     def estimate(self, counts: SubsetCounts) -> Floats:
         """Unbiased shares of all items: the sinks tell how many people hold any item at all."""
         holders = (self.sink_of_star - counts.sinks / counts.n) / (self.sink_of_star - self.sink_of_holder)

@@ -237,7 +237,10 @@ def _totals_table(book: Book, totals: dict[Scope, Totals]) -> Table:
             composed,
             f"ε {left['epsilon']:.4g}, δ {left['delta']:.2g}" if left else "–",
         )
-    table.caption = "◀ the smaller: what was spent. – nothing can be said at this δ."
+    table.caption = (
+        "◀ the smaller total. Loss distributions hold for releases that were planned beforehand, the sum for any. "
+        "– says nothing at this δ."
+    )
     table.caption_justify = "left"
     return table
 

@@ -15,6 +15,13 @@ examples:
   searchblend run searches.tsv --dry-run                    what it would promise; reads nothing
   searchblend run searches.tsv --evaluate --json            compare with the truth (NOT PRIVATE)
 """
+PLAN_EXAMPLES = """\
+examples:
+  searchblend plan                                              the AOL profile with the defaults
+  searchblend plan --users 2000000 --opt-in 0.01 --epsilon 2 --delta 1e-7
+  searchblend plan --profile yandex --max-queries 500 --plot plan.png
+  searchblend plan --profile out/result.json --epsilon 1        like an earlier release, with another budget
+"""
 DEMO_EXAMPLES = """\
 examples:
   searchblend demo                   make a log, run on it, show the table, leave the files in out/demo
@@ -41,6 +48,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_demo(commands)
     _add_run(commands)
+    _add_plan(commands)
     _add_ledger(commands)
     return parser
 
@@ -106,6 +114,18 @@ def _add_ledger(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     cap.add_argument("--per-window", type=_epsilon_delta, metavar="E,D", help="ε and δ of each window")
     cap.add_argument("--lifetime", type=_epsilon_delta, metavar="E,D", help="ε and δ of all windows together")
     cap.add_argument("--planned", action="store_true", help="releases are fixed in advance: the smaller total counts")
+
+
+def _add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _command(commands, "plan", "what a run would give, without reading any data", PLAN_EXAMPLES)
+    parser.add_argument("--profile", default="aol", metavar="PROFILE", help="aol, yandex, or an earlier result.json")
+    parser.add_argument("--users", type=_positive_int, metavar="N", help="people in both groups (the profile's)")
+    parser.add_argument("--opt-in", type=_share, metavar="SHARE", help="share that opts in (the profile's)")
+    _add_budget(parser)
+    parser.add_argument("--max-queries", type=_positive_int, metavar="M", help="queries in the list (the profile's)")
+    parser.add_argument("--runs", type=_positive_int, default=8, metavar="N", help="simulated runs per figure (8)")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the forecast over ε, .png or .svg")
+    parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
 
 
 def _add_method(parser: argparse.ArgumentParser) -> None:

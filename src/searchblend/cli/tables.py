@@ -19,7 +19,7 @@ _STAR = "⋆ (all other)"
 def trends_table(document: Mapping[str, Any], limit: int) -> Table:
     """The released trends, most probable first."""
     groups = document["groups"]
-    table = _table(f"Head queries ({document['head']['queries']} in the list)")
+    table = new_table(f"Head queries ({document['head']['queries']} in the list)")
     for name in ("query", "share", "95 % interval", "opt-in", "clients", "weight of opt-in"):
         table.add_column(name, justify="left" if name == "query" else "right")
     for row in _shown(document["trends"], limit):
@@ -44,7 +44,7 @@ def comparison_table(document: Mapping[str, Any], limit: int) -> Table:
         ("opt-in", [_value(row["optin"]) for row in rows]),
         ("clients", [_value(row["client"]) for row in rows]),
     ]
-    table = _table("Most frequent queries: the truth and what was released")
+    table = new_table("Most frequent queries: the truth and what was released")
     table.add_column("query")
     table.add_column("true share", justify="right")
     cells: list[list[Text | str]] = [[_name(row["query"]), _percent(row["true_probability"])] for row in rows]
@@ -64,7 +64,7 @@ def regressions(estimates: Sequence[float | None]) -> list[bool]:
     return [above is not None and own is not None and own > above for own, above in pairs]
 
 
-def _table(title: str) -> Table:
+def new_table(title: str) -> Table:
     return Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left", title_style="bold")
 
 

@@ -8,8 +8,9 @@ clicks ([BLJ] Fig. 8) on 10,741,956 ⟨query, URL⟩ edges. A line is a click, o
 2. From line to line: one more click on the same page, the next page, or a new query (``_outline``).
 3. A search with a click has its query from ``CLICKED``, whose head is Figure 9's. A search without one has a query
    that nobody else asks in 29 % of cases, else one from ``CLICKED`` as well.
-4. A query's first site gets 40-95 % of its clicks, ten more share the rest with weights r^-1.5; sites are shared
-   between queries by a power law.
+4. The first site of a frequent query gets 40-95 % of its clicks and ten more share the rest with weights r^-1.5; from
+   rank 1,000 on it gets 10-65 %, and fifty share the rest with weights 1/r. Sites are shared between queries by a
+   power law.
 """
 
 from __future__ import annotations
@@ -55,8 +56,11 @@ _BREAK: Final = 100_000
 _VOCABULARY: Final = 1 << 28
 _TAIL_EXPONENT: Final = 1.0556
 _ASKED_ONCE: Final = 0.29
-_N_OTHER_SITES: Final = 10
-_SITES: Final = Segment(0, SITE_LIMIT, exponent=1.0, mass=1.0, shift=300.0)
+
+_N_FREQUENT: Final = 1_000
+_OTHERS_OF_FREQUENT: Final = np.arange(1, 11) ** -1.5
+_OTHERS_OF_RARE: Final = np.arange(1, 51) ** -1.0
+_SITES: Final = Segment(0, SITE_LIMIT, exponent=1.165, mass=1.0, shift=100.0)
 _SITE_SALT: Final = 11
 
 _FIRST_PAGE_RANKS: Final = np.array([0.421, 0.119, 0.085, 0.061, 0.049, 0.041, 0.034, 0.030, 0.028, 0.030])
@@ -89,13 +93,26 @@ class AolChunk:
     """Lines in order. Without a click ``site`` and ``item_rank`` are -1."""
 
     user: Ints
-    query: Ints
+    queries: Ints
+    """of the searches"""
+    search: Ints
+    """which search a line belongs to"""
     second: Ints
     item_rank: Ints
     site: Ints
-    n_searches: int
     n_pages: int
     n_clicking_users: int
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What the published figures count."""
+        return {
+            "lines": len(self.user),
+            "new_queries": len(self.queries),
+            "next_pages": self.n_pages - len(self.queries),
+            "clicks": int(np.count_nonzero(self.site >= 0)),
+            "clicking_users": self.n_clicking_users,
+        }
 
 
 def aol_chunk(first_user: int, n_users: int, all_users: int, generator: np.random.Generator) -> AolChunk:
@@ -108,23 +125,23 @@ def aol_chunk(first_user: int, n_users: int, all_users: int, generator: np.rando
     clicked, starts_page, starts_search = _outline(n_lines, generator)
     search_starts = np.flatnonzero(starts_search)
     search = np.cumsum(starts_search) - 1
-    query = _queries(np.add.reduceat(clicked, search_starts) > 0, generator)[search]
+    queries = _queries(np.logical_or.reduceat(clicked, search_starts), generator)
     page = np.cumsum(starts_page)
     page -= page[search_starts][search]
-    item_rank, site = np.full((2, len(query)), -1, dtype=np.int64)
+    item_rank, site = np.full((2, len(page)), -1, dtype=np.int64)
     at = np.flatnonzero(clicked)
-    item_rank[at], site[at] = _clicks(query[at], page[at], generator)
+    item_rank[at], site[at] = _clicks(queries[search[at]], page[at], generator)
     ids = _anon_ids(np.arange(first_user, first_user + n_users))
     first_lines = np.cumsum(n_lines) - n_lines
     return AolChunk(
         user=np.repeat(ids, n_lines),
-        query=query,
+        queries=queries,
+        search=search,
         second=_seconds(n_lines, starts_page, starts_search, generator),
         item_rank=item_rank,
         site=site,
-        n_searches=len(search_starts),
         n_pages=int(np.count_nonzero(starts_page)),
-        n_clicking_users=int(np.count_nonzero(np.add.reduceat(clicked, first_lines))),
+        n_clicking_users=int(np.count_nonzero(np.logical_or.reduceat(clicked, first_lines))),
     )
 
 
@@ -174,9 +191,9 @@ def _queries(has_click: Flags, generator: np.random.Generator) -> Ints:
 def _clicks(queries: Ints, page: Ints, generator: np.random.Generator) -> tuple[Ints, Ints]:
     """ItemRank and site of each click on result page ``page`` (0 is the first)."""
     n, intents = len(queries), intent(queries)
-    others = np.arange(1, _N_OTHER_SITES + 1) ** -1.5
-    place = 1 + draw_index(others, generator.random(n))
-    place[generator.random(n) < 0.40 + 0.55 * intents] = 0
+    frequent, uniform = queries < _N_FREQUENT, generator.random(n)
+    place = 1 + np.where(frequent, draw_index(_OTHERS_OF_FREQUENT, uniform), draw_index(_OTHERS_OF_RARE, uniform))
+    place[generator.random(n) < np.where(frequent, 0.40, 0.10) + 0.55 * intents] = 0
     kind_share = _FIRST_RANK_SHARE[kinds(queries, intents)] / _FIRST_PAGE_RANKS.sum()
     rank = 2 + draw_index(_FIRST_PAGE_RANKS[1:], generator.random(n))
     rank[generator.random(n) < kind_share] = 1
@@ -188,7 +205,7 @@ def _clicks(queries: Ints, page: Ints, generator: np.random.Generator) -> tuple[
 
 def site_of(queries: Ints, place: Ints) -> Ints:
     """The site at a place of a query's results: a hash of both, so that popular sites serve many queries."""
-    sites = _SITES.ranks(fixed_uniform(queries * 16 + place, _SITE_SALT))
+    sites = _SITES.ranks(fixed_uniform(queries * 64 + place, _SITE_SALT))
     top = np.flatnonzero((queries < len(SITE_OF_TOP_QUERY)) & (place == 0))
     sites[top] = np.array(SITE_OF_TOP_QUERY)[queries[top]]
     return sites

@@ -174,9 +174,9 @@ def intent(queries: Ints) -> NDArray[np.float64]:
 def kinds(queries: Ints, intents: NDArray[np.float64]) -> Ints:
     """The kind of each query; rare ones have more words."""
     rare = queries >= _COMMON_LIMIT
-    few = np.where(rare, 0.40, 0.12)
-    one = np.where(rare, 0.90, 0.62)
-    site = np.where(rare, 0.95, 0.86)
+    few = np.where(rare, 0.42, 0.22)
+    one = np.where(rare, 0.92, 0.74)
+    site = np.where(rare, 0.97, 0.93)
     found: Ints = MANY_WORDS - ((intents >= few).astype(np.int64) + (intents >= one) + (intents >= site))
     top = np.flatnonzero(queries < len(TOP_QUERIES))
     found[top] = np.array(_KIND_OF_TOP_QUERY)[queries[top]]

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from searchblend.errors import OutputError
-from searchblend.evaluation.population import RankedRecords, aol_record_numbers
+from searchblend.evaluation.population import AOL
 
 _MEAN_EXTRA_LINES: Final = 1.5
 
@@ -17,9 +17,9 @@ def write_aol_like_log(path: Path, n_users: int, *, seed: int) -> None:
     """A TSV with header ``user query url``: one to a few lines per person, the same lines for the same seed."""
     generator = np.random.Generator(np.random.PCG64(seed))
     lines_per_user = 1 + generator.poisson(_MEAN_EXTRA_LINES, n_users)
-    numbers = aol_record_numbers(int(lines_per_user.sum()), generator)
+    numbers = AOL.record_numbers(int(lines_per_user.sum()), generator)
     users = np.repeat(np.arange(1, n_users + 1), lines_per_user)
-    records = RankedRecords()
+    records = AOL.records
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w", encoding="utf-8") as file:

@@ -1,14 +1,17 @@
-"""Made-up people with the shape of the AOL log: one random record each.
+"""Made-up people with the shape of the AOL and Yandex logs: one random record each.
 
-Calibrated to the published figures: the shares of the ten most frequent queries ([BLJ] Fig. 9), 8.8 % of the
-mass in the 50 most frequent, 4,811,646 clicked queries and 519,371 clicking users (Fig. 8), and 50 head queries
-first reached at 5 % opt-in with ε = 4 (footnote 9). The names of the first ten are the published ones; all other
-queries and all URLs are made up.
+AOL is calibrated to published figures: the shares of the ten most frequent queries ([BLJ] Fig. 9), 8.8 % of the mass
+in the 50 most frequent, 4,811,646 clicked queries and 519,371 clicking users (Fig. 8), and 50 head queries first
+reached at 5 % opt-in with ε = 4 (footnote 9). For Yandex only sizes are published (13,171,961 clicked queries, 4,970,073
+clicking users) and that its head is flatter, the most popular queries having been removed; its shares are a fit,
+C/(r + 10) for the first thousand ranks. The names of AOL's first ten are the published ones; all other queries and all
+URLs are made up.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
@@ -16,10 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchblend.blender.groups import InMemoryGroup, Ints
+from searchblend.errors import InvalidParameter
 from searchblend.records import HeadList, Record
 
 AOL_USERS: Final = 519_371
 AOL_QUERIES: Final = 4_811_646
+YANDEX_USERS: Final = 4_970_073
+YANDEX_QUERIES: Final = 13_171_961
 _TOP: Final = {
     "google": 0.0211,
     "yahoo": 0.0067,
@@ -31,15 +37,61 @@ _TOP: Final = {
     "myspace": 0.0034,
     "ebay": 0.0030,
 }
-_NAMES: Final = tuple(_TOP)
-_URLS_PER_QUERY: Final = 11
+URLS_PER_QUERY: Final = 11
 _MIDDLE_MASS: Final = 0.027
 _LAST_OF_MIDDLE: Final = 0.0004
 _TAIL_EXPONENT: Final = 0.76
-_OTHER_WEIGHTS: Final = np.arange(1, _URLS_PER_QUERY, dtype=np.float64) ** -1.5
+_YANDEX_HEAD: Final = 0.0356
+_OTHER_WEIGHTS: Final = np.arange(1, URLS_PER_QUERY, dtype=np.float64) ** -1.5
 
 
-@lru_cache(maxsize=1)
+@dataclass(frozen=True)
+class Profile:
+    """The shape of a log: how many people, how common each query, and the paper's parameters for it (Fig. 11)."""
+
+    name: str
+    n_users: int
+    shares: Callable[[], NDArray[np.float64]]
+    """p(rank), rank 1 first"""
+    delta: float
+    optin_fraction: float
+    max_head_queries: int
+    names: tuple[str, ...] = field(default=())
+    """texts of the first queries; the others are made up"""
+
+    @property
+    def records(self) -> RankedRecords:
+        return RankedRecords(self.names)
+
+    def population(self, n_users: int | None = None, *, seed: int) -> InMemoryGroup:
+        """Made-up people, one record each."""
+        n = n_users or self.n_users
+        numbers = self.record_numbers(n, np.random.Generator(np.random.PCG64(seed)))
+        each = np.ones(n, dtype=np.int64)
+        return InMemoryGroup(self.records, numbers, np.arange(n, dtype=np.int64), each, numbers)
+
+    def record_numbers(self, n: int, generator: np.random.Generator) -> Ints:
+        """``n`` independent records, as numbers of ``RankedRecords``.
+
+        URLs of a query: the first holds 40-95 % of its clicks (uniform, fixed for the query), the rest is spread over
+        ten more with weights r^-1.5.
+        """
+        cumulative = _cumulative(self.shares)
+        ranks = np.searchsorted(cumulative, generator.random(n) * cumulative[-1], side="right")
+        ranks = np.minimum(ranks, len(cumulative) - 1)
+        others = np.cumsum(_OTHER_WEIGHTS)
+        other_url = 1 + np.searchsorted(others, generator.random(n) * others[-1], side="right")
+        is_first = generator.random(n) < _first_url_share(ranks)
+        url = np.where(is_first, 0, np.minimum(other_url, URLS_PER_QUERY - 1))
+        numbers: Ints = ranks * URLS_PER_QUERY + url
+        return numbers
+
+
+@lru_cache(maxsize=2)
+def _cumulative(shares: Callable[[], NDArray[np.float64]]) -> NDArray[np.float64]:
+    return np.cumsum(shares())
+
+
 def aol_query_shares() -> NDArray[np.float64]:
     """p(rank), rank 1 first: ranks 1-9 as published, 10-50 falling to .0004 with 2.7 % together, then a power law.
 
@@ -47,10 +99,19 @@ def aol_query_shares() -> NDArray[np.float64]:
     """
     top = np.array(list(_TOP.values()))
     middle = _middle_shares(first=top[-1], last=_LAST_OF_MIDDLE, n=41, mass=_MIDDLE_MASS)
-    ranks = np.arange(51, AOL_QUERIES + 1, dtype=np.float64)
-    tail = ranks**-_TAIL_EXPONENT
-    tail *= (1 - top.sum() - middle.sum()) / tail.sum()
-    return np.concatenate([top, middle, tail])
+    return _with_tail(np.concatenate([top, middle]), AOL_QUERIES, _TAIL_EXPONENT)
+
+
+def yandex_query_shares() -> NDArray[np.float64]:
+    """p(rank), rank 1 first: C/(r + 10) for a thousand ranks, then a power law that continues it."""
+    head = _YANDEX_HEAD / (np.arange(1, 1001) + 10)
+    return _with_tail(head, YANDEX_QUERIES, 0.83)
+
+
+def _with_tail(head: NDArray[np.float64], n: int, exponent: float) -> NDArray[np.float64]:
+    tail = np.arange(len(head) + 1, n + 1, dtype=np.float64) ** -exponent
+    tail *= (1 - head.sum()) / tail.sum()
+    return np.concatenate([head, tail])
 
 
 def _middle_shares(first: float, last: float, n: int, mass: float) -> NDArray[np.float64]:
@@ -64,23 +125,35 @@ def _middle_shares(first: float, last: float, n: int, mass: float) -> NDArray[np
     return shares
 
 
+AOL: Final = Profile("aol", AOL_USERS, aol_query_shares, 1e-5, 0.05, 50, tuple(_TOP))
+YANDEX: Final = Profile("yandex", YANDEX_USERS, yandex_query_shares, 1e-7, 0.03, 500)
+PROFILES: Final = {profile.name: profile for profile in (AOL, YANDEX)}
+
+
+def profile_named(name: str) -> Profile:
+    if name not in PROFILES:
+        raise InvalidParameter("profile", f"expected one of {', '.join(PROFILES)}")
+    return PROFILES[name]
+
+
 @dataclass(frozen=True)
 class RankedRecords:
     """Records numbered rank·11 + url: texts are made only for the few that are asked for."""
 
+    names: tuple[str, ...] = AOL.names
     has_urls: bool = True
 
     def __getitem__(self, number: int) -> Record:
-        rank, url = divmod(int(number), _URLS_PER_QUERY)
-        query = _NAMES[rank] if rank < len(_NAMES) else f"query {rank + 1}"
+        rank, url = divmod(int(number), URLS_PER_QUERY)
+        query = self.names[rank] if rank < len(self.names) else f"query {rank + 1}"
         return Record(query, f"http://site{rank + 1}-{url + 1}.example")
 
     def query_numbers(self, numbers: Ints) -> Ints:
-        return numbers // _URLS_PER_QUERY
+        return numbers // URLS_PER_QUERY
 
     def cells(self, head: HeadList, numbers: Ints) -> Ints:
         """Only numbers of listed queries are looked at one by one."""
-        ranks = numbers // _URLS_PER_QUERY
+        ranks = numbers // URLS_PER_QUERY
         listed = np.array([self._rank(query) for query in head.queries], dtype=np.int64)
         cells = np.full(len(numbers), head.n_cells - 1, dtype=np.int64)
         inside = np.flatnonzero(np.isin(ranks, listed))
@@ -88,35 +161,15 @@ class RankedRecords:
         cells[inside] = np.array([head.cell_of(self[number]) for number in distinct.tolist()], dtype=np.int64)[where]
         return cells
 
-    @staticmethod
-    def _rank(query: str) -> int:
-        if query in _TOP:
-            return _NAMES.index(query)
+    def _rank(self, query: str) -> int:
+        if query in self.names:
+            return self.names.index(query)
         return int(query.removeprefix("query ")) - 1 if query.startswith("query ") else -1
 
 
 def aol_population(n_users: int = AOL_USERS, *, seed: int) -> InMemoryGroup:
-    """``n_users`` made-up people, one record each."""
-    numbers = aol_record_numbers(n_users, np.random.Generator(np.random.PCG64(seed)))
-    each = np.ones(n_users, dtype=np.int64)
-    return InMemoryGroup(RankedRecords(), numbers, np.arange(n_users, dtype=np.int64), each, numbers)
-
-
-def aol_record_numbers(n: int, generator: np.random.Generator) -> Ints:
-    """``n`` independent records, as numbers of ``RankedRecords``.
-
-    URLs of a query: the first holds 40-95 % of its clicks (uniform, fixed for the query), the rest is spread over
-    ten more with weights r^-1.5.
-    """
-    cumulative = np.cumsum(aol_query_shares())
-    ranks = np.searchsorted(cumulative, generator.random(n) * cumulative[-1], side="right")
-    ranks = np.minimum(ranks, AOL_QUERIES - 1)
-    others = np.cumsum(_OTHER_WEIGHTS)
-    other_url = 1 + np.searchsorted(others, generator.random(n) * others[-1], side="right")
-    is_first = generator.random(n) < _first_url_share(ranks)
-    url = np.where(is_first, 0, np.minimum(other_url, _URLS_PER_QUERY - 1))
-    numbers: Ints = ranks * _URLS_PER_QUERY + url
-    return numbers
+    """``AOL.population``."""
+    return AOL.population(n_users, seed=seed)
 
 
 def url_shares(ranks: Ints) -> NDArray[np.float64]:

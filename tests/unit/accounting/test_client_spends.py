@@ -30,7 +30,7 @@ def excess(upper, lower, alpha):
     return float(sum(max(Fraction(p) - alpha * Fraction(q), 0) for p, q in zip(upper, lower, strict=True)))
 
 
-def falls_short(law, rows, steps=24):
+def falls_short(law, rows, steps=8):
     top = law.step.largest
     alphas = [Fraction(math.exp(top * step / steps)) for step in range(-steps, steps + 1)]
     return [

@@ -1,0 +1,133 @@
+"""``searchblend plan``: what a run would give, before anybody is asked."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.progress import Progress
+from rich.table import Table
+
+from searchblend.cli.tables import messages, new_table, output
+from searchblend.errors import UsageError
+from searchblend.evaluation.count_group import RecordModel
+from searchblend.evaluation.plan import Situation, curve, model_of_result, plan_document, runs_needed
+from searchblend.evaluation.plots import check_suffix, plan_figure, save
+from searchblend.evaluation.population import PROFILES, profile_named
+from searchblend.params import BlenderParams
+from searchblend.privacy import Budget
+
+EPSILONS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
+
+
+def run(options: argparse.Namespace) -> None:
+    if options.plot:
+        check_suffix(options.plot)
+    model, situation = _situation(options)
+    drawn = 2 * len(EPSILONS) * options.runs if options.plot else 0
+    with Progress(console=messages, transient=True, disable=not messages.is_terminal) as progress:
+        task = progress.add_task("simulating", total=runs_needed(options.runs) + drawn)
+
+        def advance() -> None:
+            progress.advance(task)
+
+        document = plan_document(model, situation, profile=options.profile, runs=options.runs, on_run=advance)
+        if options.plot:
+            _draw(model, situation, options, advance)
+    if options.json:
+        output.file.write(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+    else:
+        _show(document, options.plot)
+
+
+def _situation(options: argparse.Namespace) -> tuple[RecordModel, Situation]:
+    budget = Budget(options.epsilon, options.delta)
+    if options.profile in PROFILES:
+        profile = profile_named(options.profile)
+        model, users, share, size = RecordModel.of_profile(profile), profile.n_users, profile.optin_fraction, 50
+        size = profile.max_head_queries
+    else:
+        document = _read_result(Path(options.profile))
+        model = model_of_result(document, options.profile)
+        groups = document.get("groups", {})
+        users = sum(groups.get(name, 0) for name in ("optin_users", "clients"))
+        share, size = groups.get("optin_users", 0) / max(users, 1), 50
+    users, share = options.users or users, options.opt_in or share
+    if users * share < 2 or users * (1 - share) < 2:
+        raise UsageError("--users, --opt-in: at least 2 people are needed in each group")
+    return model, Situation(users, share, BlenderParams(budget, max_head_queries=options.max_queries or size))
+
+
+def _read_result(path: Path) -> Mapping[str, Any]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--profile: expected aol, yandex or a result.json, cannot read {path}") from error
+    if not isinstance(document, dict):
+        raise UsageError(f"--profile: {path}: expected a result.json of searchblend run")
+    return document
+
+
+def _draw(model: RecordModel, situation: Situation, options: argparse.Namespace, advance: Callable[[], None]) -> None:
+    curves = curve(model, situation, EPSILONS, runs=options.runs, seed=2, on_run=advance)
+    title = (
+        f"{situation.users:,} users, {situation.optin_fraction:.1%} opt-in, δ = {options.delta:g} ({options.profile})"
+    )
+    save(plan_figure(EPSILONS, curves, title), options.plot)
+
+
+def _show(document: Mapping[str, Any], plot: Path | None) -> None:
+    output.print(_forecast_table(document))
+    for name, what in (("one_more_percent_opt_in", "1 % more opt-in"), ("one_more_epsilon", "ε + 1")):
+        output.print(f"{what:>16} (best): {_bought(document['methods']['best'], document['buys'][name])}")
+    fractions = document["recommended"]["paper"]
+    if fractions["head_fraction"]:
+        output.print(
+            f"Recommended: method best. For paper: --head-fraction {fractions['head_fraction']:g} "
+            f"--query-budget-fraction {fractions['query_budget_fraction']:g}"
+        )
+    moves, colluding = document["one_report_moves"], document["colluding_optin_users"]
+    if moves and colluding:
+        output.print(
+            f"One made-up report moves a query's blended share by at most {moves['query_in_blend'] or 0:.1e}; "
+            f"{colluding['half_of_the_time']} opt-in users who agree force a record in half of the time, "
+            f"{colluding['99_percent']} almost surely."
+        )
+    output.print(f"Simulated on the profile {document['profile']} ({document['runs']} runs); no private data was read.")
+    if plot:
+        output.print(f"plot: {plot}")
+
+
+def _forecast_table(document: Mapping[str, Any]) -> Table:
+    table = new_table(
+        f"{document['users']:,} users, {document['optin_fraction']:.2%} opt-in, ε = {document['epsilon']:g}, "
+        f"δ = {document['delta']:g}, at most {document['max_head_queries']} queries"
+    )
+    for name in ("expected (80 % of runs)", "best", "paper"):
+        table.add_column(name, justify="left" if name.startswith("expected") else "right")
+    for key, label, form in (
+        ("head_queries", "queries in the list", "{:.0f}"),
+        ("query_l1", "L1 of queries", "{:.4f}"),
+        ("record_l1", "L1 of records", "{:.4f}"),
+        ("ndcg", "NDCG", "{:.4f}"),
+    ):
+        table.add_row(label, *(_band(document["methods"][method][key], form) for method in ("best", "paper")))
+    return table
+
+
+def _band(band: Mapping[str, float] | None, form: str) -> str:
+    if band is None:
+        return "–"
+    mean, low, high = (form.format(band[name]) for name in ("mean", "low", "high"))
+    return f"{mean} ({low} – {high})"
+
+
+def _bought(now: Mapping[str, Any], then: Mapping[str, float | None]) -> str:
+    parts = [f"queries {now['head_queries']['mean']:.0f} → {then['head_queries']:.0f}"]
+    for key, label in (("query_l1", "query L1"), ("record_l1", "record L1")):
+        if now[key] and then[key]:
+            parts.append(f"{label} {now[key]['mean']:.4f} → {then[key]:.4f}")
+    return ", ".join(parts)

@@ -1,0 +1,85 @@
+"""People known only by how many hold each record: a simulation that costs the same for a thousand and for a billion.
+
+The algorithms ask a group for tallies and cell counts and nothing else, and one record per user makes both functions of
+the counts. Drawing the counts (multinomial) instead of the people is therefore the same experiment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from searchblend.blender.estimates import Floats
+from searchblend.blender.groups import (
+    ONE_RECORD,
+    InMemoryTally,
+    Ints,
+    ListedRecords,
+    RecordUniverse,
+    Spread,
+)
+from searchblend.errors import InvalidParameter
+from searchblend.evaluation.population import Profile, url_shares
+from searchblend.randomness import Randomness
+from searchblend.records import HeadList, Record
+
+
+class RecordModel:
+    """Shares of single records; what they leave of 1 belongs to records so rare that no list names them."""
+
+    def __init__(self, universe: RecordUniverse, shares: Floats) -> None:
+        self.universe, self.shares = universe, shares
+
+    @classmethod
+    def of_profile(cls, profile: Profile, ranks: int = 20_000) -> RecordModel:
+        shares = profile.shares()[:ranks, None] * url_shares(np.arange(ranks, dtype=np.int64))
+        return cls(profile.records, shares.ravel())
+
+    @classmethod
+    def of_records(cls, records: Sequence[Record], shares: Sequence[float]) -> RecordModel:
+        return cls(ListedRecords(records), np.array(shares, dtype=np.float64))
+
+    def draw(self, n_users: int, generator: np.random.Generator) -> CountGroup:
+        """A group of this many people."""
+        rest = max(1 - float(self.shares.sum()), 0.0)
+        drawn = generator.multinomial(n_users, np.append(self.shares, rest))
+        return CountGroup(self.universe, drawn[:-1], n_users, generator)
+
+
+class CountGroup:
+    """A ``UserGroup`` of counts; one record per user."""
+
+    def __init__(self, universe: RecordUniverse, counts: Ints, n_users: int, generator: np.random.Generator) -> None:
+        self._universe, self._counts, self._n_users, self._generator = universe, counts, n_users, generator
+        self._held = np.flatnonzero(counts)
+
+    @property
+    def n_users(self) -> int:
+        return self._n_users
+
+    @property
+    def has_urls(self) -> bool:
+        return self._universe.has_urls
+
+    def split(self, fraction: float, *, randomness: Randomness | None = None) -> tuple[CountGroup, CountGroup]:
+        cut = round(fraction * self._n_users)
+        everybody = np.append(self._counts[self._held], self._n_users - int(self._counts.sum()))
+        part = np.zeros_like(self._counts)
+        part[self._held] = self._generator.multivariate_hypergeometric(everybody, cut, method="marginals")[:-1]
+        rest = self._counts - part
+        return (
+            CountGroup(self._universe, part, cut, self._generator),
+            CountGroup(self._universe, rest, self._n_users - cut, self._generator),
+        )
+
+    def tally(self, spread: Spread = ONE_RECORD, *, randomness: Randomness | None = None) -> InMemoryTally:
+        if spread.records != 1:
+            raise InvalidParameter("records_per_optin", "a group of counts has one record per user")
+        return InMemoryTally(self._universe, self._held, self._counts[self._held] * spread.units)
+
+    def cell_counts(self, head: HeadList, draws: int = 1, *, randomness: Randomness | None = None) -> Ints:
+        cells = self._universe.cells(head, self._held)
+        counts = np.bincount(cells, weights=self._counts[self._held], minlength=head.n_cells).astype(np.int64)
+        counts[-1] += self._n_users - int(self._counts.sum())
+        return counts * draws

@@ -1,0 +1,68 @@
+"""Many clients at once: counts, chunks and words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from searchblend.blender import local_report_bulk
+from searchblend.blender.local_report import randomize
+from searchblend.blender.local_report_bulk import BulkReporter
+from searchblend.blender.report_probabilities import ReportProbabilities
+from searchblend.evaluation.seeded import SeededRandomness
+from searchblend.params import BlenderParams
+from searchblend.privacy import Budget
+from searchblend.randomness import Tape, accept_below
+from searchblend.records import HeadList
+
+HEAD = HeadList({"a": ["u", "v"], "b": ["u"], "c": []})
+PROBABILITIES = ReportProbabilities.of(HEAD, BlenderParams(Budget(4, 1e-5)))
+
+
+def test_everybody_reports_once():
+    counts = np.array([10, 0, 5, 7, 0, 1, 100])
+    reported = BulkReporter(PROBABILITIES).report_counts(counts, SeededRandomness(1))
+    assert reported.sum() == counts.sum()
+    assert len(reported) == HEAD.n_cells
+
+
+def test_nobody_reports_nothing():
+    nobody = np.zeros(HEAD.n_cells, dtype=np.int64)
+    assert BulkReporter(PROBABILITIES).report_counts(nobody).tolist() == nobody.tolist()
+    assert BulkReporter(PROBABILITIES).report(nobody[:0]).tolist() == []
+
+
+def test_chunks_do_not_change_who_is_asked(monkeypatch: pytest.MonkeyPatch):
+    """Everybody tells the truth: the counts come back whatever the chunk size."""
+    monkeypatch.setattr(local_report_bulk, "_CHUNK", 7)
+
+    class Truthful:
+        cryptographic = False
+
+        def take(self, n_bytes: int) -> bytes:
+            return b"\x00" * n_bytes
+
+    counts = np.array([3, 0, 11, 6, 7, 1, 30])
+    reporter = BulkReporter(PROBABILITIES)
+    assert reporter.report_counts(counts, Truthful()).tolist() == counts.tolist()
+    assert (
+        reporter.report(np.repeat(np.arange(7), counts), Truthful()).tolist()
+        == np.repeat(np.arange(7), counts).tolist()
+    )
+
+
+def test_the_wildcard_alone_needs_no_word():
+    reporter = BulkReporter(ReportProbabilities.of(HeadList({}), BlenderParams(Budget(4, 1e-5))))
+    assert reporter.report_counts(np.array([5]), Tape(b"")).tolist() == [5]
+
+
+def test_rejected_halves_are_replaced_as_on_the_device():
+    """k − 1 = 3 rejects 2^32 − 1: the query's half is replaced first, then the URL's."""
+    bad = accept_below(3)
+    lie = (bad << 32) | bad
+    words = [PROBABILITIES.keep_query_below, lie, bad, 0, 1]
+    content = b"".join(word.to_bytes(8, "little") for word in words)
+    query, url = randomize(2, 0, PROBABILITIES, Tape(content))
+    said = BulkReporter(PROBABILITIES).report(np.array([HEAD.first_cells()[2]]), Tape(content))
+    assert said.tolist() == [HEAD.first_cells()[query] + url]
+    assert (query, url) == (0, 1)
