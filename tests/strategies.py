@@ -32,8 +32,22 @@ def list_of_widths(n_urls: list[int]) -> HeadList:
     return HeadList((f"query {i}", [f"url {j}" for j in range(n)]) for i, n in enumerate(n_urls))
 
 
-RECORDS = st.builds(Record, st.sampled_from("abcdef"), st.one_of(st.sampled_from("uvw"), st.just(WILDCARD)))
-USERS = st.lists(st.lists(RECORDS, min_size=1, max_size=4), min_size=1, max_size=25)
+@st.composite
+def neighbours(draw: st.DrawFn) -> tuple[list[list[Record]], list[list[Record]]]:
+    """Two logs, with or without URLs, in which one user has other records and perhaps another number of them."""
+    urls = draw(st.sampled_from([st.sampled_from("uvw"), st.just(WILDCARD)]))
+    person = st.lists(st.builds(Record, st.sampled_from("abcdef"), urls), min_size=1, max_size=4)
+    users = draw(st.lists(person, min_size=1, max_size=25))
+    position = draw(st.integers(0, len(users) - 1))
+    return users, [*users[:position], draw(person), *users[position + 1 :]]
+
+
+LISTS_OF_THESE = st.dictionaries(
+    st.sampled_from("abcdeg"), st.lists(st.sampled_from("uvx"), max_size=3, unique=True), max_size=4
+).map(HeadList)
+"""Head lists on which the records of ``neighbours`` are partly found."""
+
+USERS = neighbours().map(lambda pair: pair[0])
 """A log: the records of each user, nobody without one."""
 
 BUDGETS = st.builds(Budget, epsilon=st.floats(0.05, 12), delta=st.floats(1e-12, 0.5))

@@ -106,14 +106,12 @@ def show_in(folder: Path, name: str) -> Callable[[bytes], None]:
 def violations(folder: Path) -> list[str]:
     """What was seen without its debit, or other than it was published."""
     with open_ledger(folder / "ledger") as ledger:
-        debited, found = ledger.check().entries, []
-        seen = [(path.name.partition(".")[0], path.read_bytes()) for path in (folder / "seen").iterdir()]
-        published = {name: ledger.published(name) for name in {name for name, _ in seen}}
-        for name, content in seen:
-            files = published[name]
-            if name not in debited or files is None:
+        book, found = ledger.check(), []
+        for path in (folder / "seen").iterdir():
+            name, content = path.name.partition(".")[0], path.read_bytes()
+            if name not in book.entries or name not in book.published:
                 found.append(f"{name}: seen without a debit or before it was published")
-            elif not files["data"].startswith(content):
+            elif not ledger._files(book, name)["data"].startswith(content):
                 found.append(f"{name}: seen with other bytes")
     return found
 
@@ -197,10 +195,10 @@ class Mortal(SqliteDatabase):
 
 
 def sweep(root: Path, order: str) -> dict[str, object]:
-    """Die at the first point, the second, …; each time repeat in peace; until a worker lives to the end."""
+    """Die at the first point, the second, …; each time repeat in peace; until a worker lives, or something is wrong."""
     found: list[str] = []
     point, died = 0, True
-    while died:
+    while died and not found:
         point += 1
         folder = root / str(point)
         (folder / "seen").mkdir(parents=True)

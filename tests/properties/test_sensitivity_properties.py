@@ -11,19 +11,10 @@ from hypothesis import strategies as st
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.evaluation.seeded import SeededRandomness
 from searchblend.records import HeadList, Record
-from strategies import RECORDS, USERS, head_lists
+from strategies import LISTS_OF_THESE, USERS, neighbours
 
 SEEDS = st.integers(0, 2**32 - 1)
 Users = list[list[Record]]
-
-
-@st.composite
-def neighbours(draw: st.DrawFn) -> tuple[Users, Users, int]:
-    """Two logs in which one user has other records (and another number of them)."""
-    users = draw(USERS)
-    position = draw(st.integers(0, len(users) - 1))
-    changed = draw(st.lists(RECORDS, min_size=1, max_size=4))
-    return users, [*users[:position], changed, *users[position + 1 :]], position
 
 
 def tally_of(group: InMemoryGroup) -> Counter[Record]:
@@ -44,24 +35,24 @@ def assert_one_person_apart(before: Counter, after: Counter) -> None:
 
 
 @given(neighbours(), SEEDS)
-def test_tally(pair: tuple[Users, Users, int], seed: int):
-    before, after = groups(*pair[:2], seed)
+def test_tally(pair: tuple[Users, Users], seed: int):
+    before, after = groups(*pair, seed)
     assert before.n_users == after.n_users
     assert_one_person_apart(tally_of(before), tally_of(after))
 
 
-@given(neighbours(), SEEDS, head_lists(max_queries=3))
-def test_cells(pair: tuple[Users, Users, int], seed: int, head: HeadList):
-    before, after = groups(*pair[:2], seed)
+@given(neighbours(), SEEDS, LISTS_OF_THESE)
+def test_cells(pair: tuple[Users, Users], seed: int, head: HeadList):
+    before, after = groups(*pair, seed)
     counts = [Counter(dict(enumerate(group.cell_counts(head).tolist()))) for group in (before, after)]
     assert_one_person_apart(*counts)
     assert sum(counts[0].values()) == before.n_users
 
 
 @given(neighbours(), SEEDS, st.floats(0.2, 0.8))
-def test_split_does_not_look_at_records(pair: tuple[Users, Users, int], seed: int, fraction: float):
+def test_split_does_not_look_at_records(pair: tuple[Users, Users], seed: int, fraction: float):
     """The person stays in the part where they were; the other part does not change at all."""
-    before, after = groups(*pair[:2], seed)
+    before, after = groups(*pair, seed)
     parts = [group.split(fraction, randomness=SeededRandomness(seed + 1)) for group in (before, after)]
     tallies = [[tally_of(part) for part in both] for both in parts]
     assert [part.n_users for part in parts[0]] == [part.n_users for part in parts[1]]
@@ -79,7 +70,7 @@ def test_every_user_counts_once_with_one_of_their_records(users: Users, seed: in
         assert n <= sum(record in records for records in users)
 
 
-@given(USERS, SEEDS, st.integers(1, 4), head_lists(max_queries=3))
+@given(USERS, SEEDS, st.integers(1, 4), LISTS_OF_THESE)
 def test_draws_add_up(users: Users, seed: int, draws: int, head: HeadList):
     group = InMemoryGroup.from_users(users, randomness=SeededRandomness(seed))
     counts = group.cell_counts(head, draws, randomness=SeededRandomness(seed))

@@ -43,11 +43,11 @@ def test_unclamped_variance_is_unbiased(budget: Budget, p: float, n: int):
 
 
 @budgets
-def test_continuous_noise_variance_is_rejected(budget: Budget):
-    """2b² instead of 2a/(1−a)²: the printed value belongs to the continuous law."""
-    continuous = 2 * noise_for_one_record(budget).scale ** 2
+@pytest.mark.parametrize("name", mutants.NOISE_VARIANCE)
+def test_wrong_noise_variance_is_rejected(name: str, budget: Budget):
+    wrong = mutants.NOISE_VARIANCE[name](noise_for_one_record(budget))
     with pytest.raises(AssertionError):
-        check_exact_variance(budget, 0.02, 40, continuous)
+        check_exact_variance(budget, 0.02, 40, wrong)
 
 
 @budgets

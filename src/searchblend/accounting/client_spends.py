@@ -16,8 +16,10 @@ from searchblend.accounting.dominating_pair import Vector, direct_sum, dominatin
 from searchblend.accounting.spend import Spend
 from searchblend.errors import InvalidParameter
 from searchblend.mechanisms.randomized_response import keep_probability
-from searchblend.mechanisms.subset_selection import SubsetSelection
+from searchblend.mechanisms.subset_selection import PlainSubsetSelection, SubsetSelection
 from searchblend.privacy import Budget, Neighbors
+
+SetMechanism = SubsetSelection | PlainSubsetSelection
 
 
 class TwoStageChannel(Protocol):
@@ -59,25 +61,35 @@ def randomized_response_spend(epsilon: float, n_values: int) -> Spend:
 
 
 def subset_selection_spend(
-    parts: Sequence[tuple[Fraction, SubsetSelection]], epsilon: float, *, records_per_client: int = 1
+    parts: Sequence[tuple[Fraction, SetMechanism]], epsilon: float, *, records_per_client: int = 1
 ) -> Spend:
-    """One report of subset selection with a sink; ``parts`` are the mechanisms with the chance of the public coin."""
+    """One report of subset selection; ``parts`` are the mechanisms, each with its chance under the public coin."""
     if sum(weight for weight, _ in parts) != 1:
         raise InvalidParameter("parts", "expected chances that sum to 1")
     law = direct_sum((weight, subset_selection_pairs(mechanism)) for weight, mechanism in parts)
     return Spend(epsilon, 0.0, Neighbors.REPLACE_ONE, "subset selection", replace(law, cells=records_per_client))
 
 
-def subset_selection_pairs(mechanism: SubsetSelection) -> Iterator[tuple[Vector, Vector]]:
+def subset_selection_pairs(mechanism: SetMechanism) -> Iterator[tuple[Vector, Vector]]:
     """An item against ⋆, and an item against another: by symmetry there are no other pairs."""
     m, d = mechanism.n_items, mechanism.subset_size
+    if isinstance(mechanism, PlainSubsetSelection):
+        named, other = mechanism.law()
+        yield _two_items(m + 1, d, named, other)
+        return
     sink, named, other = mechanism.law(0)
     star_sink, any_set, _ = mechanism.law(None)
     with_item, without = comb(m - 1, d - 1), comb(m - 1, d)
     yield (sink, with_item * named, without * other), (star_sink, with_item * any_set, without * any_set)
     if m > 1:
-        both, one, neither = comb(m - 2, d - 2) if d > 1 else 0, comb(m - 2, d - 1), comb(m - 2, d)
-        yield (
-            (sink, both * named, one * named, one * other, neither * other),
-            (sink, both * named, one * other, one * named, neither * other),
-        )
+        upper, lower = _two_items(m, d, named, other)
+        yield (sink, *upper), (sink, *lower)
+
+
+def _two_items(m: int, d: int, named: Fraction, other: Fraction) -> tuple[Vector, Vector]:
+    """Sets with both items, the first alone, the second alone, neither, for the holders of the two."""
+    both, one, neither = comb(m - 2, d - 2) if d > 1 else 0, comb(m - 2, d - 1), comb(m - 2, d)
+    return (
+        (both * named, one * named, one * other, neither * other),
+        (both * named, one * other, one * named, neither * other),
+    )

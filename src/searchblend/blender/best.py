@@ -15,7 +15,16 @@ from searchblend.blender.estimates import Blended, Estimates, Floats, GroupEstim
 from searchblend.blender.group_check import GroupCheck, check_groups
 from searchblend.blender.groups import ONE_RECORD, Spread
 from searchblend.blender.least_squares import Solution, solve
-from searchblend.blender.observations import CellSets, OptinCounts, QuerySets, SetLaw, Source, query_slices
+from searchblend.blender.observations import (
+    CellSets,
+    OptinCounts,
+    QuerySets,
+    SetLaw,
+    Source,
+    TwoStageReports,
+    query_slices,
+)
+from searchblend.blender.report_probabilities import ReportProbabilities
 from searchblend.blender.stability_histogram import UNITS_WHEN_SPREAD, CountedHeadList, CuratorDesign
 from searchblend.blender.subset_report import ReportDesign
 from searchblend.blender.subset_report_bulk import ReportCounts
@@ -61,7 +70,7 @@ def estimate_best(
     if check.tilt:
         together = solve(head, [replace(optin, tilt=check.tilt), *clients], start, floor, n)
         together = _towards_all_people(head, together, optin, check.tilt, n)
-    says_cells = any(isinstance(source, CellSets) for source in clients)
+    says_cells = any(isinstance(source, CellSets | TwoStageReports) for source in clients)
     optin_group = _group(head, optin_alone, optin.n_users)
     client_group = _group(head, clients_alone, n_clients, says_cells=says_cells)
     records, queries = _with_rest(together, together.cells), _with_rest(together, together.queries)
@@ -75,12 +84,16 @@ def estimate_best(
 
 
 def _client_sources(head: HeadList, reports: ReportCounts, design: ReportDesign, params: BlenderParams) -> list[Source]:
+    numbers = np.array(head.query_of_cells())
+    if reports.two_stage is not None:
+        n = int(reports.two_stage.sum())
+        return [TwoStageReports(ReportProbabilities.exact(head, params), n, reports.two_stage / n, numbers)]
     sources: list[Source] = []
-    if (queries := design.about_queries(head, params)) is not None and reports.queries and reports.queries.n:
+    queries, cells = design.about_queries(head, params), design.about_cells(head, params)
+    if queries is not None and reports.queries and reports.queries.n:
         law = SetLaw.of(queries)
-        numbers = np.array(head.query_of_cells())
         sources.append(QuerySets(law, reports.queries.n, law.estimate(reports.queries), numbers))
-    if (cells := design.about_cells(head, params)) is not None and reports.cells and reports.cells.n:
+    if cells is not None and reports.cells and reports.cells.n:
         law = SetLaw.of(cells)
         sources.append(CellSets(law, reports.cells.n, law.estimate(reports.cells)))
     return sources

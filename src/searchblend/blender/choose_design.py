@@ -15,9 +15,10 @@ import numpy as np
 
 from searchblend.blender.estimates import Floats
 from searchblend.blender.least_squares import Solution, predict
-from searchblend.blender.observations import CellSets, OptinCounts, QuerySets, SetLaw, Source
-from searchblend.blender.subset_report import GAMMA_STEPS, ReportDesign
-from searchblend.mechanisms.subset_selection import SubsetSelection
+from searchblend.blender.observations import CellSets, OptinCounts, QuerySets, SetLaw, Source, TwoStageReports
+from searchblend.blender.report_probabilities import ReportProbabilities
+from searchblend.blender.subset_report import GAMMA_STEPS, PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign
+from searchblend.mechanisms.subset_selection import PlainSubsetSelection, SubsetSelection
 from searchblend.params import BlenderParams
 from searchblend.records import HeadList
 
@@ -46,15 +47,22 @@ def choose_design(
 ) -> tuple[Forecast, list[Forecast]]:
     """The best forecast and all that were compared."""
     shares = pooled_shares(optin)
-    queries = np.add.reduceat(shares, head.first_cells()[:-1])
-    query_subset = best_subset_size(params.per_record[0], queries)
-    cell_subset = best_subset_size(params.per_record[0], shares)
-    steps = QUERY_STEPS if head.n_cells - 1 > len(head) else (GAMMA_STEPS,)
     forecasts = [
-        forecast(head, optin, shares, ReportDesign(step, query_subset, cell_subset), params, n_clients)
-        for step in steps
+        forecast(head, optin, shares, design, params, n_clients) for design in candidates(head, shares, params)
     ]
     return min(forecasts, key=lambda entry: entry.score), forecasts
+
+
+def candidates(head: HeadList, shares: Floats, params: BlenderParams) -> list[ReportDesign]:
+    """The designs worth comparing: each kind of set at its best size and every γ, and the two-stage report."""
+    epsilon = params.per_record[0]
+    queries = np.add.reduceat(shares, head.first_cells()[:-1])
+    steps = QUERY_STEPS if head.n_cells - 1 > len(head) else (GAMMA_STEPS,)
+    designs = []
+    for name, kind in ((SINK_SETS, SubsetSelection), (PLAIN_SETS, PlainSubsetSelection)):
+        sizes = best_subset_size(epsilon, queries, kind), best_subset_size(epsilon, shares, kind)
+        designs += [ReportDesign(step, *sizes, name) for step in steps]
+    return [*designs, ReportDesign(0, 1, 1, TWO_STAGE)] if head.has_urls else designs
 
 
 def pooled_shares(optin: OptinCounts) -> Floats:
@@ -62,7 +70,9 @@ def pooled_shares(optin: OptinCounts) -> Floats:
     return np.maximum(optin.observed, 0.5 / optin.n_users)
 
 
-def best_subset_size(epsilon: Fraction, shares: Floats) -> int:
+def best_subset_size(
+    epsilon: Fraction, shares: Floats, kind: type[SubsetSelection] | type[PlainSubsetSelection]
+) -> int:
     """d with the least mean predicted standard deviation of an item."""
     m = len(shares)
     growth = math.exp(min(float(epsilon), 700.0))
@@ -72,7 +82,7 @@ def best_subset_size(epsilon: Fraction, shares: Floats) -> int:
     holders = min(float(shares.sum()), 1.0)
 
     def deviation(size: int) -> float:
-        law = SetLaw.of(SubsetSelection.of(epsilon, m, size))
+        law = SetLaw.of(kind.of(epsilon, m, size))
         return float(np.sqrt(law.noise(shares, holders) + shares).mean())
 
     return int(min(sizes, key=deviation))
@@ -82,6 +92,9 @@ def client_sources(
     head: HeadList, design: ReportDesign, params: BlenderParams, n_clients: float, observed: tuple[Floats, Floats]
 ) -> list[Source]:
     """The clients' sources under a design; ``observed`` are estimates of queries and of cells."""
+    if design.mechanism == TWO_STAGE:
+        stages, n = ReportProbabilities.exact(head, params), n_clients * params.records_per_client
+        return [TwoStageReports(stages, n, observed[1], np.array(head.query_of_cells()))]
     sources: list[Source] = []
     if (queries := design.about_queries(head, params)) is not None:
         n = n_clients * params.records_per_client * design.query_share

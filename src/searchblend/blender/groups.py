@@ -205,6 +205,14 @@ class InMemoryGroup:
     def __repr__(self) -> str:
         return f"InMemoryGroup({self.n_users} users)"
 
+    @property
+    def drawn(self) -> Ints:
+        """The number of each user's drawn record."""
+        return self._drawn
+
+    def record(self, number: int) -> Record:
+        return self._universe[number]
+
     def select(self, users: NDArray[np.bool_] | Ints) -> InMemoryGroup:
         """The group of some of the users (by mask or position), with the records already drawn for them."""
         return InMemoryGroup(self._universe, self._rows, self._starts[users], self._lengths[users], self._drawn[users])

@@ -13,9 +13,11 @@ from typing import Protocol
 import numpy as np
 
 from searchblend.blender.estimates import Floats
+from searchblend.blender.report_probabilities import ReportProbabilities
 from searchblend.blender.stability_histogram import CountedHeadList
+from searchblend.blender.subset_report import SetMechanism
 from searchblend.blender.subset_report_bulk import SubsetCounts
-from searchblend.mechanisms.subset_selection import SubsetSelection
+from searchblend.mechanisms.subset_selection import PlainSubsetSelection
 from searchblend.records import HeadList
 
 Information = tuple[Floats, Floats]
@@ -82,8 +84,12 @@ class SetLaw:
     sink_of_star: float
 
     @classmethod
-    def of(cls, mechanism: SubsetSelection) -> SetLaw:
+    def of(cls, mechanism: SetMechanism) -> SetLaw:
         m, d = mechanism.n_items, mechanism.subset_size
+        if isinstance(mechanism, PlainSubsetSelection):
+            keep = mechanism.include
+            other = (keep * (d - 1) + (1 - keep) * d) / m
+            return cls(keep, other, other, 0.0, 0.0)
         include, sink = mechanism.include, mechanism.sink_of_holder
         other = (include * (d - 1) + (1 - include - sink) * d) / (m - 1) if m > 1 else 0.0
         return cls(include, other, (1 - include) * d / m, sink, include)
@@ -91,6 +97,8 @@ class SetLaw:
     @property
     def _sink_weight(self) -> float:
         """κ: how much a sink moves an item's estimate, before the division by p − q_w"""
+        if self.other == self.star:
+            return 0.0
         return (self.other - self.star) / (self.sink_of_star - self.sink_of_holder)
 
     @property
@@ -101,8 +109,8 @@ class SetLaw:
 
     def estimate(self, counts: SubsetCounts) -> Floats:
         """Unbiased shares of all items: the sinks tell how many people hold any item at all."""
-        holders = (self.sink_of_star - counts.sinks / counts.n) / (self.sink_of_star - self.sink_of_holder)
-        estimate: Floats = counts.items / counts.n - self.star - (self.other - self.star) * holders
+        fewer_sinks = self.sink_of_star - counts.sinks / counts.n
+        estimate: Floats = counts.items / counts.n - self.star - self._sink_weight * fewer_sinks
         return estimate / (self.own - self.other)
 
     def noise(self, share: Floats, holders: float) -> Floats:
@@ -151,3 +159,29 @@ class CellSets:
         noise = self.law.noise(shares[query], min(float(shares.sum()), 1.0))
         weight = self.n / (shares[query] + noise)
         return np.diag(weight), weight * self.observed[query]
+
+
+@dataclass(frozen=True)
+class TwoStageReports:
+    """Clients' two-stage reports: the fractions of a query's reported cells are linear in its shares.
+
+    E[r_u] = slope·c_u + (A − B)·Σc + B, with A and B as in [BLJ] Fig. 5, and the fractions of different cells are as
+    good as independent: each is small.
+    """
+
+    probabilities: ReportProbabilities
+    n: float
+    reported: Floats
+    """r̂ by cell"""
+    query_of_cell: Floats
+
+    def information(self, query: slice, shares: Floats) -> Information:
+        number, width = int(self.query_of_cell[query.start]), query.stop - query.start
+        t, k = self.probabilities.keep_query, self.probabilities.n_queries
+        keep = t * self.probabilities.keep_url[number]
+        lie_url = (t - keep) / max(width - 1, 1)
+        lie_query = (1 - t) / (k - 1) / width
+        response = (keep - lie_url) * np.eye(width) + (lie_url - lie_query) * np.ones((width, width))
+        expected = response @ shares[query] + lie_query
+        weighted = response.T * (self.n / expected)
+        return weighted @ response, weighted @ (self.reported[query] - lie_query)

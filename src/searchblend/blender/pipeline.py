@@ -205,7 +205,7 @@ def _best_mechanism(
             "wide_threshold": curator.wide_threshold.integer if curator.wide_threshold else None,
         },
         "client": {
-            "name": "subset selection with a sink",
+            "name": design.mechanism,
             "cells_per_report": params.records_per_client,
             "query_share": design.query_share,
             "query_subset": design.query_subset if queries else None,

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Final
 
 from searchblend.errors import InvalidParameter
+from searchblend.mechanisms.fixed_point import exp_fraction_bounds
 from searchblend.mechanisms.randomized_response import keep_probability
 from searchblend.params import BlenderParams
 from searchblend.records import HeadList
@@ -46,6 +47,21 @@ class ReportProbabilities:
             raise InvalidParameter(
                 "query_budget_fraction", "leaves nothing for the URLs; 1 is only for lists without URLs"
             )
+        return cls(keep_query, keep_record, head.n_urls)
+
+    @classmethod
+    def exact(cls, head: HeadList, params: BlenderParams) -> ReportProbabilities:
+        """The same two stages calibrated to lose exactly ε, without δ: t_q = min(e^{ε−ε_Q}/k_q, e^ε/(e^ε + k_q − 1)).
+
+        The printed stages really lose max(ε_U, ε_Q + ln(k_q t_q)) only; this spends the rest on the URL
+        (proofs/local_report.md). Both thresholds are rounded down.
+        """
+        epsilon, query_epsilon = params.per_record[0], params.query_share[0]
+        keep_query = int(keep_probability(query_epsilon, Fraction(0), head.n_queries) * WORDS)
+        growth, rest = exp_fraction_bounds(epsilon)[0], exp_fraction_bounds(epsilon - query_epsilon)[0]
+        keep_url = {width: min(rest / width, growth / (growth + width - 1), Fraction(1)) for width in set(head.n_urls)}
+        keep_url[1] = Fraction(1)
+        keep_record = tuple(int(keep_query * keep_url[width]) for width in head.n_urls)
         return cls(keep_query, keep_record, head.n_urls)
 
     @property

@@ -1,10 +1,13 @@
-"""What a client's device sends under method ``best``: a set of queries or of cells, or the sink.
+"""What a client's device sends under method ``best``: a set of queries or of cells, the sink, or one cell.
 
 Every client spends the whole budget in one step. A public coin (γ) decides whether the report is about the *queries*
 or about the *cells* ⟨q,u⟩ and ⟨q,⋆⟩ of the head list; the record that is held becomes one item, or ⋆ if it is not
 listed.
 
-Runs on the device. Standard library only. Proof: proofs/subset_selection.md.
+Three mechanisms can be exchanged; the curator's design says which: subset selection with a sink, plain subset
+selection, or the two-stage report calibrated exactly (one cell, always about cells).
+
+Runs on the device. Standard library only. Proofs: proofs/subset_selection.md, proofs/local_report.md.
 """
 
 from __future__ import annotations
@@ -13,17 +16,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from searchblend.blender.local_report import randomize
+from searchblend.blender.report_probabilities import ReportProbabilities
 from searchblend.errors import InvalidParameter
-from searchblend.mechanisms.subset_selection import WORDS, Subset, SubsetSelection
+from searchblend.mechanisms.subset_selection import WORDS, PlainSubsetSelection, Subset, SubsetSelection
 from searchblend.params import BlenderParams
 from searchblend.randomness import Randomness, SystemRandomness, uniform_below, word
 from searchblend.records import HeadList, Record
 
 GAMMA_STEPS: Final = 20
+SINK_SETS: Final = "subset selection with a sink"
+PLAIN_SETS: Final = "subset selection"
+TWO_STAGE: Final = "two-stage, exactly calibrated"
+MECHANISMS: Final = (SINK_SETS, PLAIN_SETS, TWO_STAGE)
+
+SetMechanism = SubsetSelection | PlainSubsetSelection
 
 
 class SubsetReport(NamedTuple):
-    """One reported set. ``about_queries`` is a public coin; ``items`` is empty for the sink."""
+    """One reported set. ``about_queries`` is a public coin; ``items`` is empty for the sink, one cell in two stages."""
 
     about_queries: bool
     items: Subset
@@ -39,8 +50,13 @@ class ReportDesign:
     """d_A: queries in a set"""
     cell_subset: int
     """d_C: cells in a set"""
+    mechanism: str = SINK_SETS
 
     def __post_init__(self) -> None:
+        if self.mechanism not in MECHANISMS:
+            raise InvalidParameter("mechanism", f"expected one of {', '.join(MECHANISMS)}")
+        if self.mechanism == TWO_STAGE and self.query_steps:
+            raise InvalidParameter("query_steps", "expected 0: a two-stage report is about cells")
         if not 0 <= self.query_steps <= GAMMA_STEPS:
             raise InvalidParameter("query_steps", f"expected 0 to {GAMMA_STEPS}, found {self.query_steps}")
 
@@ -49,17 +65,19 @@ class ReportDesign:
         """γ"""
         return self.query_steps / GAMMA_STEPS
 
-    def about_queries(self, head: HeadList, params: BlenderParams) -> SubsetSelection | None:
+    def about_queries(self, head: HeadList, params: BlenderParams) -> SetMechanism | None:
         """The mechanism over the listed queries, if anybody reports about them."""
-        if not self.query_steps:
-            return None
-        return SubsetSelection.of(params.per_record[0], len(head), self.query_subset)
+        return self._sets(params, len(head), self.query_subset) if self.query_steps else None
 
-    def about_cells(self, head: HeadList, params: BlenderParams) -> SubsetSelection | None:
-        """The mechanism over all cells but ⟨⋆,⋆⟩, if anybody reports about them."""
-        if self.query_steps == GAMMA_STEPS:
+    def about_cells(self, head: HeadList, params: BlenderParams) -> SetMechanism | None:
+        """The mechanism over all cells but ⟨⋆,⋆⟩, if anybody sends sets of them."""
+        if self.query_steps == GAMMA_STEPS or self.mechanism == TWO_STAGE:
             return None
-        return SubsetSelection.of(params.per_record[0], head.n_cells - 1, self.cell_subset)
+        return self._sets(params, head.n_cells - 1, self.cell_subset)
+
+    def _sets(self, params: BlenderParams, n_items: int, size: int) -> SetMechanism:
+        kind = PlainSubsetSelection if self.mechanism == PLAIN_SETS else SubsetSelection
+        return kind.of(params.per_record[0], n_items, size)
 
 
 def subset_report(
@@ -77,17 +95,25 @@ def subset_report(
     if not records:
         raise InvalidParameter("records", "a device without a record sends no report")
     source = randomness or SystemRandomness()
-    queries, cells = design.about_queries(head, params), design.about_cells(head, params)
-    report: list[SubsetReport] = []
-    for _ in range(params.records_per_client):
-        cell = head.cell_of(records[uniform_below(len(records), source)])
-        mechanism, about_queries = (queries, True) if _coin(design, source) else (cells, False)
-        if mechanism is None:
-            raise InvalidParameter("query_steps", "the coin fell on a mechanism that the design does not have")
-        listed = cell < head.n_cells - 1
-        item = (head.query_of_cells()[cell] if about_queries else cell) if listed else None
-        report.append(SubsetReport(about_queries, mechanism.report(item, source)))
-    return tuple(report)
+    return tuple(
+        _report_cell(head.cell_of(records[uniform_below(len(records), source)]), head, design, params, source)
+        for _ in range(params.records_per_client)
+    )
+
+
+def _report_cell(
+    cell: int, head: HeadList, design: ReportDesign, params: BlenderParams, randomness: Randomness
+) -> SubsetReport:
+    query = head.query_of_cells()[cell]
+    listed = cell < head.n_cells - 1
+    if _coin(design, randomness) and (queries := design.about_queries(head, params)) is not None:
+        return SubsetReport(True, queries.report(query if listed else None, randomness))
+    if (cells := design.about_cells(head, params)) is not None:
+        return SubsetReport(False, cells.report(cell if listed else None, randomness))
+    first = head.first_cells()
+    stages = ReportProbabilities.exact(head, params)
+    said_query, said_url = randomize(query, cell - first[query], stages, randomness)
+    return SubsetReport(False, (first[said_query] + said_url,))
 
 
 def _coin(design: ReportDesign, randomness: Randomness) -> bool:

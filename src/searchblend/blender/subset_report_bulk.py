@@ -8,10 +8,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from searchblend.blender.estimate_client import count_reports
 from searchblend.blender.groups import Ints, random_words
-from searchblend.blender.subset_report import GAMMA_STEPS, ReportDesign, SubsetReport
+from searchblend.blender.local_report_bulk import BulkReporter
+from searchblend.blender.report_probabilities import ReportProbabilities
+from searchblend.blender.subset_report import GAMMA_STEPS, TWO_STAGE, ReportDesign, SetMechanism, SubsetReport
 from searchblend.errors import MessageError
-from searchblend.mechanisms.subset_selection import WORDS, SubsetSelection
+from searchblend.mechanisms.subset_selection import WORDS, PlainSubsetSelection, SubsetSelection
 from searchblend.params import BlenderParams
 from searchblend.randomness import HALF, Randomness, SystemRandomness
 from searchblend.records import HeadList
@@ -32,33 +35,44 @@ class SubsetCounts:
 class ReportCounts:
     """All reports of a round, counted; ``None`` where the design has no such reports."""
 
-    queries: SubsetCounts | None
-    cells: SubsetCounts | None
+    queries: SubsetCounts | None = None
+    cells: SubsetCounts | None = None
+    two_stage: Ints | None = None
+    """by cell, ⟨⋆,⋆⟩ last"""
 
 
 def count_subset_reports(
     reports: list[SubsetReport], head: HeadList, design: ReportDesign, params: BlenderParams
 ) -> ReportCounts:
     """Count reports as they come from devices; what no device can send is refused."""
-    counted = {}
-    for about_queries, mechanism in (
-        (True, design.about_queries(head, params)),
-        (False, design.about_cells(head, params)),
-    ):
-        mine = [report.items for report in reports if report.about_queries is about_queries]
-        if mechanism is None and mine:
-            raise MessageError("report: about a kind of item that this round does not ask for")
-        counted[about_queries] = None if mechanism is None else _count(mine, mechanism)
-    return ReportCounts(counted[True], counted[False])
+    about = {kind: [r.items for r in reports if r.about_queries is kind] for kind in (True, False)}
+    queries, cells = design.about_queries(head, params), design.about_cells(head, params)
+    if about[True] and queries is None:
+        raise MessageError("report: this round does not ask about queries")
+    if design.mechanism == TWO_STAGE:
+        if any(len(items) != 1 for items in about[False]):
+            raise MessageError("report: expected one cell")
+        return ReportCounts(two_stage=count_reports(np.array(about[False], dtype=np.int64).ravel(), head))
+    if about[False] and cells is None:
+        raise MessageError("report: this round does not ask about cells")
+    return ReportCounts(
+        queries=None if queries is None else _count(about[True], queries),
+        cells=None if cells is None else _count(about[False], cells),
+    )
 
 
-def _count(sets: list[tuple[int, ...]], mechanism: SubsetSelection) -> SubsetCounts:
-    items = np.zeros(mechanism.n_items, dtype=np.int64)
+def _count(sets: list[tuple[int, ...]], mechanism: SetMechanism) -> SubsetCounts:
+    has_sink = isinstance(mechanism, SubsetSelection)
+    items = np.zeros(mechanism.n_items + (not has_sink), dtype=np.int64)
     for chosen in sets:
-        if chosen and (len(set(chosen)) != mechanism.subset_size or not 0 <= min(chosen) <= max(chosen) < len(items)):
-            raise MessageError(f"report: expected {mechanism.subset_size} different items below {mechanism.n_items}")
+        if not chosen and has_sink:
+            continue
+        if len(chosen) != mechanism.subset_size or len(set(chosen)) != len(chosen):
+            raise MessageError(f"report: expected {mechanism.subset_size} different items")
+        if not 0 <= min(chosen) <= max(chosen) < len(items):
+            raise MessageError(f"report: expected items from 0 to {len(items) - 1}")
         items[list(chosen)] += 1
-    return SubsetCounts(items, sum(not chosen for chosen in sets), len(sets))
+    return SubsetCounts(items[: mechanism.n_items], sum(not chosen for chosen in sets), len(sets))
 
 
 def simulate_subset_reports(
@@ -71,6 +85,10 @@ def simulate_subset_reports(
 ) -> ReportCounts:
     """The counted reports of clients of whom this many hold each cell."""
     source = randomness or SystemRandomness()
+    if design.mechanism == TWO_STAGE:
+        return ReportCounts(
+            two_stage=BulkReporter(ReportProbabilities.exact(head, params)).report_counts(cell_counts, source)
+        )
     queries, cells = design.about_queries(head, params), design.about_cells(head, params)
     about_queries = _heads(cell_counts, design, source)
     query_counts = np.add.reduceat(about_queries, head.first_cells())
@@ -91,25 +109,43 @@ def _heads(cell_counts: Ints, design: ReportDesign, randomness: Randomness) -> I
     return np.array(heads, dtype=np.int64)
 
 
-def simulate_subsets(holders: Ints, mechanism: SubsetSelection, randomness: Randomness) -> SubsetCounts:
+def simulate_subsets(holders: Ints, mechanism: SetMechanism, randomness: Randomness) -> SubsetCounts:
     """Reports of holders of each item; the last entry of ``holders`` counts those of ⋆."""
     m = mechanism.n_items
-    items, sinks = np.zeros(m, dtype=np.int64), 0
+    items, sinks = np.zeros(m + 1, dtype=np.int64), 0
     ends = np.cumsum(holders)
     n = int(ends[-1])
     for start in range(0, n, _CHUNK):
-        item = np.searchsorted(ends, np.arange(start, min(start + _CHUNK, n)), side="right")
-        decision = random_words(len(item), randomness)
-        included = decision < np.uint64(mechanism.include_below)
-        star = item == m
-        sink = np.where(star, included, ~included & _below(decision, mechanism.sink_below))
-        sinks += int(sink.sum())
-        with_item = included & ~star
-        items += _count_sets(item[with_item], m, mechanism.subset_size - 1, randomness)
-        items += np.bincount(item[with_item], minlength=m)
-        items += _count_sets(item[~with_item & ~star & ~sink], m, mechanism.subset_size, randomness)
-        items += _count_sets(None, m, mechanism.subset_size, randomness, n=int((star & ~sink).sum()))
-    return SubsetCounts(items, sinks, n)
+        held = np.searchsorted(ends, np.arange(start, min(start + _CHUNK, n)), side="right")
+        if isinstance(mechanism, PlainSubsetSelection):
+            items += _plain_chunk(held, mechanism, randomness)
+        else:
+            named, sunk = _sink_chunk(held, mechanism, randomness)
+            items[:m] += named
+            sinks += sunk
+    return SubsetCounts(items[:m], sinks, n)
+
+
+def _sink_chunk(held: Ints, mechanism: SubsetSelection, randomness: Randomness) -> tuple[Ints, int]:
+    m, size = mechanism.n_items, mechanism.subset_size
+    decision = random_words(len(held), randomness)
+    included = decision < np.uint64(mechanism.include_below)
+    star = held == m
+    sink = np.where(star, included, ~included & _below(decision, mechanism.sink_below))
+    with_item = included & ~star
+    items = np.bincount(held[with_item], minlength=m)
+    items += _count_sets(held[with_item], m, size - 1, randomness)
+    items += _count_sets(held[~with_item & ~star & ~sink], m, size, randomness)
+    items += _count_sets(None, m, size, randomness, n=int((star & ~sink).sum()))
+    return items, int(sink.sum())
+
+
+def _plain_chunk(held: Ints, mechanism: PlainSubsetSelection, randomness: Randomness) -> Ints:
+    m, size = mechanism.n_items + 1, mechanism.subset_size
+    included = random_words(len(held), randomness) < np.uint64(mechanism.include_below)
+    items = np.bincount(held[included], minlength=m)
+    items += _count_sets(held[included], m, size - 1, randomness)
+    return items + _count_sets(held[~included], m, size, randomness)
 
 
 def _below(words: NDArray[np.uint64], threshold: int) -> NDArray[np.bool_]:

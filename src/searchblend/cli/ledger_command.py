@@ -219,8 +219,8 @@ def _totals_table(book: Book, totals: dict[Scope, Totals]) -> Table:
         "window",
         "releases",
         "at δ",
-        "ε by summing",
-        "ε by loss distributions",
+        "ε summed",
+        "ε by PLD",
         "left of the cap",
     ):
         table.add_column(name, justify="left" if name in ("population", "window") else "right")
@@ -238,8 +238,8 @@ def _totals_table(book: Book, totals: dict[Scope, Totals]) -> Table:
             f"ε {left['epsilon']:.4g}, δ {left['delta']:.2g}" if left else "–",
         )
     table.caption = (
-        "◀ the smaller total. Loss distributions hold for releases that were planned beforehand, the sum for any. "
-        "– says nothing at this δ."
+        "◀ the smaller total. PLD: privacy loss distributions, for releases that were planned beforehand; "
+        "the sum (basic composition) holds for any. – says nothing at this δ."
     )
     table.caption_justify = "left"
     return table

@@ -28,6 +28,13 @@ examples:
   searchblend demo --json            the same as one JSON document
   searchblend demo --epsilon 2       with less budget
 """
+GENERATE_EXAMPLES = """\
+examples:
+  searchblend generate --profile aol --users 657426 -o aol.txt        the size of the AOL log: 36 M lines, 2.3 GB
+  searchblend generate --profile aol --users 20000 -o logs/           the ten files of the collection, small
+  searchblend generate --profile yandex --users 100000 -o train.gz    sessions, queries and clicks by number
+  searchblend generate --profile aol --users 20000 --format parquet -o log.parquet
+"""
 LEDGER_EXAMPLES = """\
 examples:
   searchblend ledger show budget.ledger                     debits, totals by summing and by loss distributions, the cap
@@ -49,6 +56,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_demo(commands)
     _add_run(commands)
     _add_plan(commands)
+    _add_generate(commands)
     _add_ledger(commands)
     return parser
 
@@ -126,6 +134,20 @@ def _add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     parser.add_argument("--runs", type=_positive_int, default=8, metavar="N", help="simulated runs per figure (8)")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the forecast over ε, .png or .svg")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
+
+
+def _add_generate(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _command(commands, "generate", "a made-up log with the shape of a real one", GENERATE_EXAMPLES)
+    parser.add_argument("--profile", choices=["aol", "yandex"], required=True, help="whose published figures to follow")
+    parser.add_argument("--users", type=_positive_int, required=True, metavar="N", help="made-up people")
+    parser.add_argument("--format", choices=["aol", "yandex", "tsv", "parquet"], help="how to write it (the profile's)")
+    parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same bytes (1)")
+    parser.add_argument("--workers", type=_positive_int, metavar="W", help="processes (as many as there are cores)")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="PATH", help="file, .gz if it ends so; DIR/ for the ten AOL files"
+    )
+    parser.add_argument("--force", action="store_true", help="replace what is at PATH")
+    parser.add_argument("--json", action="store_true", help="print what was made as one JSON document")
 
 
 def _add_method(parser: argparse.ArgumentParser) -> None:

@@ -107,7 +107,6 @@ class AolChunk:
     def counts(self) -> dict[str, int]:
         """What the published figures count."""
         return {
-            "lines": len(self.user),
             "new_queries": len(self.queries),
             "next_pages": self.n_pages - len(self.queries),
             "clicks": int(np.count_nonzero(self.site >= 0)),

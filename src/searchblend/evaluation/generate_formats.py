@@ -41,7 +41,8 @@ def _aol_columns(chunk: AolChunk) -> tuple[Bytes, Bytes, Bytes, Bytes]:
 def yandex_text(chunk: YandexChunk, first_session: int) -> bytearray:
     """Rows M, Q and C of the Yandex format; sessions are numbered from ``first_session``.
 
-    ``SessionID M Day UserID``, ``SessionID Time Q SERPID QueryID terms url,domain …``, ``SessionID Time C SERPID URLID``
+    M: ``SessionID M Day UserID``. Q: ``SessionID Time Q SERPID QueryID terms url,domain …``. C: ``SessionID Time C
+    SERPID URLID``.
     """
     sessions, queries, clicks = _row_places(chunk)
     n = len(sessions) + len(queries) + len(clicks)

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import os
 import shutil
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO
 
 import duckdb
 
 from searchblend.errors import OutputError
-
-GZIP_LEVEL: Final = 6
-
-
-def gzip_member(content: bytes | bytearray) -> bytes:
-    """Members of a gzip file may follow one another, so that pieces are compressed apart."""
-    return gzip.compress(content, compresslevel=GZIP_LEVEL, mtime=0)
 
 
 @contextlib.contextmanager

@@ -59,7 +59,6 @@ class YandexChunk:
     def counts(self) -> dict[str, int]:
         """What the published figures count."""
         return {
-            "lines": len(self.user) + len(self.query) + len(self.url),
             "sessions": len(self.user),
             "queries": len(self.query),
             "clicks": len(self.url),

@@ -97,6 +97,48 @@ class SubsetSelection:
         return sink, include / comb(m - 1, d - 1), without
 
 
+@dataclass(frozen=True)
+class PlainSubsetSelection:
+    """Subset selection without a sink: ⋆ is one more item, number m (Ye and Barg 2018; Wang et al. 2016).
+
+    The holder of i sends a set of d of the m + 1 items that contains i with probability dE/(dE + m + 1 − d).
+    U < ``include_below`` decides; rounded down, so that no set is more than E times as likely for one person as for
+    another.
+    """
+
+    n_items: int
+    """m: without ⋆"""
+    subset_size: int
+    include_below: int
+
+    @classmethod
+    def of(cls, epsilon: Fraction, n_items: int, subset_size: int) -> PlainSubsetSelection:
+        if n_items < 1 or not 1 <= subset_size <= n_items:
+            raise InvalidParameter("subset_size", f"expected 1 to {n_items} items, found {subset_size}")
+        weight = subset_size * exp_fraction_bounds(epsilon)[0]
+        include = int(WORDS * weight / (weight + n_items + 1 - subset_size))
+        if include * (n_items + 1) < subset_size * WORDS:
+            raise InvalidParameter("epsilon", "too small for thresholds of 64 bits")
+        return cls(n_items, subset_size, include)
+
+    def report(self, item: int | None, randomness: Randomness) -> Subset:
+        """The privatized report of the holder of an item, or of ⋆ (``None``): d items ascending, ⋆ is number m."""
+        held = self.n_items if item is None else item
+        kept = word(randomness) < self.include_below
+        others = uniform_subset(self.n_items, self.subset_size - kept, randomness)
+        return tuple(sorted([*([held] if kept else []), *(other + (other >= held) for other in others)]))
+
+    @property
+    def include(self) -> float:
+        return self.include_below / WORDS
+
+    def law(self) -> tuple[Fraction, Fraction]:
+        """Exact probabilities of one given set with the held item, and of one without it."""
+        include = Fraction(self.include_below, WORDS)
+        m, d = self.n_items, self.subset_size
+        return include / comb(m, d - 1), (1 - include) / comb(m, d)
+
+
 def uniform_subset(n: int, size: int, randomness: Randomness) -> Subset:
     """An exactly uniform set of ``size`` of the numbers 0..n−1, ascending (Floyd's algorithm)."""
     chosen: set[int] = set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from searchblend.blender.subset_report import GAMMA_STEPS, ReportDesign
+from searchblend.blender.subset_report import GAMMA_STEPS, MECHANISMS, ReportDesign
 from searchblend.errors import InvalidParameter, MessageError
 from searchblend.params import BlenderParams
 from searchblend.privacy import Budget
@@ -58,13 +58,18 @@ def decode_head_list(document: Any) -> HeadListMessage:
 
 def _decode_design(design: Any, head: HeadList) -> ReportDesign:
     limits = {"query_steps": (0, GAMMA_STEPS), "query_subset": (1, len(head)), "cell_subset": (1, head.n_cells - 1)}
-    if not isinstance(design, dict) or set(design) != set(limits):
-        raise MessageError(f"head list: design: expected an object with {', '.join(limits)}")
+    if not isinstance(design, dict) or set(design) != {*limits, "mechanism"}:
+        raise MessageError(f"head list: design: expected an object with mechanism, {', '.join(limits)}")
+    if design["mechanism"] not in MECHANISMS:
+        raise MessageError(f"head list: design.mechanism: expected one of {', '.join(MECHANISMS)}")
     for field, (low, high) in limits.items():
         value = design[field]
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
             raise MessageError(f"head list: design.{field}: expected a whole number from {low} to {high}")
-    return ReportDesign(**design)
+    try:
+        return ReportDesign(**design)
+    except InvalidParameter as error:
+        raise MessageError(f"head list: design.{error}") from error
 
 
 def _decode_queries(queries: Any) -> HeadList:

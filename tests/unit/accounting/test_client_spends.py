@@ -18,7 +18,7 @@ from searchblend.accounting.client_spends import (
 from searchblend.accounting.dominating_pair import dominating_law
 from searchblend.blender.report_probabilities import ReportProbabilities
 from searchblend.errors import InvalidParameter
-from searchblend.mechanisms.subset_selection import SubsetSelection
+from searchblend.mechanisms.subset_selection import PlainSubsetSelection, SubsetSelection
 from searchblend.params import BlenderParams
 from searchblend.privacy import Budget
 from searchblend.records import HeadList
@@ -92,6 +92,16 @@ def subset_row(mechanism, item):
     sink, with_item, without = mechanism.law(item)
     sets = combinations(range(mechanism.n_items), mechanism.subset_size)
     return [sink, *(with_item if item in chosen else without for chosen in sets)]
+
+
+@pytest.mark.parametrize(("n_items", "size"), [(1, 1), (4, 1), (4, 2), (4, 4)])
+def test_plain_subset_selection_dominates_every_pair_of_inputs(n_items, size):
+    mechanism = PlainSubsetSelection.of(Fraction(1), n_items, size)
+    named, other = mechanism.law()
+    items = range(n_items + 1)
+    rows = [[named if item in chosen else other for chosen in combinations(items, size)] for item in items]
+    assert all(sum(row) == 1 for row in rows)
+    assert falls_short(subset_selection_spend([(Fraction(1), mechanism)], 1.0).law, rows) == []
 
 
 def test_coin_chances_must_sum_to_one():

@@ -16,7 +16,9 @@ from searchblend.records import HeadList
 
 BUDGET = Budget(4, 1e-5)
 CANDIDATES = HeadList({"a": ["u", "v"], "b": ["u"], "c": ["u"], "d": ["u"]})
-GROUP = people({("a", "u"): 10, ("a", "v"): 20, ("a", "x"): 5, ("b", "u"): 40, ("c", "u"): 8, ("d", "u"): 8, "z": 9})
+GROUP = people(
+    {("a", "u"): 10, ("a", "v"): 20, ("a", "x"): 5, ("b", "u"): 40, ("c", "u"): 8, ("d", "u"): 8, ("z", "u"): 9}
+)
 
 
 def estimate(max_head_queries: int = 50, group=GROUP, candidates: HeadList = CANDIDATES):
@@ -92,7 +94,7 @@ def test_the_estimate_is_not_clamped_but_its_variance_is():
     negative = b"\x01" + b"\x00" * 7
     source = Tape(negative * 2)
     head = HeadList({"a": ["u"]})
-    _, result = estimate_optin_probabilities(people({"z": 3}), head, BlenderParams(BUDGET), randomness=source)
+    _, result = estimate_optin_probabilities(people({("z", "u"): 3}), head, BlenderParams(BUDGET), randomness=source)
     assert result.records.probability[0] < 0
     assert result.records.variance[0] > 0
 

@@ -11,6 +11,7 @@ import pytest
 from searchblend.accounting.client_spends import randomized_response_spend
 from searchblend.accounting.totals import Cap
 from searchblend.cli.main import main
+from searchblend.cli.tables import output
 from searchblend.privacy import Budget
 from searchblend.store.ledger import open_ledger
 
@@ -32,10 +33,17 @@ def run(*arguments):
 
 
 def test_show(path, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setattr(output, "_width", 160)
     assert run("show", path) == 0
     text = capsys.readouterr().out
-    for expected in ("week-11", "all (lifetime)", "by loss distributions", "not yet", "lifetime ε = 6", "one user id"):
+    for expected in (
+        "week-11",
+        "all (lifetime)",
+        "privacy loss distributions",
+        "not yet",
+        "lifetime ε = 6",
+        "one user id",
+    ):
         assert expected in text
     assert "ε 4.8" in text, "6 − 12 × 0.1 left"
     assert "2 ids ε =" in text
