@@ -307,7 +307,7 @@ class CuratorLaw:
             residual = self._residual(self._sums[before, listed] - self._sums[after, listed])
         else:
             residual = self._silent(before, after, listed)
-        return compressed(together((p, q), residual))
+        return together((p, q), residual)
 
     def _record(self, n: int, m: int) -> tuple[Pairs, Pairs]:
         """(not listed, listed) of one record with count n before and m after."""
@@ -402,8 +402,8 @@ def check_own_noise(curator: Curator) -> None:
 
 # --- several records of one person -----------------------------------------------------------------------------------
 
-UNIVERSE = (Record("a", "1"), Record("a", "2"), Record("b", "1"))
-"""two records of one query and one of another"""
+UNIVERSE = (Record("a", "1"), Record("a", "2"), Record("b", "1"), Record("b", "2"))
+"""two records of each of two queries"""
 
 
 def contributions(spread: Spread, tally: Tally = InMemoryGroup.tally) -> list[Counts]:

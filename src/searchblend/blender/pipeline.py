@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from searchblend.blender.best import curator_design, estimate_best
 from searchblend.blender.blend import blend_probabilities
-from searchblend.blender.choose_design import choose_design
+from searchblend.blender.choose_design import Forecast, choose_design
 from searchblend.blender.create_head_list import create_head_list
 from searchblend.blender.estimate_client import estimate_client_probabilities
 from searchblend.blender.estimate_optin import estimate_optin_probabilities
@@ -128,7 +128,7 @@ def run_best(
         params=params,
         head=head,
         sizes=GroupSizes(optin_users.n_users, clients.n_users, optin_users.n_users, optin_users.n_users),
-        mechanism=_best_mechanism(curator, chosen.design, head, params),
+        mechanism=_best_mechanism(curator, chosen.design, head, params, forecasts),
         optin=estimates.optin,
         client=estimates.client,
         records=estimates.records,
@@ -137,7 +137,6 @@ def run_best(
         guarantee=best_guarantee(params, curator, randomness),
         design=chosen.design,
         check=estimates.check,
-        forecasts=forecasts,
     )
 
 
@@ -189,7 +188,11 @@ def _paper_mechanism(
 
 
 def _best_mechanism(
-    curator: CuratorDesign, design: ReportDesign, head: HeadList, params: BlenderParams
+    curator: CuratorDesign,
+    design: ReportDesign,
+    head: HeadList,
+    params: BlenderParams,
+    forecasts: Sequence[Forecast],
 ) -> dict[str, dict[str, object]]:
     queries, cells = design.about_queries(head, params), design.about_cells(head, params)
     return {
@@ -213,5 +216,14 @@ def _best_mechanism(
             "keep_query": queries.include if queries else None,
             "keep_cell": cells.include if cells else None,
             "variances_valid": params.records_per_client == 1,
+            "compared": [
+                {
+                    "name": entry.design.mechanism,
+                    "query_share": entry.design.query_share,
+                    "predicted_query_l1": entry.query_l1,
+                    "predicted_record_l1": entry.record_l1,
+                }
+                for entry in forecasts
+            ],
         },
     }

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from searchblend.blender.choose_design import Forecast
 from searchblend.blender.estimates import Blended, Floats, GroupEstimates
 from searchblend.blender.group_check import GroupCheck
 from searchblend.blender.subset_report import ReportDesign
@@ -47,8 +46,6 @@ class BlenderRelease:
     """how clients report, in method ``best``"""
     check: GroupCheck | None = None
     """whether the groups search alike, in method ``best``"""
-    forecasts: Sequence[Forecast] = ()
-    """the designs that were compared, in method ``best``"""
 
     def ranked_queries(self) -> list[int]:
         """The positions of the listed queries, most probable first; ties by bytes, never by input order."""

@@ -11,7 +11,7 @@ from typing import Any
 from searchblend.blender.groups import UserGroup
 from searchblend.blender.release import BlenderRelease
 from searchblend.cli.progress import run_progress
-from searchblend.cli.tables import comparison_table, messages, output, trends_table
+from searchblend.cli.tables import comparison_table, explanation, messages, output, trends_table
 from searchblend.errors import UsageError
 from searchblend.evaluation.expected_list import expected_head_queries
 from searchblend.evaluation.metrics import Truth, score
@@ -21,7 +21,7 @@ from searchblend.mechanisms.threshold import printed_threshold
 from searchblend.params import BlenderParams
 from searchblend.privacy import Budget
 from searchblend.randomness import Randomness, SystemRandomness
-from searchblend.runs.hybrid import Evaluation, HybridResult, HybridSettings, run_hybrid
+from searchblend.runs.hybrid import Evaluation, HybridResult, HybridSettings, LedgerEntry, run_hybrid
 
 
 def run(options: argparse.Namespace) -> None:
@@ -51,10 +51,22 @@ def run(options: argparse.Namespace) -> None:
         wide_list=options.wide_list,
         output=options.output,
         replace=options.force,
+        ledger=_ledger_entry(options),
         created=now(),
     )
     randomness = SystemRandomness() if options.seed is None else SeededRandomness(options.seed)
-    show_result(run_and_warn(settings, randomness, evaluate=options.evaluate), settings, as_json=options.json)
+    result = run_and_warn(settings, randomness, evaluate=options.evaluate)
+    show_result(result, settings, as_json=options.json, explain=options.explain)
+
+
+def _ledger_entry(options: argparse.Namespace) -> LedgerEntry | None:
+    if options.ledger is None:
+        return None
+    if not options.release_id:
+        raise UsageError("--ledger: give the release a name with --release-id; the same name is never paid twice")
+    if options.evaluate:
+        raise UsageError("--ledger: not with --evaluate, which is not a release")
+    return LedgerEntry(options.ledger, options.release_id, options.population, options.window)
 
 
 def now() -> str:
@@ -78,6 +90,9 @@ def run_and_warn(settings: HybridSettings, randomness: Randomness, *, evaluate: 
             "expose somebody outright; choose a smaller --delta",
             style="yellow",
         )
+    if result.input_summary is None:
+        messages.print("this release id was published before: the same files again, nothing was spent", style="yellow")
+        return result
     for line in malformed_warnings(result.input_summary):
         messages.print(line, style="bold yellow", markup=False)
     return result
@@ -101,7 +116,9 @@ def malformed_warnings(summary: Any) -> list[str]:
     ]
 
 
-def show_result(result: HybridResult, settings: HybridSettings, *, as_json: bool, limit: int = 20) -> None:
+def show_result(
+    result: HybridResult, settings: HybridSettings, *, as_json: bool, explain: bool = False, limit: int = 20
+) -> None:
     document = result.document
     if as_json:
         output.file.write(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
@@ -114,6 +131,15 @@ def show_result(result: HybridResult, settings: HybridSettings, *, as_json: bool
         )
     else:
         output.print(trends_table(document, limit))
+    check = document.get("group_check")
+    if check and not check["agrees"]:
+        output.print(
+            f"Opt-in users and clients differ (p = {check['p_value']:.1g}, divergence {check['divergence']:.2f}): "
+            "the opt-in counts were given less weight",
+            style="yellow",
+        )
+    for part in explanation(document) if explain else []:
+        output.print(part)
     guarantee = document["guarantee"]
     output.print(
         f"ε = {guarantee['epsilon']:g}, δ = {guarantee['delta']:g} for each person of either group; "

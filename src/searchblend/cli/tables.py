@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 messages = Console(stderr=True, highlight=False)
-output = Console(highlight=False)
+output = Console(highlight=False, width=None if sys.stdout.isatty() else 110)
 
 _STAR = "⋆ (all other)"
 
@@ -21,7 +22,7 @@ def trends_table(document: Mapping[str, Any], limit: int) -> Table:
     groups = document["groups"]
     table = new_table(f"Head queries ({document['head']['queries']} in the list)")
     for name in ("query", "share", "95 % interval", "opt-in", "clients", "weight of opt-in"):
-        table.add_column(name, justify="left" if name == "query" else "right")
+        table.add_column(name, justify="left" if name == "query" else "right", no_wrap=name != "query")
     for row in _shown(document["trends"], limit):
         low, high = row["interval"]
         table.add_row(
@@ -55,6 +56,38 @@ def comparison_table(document: Mapping[str, Any], limit: int) -> Table:
     for cell in cells:
         table.add_row(*cell)
     table.caption = "▲ regression: larger than the estimate above it, against the true order"
+    return table
+
+
+def explanation(document: Mapping[str, Any]) -> list[Table | str]:
+    """Which mechanisms ran, and for method ``best`` what the others were predicted to give."""
+    optin, client = document["mechanism"]["optin"], document["mechanism"]["client"]
+    lines: list[Table | str] = [
+        f"Opt-in users: {optin['name']}; a record is named from {optin['integer_threshold']} on "
+        f"(noise scale {optin['noise_scale']:g}), alone with probability {optin['selection_delta']:.2g}.",
+        f"Clients: {client['name']}, {client['cells_per_report']} per report.",
+    ]
+    if check := document.get("group_check"):
+        verdict = "search alike" if check["agrees"] else f"DIFFER (relative divergence {check['divergence']:.2f})"
+        lines.append(f"Groups {verdict}: p = {check['p_value']:.2g} over {check['tested_queries']} queries.")
+    if compared := client.get("compared"):
+        lines.append(_compared_table(compared, client))
+    return lines
+
+
+def _compared_table(compared: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any]) -> Table:
+    table = new_table("Client designs, by the errors predicted from the opt-in users' released counts (least Q²R wins)")
+    for name in ("mechanism", "about queries", "query L1 (Q)", "record L1 (R)", ""):
+        table.add_column(name, justify="left" if name == "mechanism" else "right")
+    for entry in compared:
+        is_chosen = (entry["name"], entry["query_share"]) == (chosen["name"], chosen["query_share"])
+        table.add_row(
+            entry["name"],
+            f"{entry['query_share']:.0%}",
+            f"{entry['predicted_query_l1']:.5f}",
+            f"{entry['predicted_record_l1']:.5f}",
+            "chosen" if is_chosen else "",
+        )
     return table
 
 

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from searchblend.accounting.spend import Spend
 from searchblend.blender.groups import UserGroup
 from searchblend.blender.pipeline import OnStep, run_blender
 from searchblend.blender.release import BlenderRelease
 from searchblend.logs.read import OnProgress, read_log
+from searchblend.logs.search_log import SearchLog
 from searchblend.params import BlenderParams
+from searchblend.privacy import Neighbors
 from searchblend.randomness import Randomness, SystemRandomness
-from searchblend.store.release_folder import ReleaseFolder, release_folder
+from searchblend.store.ledger import Ledger, open_ledger
+from searchblend.store.ledger_release import release_once
+from searchblend.store.release_folder import release_folder
 from searchblend.wire.head_list import encode_head_list
 from searchblend.wire.release import (
     BLENDER_CAVEATS,
@@ -28,6 +34,16 @@ from searchblend.wire.release import (
     result_document,
     statement_document,
 )
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """Where a release is debited, and as what."""
+
+    path: Path
+    release_id: str
+    population: str = "all users"
+    window: str = "all time"
 
 
 @dataclass(frozen=True)
@@ -46,6 +62,7 @@ class HybridSettings:
     wide_list: bool = False
     output: Path | None = None
     replace: bool = False
+    ledger: LedgerEntry | None = None
     created: str = ""
     """when, in ISO 8601; enters the statement"""
 
@@ -68,9 +85,13 @@ Evaluate = Callable[[BlenderRelease, UserGroup, UserGroup], Evaluation]
 class HybridResult:
     document: Mapping[str, Any]
     """``result.json``"""
-    input_summary: Mapping[str, Any]
-    """exact counts of the input: not for release"""
-    n_users: int
+    input_summary: Mapping[str, Any] | None
+    """exact counts of the input: not for release; ``None`` when an earlier release was returned unread"""
+
+    @property
+    def n_users(self) -> int:
+        groups = self.document["groups"]
+        return int(groups["optin_users"] + groups["clients"])
 
 
 def run_hybrid(
@@ -81,42 +102,75 @@ def run_hybrid(
     on_progress: OnProgress | None = None,
     on_step: OnStep = lambda step: None,
 ) -> HybridResult:
-    """Read the log, run BLENDER, write the release. The folder is opened first and appears last."""
+    """Read the log, run BLENDER, write the release. The folder is opened first and appears last.
+
+    With a ledger the release is debited after the log was read and before any noise is drawn; a release id that was
+    published before returns the same bytes and reads nothing.
+    """
     source = randomness or SystemRandomness()
     with contextlib.ExitStack() as stack:
         folder = (
             stack.enter_context(release_folder(settings.output, replace=settings.replace)) if settings.output else None
         )
-        log = stack.enter_context(
-            read_log(
-                settings.log,
-                columns=settings.columns,
-                host_only=settings.host_only,
-                strict=settings.strict,
-                optin_column=settings.optin_column,
-                draws=settings.params.records_per_client,
-                picks=settings.params.records_per_optin,
-                key=source.take(16),
-                on_progress=on_progress,
-            )
-        )
-        optin, clients = log.split(optin_fraction=settings.optin_fraction)
-        release = run_blender(
-            optin,
-            clients,
-            settings.params,
-            method=settings.method,
-            project=settings.project,
-            wide_list=settings.wide_list,
-            randomness=source,
-            on_step=on_step,
-        )
-        document = hybrid_document(release, evaluate(release, optin, clients) if evaluate else None)
-        summary = log.summary.as_json()
+        ledger = stack.enter_context(open_ledger(settings.ledger.path)) if settings.ledger else None
+        if ledger and settings.ledger and ledger.published(settings.ledger.release_id):
+            files, summary = _debited(ledger, settings, lambda: {}), None
+        else:
+            log = stack.enter_context(_open_log(settings, source, on_progress))
+
+            def make() -> dict[str, bytes]:
+                return _make_files(log, settings, evaluate, source, on_step)
+
+            files = _debited(ledger, settings, make) if ledger else make()
+            summary = log.summary.as_json()
         if folder:
             on_step("files")
-            write_hybrid_release(folder, release, document, input_summary=summary, created=settings.created)
-        return HybridResult(document, summary, optin.n_users + clients.n_users)
+            for name, content in files.items():
+                folder.write(name, content)
+            if summary is not None:
+                folder.write("input.json", _json({"notice": NOT_FOR_RELEASE, **summary}))
+        return HybridResult(json.loads(files["result.json"]), summary)
+
+
+def _debited(ledger: Ledger, settings: HybridSettings, make: Callable[[], dict[str, bytes]]) -> dict[str, bytes]:
+    entry = settings.ledger
+    assert entry is not None
+    spend = Spend.generic(settings.params.budget, Neighbors.REPLACE_ONE, f"hybrid run, method {settings.method}")
+    return release_once(
+        ledger, make, release_id=entry.release_id, population=entry.population, window=entry.window, spend=spend
+    )
+
+
+def _open_log(settings: HybridSettings, randomness: Randomness, on_progress: OnProgress | None) -> SearchLog:
+    return read_log(
+        settings.log,
+        columns=settings.columns,
+        host_only=settings.host_only,
+        strict=settings.strict,
+        optin_column=settings.optin_column,
+        draws=settings.params.records_per_client,
+        picks=settings.params.records_per_optin,
+        key=randomness.take(16),
+        on_progress=on_progress,
+    )
+
+
+def _make_files(
+    log: SearchLog, settings: HybridSettings, evaluate: Evaluate | None, randomness: Randomness, on_step: OnStep
+) -> dict[str, bytes]:
+    optin, clients = log.split(optin_fraction=settings.optin_fraction)
+    release = run_blender(
+        optin,
+        clients,
+        settings.params,
+        method=settings.method,
+        project=settings.project,
+        wide_list=settings.wide_list,
+        randomness=randomness,
+        on_step=on_step,
+    )
+    document = hybrid_document(release, evaluate(release, optin, clients) if evaluate else None)
+    return release_files(release, document, created=settings.created)
 
 
 def hybrid_document(release: BlenderRelease, evaluation: Evaluation | None = None) -> dict[str, Any]:
@@ -138,23 +192,16 @@ def _cell_key(query: object, url: object) -> tuple[str | None, str | None]:
     return query if isinstance(query, str) else None, url if isinstance(url, str) else None
 
 
-def write_hybrid_release(
-    folder: ReleaseFolder,
-    release: BlenderRelease,
-    document: Mapping[str, Any],
-    *,
-    input_summary: Mapping[str, Any],
-    created: str,
-) -> None:
-    """``records.csv``, ``trends.csv``, ``result.json``, ``headlist.json``, ``statement.json``; ``input.json`` apart."""
+def release_files(release: BlenderRelease, document: Mapping[str, Any], *, created: str) -> dict[str, bytes]:
+    """``records.csv``, ``trends.csv``, ``result.json``, ``headlist.json``, and ``statement.json`` with their hashes."""
     notice = document.get("notice")
     stamp = {"notice": notice} if notice else {}
     extra = ["true_probability", "notice"] if notice else []
+    files: dict[str, bytes] = {}
     for name, columns in (("records", ["query", "url"]), ("trends", ["query"])):
-        folder.write(f"{name}.csv", csv_table([{**row, **stamp} for row in document[name]], columns, extra))
-    folder.write("result.json", _json(document))
-    folder.write("headlist.json", _json({**stamp, **encode_head_list(release.head, release.params, release.design)}))
-    folder.write("input.json", _json({"notice": NOT_FOR_RELEASE, **input_summary}), listed=False)
+        files[f"{name}.csv"] = csv_table([{**row, **stamp} for row in document[name]], columns, extra).encode()
+    files["result.json"] = _json(document)
+    files["headlist.json"] = _json({**stamp, **encode_head_list(release.head, release.params, release.design)})
     statement = statement_document(
         kind="blender",
         method=release.method,
@@ -163,11 +210,14 @@ def write_hybrid_release(
         guarantee=release.guarantee.as_json(),
         public=BLENDER_PUBLIC,
         caveats=[*BLENDER_CAVEATS, *([PAPER_CAVEAT] if release.method == "paper" else [])],
-        files=folder.files,
+        files={
+            name: {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+            for name, content in files.items()
+        },
         notice=notice,
     )
-    folder.write("statement.json", _json(statement), listed=False)
+    return {**files, "statement.json": _json(statement)}
 
 
-def _json(document: Mapping[str, Any]) -> str:
-    return json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+def _json(document: Mapping[str, Any]) -> bytes:
+    return (json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n").encode()

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from searchblend.errors import OutputError
 
@@ -19,17 +17,12 @@ class ReleaseFolder:
 
     def __init__(self, staging: Path) -> None:
         self._staging = staging
-        self.files: dict[str, dict[str, Any]] = {}
-        """name → SHA-256 and size of the files that may be released"""
 
-    def write(self, name: str, text: str, *, listed: bool = True) -> None:
-        content = text.encode("utf-8")
+    def write(self, name: str, content: bytes) -> None:
         with (self._staging / name).open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        if listed:
-            self.files[name] = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
 
 
 @contextlib.contextmanager

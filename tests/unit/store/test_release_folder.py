@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import pytest
 
 from searchblend.errors import OutputError
@@ -12,20 +10,19 @@ from searchblend.store.release_folder import release_folder
 
 def write(path, **options):
     with release_folder(path, **options) as folder:
-        folder.write("statement.json", "{}")
-        folder.write("data.csv", "a\n")
-        return folder
+        folder.write("statement.json", b"{}")
+        folder.write("data.csv", b"a\n")
 
 
-def test_files_appear_together_with_their_hashes(tmp_path):
-    folder = write(tmp_path / "deep" / "out")
-    assert (tmp_path / "deep" / "out" / "data.csv").read_text() == "a\n"
-    assert folder.files["data.csv"] == {"sha256": hashlib.sha256(b"a\n").hexdigest(), "bytes": 2}
+def test_files_appear_together(tmp_path):
+    write(tmp_path / "deep" / "out")
+    assert (tmp_path / "deep" / "out" / "data.csv").read_bytes() == b"a\n"
+    assert sorted(path.name for path in (tmp_path / "deep" / "out").iterdir()) == ["data.csv", "statement.json"]
 
 
 def test_nothing_is_left_when_the_run_fails(tmp_path):
     with pytest.raises(RuntimeError), release_folder(tmp_path / "out") as folder:
-        folder.write("data.csv", "half")
+        folder.write("data.csv", b"half")
         raise RuntimeError
     assert list(tmp_path.iterdir()) == []
 
@@ -35,11 +32,11 @@ def test_an_earlier_release_stays_unless_replaced(tmp_path):
     with pytest.raises(OutputError, match="earlier release"):
         write(tmp_path / "out")
     with pytest.raises(RuntimeError), release_folder(tmp_path / "out", replace=True) as folder:
-        folder.write("data.csv", "new")
+        folder.write("data.csv", b"new")
         raise RuntimeError
     assert (tmp_path / "out" / "data.csv").read_text() == "a\n"
     with release_folder(tmp_path / "out", replace=True) as folder:
-        folder.write("statement.json", "new")
+        folder.write("statement.json", b"new")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["statement.json"]
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
