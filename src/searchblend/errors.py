@@ -8,6 +8,7 @@
         ├── InputError         a log cannot be read: says file, line and field
         ├── EmptyHeadList      no record passed the privacy threshold
         ├── MessageError       a head list, report or vector that must be refused
+        ├── LedgerError        the budget ledger refuses; its own tree is in store/ledger_errors.py
         └── OutputError        the results cannot be written
 
 No message holds a raw query, URL or user id: an error says *where* (file, line, field) and *what was

@@ -6,7 +6,7 @@ import argparse
 import time
 
 from searchblend.cli.run_command import now, run_and_warn, show_result
-from searchblend.cli.tables import messages, output
+from searchblend.cli.tables import messages, say
 from searchblend.evaluation.made_log import write_aol_like_log
 from searchblend.params import BlenderParams
 from searchblend.privacy import Budget
@@ -32,5 +32,5 @@ def run(options: argparse.Namespace) -> None:
     result = run_and_warn(settings, SystemRandomness(), evaluate=True)
     show_result(result, settings, as_json=options.json, limit=10)
     if not options.json:
-        output.print(f"\n{options.users:,} made-up people in {log}; done in {time.perf_counter() - started:.1f} s.")
-        output.print("Your own log next:  searchblend run YOUR_LOG.tsv -o out   (columns user, query, url; see --help)")
+        say(f"\n{options.users:,} made-up people in {log}; done in {time.perf_counter() - started:.1f} s.")
+        say("Your own log next:  searchblend run YOUR_LOG.tsv -o out   (columns user, query, url; see --help)")

@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
-from searchblend.cli.tables import messages, output
+from searchblend.cli.tables import messages, output, say
 from searchblend.evaluation.generate_pieces import LogRequest
 from searchblend.evaluation.generator import GeneratedLog, generate_log
 
@@ -73,9 +73,7 @@ def _show(request: LogRequest, made: GeneratedLog, seconds: float, *, as_json: b
         return
     lines = made.counts["lines"]
     where = str(made.files[0]) if len(made.files) == 1 else f"{made.files[0].parent}/ ({len(made.files)} files)"
-    output.print(
+    say(
         f"{request.n_users:,} made-up users, {lines:,} lines, {made.n_bytes / 1e9:.2f} GB in {seconds:.1f} s "
         f"({lines / seconds:,.0f} lines/s): {where}",
-        soft_wrap=True,
-        markup=False,
     )

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from searchblend.accounting.spend import UNIT, Spend
 from searchblend.accounting.totals import BASIC, Cap, Totals, default_delta, fits, for_group, remaining, total_of
-from searchblend.cli.tables import messages, output
+from searchblend.cli.tables import messages, output, say
 from searchblend.errors import UsageError
 from searchblend.privacy import Budget
 from searchblend.store.ledger import open_ledger
@@ -47,7 +47,7 @@ def set_cap(options: argparse.Namespace) -> None:
     cap = Cap(window, lifetime, options.planned)
     with open_ledger(options.ledger) as ledger:
         ledger.set_cap(cap)
-    output.print(f"{options.ledger}: cap on record: {_cap_words(cap)}", markup=False)
+    say(f"{options.ledger}: cap on record: {_cap_words(cap)}")
 
 
 def check(book: Book, rows: Sequence[Row], options: argparse.Namespace) -> None:
@@ -69,15 +69,12 @@ def check(book: Book, rows: Sequence[Row], options: argparse.Namespace) -> None:
     if options.json:
         _write_json(document)
     else:
-        output.print(
+        say(
             f"sound: {book.length} rows, {len(book.entries)} debits, {len(book.published)} of them published\n"
             f"head {book.head}\nKeep the head elsewhere: `check --head` then also notices rows cut off at the end.",
-            markup=False,
         )
     for scope in over:
-        messages.print(
-            f"warning: {_scope_words(scope)}: more is debited than the cap allows", style="yellow", markup=False
-        )
+        messages.print(f"warning: {_scope_words(scope)}: more is debited than the cap allows", style="yellow")
 
 
 def export(book: Book, rows: Sequence[Row], options: argparse.Namespace) -> None:
@@ -97,15 +94,15 @@ def show(book: Book, scopes: Sequence[Scope], options: argparse.Namespace) -> No
         _write_json(show_document(book, entries, totals))
         return
     if not entries:
-        output.print("no debits")
+        say("no debits")
     else:
         output.print(_entries_table(book, entries))
         output.print(_totals_table(book, totals))
-    output.print(f"cap: {_cap_words(book.cap) if book.cap else 'none on record'}", markup=False)
-    output.print(f"unit: {UNIT}. Two ids of one person are two units; {_GROUP_RULE}.", markup=False)
+    say(f"cap: {_cap_words(book.cap) if book.cap else 'none on record'}")
+    say(f"unit: {UNIT}. Two ids of one person are two units; {_GROUP_RULE}.")
     for scope, total in totals.items():
         if scope[1] is None and math.isfinite(total.epsilon) and total.epsilon > 0:
-            output.print(f"  {_group_words(scope, total)}", markup=False)
+            say(f"  {_group_words(scope, total)}")
 
 
 def show_document(book: Book, entries: Sequence[Entry], totals: dict[Scope, Totals]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 from rich.progress import Progress
 from rich.table import Table
 
-from searchblend.cli.tables import messages, new_table, output
+from searchblend.cli.tables import messages, new_table, output, say
 from searchblend.errors import UsageError
 from searchblend.evaluation.count_group import RecordModel
 from searchblend.evaluation.plan import Situation, curve, model_of_result, plan_document, runs_needed
@@ -82,23 +82,23 @@ def _draw(model: RecordModel, situation: Situation, options: argparse.Namespace,
 def _show(document: Mapping[str, Any], plot: Path | None) -> None:
     output.print(_forecast_table(document))
     for name, what in (("one_more_percent_opt_in", "1 % more opt-in"), ("one_more_epsilon", "ε + 1")):
-        output.print(f"{what:>16} (best): {_bought(document['methods']['best'], document['buys'][name])}")
+        say(f"{what:>16} (best): {_bought(document['methods']['best'], document['buys'][name])}")
     fractions = document["recommended"]["paper"]
     if fractions["head_fraction"]:
-        output.print(
+        say(
             f"Recommended: method best. For paper: --head-fraction {fractions['head_fraction']:g} "
             f"--query-budget-fraction {fractions['query_budget_fraction']:g}"
         )
     moves, colluding = document["one_report_moves"], document["colluding_optin_users"]
     if moves and colluding:
-        output.print(
+        say(
             f"One made-up report moves a query's blended share by at most {moves['query_in_blend'] or 0:.1e}; "
             f"{colluding['half_of_the_time']} opt-in users who agree force a record in half of the time, "
             f"{colluding['99_percent']} almost surely."
         )
-    output.print(f"Simulated on the profile {document['profile']} ({document['runs']} runs); no private data was read.")
+    say(f"Simulated on the profile {document['profile']} ({document['runs']} runs); no private data was read.")
     if plot:
-        output.print(f"plot: {plot}")
+        say(f"plot: {plot}")
 
 
 def _forecast_table(document: Mapping[str, Any]) -> Table:

@@ -11,7 +11,7 @@ from typing import Any
 from searchblend.blender.groups import UserGroup
 from searchblend.blender.release import BlenderRelease
 from searchblend.cli.progress import run_progress
-from searchblend.cli.tables import comparison_table, explanation, messages, output, trends_table
+from searchblend.cli.tables import comparison_table, explanation, messages, output, say, trends_table
 from searchblend.errors import UsageError
 from searchblend.evaluation.expected_list import expected_head_queries
 from searchblend.evaluation.metrics import Truth, score
@@ -126,14 +126,12 @@ def show_result(
     if "metrics" in document:
         output.print(comparison_table(document, limit))
         metrics = document["metrics"]
-        output.print(
-            f"L1: queries {metrics['query_l1']:.4f}, records {metrics['record_l1']:.4f}; NDCG {metrics['ndcg']:.4f}"
-        )
+        say(f"L1: queries {metrics['query_l1']:.4f}, records {metrics['record_l1']:.4f}; NDCG {metrics['ndcg']:.4f}")
     else:
         output.print(trends_table(document, limit))
     check = document.get("group_check")
     if check and not check["agrees"]:
-        output.print(
+        say(
             f"Opt-in users and clients differ (p = {check['p_value']:.1g}, divergence {check['divergence']:.2f}): "
             "the opt-in counts were given less weight",
             style="yellow",
@@ -141,14 +139,14 @@ def show_result(
     for part in explanation(document) if explain else []:
         output.print(part)
     guarantee = document["guarantee"]
-    output.print(
+    say(
         f"ε = {guarantee['epsilon']:g}, δ = {guarantee['delta']:g} for each person of either group; "
         f"guarantee {'holds' if guarantee['holds'] else 'does NOT hold'}"
     )
     if "notice" in document:
-        output.print(document["notice"], style="bold red")
+        say(document["notice"], style="bold red")
     if settings.output:
-        output.print(f"files: {settings.output}/", soft_wrap=True)
+        say(f"files: {settings.output}/")
 
 
 def show_dry_run(params: BlenderParams, options: argparse.Namespace) -> None:
@@ -168,7 +166,7 @@ def show_dry_run(params: BlenderParams, options: argparse.Namespace) -> None:
     if options.json:
         output.file.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
         return
-    output.print(
+    say(
         f"ε = {params.budget.epsilon:g}, δ = {params.budget.delta:g} for each person; nothing was read.\n"
         f"A record needs about {threshold.integer} of the opt-in users that make the list "
         f"(τ = {threshold.printed:.4g}; a record of one person alone passes with probability "

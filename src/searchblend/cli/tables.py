@@ -17,6 +17,11 @@ output = Console(highlight=False, width=None if sys.stdout.isatty() else 110)
 _STAR = "⋆ (all other)"
 
 
+def say(text: str, style: str | None = None) -> None:
+    """A sentence on stdout, left in one line: the terminal wraps it, ``grep`` finds it."""
+    output.print(text, style=style, soft_wrap=True, markup=False)
+
+
 def trends_table(document: Mapping[str, Any], limit: int) -> Table:
     """The released trends, most probable first."""
     groups = document["groups"]
