@@ -313,16 +313,10 @@ class CuratorLaw:
         """(not listed, listed) of one record with count n before and m after."""
         if (n, m) not in self._record_cache:
             values = np.arange(-self._law.reach, max(n, m, self._rule.middle) + self._law.reach + 1)
-            one, other = self._noisy(n, values), self._noisy(m, values)
-            unlisted = scalar(1 - one.sum() if n else 1.0, 1 - other.sum() if m else 1.0)
-            self._record_cache[n, m] = unlisted, (compressed((one, other)) if n or m else scalar(0.0, 0.0))
+            (one, quiet), (other, still) = (_listed(self._law, self._rule, count, values) for count in (n, m))
+            listed = compressed((one, other)) if n or m else scalar(0.0, 0.0)
+            self._record_cache[n, m] = scalar(quiet, still), listed
         return self._record_cache[n, m]
-
-    def _noisy(self, count: int, values: np.ndarray) -> np.ndarray:
-        """P(listed with this noisy count)."""
-        if not count:
-            return np.zeros(len(values))
-        return self._law.at(values - count) * self._rule.mask(count, values)
 
     def _residual_pairs(self, difference: int) -> Pairs:
         """A released Z: only the difference of the exact sums matters."""
@@ -336,12 +330,16 @@ class CuratorLaw:
             return scalar(1.0, 1.0)
         sums = [self._sums[config, listed] if any(config) else 0 for config in (before, after)]
         values = np.arange(-self._residual_law.reach, max(*sums, self._wide_rule.middle) + self._residual_law.reach + 1)
-        p, q = (
-            self._residual_law.at(values - s) * self._wide_rule.mask(s, values) if s else np.zeros(len(values))
-            for s in sums
-        )
-        nothing = scalar(1 - p.sum(), 1 - q.sum())
-        return compressed((np.append(p, nothing[0]), np.append(q, nothing[1])))
+        (p, quiet), (q, still) = (_listed(self._residual_law, self._wide_rule, s, values) for s in sums)
+        return compressed((np.append(p, quiet), np.append(q, still)))
+
+
+def _listed(law: Law, rule: Rule, count: int, values: np.ndarray) -> tuple[np.ndarray, float]:
+    """P(listed with each noisy value) and P(not listed); what is absent has no noise and is never listed."""
+    if not count:
+        return np.zeros(len(values)), 1.0
+    named, probability = rule.mask(count, values), law.at(values - count)
+    return np.where(named, probability, 0.0), float(probability[~named].sum())
 
 
 # --- neighbours ------------------------------------------------------------------------------------------------------

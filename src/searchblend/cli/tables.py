@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-messages = Console(stderr=True, highlight=False)
-output = Console(highlight=False, width=None if sys.stdout.isatty() else 110)
+messages = Console(stderr=True, highlight=False, markup=False)
+output = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 110)
 
 _STAR = "⋆ (all other)"
 
