@@ -31,8 +31,9 @@ check: install ## lint, format, types, import rule
 	$(BIN)/mypy
 	$(BIN)/pytest -q tests/architecture
 
-slow: install ## the tests that take minutes
+slow: install ## the tests that take minutes, and docs/results/best-vs-paper.md
 	$(BIN)/pytest -m slow
+	$(BIN)/python benchmarks/best_vs_paper.py
 
 bench: install ## speed, as ratios against named baselines in one run
 	$(BIN)/python benchmarks/local_reports.py

@@ -61,18 +61,23 @@ def test_imports_only_lower_levels_or_its_own_folder(path):
     assert not wrong
 
 
-@pytest.mark.parametrize("importer, imported", [
-    ("mechanisms", "searchblend.blender.blend"),
-    ("store", "searchblend.wire.release"),
-    ("runs", "searchblend.evaluation.metrics"),
-    ("blender", "searchblend"),
-    ("records", "searchblend.mechanisms.simplex"),
-])
+@pytest.mark.parametrize(
+    "importer, imported",
+    [
+        ("mechanisms", "searchblend.blender.blend"),
+        ("store", "searchblend.wire.release"),
+        ("runs", "searchblend.evaluation.metrics"),
+        ("blender", "searchblend"),
+        ("records", "searchblend.mechanisms.simplex"),
+    ],
+)
 def test_the_rule_refuses(importer, imported):
     assert not is_allowed(importer, imported)
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if LEVEL_OF.get(unit(p), 9) <= 2], ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "path", [p for p in MODULES if LEVEL_OF.get(unit(p), 9) <= 2], ids=lambda p: str(p.relative_to(ROOT))
+)
 def test_levels_0_to_2_touch_neither_files_nor_clock_nor_a_global_generator(path):
     used = {name.split(".")[0] for name in imports(path)} & IMPURE
     assert not used or path.name in OWNS_THE_OS

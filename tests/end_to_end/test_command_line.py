@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -47,7 +46,7 @@ def fails(capsys: pytest.CaptureFixture[str], code: int, *arguments: object) -> 
 @pytest.mark.parametrize("method", ["best", "paper"])
 def test_run_writes_a_release(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str):
     assert main(["run", str(log), "-o", str(tmp_path / "out"), "--opt-in", "0.5", "--method", method]) == 0
-    assert sorted(os.listdir(tmp_path / "out")) == [
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "headlist.json", "input.json", "records.csv", "result.json", "statement.json", "trends.csv",
     ]  # fmt: skip
     assert "guarantee holds" in capsys.readouterr().out
@@ -154,7 +153,7 @@ def test_malformed_lines_are_counted_and_shown(tmp_path: Path, capsys: pytest.Ca
 def test_misuse_is_named(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments, field: str):
     assert field in fails(capsys, 2, "run", log, "-o", tmp_path / "out", *arguments)
     assert not (tmp_path / "out").exists()
-    assert sorted(os.listdir(tmp_path)) == ["log.tsv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log.tsv"]
 
 
 def test_an_empty_head_list_says_why_and_what_would_help(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -238,7 +237,7 @@ def test_a_missing_file_and_an_unwritable_place(log: Path, tmp_path: Path, capsy
     (tmp_path / "file").write_text("x")
     assert "file" in fails(capsys, 1, "run", log, "-o", tmp_path / "file" / "out")
     assert (tmp_path / "file").read_text() == "x"
-    assert sorted(os.listdir(tmp_path)) == ["file", "log.tsv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "log.tsv"]
 
 
 def test_an_unknown_profile_of_plan(capsys: pytest.CaptureFixture[str]):

@@ -297,9 +297,7 @@ class CuratorLaw:
         return compressed(tuple(np.concatenate(side) for side in zip(*pieces, strict=True)))  # type: ignore[arg-type]
 
     def _of_pattern(self, before: Counts, after: Counts, listed: Listed) -> Pairs:
-        records = [
-            self._record(n, m)[named] for n, m, named in zip(before, after, listed, strict=True)
-        ]
+        records = [self._record(n, m)[named] for n, m, named in zip(before, after, listed, strict=True)]
         p, q = together(*records)
         if not p.any() or not q.any():
             return scalar(float(p.sum()), float(q.sum()))
@@ -351,9 +349,7 @@ Move = tuple[tuple[Counts, Counts], ...]
 def one_record_moves(threshold: int, beside: Sequence[int]) -> list[Move]:
     """Every replace-one move of one record: within a query and between two, counts 0..T+3, beside a third record."""
     last = threshold + 3
-    within = [
-        (((n, m, c), (n - 1, m + 1, c)),) for n in range(1, last + 1) for m in range(last) for c in beside
-    ]
+    within = [(((n, m, c), (n - 1, m + 1, c)),) for n in range(1, last + 1) for m in range(last) for c in beside]
     leaving = [((n, c), (n - 1, c)) for n in range(1, last + 1) for c in beside]
     joining = [((m, c), (m + 1, c)) for m in range(last) for c in beside]
     return [*within, *((left, joined) for left in leaving for joined in joining)]

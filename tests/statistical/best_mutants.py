@@ -91,7 +91,9 @@ def _every_query_named(design: CuratorDesign, budget: Budget) -> CuratorDesign:
     return replace(design, wide_threshold=Threshold(-1e6, -(10**6), design.residual_noise))
 
 
-def _listed_by_the_exact_count(tally: RecordTally, threshold: Threshold, *, randomness: Randomness) -> dict[Record, int]:
+def _listed_by_the_exact_count(
+    tally: RecordTally, threshold: Threshold, *, randomness: Randomness
+) -> dict[Record, int]:
     noisy: dict[Record, int] = {}
     for count, how_many in sorted(tally.sizes().items()):
         values = count + threshold.noise.sample(how_many, randomness)
@@ -103,11 +105,7 @@ def _listed_by_the_exact_count(tally: RecordTally, threshold: Threshold, *, rand
 def _exact_counts_released(tally: RecordTally, threshold: Threshold, *, randomness: Randomness) -> dict[Record, int]:
     """Noise decides who is listed and is then left out of the figure."""
     noisy = _NOISY_COUNTS(tally, threshold, randomness=randomness)
-    exact = {
-        record: count
-        for count, size in tally.sizes().items()
-        for record in tally.pick(count, np.arange(size))
-    }
+    exact = {record: count for count, size in tally.sizes().items() for record in tally.pick(count, np.arange(size))}
     return {record: exact[record] for record in noisy}
 
 

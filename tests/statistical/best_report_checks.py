@@ -49,7 +49,9 @@ def check_law(mechanism: SubsetSelection, epsilon: Fraction) -> None:
     assert star_sink + math.comb(m, d) * star_set == 1
     columns = [[sink, star_sink], [inside, star_set, *([outside] if d < m else [])]]
     check_ratios(columns, epsilon)
-    assert max(max(column) / min(column) for column in columns) > exp_fraction_bounds(epsilon)[0] * (1 - Fraction(1, 10**12))
+    assert max(max(column) / min(column) for column in columns) > exp_fraction_bounds(epsilon)[0] * (
+        1 - Fraction(1, 10**12)
+    )
 
 
 def check_ratios(columns: Sequence[Sequence[Fraction]], epsilon: Fraction) -> None:
@@ -151,9 +153,7 @@ def driven_report(
     row: Row = defaultdict(Fraction)
     for cells in product(one_cell, repeat=params.records_per_client):
         ends = [[sum((w[end] for w, _ in cells), ())] for end in (0, 1)]
-        laws = [
-            _law(lambda w=w: send(records, head, design, params, randomness=_words(*w))) for (w,) in ends
-        ]
+        laws = [_law(lambda w=w: send(records, head, design, params, randomness=_words(*w))) for (w,) in ends]
         assert laws[0] == laws[1], "one interval of a word gives two different laws"
         weight = math.prod(p for _, p in cells)
         for output, p in laws[0].items():

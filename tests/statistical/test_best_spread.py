@@ -135,7 +135,9 @@ def test_unit_steps_cost_what_they_may(records: int, epsilon: float):
 def _log_unlisted(rate: float, distance: int) -> float:
     """ln P(Y < distance) without cancellation."""
     a = np.exp(-rate)
-    return float(np.log1p(-np.exp(-rate * distance) / (1 + a)) if distance > 0 else -rate * (1 - distance) - np.log1p(a))
+    return float(
+        np.log1p(-np.exp(-rate * distance) / (1 + a)) if distance > 0 else -rate * (1 - distance) - np.log1p(a)
+    )
 
 
 def test_rows_beyond_the_bound_are_drawn_without_favour():

@@ -1,25 +1,28 @@
-"""How the lines of a text log are laid out: its fields, and which of them are ours."""
+"""How the lines of a log are laid out: what an engine must know to find a user, a query and a URL in them.
+
+One small class for each kind of file; the format's own module makes it. An engine turns it into a scan.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 ROLES: Final = ("user", "query", "url", "time", "rank", "optin")
-"""What a column can be to us. A user and a query are needed; a log without URLs is read as one."""
+"""What a column can be to us. A user and a query are needed; without ``url`` it is a log of queries alone."""
 
 
 @dataclass(frozen=True)
-class Layout:
-    """One line of a delimited text file."""
+class Delimited:
+    """A line of fields with a separator between them."""
 
     format: str
     delimiter: str
     n_fields: int
     positions: Mapping[str, int]
-    """Role → position of its field, from 0."""
+    """role → position of its field, from 0"""
     header: bool = True
     quotes: bool = False
     """Whether fields may be quoted as in RFC 4180. In tab-separated logs a quote is a letter like any other."""
@@ -32,13 +35,41 @@ class Layout:
     def has_urls(self) -> bool:
         return "url" in self.positions
 
-    def role(self, fields: Sequence[str], role: str) -> str | None:
-        """The text of a role in a line's fields; None if the log has no such column."""
-        position = self.positions.get(role)
-        if position is None:
-            return None
-        return fields[position] if position < len(fields) else ""
+
+@dataclass(frozen=True)
+class JsonLines:
+    """A line is one JSON object."""
+
+    keys: Mapping[str, str]
+    """role → name of its member"""
+    format: str = "jsonl"
+
+    @property
+    def has_urls(self) -> bool:
+        return "url" in self.keys
 
 
+@dataclass(frozen=True)
+class Columns:
+    """A Parquet file."""
+
+    columns: Mapping[str, str]
+    """role → name of its column"""
+    format: str = "parquet"
+
+    @property
+    def has_urls(self) -> bool:
+        return "url" in self.columns
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """Yandex: a session is a line that names its user, then lines of queries and clicks."""
+
+    format: str = "yandex"
+    has_urls: bool = True
+
+
+Layout = Delimited | JsonLines | Columns | Sessions
 Source = tuple[Layout, list[Path]]
-"""Files with one layout."""
+"""files with one layout"""

@@ -20,7 +20,9 @@ BAD_QUOTES: Final = "bad_quotes"
 # Found by looking at fields.
 TOO_FEW_FIELDS: Final = "too_few_fields"
 TOO_MANY_FIELDS: Final = "too_many_fields"
+BAD_LINE: Final = "bad_line"
 MISSING_USER: Final = "missing_user"
+CLICK_WITHOUT_QUERY: Final = "click_without_query"
 UNUSABLE_QUERY: Final = "unusable_query"
 UNUSABLE_URL: Final = "unusable_url"
 BAD_OPTIN: Final = "bad_optin"
@@ -30,9 +32,11 @@ EXPECTED: Final[Mapping[str, tuple[str | None, str]]] = {
     NUL_BYTE: (None, "expected text, found a NUL byte"),
     LINE_TOO_LONG: (None, "expected a line of at most 1 MiB"),
     BAD_QUOTES: (None, "expected quotes around a whole field, doubled inside it"),
-    TOO_FEW_FIELDS: (None, "expected as many fields as the header has"),
-    TOO_MANY_FIELDS: (None, "expected no more fields than the header has"),
+    TOO_FEW_FIELDS: (None, "expected more fields"),
+    TOO_MANY_FIELDS: (None, "expected fewer fields"),
+    BAD_LINE: (None, "expected a line of this format"),
     MISSING_USER: ("user", "expected an id, found nothing"),
+    CLICK_WITHOUT_QUERY: ("query", "expected a query of this session before the click"),
     UNUSABLE_QUERY: ("query", "expected a text with something in it"),
     UNUSABLE_URL: ("url", "expected a usable URL"),
     BAD_OPTIN: ("opt-in", "expected yes or no (also true, false, 1, 0)"),

@@ -1,0 +1,27 @@
+"""The log of the Yandex personalised search challenge: tab-separated, no header, all ids are integers.
+
+    SessionID  M  Day  UserID
+    SessionID  TimePassed  Q|T  SERPID  QueryID  term,term,...  url,domain  url,domain  ...
+    SessionID  TimePassed  C  SERPID  URLID
+
+A record is ⟨QueryID, clicked URLID⟩ of the session's user; a query has no text, only its number. A SERPID is unique
+within its session only: a click belongs to the latest query line with its session and SERPID. The log of 2011
+(``SessionID Time Q QueryID RegionID url...``) has no users and cannot be read.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from searchblend.logs.layout import Sessions
+
+YANDEX: Final = Sessions()
+SESSION: Final = r"[0-9]+\tM\t[0-9]+\t[0-9]+"
+QUERY: Final = r"[0-9]+\t[0-9]+\t[QT]\t[0-9]+\t[0-9]+\t[0-9,]*(?:\t[0-9]+,[0-9]+)*"
+CLICK: Final = r"[0-9]+\t[0-9]+\tC\t[0-9]+\t[0-9]+"
+_ANY: Final = re.compile(f"{SESSION}|{QUERY}|{CLICK}", re.ASCII)
+
+
+def looks_like_yandex(line: str) -> bool:
+    return _ANY.fullmatch(line) is not None
