@@ -146,7 +146,12 @@ def optin_estimates() -> list[dict[str, Any]]:
             head = HEADS[head_name]
             params = BlenderParams(Budget(2.0, 1e-5), max_head_queries=max_queries)
             holders = {cell: 3 + 2 * i for i, cell in enumerate(head.cells())}
-            users = [[cell] for cell, n in holders.items() if cell.query is not WILDCARD for _ in range(n)]
+            users = [
+                [Record(cell.query, "elsewhere") if has_urls and cell.url is WILDCARD else cell]
+                for cell, n in holders.items()
+                if cell.query is not WILDCARD
+                for _ in range(n)
+            ]
             users += [[Record("elsewhere", "x" if has_urls else WILDCARD)]] * 40
             noise_bytes = tape(f"optin {head_name}", 8 * head.n_cells)
             group = InMemoryGroup.from_users(users, randomness=Tape(bytes(8 * len(users))))

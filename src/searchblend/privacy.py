@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 from searchblend.errors import InvalidParameter
+
+LARGEST_EPSILON: Final = 64
+"""Beyond it nothing is protected, and a device that computes e^ε exactly must not be kept busy by a message."""
 
 
 @dataclass(frozen=True)
@@ -19,12 +21,18 @@ class Budget:
     delta: float
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.epsilon, int | float) and math.isfinite(self.epsilon) and self.epsilon > 0):
-            raise InvalidParameter("epsilon", f"expected a finite number above 0, found {self.epsilon!r}")
-        if not (isinstance(self.delta, int | float) and 0 < self.delta < 1):
+        if not _is_number(self.epsilon) or not 0 < self.epsilon <= LARGEST_EPSILON:
+            raise InvalidParameter(
+                "epsilon", f"expected a finite number above 0, at most {LARGEST_EPSILON}, found {self.epsilon!r}"
+            )
+        if not _is_number(self.delta) or not 0 < self.delta < 1:
             raise InvalidParameter("delta", f"expected a number in (0, 1), found {self.delta!r}")
         object.__setattr__(self, "epsilon", float(self.epsilon))
         object.__setattr__(self, "delta", float(self.delta))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 class Neighbors(Enum):

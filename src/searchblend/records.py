@@ -44,6 +44,14 @@ class Record(NamedTuple):
         return "Record(<redacted>)"
 
 
+def _is_text(value: object) -> bool:
+    """Whether it is a text that can be written down: a lone surrogate cannot."""
+    try:
+        return isinstance(value, str) and bool(value.encode("utf-8") or True)
+    except UnicodeEncodeError:
+        return False
+
+
 class HeadList:
     """An ordered, immutable map query → URLs, with ⋆ appended in the one canonical way.
 
@@ -56,10 +64,10 @@ class HeadList:
         pairs = urls.items() if isinstance(urls, Mapping) else urls
         self._urls: dict[str, tuple[str, ...]] = {}
         for query, query_urls in pairs:
-            if not isinstance(query, str) or query in self._urls:
+            if not _is_text(query) or query in self._urls:
                 raise MessageError("head list: every query must be a text and appear once")
             listed = tuple(query_urls)
-            if len(set(listed)) != len(listed) or not all(isinstance(url, str) for url in listed):
+            if not all(_is_text(url) for url in listed) or len(set(listed)) != len(listed):
                 raise MessageError("head list: the URLs of a query must be texts and appear once")
             self._urls[query] = listed
         self._first_cell: dict[str, int] = {}

@@ -282,6 +282,9 @@ REPORT: dict[str, Report] = {
 }
 """The driven law differs from the stated one."""
 
+REPORT_THAT_LEAKS = set(REPORT) - {"report: sink swapped for ⋆"}
+"""These besides exceed e^ε."""
+
 
 def _thresholds(bend: Callable[[int, int], tuple[int, int]]) -> Callable[[Fraction, int, int], SubsetSelection]:
     def make(epsilon: Fraction, n_items: int, subset_size: int) -> SubsetSelection:
@@ -302,9 +305,14 @@ MECHANISM: dict[str, Callable[[Fraction, int, int], SubsetSelection]] = {
     "mechanism: include rounded up by a lot": _thresholds(lambda include, sink: (include + 2**48, sink)),
     "mechanism: sink rounded down": _thresholds(lambda include, sink: (include, sink - 1)),
     "mechanism: sink omitted": _thresholds(lambda include, sink: (include, 0)),
-    "mechanism: include and sink swapped": _thresholds(lambda include, sink: (sink, include)),
 }
 """Thresholds that lose privacy: the exact columns must reject them."""
+
+WRONG_MECHANISM: dict[str, Callable[[Fraction, int, int], SubsetSelection]] = {
+    "mechanism: include and sink swapped": _thresholds(lambda include, sink: (sink, include)),
+    "mechanism: e^(ε/2) for e^ε": lambda epsilon, m, d: SubsetSelection.of(epsilon / 2, m, d),
+}
+"""Private, but not what is printed."""
 
 # --- the whole device: subset_report ---------------------------------------------------------------------------------
 
@@ -424,7 +432,7 @@ SET_ESTIMATE = {"estimate: sinks ignored": _SinksIgnored, "estimate: q for q_w":
 SET_NOISE = {"noise: no covariance with the sink": _NoCovariance, "noise: everybody holds ⋆": _AllHoldStar}
 
 ALL = [
-    *CURATOR, *WIDE, *LISTING, *TALLY, *SPREAD_CURATOR, *REPORT, *MECHANISM, *SEND, *WRONG_SEND, *SEND_SEVERAL, *BULK,
+    *CURATOR, *WIDE, *LISTING, *TALLY, *SPREAD_CURATOR, *REPORT, *MECHANISM, *WRONG_MECHANISM, *SEND, *WRONG_SEND, *SEND_SEVERAL, *BULK,
     *SET_ESTIMATE, *SET_NOISE,
 ]  # fmt: skip
 _UNUSED = (ONE_RECORD, uniform_below)

@@ -42,7 +42,8 @@ def ids(case: object) -> str:
 
 def check_release(curator: Curator, spread: Spread, budget: Budget, stated: float, tally=InMemoryGroup.tally) -> float:
     """Counts of other people: absent, about to be clipped, about to be listed."""
-    others = [0, max(curator.design.clip - 1, 1), curator.design.threshold.integer - 1]
+    threshold = curator.design.threshold.integer
+    others = sorted({0, min(max(curator.design.clip - 1, 1), threshold), threshold - 1})
     return check_moves(curator, spread_moves(contributions(spread, tally), others), budget.epsilon, stated)
 
 
@@ -109,7 +110,7 @@ def test_named_alone_is_the_worst_over_all_rows(spread: Spread, epsilon: float):
                 weights = np.bincount(places) * (spread.units // rows)
                 rates = [noise.at_least(threshold - int(w)) for w in weights if w]
                 sums.append(sum(rates))
-                exact.append(1 - np.prod([1 - rate for rate in rates]))
+                exact.append(-np.expm1(np.log1p([-rate for rate in rates]).sum()))
         assert named_alone(noise, threshold, spread) == pytest.approx(max(sums), rel=1e-12)
         assert named_alone(noise, threshold, spread) >= max(exact) * (1 - 1e-12)
 

@@ -187,9 +187,15 @@ class InMemoryGroup:
 
     @classmethod
     def from_users(cls, users: Iterable[Sequence[Record]], *, randomness: Randomness | None = None) -> InMemoryGroup:
-        """A group from each user's records; users without a record take no part."""
+        """A group from each user's records; users without a record take no part.
+
+        Whether a log has URLs is a public fact about the log, so it must not hang on one person's record: either every
+        record has a URL or none has.
+        """
         numbers: dict[Record, int] = {}
         people = [[numbers.setdefault(record, len(numbers)) for record in records] for records in users]
+        if len({isinstance(record.url, str) for record in numbers}) > 1:
+            raise InvalidParameter("records", "expected a URL in every record, or in none")
         lengths = np.array([len(person) for person in people if person], dtype=np.int64)
         rows = np.array([number for person in people for number in person], dtype=np.int64)
         return cls(ListedRecords(list(numbers)), rows, np.cumsum(lengths) - lengths, lengths, randomness=randomness)

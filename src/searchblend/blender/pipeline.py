@@ -51,8 +51,10 @@ def run_blender(
     for group, n in (("opt-in users", optin_users.n_users), ("clients", clients.n_users)):
         if n < 2:
             raise InvalidParameter(group, f"at least 2 are needed, found {n}")
+    if optin_users.has_urls != clients.has_urls:
+        raise InvalidParameter("clients", "expected records with URLs in both groups, or in neither")
     source = randomness or SystemRandomness()
-    params = params.for_log(has_urls=optin_users.has_urls or clients.has_urls)
+    params = params.for_log(has_urls=optin_users.has_urls)
     if method == "paper":
         return run_paper(optin_users, clients, params, project=project, randomness=source, on_step=on_step)
     return run_best(

@@ -6,8 +6,8 @@ clicks ([BLJ] Fig. 8) on 10,741,956 ⟨query, URL⟩ edges. A line is a click, o
 
 1. A person has round(17·e^(s·z)) lines; 16 % never click, the others click on a first page with their own probability.
 2. From line to line: one more click on the same page, the next page, or a new query (``_outline``).
-3. A search with a click has its query from ``CLICKED``, whose head is Figure 9's. A search without one has a query
-   that nobody else asks in 29 % of cases, else one from ``CLICKED`` as well.
+3. A search with a click has its query from ``clicked_law``, whose head is Figure 9's. A search without one has a query
+   that nobody else asks in 29 % of cases, else one from ``clicked_law`` as well.
 4. The first site of a frequent query gets 40-95 % of its clicks and ten more share the rest with weights r^-1.5; from
    rank 1,000 on it gets 10-65 %, and fifty share the rest with weights 1/r. Sites are shared between queries by a
    power law.
@@ -16,6 +16,7 @@ clicks ([BLJ] Fig. 8) on 10,741,956 ⟨query, URL⟩ edges. A line is a click, o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -58,8 +59,8 @@ _TAIL_EXPONENT: Final = 1.0556
 _ASKED_ONCE: Final = 0.29
 
 _N_FREQUENT: Final = 1_000
-_OTHERS_OF_FREQUENT: Final = np.arange(1, 11) ** -1.5
-_OTHERS_OF_RARE: Final = np.arange(1, 51) ** -1.0
+_OTHERS_OF_FREQUENT: Final = np.arange(1.0, 11.0) ** -1.5
+_OTHERS_OF_RARE: Final = 1 / np.arange(1.0, 51.0)
 _SITES: Final = Segment(0, SITE_LIMIT, exponent=1.165, mass=1.0, shift=100.0)
 _SITE_SALT: Final = 11
 
@@ -71,7 +72,8 @@ _RANK_ZERO: Final = 8_089 / 19_442_629
 Flags = NDArray[np.bool_]
 
 
-def _clicked_law() -> RankLaw:
+@cache
+def clicked_law() -> RankLaw:
     """Ranks 1-50 of one record per user, its power law down to rank 100,000, and a steeper one to the end."""
     shares = aol_query_shares()
     head, near = shares[:50].tolist(), float(shares[50:_BREAK].sum())
@@ -83,9 +85,6 @@ def _clicked_law() -> RankLaw:
             Segment(_BREAK, _VOCABULARY, _TAIL_EXPONENT, 1 - sum(head) - near, shift=0.5),
         ),
     )
-
-
-CLICKED: Final = _clicked_law()
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,7 @@ def aol_chunk(first_user: int, n_users: int, all_users: int, generator: np.rando
     search_starts = np.flatnonzero(starts_search)
     search = np.cumsum(starts_search) - 1
     queries = _queries(np.logical_or.reduceat(clicked, search_starts), generator)
-    page = np.cumsum(starts_page)
+    page = np.cumsum(starts_page, dtype=np.int64)
     page -= page[search_starts][search]
     item_rank, site = np.full((2, len(page)), -1, dtype=np.int64)
     at = np.flatnonzero(clicked)
@@ -181,7 +180,7 @@ def _outline(n_lines: Ints, generator: np.random.Generator) -> tuple[Flags, Flag
 
 def _queries(has_click: Flags, generator: np.random.Generator) -> Ints:
     """The query of each search."""
-    queries = CLICKED.ranks(generator.random(len(has_click)))
+    queries = clicked_law().ranks(generator.random(len(has_click)))
     once = np.flatnonzero(~has_click & (generator.random(len(has_click)) < _ASKED_ONCE))
     queries[once] = generator.integers(_VOCABULARY, QUERY_LIMIT, size=len(once))
     return queries
@@ -224,7 +223,7 @@ def _seconds(n_lines: Ints, starts_page: Flags, starts_search: Flags, generator:
     gap[first_lines] = 0
     elapsed = np.cumsum(gap)
     elapsed -= np.repeat(elapsed[first_lines], n_lines)
-    pages = np.cumsum(starts_page)
+    pages = np.cumsum(starts_page, dtype=np.int64)
     pages -= np.repeat(pages[first_lines], n_lines)
     last_lines = first_lines + n_lines - 1
     room = SECONDS - 1.0 - pages[last_lines]
@@ -232,4 +231,5 @@ def _seconds(n_lines: Ints, starts_page: Flags, starts_search: Flags, generator:
     scale = np.minimum(1.0, room / np.maximum(needed, 1.0))
     start = generator.random(len(n_lines)) * (room - needed * scale)
     at = np.repeat(start, n_lines) + elapsed * np.repeat(scale, n_lines)
-    return np.clip(at.astype(np.int64) + pages, 0, SECONDS - 1)
+    seconds: Ints = at.astype(np.int64) + pages
+    return np.minimum(seconds, SECONDS - 1)

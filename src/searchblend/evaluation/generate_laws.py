@@ -80,9 +80,10 @@ class RankLaw:
         """The rank at each place of the cumulated law."""
         if not self.head and len(self.segments) == 1:
             return self.segments[0].ranks(uniforms)
-        ranks = np.searchsorted(self._bounds[1:-1], uniforms, side="right")
+        part = np.searchsorted(self._bounds[1:-1], uniforms, side="right")
+        ranks = part.copy()
         for number, segment in enumerate(self.segments, len(self.head)):
-            inside = np.flatnonzero(ranks == number)
+            inside = np.flatnonzero(part == number)
             low, high = self._bounds[number], self._bounds[number + 1]
             ranks[inside] = segment.ranks((uniforms[inside] - low) / (high - low))
         return ranks

@@ -43,91 +43,21 @@ SITE_LIMIT: Final = 1 << 24
 _COMMON_LIMIT: Final = 1 << 24  # below it two pieces spell the number, from it on three
 _DIGIT_BITS: Final = 12
 _PIECE_WIDTH: Final = 7
-_WORDS_WIDTH: Final = 27
 _NOT_ASCII_SHARE: Final = 0.006
 _INTENT_SALT, _LOOK_SALT, _SITE_SALT = 1, 2, 3
 
-_SINGLE: Final = [
-    " area",
-    " baby",
-    " bible",
-    " blue",
-    " book",
-    " casino",
-    " city",
-    " county",
-    " dictionary",
-    " directory",
-    " disease",
-    " florida",
-    " free",
-    " game",
-    " guide",
-    " house",
-    " jobs",
-    " joke",
-    " library",
-    " lyrics",
-    " movie",
-    " music",
-    " office",
-    " online",
-    " ohio",
-    " people",
-    " picture",
-    " quote",
-    " recipe",
-    " review",
-    " sale",
-    " school",
-    " song",
-    " state",
-    " store",
-    " texas",
-    " ticket",
-    " university",
-    " video",
-    " weather",
-    " 2006",
-    " 101",
-]
-_PHRASES: Final = [
-    " for sale",
-    " for free",
-    " in florida",
-    " how to make",
-    " phone number search",
-    " real estate",
-    " high school",
-    " of america",
-    " song lyrics online",
-    " where to buy",
-    " for small kids",
-    " in the bible",
-    " county public library",
-    " and the city",
-    " las vegas nevada",
-    " los angeles california",
-]
-_NOT_ASCII: Final = [
-    " café",
-    " münchen",
-    " são paulo",
-    " niño",
-    " CAFÉ",
-    " ＳＡＬＥ",
-    " 東京",
-    " москва",
-    " ÉCOLE",
-    " ﬁesta",
-    " año nuevo",
-    " zürich",
-]
+_SINGLE: Final = """area|baby|bible|blue|book|casino|city|county|dictionary|directory|disease|florida|free|game|guide
+|house|jobs|joke|library|lyrics|movie|music|office|online|ohio|people|picture|quote|recipe|review|sale|school|song|state
+|store|texas|ticket|university|video|weather|2006|101"""
+_PHRASE: Final = """on sale|free online|in florida|how to make|phone number search|real estate|high school|of america
+|song lyrics online|where to buy|with small children|in the bible|county public library|and the city|in reno nevada
+|southern california"""
+_NOT_ASCII: Final = "café|münchen|são paulo|niño|CAFE\u0301|ＳＡＬＥ|東京|москва|ÉCOLE|ﬁesta|año nuevo|zürich"
 """Some are not in normal form: capitals, a combining accent, full width, a ligature."""
 
 
-def _table(words: list[str]) -> Bytes:
-    return np.array([word.encode() for word in words], dtype=f"S{_WORDS_WIDTH}")
+def _listed(words: str) -> list[bytes]:
+    return [f" {word}".encode() for word in words.replace("\n", "").split("|")]
 
 
 def _pieces() -> Bytes:
@@ -146,9 +76,10 @@ def _pieces() -> Bytes:
 
 
 _PIECES: Final = _pieces()
-_WORDS: Final = _table(["", *_SINGLE, *_PHRASES, *_NOT_ASCII, ".example"])
-_FIRST_PHRASE: Final = 1 + len(_SINGLE)
-_FIRST_NOT_ASCII: Final = _FIRST_PHRASE + len(_PHRASES)
+_SINGLES, _PHRASES, _OTHERS = _listed(_SINGLE), _listed(_PHRASE), _listed(_NOT_ASCII)
+_WORDS: Final = np.array([b"", *_SINGLES, *_PHRASES, *_OTHERS, b".example"])
+_FIRST_PHRASE: Final = 1 + len(_SINGLES)
+_FIRST_OTHER: Final = _FIRST_PHRASE + len(_PHRASES)
 _SITE_ENDING: Final = len(_WORDS) - 1
 _QUERY = np.dtype(
     [
@@ -158,7 +89,7 @@ _QUERY = np.dtype(
         ("second", f"S{_PIECE_WIDTH}"),
         ("other_blank", "S1"),
         ("third", f"S{_PIECE_WIDTH}"),
-        ("words", f"S{_WORDS_WIDTH}"),
+        ("words", _WORDS.dtype),
     ]
 )
 _SITE = np.dtype([("start", "S11"), ("first", f"S{_PIECE_WIDTH}"), ("second", f"S{_PIECE_WIDTH}"), ("end", "S8")])
@@ -221,12 +152,12 @@ def _spelled(queries: Ints, rare: NDArray[np.bool_]) -> tuple[Ints, Ints, Ints]:
 def _words_around(kind: Ints, look: NDArray[np.float64], rare: NDArray[np.bool_]) -> Ints:
     """Which entry of ``_WORDS`` ends the text: a rare query of many words is one word, a common one a phrase longer."""
     spread = (look * 2.0**20).astype(np.int64)
-    single, phrase = 1 + spread % len(_SINGLE), _FIRST_PHRASE + spread % len(_PHRASES)
+    single, phrase = 1 + spread % len(_SINGLES), _FIRST_PHRASE + spread % len(_PHRASES)
     words = np.where(kind == MANY_WORDS, np.where(rare & (look < 0.6), single, phrase), 0)
     words[(kind == FEW_WORDS) & ~rare & (look < 0.5)] = single[(kind == FEW_WORDS) & ~rare & (look < 0.5)]
     words[kind == SITE_NAME] = _SITE_ENDING
     odd = (kind >= FEW_WORDS) & (spread % 1024 < round(1024 * _NOT_ASCII_SHARE / 0.8))
-    words[odd] = _FIRST_NOT_ASCII + (spread[odd] >> 10) % len(_NOT_ASCII)
+    words[odd] = _FIRST_OTHER + (spread[odd] >> 10) % len(_OTHERS)
     return words
 
 

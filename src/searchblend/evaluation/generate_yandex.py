@@ -2,8 +2,8 @@
 
 Published figures of the train part: 5,736,333 users, 34,573,630 sessions, 65,172,853 queries, 64,693,054 clicks;
 21,073,569 distinct queries and 70,348,426 distinct URLs with the test part; 4,970,073 users, 13,171,961 queries and
-12,702,350 URLs with clicks ([BLJ] Fig. 8). The most popular queries were removed, so the head is flat: 0.1 % for the
-first query here, 3.5 % for the first fifty. All texts are numbers.
+12,702,350 URLs with clicks ([BLJ] Fig. 8). The most popular queries were removed, so the head is flat: 0.3 % for the
+first query here, 6 % for the first fifty. Queries, terms, URLs and domains are numbers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from searchblend.evaluation.generate_laws import Ints, Segment, draw_index, fixed_uniform
+from searchblend.evaluation.generate_laws import Ints, RankLaw, Segment, draw_index, fixed_uniform
 
 FULL_SIZE: Final = 5_736_333
 DAYS: Final = 27
@@ -25,13 +25,21 @@ _CLICKED: Final = 0.695
 _CONCENTRATION: Final = 4.0
 _ONE_MORE_CLICK: Final = 0.355
 
-_VOCABULARY: Final = 50_000_000
+_VOCABULARY: Final = 36_000_000
 _NUMBERS: Final = 100_000_000
-_QUERIES: Final = Segment(0, _VOCABULARY, exponent=0.9103, mass=1.0, shift=30.0)
-_ASKED_ONCE: Final = 0.17
+_HEAD_MASS: Final = 0.1626
+QUERIES: Final = RankLaw(
+    head=(),
+    segments=(
+        Segment(0, 1_000, exponent=1.0, mass=_HEAD_MASS, shift=10.5),
+        Segment(1_000, _VOCABULARY, exponent=0.8555, mass=1 - _HEAD_MASS),
+    ),
+)
+"""p(rank) = .0356/(rank + 10) for a thousand ranks, as ``yandex_query_shares``, then a power law."""
+_ASKED_ONCE: Final = 0.195
 _FIRST_RESULTS: Final = Segment(0, _NUMBERS, exponent=0.897, mass=1.0, shift=100.0)
 _OTHER_RESULTS: Final = Segment(0, _NUMBERS, exponent=0.6485, mass=1.0, shift=100.0)
-_CLICKS_ON_OTHERS: Final = np.arange(1, N_RESULTS) ** -1.5
+_CLICKS_ON_OTHERS: Final = np.arange(1.0, N_RESULTS) ** -1.5
 _N_DOMAINS: Final = 5_200_000
 _N_TERMS: Final = 4_700_000
 MOST_TERMS: Final = 5
@@ -84,7 +92,7 @@ def yandex_chunk(first_user: int, n_users: int, generator: np.random.Generator) 
     clicks[generator.random(n_users) < _NEVER_CLICKS] = 0
     is_clicked = generator.random(len(session)) < clicks[owner[session]]
     n_clicks = np.where(is_clicked, generator.geometric(1 - _ONE_MORE_CLICK, size=len(session)), 0)
-    query = _QUERIES.ranks(generator.random(len(session)))
+    query = QUERIES.ranks(generator.random(len(session)))
     once = np.flatnonzero(~is_clicked & (generator.random(len(session)) < _ASKED_ONCE))
     query[once] = generator.integers(_VOCABULARY, _NUMBERS, size=len(once))
     clicked_row = np.repeat(np.arange(len(session)), n_clicks)

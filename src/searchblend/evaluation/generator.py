@@ -10,7 +10,7 @@ import contextlib
 import multiprocessing
 import signal
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -55,7 +55,9 @@ def generate_log(
     jobs = list(jobs_of(request, compress=paths[0].suffix == ".gz"))
     counts: Counter[str] = Counter()
     users_done = 0
-    with _files(request, paths, replace=replace) as files, contextlib.closing(_pieces(jobs, min(workers, len(jobs)))) as pieces:
+    with contextlib.ExitStack() as stack:
+        files = stack.enter_context(_files(request, paths, replace=replace))
+        pieces = stack.enter_context(contextlib.closing(_pieces(jobs, min(workers, len(jobs)))))
         for job, piece in zip(jobs, pieces, strict=True):
             files[job.number * len(files) // len(jobs)].write(piece.text)
             counts.update(piece.counts)
@@ -85,7 +87,7 @@ def _files(
     return text_files(paths, gzip_member(header) if paths[0].suffix == ".gz" else header, replace=replace)
 
 
-def _pieces(jobs: Iterable[Job], workers: int) -> Iterator[Piece]:
+def _pieces(jobs: Iterable[Job], workers: int) -> Generator[Piece, None, None]:
     """The pieces in order, a few ahead of the one that is being written."""
     if workers == 1:
         yield from map(make_piece, jobs)

@@ -2,10 +2,10 @@
 
 AOL is calibrated to published figures: the shares of the ten most frequent queries ([BLJ] Fig. 9), 8.8 % of the mass
 in the 50 most frequent, 4,811,646 clicked queries and 519,371 clicking users (Fig. 8), and 50 head queries first
-reached at 5 % opt-in with ε = 4 (footnote 9). For Yandex only sizes are published (13,171,961 clicked queries, 4,970,073
-clicking users) and that its head is flatter, the most popular queries having been removed; its shares are a fit,
-C/(r + 10) for the first thousand ranks. The names of AOL's first ten are the published ones; all other queries and all
-URLs are made up.
+reached at 5 % opt-in with ε = 4 (footnote 9). For Yandex only sizes are published (13,171,961 clicked queries,
+4,970,073 clicking users) and that its head is flatter, the most popular queries having been removed; its shares are a
+fit, C/(r + 10) for the first thousand ranks. The names of AOL's first ten are the published ones; all other queries and
+all URLs are made up.
 """
 
 from __future__ import annotations

@@ -1,176 +1,180 @@
-"""Reading a log with DuckDB: one pass over the text yields one random record per user and every count."""
+"""Reading a log with DuckDB: one pass over the files into a table of lines, and the draws from it."""
 
-# ruff: noqa: S608  every text in the SQL is a literal of ours, a table name of ours, or quoted
+# ruff: noqa: S608  every text in the SQL is a literal of ours, a name of ours, or quoted
 
 from __future__ import annotations
 
+import math
+import os
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
-from searchblend.errors import RunError
+from searchblend.errors import InputError, InvalidParameter, RunError
 from searchblend.logs import normal_forms
-from searchblend.logs.duckdb_group import DuckDBGroup
-from searchblend.logs.duckdb_session import DuckDBSession, quoted
-from searchblend.logs.duckdb_sql import (
+from searchblend.logs.duckdb_draws import Drawing, find_opted_in, make_draws
+from searchblend.logs.duckdb_group import DuckDBGroup, DuckDBTally
+from searchblend.logs.duckdb_policies import clicks_of, distinct_counts, make_events, searches_of
+from searchblend.logs.duckdb_scan import (
     PROBLEMS,
     REJECTED_TABLE,
-    content_digest,
-    fields_of,
-    optin_of,
-    problem_of,
-    roles_of,
-    score,
-    smallest_scores,
+    WITHOUT_URL,
+    Scan,
+    scan_columns,
+    scan_delimited,
+    scan_json,
 )
+from searchblend.logs.duckdb_session import DuckDBSession, quoted
+from searchblend.logs.duckdb_yandex import queries_without_click, scan_yandex, yandex_rows
+from searchblend.logs.engine import OPTIN_DIGITS, Reading
 from searchblend.logs.feed import Feed, Feeder
-from searchblend.logs.gate import OnBytes, Passed
-from searchblend.logs.layout import Layout, Source
-from searchblend.logs.summary import TOO_MANY_FIELDS
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What the pass counted: lines by problem ("" is none), and what the gate saw of each file."""
-
-    by_problem: Counter[str]
-    users: int
-    passed: list[Passed]
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """Which records are drawn: ``draws`` of each user with replacement and ``picks`` without, by a key."""
-
-    key: str
-    draws: int = 1
-    picks: int = 1
-    host_only: bool = False
+from searchblend.logs.gate import OnBytes
+from searchblend.logs.layout import Columns, Delimited, JsonLines, Layout, Sessions, Source
+from searchblend.logs.summary import FIRST_PLACES, TOO_MANY_FIELDS, LogStatistics, Malformed
 
 
 class DuckDBEngine:
-    """Draws records and keeps them in the table ``drawn`` (person, optin, draw, pick, query, url).
-
-    ``person`` is a keyed hash of the user. ``draw`` numbers the draws with replacement, ``pick`` those without; the
-    first of both is one row.
-    """
+    """A log in DuckDB. The table ``lines`` has the usable lines and those with a problem, until draws are made."""
 
     def __init__(self, session: DuckDBSession, drawing: Drawing) -> None:
         self._session, self._drawing = session, drawing
         self.has_urls = False
+        self._by_column = False
+        self._has_lines = False
+        self._has_events = False
         session.add_function("query_is_usable", normal_forms.query_is_usable)
         session.add_function("url_is_usable", normal_forms.url_is_usable)
         session.add_function("host_is_usable", normal_forms.host_is_usable)
 
-    def read(self, sources: Sequence[Source], on_bytes: OnBytes, on_fraction: Callable[[float], None]) -> Reading:
-        """The one pass over the text."""
+    def close(self) -> None:
+        self._session.close()
+
+    def column_types(self, path: Path) -> Mapping[str, str]:
+        link = Feeder(self._session.directory, name="schema").link(path)
+        try:
+            found = self._session.rows(f"DESCRIBE SELECT * FROM read_parquet({quoted(os.fspath(link))})")
+        except RunError as error:
+            raise InputError(path, "the Parquet file cannot be read: cut off or damaged") from error
+        finally:
+            link.unlink()
+        return {name: kind for name, kind, *_ in found}
+
+    def read(
+        self, sources: Sequence[Source], on_bytes: OnBytes, on_fraction: Callable[[float], None], *, keep_lines: bool
+    ) -> Reading:
         self.has_urls = sources[0][0].has_urls
+        self._has_lines = keep_lines
         feeder = Feeder(self._session.directory, on_bytes)
-        feeds = [feeder.feed(paths, quotes=layout.quotes) for layout, paths in sources]
-        lines = "\nUNION ALL\n".join(
-            self._lines(layout, feed) for (layout, _), feed in zip(sources, feeds, strict=True)
-        )
+        feeds = [self._feed(feeder, layout, paths) for layout, paths in sources]
         with feeder.running(self._session.interrupt), self._session.watched(on_fraction):
-            self._session.execute(f"CREATE TEMP TABLE users AS {self._one_row_per_user(lines)}")
-        reading = self._counted(feeds, headers=sum(len(paths) for layout, paths in sources if layout.header))
-        self._keep_drawn()
+            if isinstance(sources[0][0], Sessions):
+                scanned, without_url = self._load_sessions(feeds[0])
+            else:
+                scanned, without_url = self._load(sources, feeds)
+        reading = self._counted(sources, feeds, scanned, without_url)
+        if reading.used:
+            reading = replace(reading, users=self._make_draws())
+        if not keep_lines:  # the draws are all that is needed of them
+            self._session.execute("DROP TABLE lines")
         return reading
 
-    def _lines(self, layout: Layout, feed: Feed) -> str:
-        """The lines of some files; of a line with a problem only the problem, so that they fall into one group."""
-        roles = roles_of(layout)
-        parts = {
-            "person": roles["user"],
-            "query": roles["query"],
-            "url": roles.get("url", "NULL::VARCHAR"),
-            "optin": optin_of(roles),
-            "digest": content_digest(roles, self._drawing.key),
-        }
-        columns = ",\n".join(f"CASE WHEN problem = 0 THEN {sql} END AS {name}" for name, sql in parts.items())
+    @staticmethod
+    def _feed(feeder: Feeder, layout: Layout, paths: Sequence[Path]) -> Feed:
+        if isinstance(layout, Columns):
+            return Feed([feeder.link(path) for path in paths])
+        if isinstance(layout, Delimited):
+            awkward = normal_forms.AWKWARD.replace(layout.delimiter.encode(), b"")
+            return feeder.feed(paths, quotes=layout.quotes, awkward=awkward)
+        return feeder.feed(paths)
+
+    def _scan(self, layout: Layout, paths: Sequence[Path], feed: Feed) -> Scan:
+        match layout:
+            case Delimited():
+                return scan_delimited(layout, feed)
+            case JsonLines():
+                return scan_json(layout, feed)
+            case Columns():
+                return scan_columns(layout, feed.names, self.column_types(paths[0]))
+            case Sessions():
+                raise AssertionError("sessions are loaded in two steps")
+
+    def _load(self, sources: Sequence[Source], feeds: Sequence[Feed]) -> tuple[int, int]:
+        """Fills ``lines``. Lines without URL are only counted, unless all lines are kept."""
+        scans = [self._scan(*source, feed) for source, feed in zip(sources, feeds, strict=True)]
+        lines = " UNION ALL ".join(self._judged(scan) for scan in scans)
+        scanned = self._session.execute_counting(f"CREATE TEMP TABLE lines AS {lines}")
+        kept = int(self._session.value("SELECT count(*) FROM lines"))
+        if self._has_lines:
+            number = PROBLEMS.index(WITHOUT_URL)
+            return scanned, int(self._session.value(f"SELECT count(*) FROM lines WHERE problem = {number}"))
+        return scanned, scanned - kept
+
+    def _load_sessions(self, feed: Feed) -> tuple[int, int]:
+        rows = "yandex_rows"
+        scanned = self._session.execute_counting(f"CREATE TEMP TABLE {rows} AS {yandex_rows(feed)}")
+        self._session.execute(f"CREATE TEMP TABLE lines AS {self._judged(scan_yandex(rows))}")
+        without_url = queries_without_click(self._session, rows)
+        self._session.execute(f"DROP TABLE {rows}")
+        return scanned, without_url
+
+    def _judged(self, scan: Scan) -> str:
+        """SELECT of the lines of a scan, each with the number of its problem and its digest."""
+        texts = [f"{scan.roles['user']} AS user", f"{scan.roles['query']} AS query"]
+        texts.append(f"{scan.roles.get('url', 'NULL::VARCHAR')} AS url")
+        if "optin" in scan.roles:
+            self._by_column = True
+            texts.append(f"{scan.optin()} AS optin")
+        if self._has_lines:
+            texts += [f"{scan.roles.get(role, 'NULL::VARCHAR')} AS {role}" for role in ("time", "rank")]
         return f"""
-            SELECT problem, {columns}
-            FROM (SELECT *, {problem_of(layout, host_only=self._drawing.host_only)} AS problem
-                  FROM ({fields_of(layout, feed.names, gated=feed.gated)}))
+            SELECT {scan.problem(host_only=self._drawing.host_only)} AS problem, {", ".join(texts)},
+                {scan.digest(self._drawing.key)} AS digest
+            FROM ({scan.select}) WHERE {"true" if self._has_lines else scan.is_kept()}
         """
 
-    def _one_row_per_user(self, lines: str) -> str:
-        """First the distinct lines with how often each occurs, then of each user those with the smallest hashes.
-
-        Equal lines of a user have equal digests, so that counting them first is what gives each of them its chance.
-        """
-        contents = f"SELECT problem, person, query, url, optin, digest, count(*) AS n FROM ({lines}) GROUP BY ALL"
-        chosen = [f"arg_min({{query: query, url: url}}, {score(d)}) AS draw_{d}" for d in self._draws]
-        n_lines = "sum(n)"
-        if self._drawing.picks > 1:
-            contents = f"""
-                SELECT *, unnest(scores) AS pick_score, generate_subscripts(scores, 1) AS copy
-                FROM (SELECT *, {smallest_scores(self._drawing.picks)} AS scores FROM ({contents}))
-            """
-            chosen.append(f"arg_min({{query: query, url: url}}, pick_score, {self._drawing.picks}) AS picks")
-            n_lines = "sum(n) FILTER (copy = 1)"
-        return f"""
-            SELECT problem, person, {n_lines} AS lines, bool_and(optin) AS optin, {", ".join(chosen)}
-            FROM ({contents}) GROUP BY problem, person
-        """
-
-    @property
-    def _draws(self) -> range:
-        return range(1, self._drawing.draws + 1)
-
-    def _counted(self, feeds: Sequence[Feed], headers: int) -> Reading:
+    def _counted(self, sources: Sequence[Source], feeds: Sequence[Feed], scanned: int, without_url: int) -> Reading:
         """The counts, after checking that no line got lost between the gate and the database."""
-        rows = self._session.rows("SELECT problem, sum(lines), count(*) FROM users GROUP BY problem")
-        by_problem = Counter({PROBLEMS[code]: int(lines) for code, lines, _ in rows})
-        by_problem[TOO_MANY_FIELDS] = int(
-            self._session.value(f"SELECT count(DISTINCT (scan_id, file_id, line)) FROM {REJECTED_TABLE}")
-        )
+        rows = self._session.rows("SELECT problem, count(*) FROM lines GROUP BY problem")
+        by_problem = Counter({PROBLEMS[number]: int(n) for number, n in rows})
+        used = by_problem.pop("", 0)
+        by_problem.pop(WITHOUT_URL, None)
         passed = [one for feed in feeds for one in feed.passed]
-        expected = sum(one.lines for one in passed) - headers
-        if by_problem.total() != expected:
-            raise RunError(f"{expected} lines were read and {by_problem.total()} were counted: please report this")
-        return Reading(+by_problem, next((users for code, _, users in rows if code == 0), 0), passed)
-
-    def _keep_drawn(self) -> None:
-        """The drawn records in normal form. Hard texts go through Python, each distinct one once."""
-        person = f"md5({quoted(self._drawing.key)} || chr(31) || 'person' || chr(31) || person) AS person"
-        chosen = [
-            f"SELECT {person}, optin, {d} AS draw, {1 if d == 1 else 'NULL'} AS pick, unnest(draw_{d}) FROM users"
-            for d in self._draws
-        ]
-        if self._drawing.picks > 1:
-            picked = "SELECT person, optin, generate_subscripts(picks, 1) AS pick, unnest(picks) AS picked FROM users"
-            chosen.append(f"SELECT {person}, optin, NULL, pick, unnest(picked) FROM ({picked}) WHERE pick > 1")
-        self._session.execute("DELETE FROM users WHERE problem <> 0")
-        self._session.execute(f"CREATE TEMP TABLE raw_drawn AS {' UNION ALL '.join(chosen)}")
-        self._session.execute("DROP TABLE users")
-        self._make_forms("query", f"NOT ({normal_forms.ascii_only('query')})", normal_forms.query_form)
-        url_form = normal_forms.host_form if self._drawing.host_only else normal_forms.url_form
-        self._make_forms("url", f"NOT {normal_forms.plain_url('url')}", url_form)
-        simple_url = normal_forms.host_of_plain_url("url") if self._drawing.host_only else "url"
-        self._session.execute(
-            f"""
-            CREATE TEMP TABLE drawn AS
-            SELECT person, optin, draw, pick,
-                coalesce(query_forms.form, {normal_forms.normal_ascii("query")}) AS query,
-                coalesce(url_forms.form, {simple_url}) AS url
-            FROM raw_drawn
-            LEFT JOIN query_forms ON query = query_forms.text
-            LEFT JOIN url_forms ON url = url_forms.text
-            """
-        )
-        for table in ("raw_drawn", "query_forms", "url_forms"):
-            self._session.execute(f"DROP TABLE {table}")
-
-    def _make_forms(self, column: str, hard: str, rule: Callable[[str], str | None]) -> None:
-        """The table of the hard texts of a column with their normal forms."""
-        texts = [text for (text,) in self._session.rows(f"SELECT DISTINCT {column} FROM raw_drawn WHERE {hard}")]
-        self._session.execute(
-            f"CREATE TEMP TABLE {column}_forms AS SELECT unnest(?::VARCHAR[]) AS text, unnest(?::VARCHAR[]) AS form",
-            [texts, [rule(text) for text in texts]],
+        if passed:
+            by_problem[TOO_MANY_FIELDS] = rejected = int(
+                self._session.value(f"SELECT count(DISTINCT (scan_id, file_id, line)) FROM {REJECTED_TABLE}")
+            )
+            headers = sum(len(paths) for layout, paths in sources if getattr(layout, "header", False))
+            expected = sum(one.lines for one in passed) - headers
+            if scanned + rejected != expected:
+                raise RunError(f"{expected} lines were read and {scanned + rejected} counted: please report this")
+            scanned += rejected
+        held_back = _together(one.held_back for one in passed)
+        return Reading(
+            bytes=sum(one.bytes for one in passed)
+            or sum(path.stat().st_size for _, paths in sources for path in paths),
+            lines=scanned + sum(kind.count for kind in held_back.values()),
+            used=used,
+            without_url=without_url,
+            held_back=held_back,
+            in_fields=+by_problem,
         )
 
-    def group(self, condition: str) -> DuckDBGroup:
-        """The people of ``drawn`` for whom an SQL condition holds."""
+    def _make_draws(self) -> int:
+        make_draws(self._session, self._drawing)
+        if self._by_column:
+            find_opted_in(self._session, self._drawing.key)
+        return int(self._session.value("SELECT count(*) FROM drawn WHERE draw = 1"))
+
+    def split_by_fraction(self, fraction: float) -> tuple[DuckDBGroup, DuckDBGroup]:
+        cut = f"{math.ceil(fraction * 16**OPTIN_DIGITS):0{OPTIN_DIGITS}x}"
+        opted_in = f"md5('opt-in' || chr(31) || person)[:{OPTIN_DIGITS}] < '{cut}'"
+        return self._group(opted_in), self._group(f"NOT {opted_in}")
+
+    def split_by_column(self) -> tuple[DuckDBGroup, DuckDBGroup]:
+        return self._group("person IN (FROM opted_in)"), self._group("person NOT IN (FROM opted_in)")
+
+    def _group(self, condition: str) -> DuckDBGroup:
         table = self._session.new_name("people")
         self._session.execute(
             f"CREATE TEMP TABLE {table} AS SELECT person, draw, pick, query, url FROM drawn WHERE {condition}"
@@ -178,3 +182,33 @@ class DuckDBEngine:
         return DuckDBGroup(
             self._session, table, has_urls=self.has_urls, draws=self._drawing.draws, picks=self._drawing.picks
         )
+
+    def statistics(self, reading: Reading) -> LogStatistics:
+        self._need_events()
+        malformed = reading.in_fields.total() + sum(kind.count for kind in reading.held_back.values())
+        distinct = distinct_counts(self._session)
+        return LogStatistics(reading.bytes, reading.lines, reading.users, *distinct, malformed)
+
+    def query_tally(self, first: int | None = None, *, distinct: bool = False) -> DuckDBTally:
+        self._need_events()
+        return DuckDBTally(self._session, searches_of(first, distinct=distinct))
+
+    def click_tally(self, first: int | None = None, *, distinct: bool = False) -> DuckDBTally:
+        self._need_events()
+        return DuckDBTally(self._session, clicks_of(first, distinct=distinct))
+
+    def _need_events(self) -> None:
+        if not self._has_lines:
+            raise InvalidParameter("keep_lines", "expected a log that was read with keep_lines=True")
+        if not self._has_events:
+            make_events(self._session, host_only=self._drawing.host_only)
+            self._has_events = True
+
+
+def _together(parts: Iterable[Mapping[str, Malformed]]) -> dict[str, Malformed]:
+    whole: dict[str, Malformed] = {}
+    for part in parts:
+        for reason, kind in part.items():
+            known = whole.get(reason, Malformed())
+            whole[reason] = Malformed(known.count + kind.count, (known.first + kind.first)[:FIRST_PLACES])
+    return whole

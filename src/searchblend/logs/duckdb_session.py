@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
@@ -24,6 +25,11 @@ _POLL_SECONDS: Final = 0.1
 def quoted(text: str) -> str:
     """A text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def quoted_name(name: str) -> str:
+    """A name as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 class DuckDBSession:
@@ -77,6 +83,26 @@ class DuckDBSession:
     def execute(self, statement: str, parameters: Sequence[object] = ()) -> None:
         with _our_words():
             self._connection.execute(statement, parameters)
+
+    def execute_counting(self, statement: str) -> int:
+        """Executes, and returns how many rows DuckDB's own profile says were read from files and tables."""
+        with _our_words():
+            self._connection.execute("PRAGMA enable_profiling = 'no_output'")
+            try:
+                self._connection.execute(statement)
+                profile = json.loads(self._connection.get_profiling_information())
+            finally:
+                self._connection.execute("PRAGMA disable_profiling")
+        return int(profile["query"]["total_rows_scanned"])
+
+    @contextmanager
+    def numbers(self, name: str, values: NDArray[np.uint64]) -> Iterator[None]:
+        """An array as a table with the one column ``value``."""
+        self._connection.register(name, {"value": values})
+        try:
+            yield
+        finally:
+            self._connection.unregister(name)
 
     def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         with _our_words():

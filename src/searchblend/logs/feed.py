@@ -24,6 +24,11 @@ class Feed:
     gated: bool = False
     """Whether every file went through the gate."""
 
+    @property
+    def plain(self) -> bool:
+        """Whether all files are plain, as far as is known beforehand."""
+        return all(one.plain for one in self.passed)
+
 
 class Feeder:
     """Makes the feeds of one reading, in a private directory.
@@ -31,24 +36,24 @@ class Feeder:
     The names in it are ours: a database would take a star or a bracket in a file's own name for a pattern.
     """
 
-    def __init__(self, directory: Path, on_bytes: OnBytes = lambda n: None) -> None:
-        self._directory = directory
+    def __init__(self, directory: Path, on_bytes: OnBytes = lambda n: None, *, name: str = "input") -> None:
+        self._directory, self._name = directory, name
         self._on_bytes = on_bytes
         self._pipes: list[tuple[Path, Gate]] = []
         self._failure: BaseException | None = None
         self._stop = threading.Event()
         self._names = 0
 
-    def feed(self, paths: Sequence[Path], *, quotes: bool) -> Feed:
+    def feed(self, paths: Sequence[Path], *, quotes: bool = False, awkward: bytes = b"") -> Feed:
         """Looks at each file and decides how it is read.
 
         The gate changes the separator of files that may have quotes, so if one of those needs it, all go through.
         """
-        counted = [count_pristine(path, quotes=quotes, on_bytes=self._on_bytes) for path in paths]
+        counted = [count_pristine(path, quotes=quotes, awkward=awkward, on_bytes=self._on_bytes) for path in paths]
         feed = Feed(gated=quotes and None in counted)
         for path, passed in zip(paths, counted, strict=True):
             if passed is not None and not feed.gated:
-                feed.names.append(self._link(path))
+                feed.names.append(self.link(path))
                 feed.passed.append(passed)
             else:
                 gate = Gate(path, quotes=quotes)
@@ -58,9 +63,10 @@ class Feeder:
 
     def _new_name(self) -> Path:
         self._names += 1
-        return self._directory / f"input_{self._names}"
+        return self._directory / f"{self._name}_{self._names}"
 
-    def _link(self, path: Path) -> Path:
+    def link(self, path: Path) -> Path:
+        """A name of ours for a file that is read as it is."""
         name = self._new_name()
         name.symlink_to(path.resolve())
         return name

@@ -11,6 +11,7 @@ speed and the database then reads the file itself. All others flow through ``Gat
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ SEPARATOR: Final = "\x1f"
 
 _BLOCK: Final = 1 << 22
 _SCAN_BLOCK: Final = 1 << 20
+_LINE_FEED: Final = 10
 _BOM: Final = b"\xef\xbb\xbf"
 _FIELD: Final = rb'(?:"(?:[^"]|"")*"|[^",]*)'
 _RECORD: Final = re.compile(_FIELD + rb"(?:," + _FIELD + rb")*")
@@ -45,67 +47,65 @@ class Passed:
     bytes: int = 0
     lines: int = 0
     """Lines let through, the header among them; not blank ones."""
+    plain: bool = False
+    """Whether there is nothing but ASCII, and none of the bytes that were called awkward."""
     held_back: dict[str, Malformed] = field(default_factory=dict)
 
     def hold_back(self, reason: str, place: Place) -> None:
         self.held_back.setdefault(reason, Malformed()).add(place)
 
 
-def count_pristine(path: Path, *, quotes: bool, on_bytes: OnBytes = lambda n: None) -> Passed | None:
+def count_pristine(
+    path: Path, *, quotes: bool, awkward: bytes = b"", on_bytes: OnBytes = lambda n: None
+) -> Passed | None:
     """The size of a plain file that needs no gate, or None as soon as something shows that it does."""
     if compression_of(path) is not None:
         return None
-    passed = Passed()
-    decoder = _Utf8Check()
-    since_line_end, last = 0, 10
+    passed = Passed(plain=True)
+    utf8 = _Utf8Check()
+    in_this_line, last = 0, _LINE_FEED
     with open_raw(path) as raw:
         while block := raw.read(_SCAN_BLOCK):
-            if b"\0" in block or b"\r" in block or (quotes and b'"' in block) or not decoder.accepts(block):
+            if b"\0" in block or b"\r" in block or (quotes and b'"' in block) or not utf8.accepts(block):
                 return None
             if passed.bytes == 0 and block.startswith(_BOM):
                 return None
             first_end = block.find(b"\n")
-            if since_line_end + (first_end if first_end >= 0 else len(block)) > MAX_LINE:
+            if in_this_line + (len(block) if first_end < 0 else first_end) > MAX_LINE:
                 return None
-            since_line_end = since_line_end + len(block) if first_end < 0 else len(block) - 1 - block.rfind(b"\n")
-            is_end = np.frombuffer(block, dtype=np.uint8) == 10
-            blank = int(np.count_nonzero(is_end[1:] & is_end[:-1])) + bool(last == 10 and is_end[0])
-            passed.lines += int(np.count_nonzero(is_end)) - blank
+            in_this_line = in_this_line + len(block) if first_end < 0 else len(block) - 1 - block.rfind(b"\n")
+            passed.lines += count_lines(block, after=last)
+            passed.plain = passed.plain and utf8.only_ascii and not any(byte in block for byte in awkward)
             passed.bytes += len(block)
             last = block[-1]
             on_bytes(len(block))
-    passed.lines += last != 10
-    return passed if decoder.complete else None
+    passed.lines += last != _LINE_FEED
+    return passed if utf8.accepts(b"", last=True) else None
+
+
+def count_lines(block: bytes, *, after: int = _LINE_FEED) -> int:
+    """How many lines that are not blank end in a block; ``after`` is the byte before it."""
+    is_end = np.frombuffer(block, dtype=np.uint8) == _LINE_FEED
+    blank = np.count_nonzero(is_end[1:] & is_end[:-1]) + (after == _LINE_FEED and is_end[0])
+    return int(np.count_nonzero(is_end) - blank)
 
 
 class _Utf8Check:
     """Whether blocks of a file, one after the other, are valid UTF-8."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self.only_ascii = True
 
-    @property
-    def complete(self) -> bool:
-        return not self._rest
-
-    def accepts(self, block: bytes) -> bool:
-        if not self._rest and block.isascii():
+    def accepts(self, block: bytes, *, last: bool = False) -> bool:
+        if self.only_ascii and block.isascii():
             return True
-        whole = self._rest + block
-        cut = _end_of_whole_characters(whole)
-        self._rest = whole[cut:]
-        return _is_utf8(whole[:cut])
-
-
-def _end_of_whole_characters(block: bytes) -> int:
-    """Where the last character begins, if its bytes may go on in the next block; else the end."""
-    for back in range(1, min(4, len(block)) + 1):
-        byte = block[-back]
-        if byte >= 0xC0:
-            return len(block) - back
-        if byte < 0x80:
-            break
-    return len(block)
+        self.only_ascii = False
+        try:
+            self._decoder.decode(block, final=last)
+        except UnicodeDecodeError:
+            return False
+        return True
 
 
 def _is_utf8(text: bytes) -> bool:
@@ -184,10 +184,8 @@ class Gate:
         block, self._open_record = self._open_record + block, b""
         if self._needs_a_closer_look(block):
             return self._line_by_line(block, last=False)
-        is_end = np.frombuffer(block, dtype=np.uint8) == 10
-        n = int(np.count_nonzero(is_end))
-        self._line += n
-        self.passed.lines += n - int(np.count_nonzero(is_end[1:] & is_end[:-1])) - bool(is_end[0])
+        self._line += block.count(b"\n")
+        self.passed.lines += count_lines(block)
         return first, block.replace(b",", SEPARATOR.encode()) if self._quotes else block
 
     def _needs_a_closer_look(self, block: bytes) -> bool:

@@ -1,6 +1,6 @@
 """The normal form of queries and URLs in SQL: plain ASCII by expressions, everything else once through Python.
 
-``searchblend.normalize`` is the rule. Here are only shortcuts for texts on which it is certain to do something
+``searchblend.normalization`` is the rule. Here are only shortcuts for texts on which it is certain to do something
 simple. A text that no shortcut covers is *hard*: it goes through the Python function, each distinct one once.
 """
 
@@ -11,35 +11,63 @@ from typing import Final
 
 from searchblend.normalization import normalize, normalize_url
 
+MAX_TEXT: Final = 2048
+"""Longer queries and URLs (in bytes) are unusable: NFKC takes time quadratic in a run of combining marks."""
+AWKWARD: Final = b"[]\\\t\v\f"
+"""Bytes that can spoil a host, or are blanks other than the space. In a *plain* file, one without them in its fields
+and with ASCII only, shorter tests will do."""
+
 _CACHED: Final = 1 << 17
-_ASCII_BLANKS: Final = r"[\t-\r ]+"
+_BLANKS: Final = r"[\t-\r ]+"
 _WEB_HOST: Final = r"[a-z0-9_-]+\.[a-z0-9._-]+"
-PLAIN_URL: Final = rf"https?://{_WEB_HOST}(?:[/?][!-\"$-~]*[!-\"$-.0-~])?"
-"""A URL that is its own normal form: lower-case scheme and host, no port, no fragment, not ended by a slash."""
+_PLAIN_URL: Final = rf"https?://{_WEB_HOST}(?:/[!-\"$-~]+|\?[!-\"$-~]*)?"
+"""Its own normal form: lower-case scheme and host, no port, no fragment, not the path / alone."""
 
 
-def ascii_only(text: str) -> str:
-    """SQL: as many characters as bytes."""
+def surely_usable_query(text: str, *, plain_file: bool) -> str:
+    """SQL: ASCII, and the first character is no blank (blanks and controls are below '!')."""
+    short = f"{text} >= '!' AND strlen({text}) <= {MAX_TEXT}"
+    return f"({short})" if plain_file else f"({short} AND {_ascii(text)})"
+
+
+def surely_usable_url(url: str, *, plain_file: bool, host_only: bool) -> str:
+    """SQL: a web address whose host is free of delimiters, or a text without ``://`` that is not blank."""
+    if host_only:
+        return f"(strlen({url}) <= {MAX_TEXT} AND {_is_plain_url(url)})"
+    web = _is_plain_url(url)
+    if plain_file:
+        no_port = " OR ".join(f"({url} LIKE '{s}://%' AND {url} NOT LIKE '{s}://%:%')" for s in ("http", "https"))
+        web = f"({no_port}) AND NOT contains({url}, ' ')"
+    other = f"{url} >= '!' AND {_ascii(url)} AND NOT contains({url}, '://')"
+    return f"(strlen({url}) <= {MAX_TEXT} AND (({web}) OR ({other})))"
+
+
+def query_is_hard(text: str) -> str:
+    return f"NOT ({_ascii(text)})"
+
+
+def normal_ascii_query(text: str) -> str:
+    """SQL: lower case, single blanks."""
+    return f"lower(trim(regexp_replace({text}, '{_BLANKS}', ' ', 'g'), ' '))"
+
+
+def url_is_hard(url: str, *, host_only: bool) -> str:
+    if host_only:
+        return f"NOT {_is_plain_url(url)}"
+    return f"NOT ({_is_plain_url(url)} OR (regexp_full_match({url}, '[!-~]+') AND NOT contains({url}, '://')))"
+
+
+def normal_simple_url(url: str, *, host_only: bool) -> str:
+    """SQL: the normal form of a URL that is not hard."""
+    return f"regexp_extract({url}, '^https?://({_WEB_HOST})', 1)" if host_only else url
+
+
+def _ascii(text: str) -> str:
     return f"length({text}) = strlen({text})"
 
 
-def surely_usable_query(text: str) -> str:
-    """SQL: ASCII, and the first character is no blank (blanks and controls are below '!')."""
-    return f"({text} >= '!' AND {ascii_only(text)})"
-
-
-def normal_ascii(text: str) -> str:
-    """SQL: the normal form of an ASCII text: lower case, single blanks."""
-    return f"lower(trim(regexp_replace({text}, '{_ASCII_BLANKS}', ' ', 'g'), ' '))"
-
-
-def plain_url(url: str) -> str:
-    """SQL: whether a URL is plain, with which nothing has to be done (or only the host to be cut out)."""
-    return f"regexp_full_match({url}, '{PLAIN_URL}')"
-
-
-def host_of_plain_url(url: str) -> str:
-    return f"regexp_extract({url}, '^https?://({_WEB_HOST})', 1)"
+def _is_plain_url(url: str) -> str:
+    return f"regexp_full_match({url}, '{_PLAIN_URL}')"
 
 
 def query_form(text: str) -> str | None:
@@ -56,14 +84,18 @@ def host_form(text: str) -> str | None:
 
 @lru_cache(_CACHED)
 def query_is_usable(text: str) -> bool:
-    return query_form(text) is not None
+    return _is_short(text) and query_form(text) is not None
 
 
 @lru_cache(_CACHED)
 def url_is_usable(text: str) -> bool:
-    return url_form(text) is not None
+    return _is_short(text) and url_form(text) is not None
 
 
 @lru_cache(_CACHED)
 def host_is_usable(text: str) -> bool:
-    return host_form(text) is not None
+    return _is_short(text) and host_form(text) is not None
+
+
+def _is_short(text: str) -> bool:
+    return len(text) <= MAX_TEXT and len(text.encode("utf-8", "surrogatepass")) <= MAX_TEXT

@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from searchblend.errors import InputError, InvalidColumns, InvalidParameter
-from searchblend.logs.delimited import delimited_layout
-from searchblend.logs.duckdb_engine import Drawing, DuckDBEngine, Reading
+from searchblend.errors import InputError, InvalidParameter
+from searchblend.logs.column_map import ColumnMap
+from searchblend.logs.duckdb_draws import Drawing
+from searchblend.logs.duckdb_engine import DuckDBEngine
 from searchblend.logs.duckdb_session import DuckDBSession
-from searchblend.logs.duckdb_sql import WITHOUT_URL
-from searchblend.logs.files import LogPaths, expand, first_lines
-from searchblend.logs.layout import ROLES, Source
+from searchblend.logs.engine import Reading
+from searchblend.logs.files import LogPaths, expand
+from searchblend.logs.formats import find_sources
+from searchblend.logs.layout import Source
 from searchblend.logs.locate import locate
 from searchblend.logs.search_log import SearchLog
 from searchblend.logs.summary import EXPECTED, InputSummary, Malformed
@@ -22,7 +24,10 @@ from searchblend.randomness import SystemRandomness
 OnProgress = Callable[[int, int], None]
 """Called with the bytes read so far and the bytes there are."""
 
-FORMATS: Final = ("auto", "tsv", "csv")
+DEFAULT_MEMORY: Final = "2GB"
+"""What the database may use before it goes on in the temp directory."""
+_LOOKING_SHARE: Final = 0.05
+"""How much of the reading is done when the gate has seen all bytes."""
 
 
 def read_log(
@@ -35,8 +40,9 @@ def read_log(
     strict: bool = False,
     draws: int = 1,
     picks: int = 1,
+    keep_lines: bool = False,
     key: bytes | None = None,
-    memory: str | None = None,
+    memory: str | None = DEFAULT_MEMORY,
     threads: int | None = None,
     temp_directory: str | os.PathLike[str] | None = None,
     on_progress: OnProgress | None = None,
@@ -46,121 +52,90 @@ def read_log(
     ``paths`` may be files, globs and directories, plain, .gz or .zst. ``columns`` maps our names (user, query, url,
     time, rank) to the file's. ``draws`` is how many records are drawn of each user with replacement (m_C), ``picks``
     how many without (m_O); the first of both is the same. ``key`` decides them all: 16 fresh bytes of the operating
-    system unless given.
-    ``strict`` refuses the log at its first malformed line instead of counting it.
+    system unless given. ``keep_lines`` keeps every usable line until the log is closed, for ``statistics`` and the
+    tallies; else only the drawn records are kept. ``strict`` refuses the log at its first malformed line instead of
+    counting it. ``memory`` bounds the database (None: 80 % of the machine's), the rest goes to ``temp_directory``.
     """
-    _check_options(format, columns or {}, draws=draws, picks=picks)
+    for name, number in (("draws", draws), ("picks", picks)):
+        if number < 1:
+            raise InvalidParameter(name, f"expected a whole number of at least 1, found {number!r}")
+    column_map = ColumnMap(columns or {}, optin_column)
     files = expand(paths)
-    sources = _sources(files, format, columns or {}, optin_column)
-    _refuse_mixed(sources)
-    session = DuckDBSession(memory, threads, temp_directory)
+    progress = _Progress(files, on_progress)
+    drawing = Drawing((SystemRandomness().take(16) if key is None else key).hex(), draws, picks, host_only)
+    engine = DuckDBEngine(DuckDBSession(memory, threads, temp_directory), drawing)
     try:
-        engine = DuckDBEngine(
-            session, Drawing((SystemRandomness().take(16) if key is None else key).hex(), draws, picks, host_only)
-        )
-        progress = _Progress(files, on_progress)
-        reading = engine.read(sources, progress.add_bytes, progress.set_fraction)
-        summary = _summary(sources, reading, host_only=host_only, strict=strict)
+        sources = find_sources(files, format, column_map, engine.column_types)
+        reading = engine.read(sources, progress.add_bytes, progress.set_fraction, keep_lines=keep_lines)
+        summary = _summary(sources, reading, host_only=host_only)
+        _refuse_useless(sources, summary, strict=strict)
         progress.finish()
-        return SearchLog(engine, session, summary, by_column=optin_column is not None)
+        return SearchLog(engine, reading, summary, by_column=optin_column is not None)
     except BaseException:
-        session.close()
+        engine.close()
         raise
 
 
-def _check_options(format_name: str, columns: Mapping[str, str], **numbers: int) -> None:
-    if format_name not in FORMATS:
-        raise InvalidParameter("format", f"expected one of {', '.join(FORMATS)}")
-    unknown = sorted(set(columns) - set(ROLES[:-1]))
-    if unknown:
-        raise InvalidColumns(f"columns: expected names among {', '.join(ROLES[:-1])}, found {', '.join(unknown)}")
-    for name, number in numbers.items():
-        if number < 1:
-            raise InvalidParameter(name, f"expected a whole number of at least 1, found {number!r}")
-
-
-def _sources(files: list[Path], format_name: str, columns: Mapping[str, str], optin_column: str | None) -> list[Source]:
-    """The files, those with the same layout together."""
-    sources: list[Source] = []
-    for file in files:
-        known = None if format_name == "auto" else format_name
-        layout = delimited_layout(file, first_lines(file), known, columns, optin_column)
-        same = next((paths for other, paths in sources if other == layout), None)
-        if same is None:
-            sources.append((layout, [file]))
-        else:
-            same.append(file)
-    return sources
-
-
-def _refuse_mixed(sources: list[Source]) -> None:
-    with_urls = {layout.has_urls for layout, _ in sources}
-    if len(with_urls) > 1:
-        without = next(files[0] for layout, files in sources if not layout.has_urls)
-        raise InputError(without, "has no URL column, other files of this log have one")
-
-
-def _summary(sources: list[Source], reading: Reading, *, host_only: bool, strict: bool) -> InputSummary:
-    malformed: dict[str, Malformed] = {}
-    for passed in reading.passed:
-        for reason, kind in passed.held_back.items():
-            known = malformed.setdefault(reason, Malformed())
-            known.first = (known.first + kind.first)[:5]
-            known.count += kind.count
-    in_fields = {problem: n for problem, n in reading.by_problem.items() if problem not in ("", WITHOUT_URL)}
-    if in_fields:
-        malformed |= locate(sources, in_fields, host_only=host_only)
-    if strict and malformed:
-        _refuse_first(malformed)
-    used = reading.by_problem[""]
-    summary = InputSummary(
-        format=", ".join(sorted({layout.format for layout, _ in sources})),
-        files=len(reading.passed),
-        bytes=sum(passed.bytes for passed in reading.passed),
-        lines=reading.by_problem.total() + sum(m.count for p in reading.passed for m in p.held_back.values()),
+def _summary(sources: list[Source], reading: Reading, *, host_only: bool) -> InputSummary:
+    found = locate(sources, reading.in_fields, host_only=host_only) if reading.in_fields else {}
+    return InputSummary(
+        format=sources[0][0].format,
+        files=sum(len(paths) for _, paths in sources),
+        bytes=reading.bytes,
+        lines=reading.lines,
         users=reading.users,
-        used=used,
-        without_url=reading.by_problem[WITHOUT_URL],
-        malformed=malformed,
+        used=reading.used,
+        without_url=reading.without_url,
+        malformed={**reading.held_back, **found},
     )
-    if not used:
-        _refuse_useless(sources[0][1][0], summary)
-    return summary
 
 
-def _refuse_first(malformed: Mapping[str, Malformed]) -> None:
-    place, reason = min((kind.first[0], reason) for reason, kind in malformed.items())
-    field, expected = EXPECTED[reason]
-    raise InputError(place.path, expected, line=place.line, field=field)
-
-
-def _refuse_useless(path: Path, summary: InputSummary) -> None:
+def _refuse_useless(sources: list[Source], summary: InputSummary, *, strict: bool) -> None:
+    """No log is made of nothing; a strict caller wants no malformed line either."""
+    path = sources[0][1][0]
     if not summary.lines:
-        raise InputError(path, "there is nothing after the header", line=1)
-    found = [f"{kind.count} {reason}" for reason, kind in summary.malformed.items()]
-    found += [f"{summary.without_url} without URL"] if summary.without_url else []
-    raise InputError(path, f"no line of the log can be used ({', '.join(found)})")
+        raise InputError(path, "there is no line after the header")
+    if strict and summary.malformed:
+        _refuse_first([path for _, paths in sources for path in paths], summary.malformed)
+    if not summary.used:
+        found = [f"{kind.count} {reason}" for reason, kind in summary.malformed.items()]
+        found += [f"{summary.without_url} without URL"] if summary.without_url else []
+        raise InputError(path, f"no line of the log can be used ({', '.join(found)})")
+
+
+def _refuse_first(files: list[Path], malformed: Mapping[str, Malformed]) -> None:
+    order = {str(path): number for number, path in enumerate(files)}
+    places = [(order[kind.first[0].path], kind.first[0].line, reason) for reason, kind in malformed.items()]
+    file, line, reason = min(places)
+    field, expected = EXPECTED[reason]
+    raise InputError(files[file], expected, line=line, field=field)
 
 
 class _Progress:
-    """Adds the bytes that the gate has seen to the part of the statement that is done."""
+    """Adds up how far the gate's look and the database's statement are."""
 
     def __init__(self, files: list[Path], on_progress: OnProgress | None) -> None:
         self._tell = on_progress
-        self._total = sum(file.stat().st_size for file in files)
-        self._bytes = 0
+        self._total = sum(file.stat().st_size for file in files if file.exists())
+        self._looked_at = 0
+        self._fraction = 0.0
         self._told = 0
 
     def add_bytes(self, n: int) -> None:
-        self._bytes += n
+        self._looked_at += n
+        self._report()
 
     def set_fraction(self, fraction: float) -> None:
-        self._report(round(max(fraction * self._total, min(self._bytes, self._total) * 0.05)))
+        self._fraction = fraction
+        self._report()
 
     def finish(self) -> None:
-        self._report(self._total)
+        self._looked_at, self._fraction = self._total, 1.0
+        self._report()
 
-    def _report(self, done: int) -> None:
+    def _report(self) -> None:
+        looked = min(self._looked_at, self._total)
+        done = round(_LOOKING_SHARE * looked + (1 - _LOOKING_SHARE) * self._fraction * self._total)
         if self._tell is not None and done > self._told:
             self._told = done
             self._tell(done, self._total)

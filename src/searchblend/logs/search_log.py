@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from typing import Final, Self
 
-from searchblend.blender.groups import UserGroup
+from searchblend.blender.groups import RecordTally, UserGroup
 from searchblend.errors import InvalidParameter
-from searchblend.logs.duckdb_engine import DuckDBEngine
-from searchblend.logs.duckdb_session import DuckDBSession
-from searchblend.logs.summary import InputSummary
-
-_HASH_DIGITS: Final = 13
-"""Hexadecimal digits of a person's hash that place them in [0, 1): 52 bits, exact in a double."""
+from searchblend.logs.engine import LogEngine, Reading
+from searchblend.logs.summary import InputSummary, LogStatistics
 
 
 class SearchLog:
     """One random record of each user of a log, and what the log held. Close it, or use it in a ``with``."""
 
-    def __init__(self, engine: DuckDBEngine, session: DuckDBSession, summary: InputSummary, *, by_column: bool) -> None:
-        self._engine, self._session, self._by_column = engine, session, by_column
+    def __init__(self, engine: LogEngine, reading: Reading, summary: InputSummary, *, by_column: bool) -> None:
+        self._engine, self._reading, self._by_column = engine, reading, by_column
         self.summary: Final = summary
         """What was read. NOT FOR RELEASE."""
 
@@ -35,16 +30,30 @@ class SearchLog:
         if (optin_fraction is None) is not self._by_column:
             raise InvalidParameter("opt-in", "expected either a fraction or a column of the log, not both or none")
         if optin_fraction is None:
-            return self._engine.group("optin"), self._engine.group("NOT optin")
+            return self._engine.split_by_column()
         if not 0 < optin_fraction < 1:
             raise InvalidParameter("opt-in", f"expected a share in (0, 1), found {optin_fraction!r}")
-        cut = f"{math.ceil(optin_fraction * 16**_HASH_DIGITS):0{_HASH_DIGITS}x}"
-        inside = f"left(md5('opt-in' || person), {_HASH_DIGITS}) < '{cut}'"
-        return self._engine.group(inside), self._engine.group(f"NOT {inside}")
+        return self._engine.split_by_fraction(optin_fraction)
+
+    def statistics(self) -> LogStatistics:
+        """The columns of [BLJ] Fig. 8. NOT PRIVATE. The log must have been read with ``keep_lines``."""
+        return self._engine.statistics(self._reading)
+
+    def query_tally(self, first: int | None = None, *, distinct: bool = False) -> RecordTally:
+        """How often each query was searched: the first d searches of each user, as ⟨query, ⋆⟩. Needs ``keep_lines``.
+
+        Clicks on one page are one search; lines without a click count too. ``distinct`` counts each query of a user
+        once, and then takes the first d of those.
+        """
+        return self._engine.query_tally(first, distinct=distinct)
+
+    def click_tally(self, first: int | None = None, *, distinct: bool = False) -> RecordTally:
+        """How often each record was clicked: the first d_c clicks of each user. Needs ``keep_lines``."""
+        return self._engine.click_tally(first, distinct=distinct)
 
     def close(self) -> None:
         """Forget everything, and remove the temporary files."""
-        self._session.close()
+        self._engine.close()
 
     def __enter__(self) -> Self:
         return self

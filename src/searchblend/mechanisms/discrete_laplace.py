@@ -95,7 +95,7 @@ class DiscreteLaplace:
 def _survival_table(rate: Fraction) -> NDArray[np.uint64]:
     """c_1 > c_2 > … > c_K > 0: round(2^63 · 2a^m/(1+a)), by repeated multiplication with 160 bits.
 
-    The relative error after m steps is below m·2^-158, far under the rounding to 63 bits.
+    The relative error after m steps is below m·2^-120 (the bounds of e^x have 128 bits), far under the rounding to 63.
     """
     bits = 160
     decay = int(exp_fraction_bounds(-rate)[0] * (1 << bits))

@@ -13,6 +13,10 @@ from searchblend.randomness import Tape
 from searchblend.records import HeadList, Record
 
 
+def tape(*words: int) -> Tape:
+    return Tape(b"".join(word.to_bytes(8, "little") for word in words))
+
+
 def test_tally_counts_users_by_record():
     tally = people({("a", "u"): 3, ("b", "u"): 1, ("c", "u"): 3, ("a", "v"): 2}).tally()
     assert tally.sizes() == {1: 1, 2: 1, 3: 2}
@@ -30,8 +34,7 @@ def test_users_without_a_record_take_no_part():
 def test_one_record_of_each_user_repeats_counting():
     """Position = word mod number of rows."""
     user = [Record("a"), Record("a"), Record("b")]
-    words = b"".join(word.to_bytes(8, "little") for word in (0, 1, 2, 3))
-    group = InMemoryGroup.from_users([user] * 4, randomness=Tape(words))
+    group = InMemoryGroup.from_users([user] * 4, randomness=tape(0, 1, 2, 3))
     assert group.tally().sizes() == {3: 1, 1: 1}
     assert group.tally().pick(3, np.array([0])) == [Record("a")]
 
@@ -42,14 +45,14 @@ def test_cells_of_a_head_list():
     assert group.cell_counts(head).tolist() == [4, 2, 1, 5]
 
 
-def test_several_draws_are_with_replacement():
-    group = InMemoryGroup.from_users([[Record("a"), Record("b")]] * 1000, randomness=SeededRandomness(1))
-    counts = group.cell_counts(HeadList({"a": [], "b": []}), 3, randomness=SeededRandomness(2))
-    assert counts.sum() == 3000
-    assert counts[2] == 0
-    assert abs(counts[0] - 1500) < 6 * 28
-    own = group.cell_counts(HeadList({"a": [], "b": []}))
-    assert group.cell_counts(HeadList({"a": [], "b": []})).tolist() == own.tolist()
+def test_several_draws_are_with_replacement_and_the_first_is_the_groups_own():
+    """One user with two records: the group drew the first, the two fresh words choose the second."""
+    group = InMemoryGroup.from_users([[Record("a"), Record("b")]], randomness=tape(0))
+    head = HeadList({"a": [], "b": []})
+    source = tape(1, 3)
+    assert group.cell_counts(head, 3, randomness=source).tolist() == [1, 2, 0]
+    assert source.left == 0
+    assert group.cell_counts(head, randomness=tape()).tolist() == [1, 0, 0]
 
 
 @pytest.mark.parametrize(("fraction", "first"), [(0.95, 95), (0.5, 50), (0.004, 0), (0.996, 100)])

@@ -1,0 +1,167 @@
+"""One random record of each user, from the table of lines. The rules are those of ``engine``."""
+
+# ruff: noqa: S608  every text in the SQL is a literal of ours, a name of ours, or quoted
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchblend.logs import normal_forms
+from searchblend.logs.duckdb_session import DuckDBSession, quoted
+
+_AT_ONCE: Final = 1 << 25
+"""How many hashes are sorted at a time: 256 MB."""
+_HEX: Final = "lpad(lower(to_hex(digest)), 32, '0')"
+_RECORD: Final = "{query: query, url: url}"
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Which records are drawn: ``draws`` of each user with replacement and ``picks`` without, by a key."""
+
+    key: str
+    draws: int = 1
+    picks: int = 1
+    host_only: bool = False
+
+
+def make_draws(session: DuckDBSession, drawing: Drawing) -> None:
+    """Makes the table ``drawn`` (person, draw, pick, query, url), with the records in normal form.
+
+    ``draw`` numbers the draws with replacement, ``pick`` those without; the first of both is one row.
+    """
+    _find_repeated(session)
+    smallest = f"arg_min({_RECORD}, score)"
+    chosen = [
+        f"SELECT user, {draw} AS draw, {pick} AS pick, {smallest} AS record FROM ({_scores(draw)}) GROUP BY user"
+        for draw, pick in [(1, "1"), *((draw, "NULL") for draw in range(2, drawing.draws + 1))]
+    ]
+    if drawing.picks > 1:
+        some = f"arg_min({_RECORD}, score, {drawing.picks})"
+        picked = f"SELECT user, {some} AS records FROM ({_all_scores()}) GROUP BY user"
+        numbered = f"SELECT user, NULL, generate_subscripts(records, 1) AS pick, unnest(records) FROM ({picked})"
+        chosen.append(f"SELECT * FROM ({numbered}) WHERE pick > 1")
+    session.execute(
+        f"""
+        CREATE TEMP TABLE raw_drawn AS
+        SELECT {person(drawing.key)} AS person, draw, pick, record.query AS query, record.url AS url
+        FROM ({" UNION ALL ".join(chosen)})
+        """
+    )
+    session.execute("DROP TABLE repeated")
+    normal_table(session, "drawn", "raw_drawn", "person, draw, pick", host_only=drawing.host_only)
+    session.execute("DROP TABLE raw_drawn")
+
+
+def find_opted_in(session: DuckDBSession, key: str) -> None:
+    """Makes the table ``opted_in`` of the people whose every usable line says so."""
+    session.execute(
+        f"""
+        CREATE TEMP TABLE opted_in AS
+        SELECT {person(key)} AS person FROM lines WHERE problem = 0 GROUP BY user HAVING bool_and(optin)
+        """
+    )
+
+
+def person(key: str) -> str:
+    return f"md5({quoted(key)} || chr(31) || 'person' || chr(31) || user)"
+
+
+def _find_repeated(session: DuckDBSession) -> None:
+    """Makes the table ``repeated`` of the lines that a user has more than once, with how often.
+
+    Most lines occur once, and grouping them all by their texts would cost as much as reading the log. So the 64-bit
+    hashes are sorted first, and only lines whose hash occurs twice are grouped.
+    """
+    n = int(session.value("SELECT count(*) FROM lines WHERE problem = 0"))
+    parts = -(-n // _AT_ONCE)
+    suspects = [
+        _occurring_twice(
+            session.column(f"SELECT hash(digest) FROM lines WHERE problem = 0 AND hash(digest) % {parts} = {part}")
+            if parts > 1
+            else session.column("SELECT hash(digest) FROM lines WHERE problem = 0")
+        )
+        for part in range(parts)
+    ]
+    with session.numbers("suspects", np.concatenate([*suspects, np.empty(0, dtype=np.uint64)])):
+        session.execute(
+            """
+            CREATE TEMP TABLE repeated AS
+            SELECT user, query, url, digest, count(*) AS n
+            FROM lines SEMI JOIN suspects ON hash(digest) = value
+            WHERE problem = 0 GROUP BY ALL HAVING n > 1
+            """
+        )
+
+
+def _occurring_twice(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The distinct values that occur more than once. Two halves, so that two cores can sort."""
+    low = values < np.uint64(1 << 63)
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(_repeats_within, [values[low], values[~low]]))
+    return np.concatenate(found)
+
+
+def _repeats_within(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    values.sort()
+    return np.unique(values[1:][values[1:] == values[:-1]])
+
+
+def _scores(draw: int) -> str:
+    """SELECT of the smallest score of each line in a draw: of its first repetition, and of all others."""
+    label = "" if draw == 1 else f" || '/{draw}'"
+    first = "digest" if draw == 1 else f"md5_number({_HEX} || ':1'{label})"
+    others = f"list_min([md5_number({_HEX} || ':' || i{label}) FOR i IN range(2, n + 1)])"
+    return f"""
+        SELECT user, query, url, {first} AS score FROM lines WHERE problem = 0
+        UNION ALL SELECT user, query, url, {others} FROM repeated
+    """
+
+
+def _all_scores() -> str:
+    """SELECT of all scores of each line in the first draw."""
+    return f"""
+        SELECT user, query, url, digest AS score FROM lines ANTI JOIN repeated USING (digest) WHERE problem = 0
+        UNION ALL SELECT user, query, url,
+            unnest([CASE WHEN i = 1 THEN digest ELSE md5_number({_HEX} || ':' || i) END FOR i IN range(1, n + 1)])
+        FROM repeated
+    """
+
+
+def normal_table(session: DuckDBSession, name: str, source: str, columns: str, *, host_only: bool) -> None:
+    """A copy of a table with ``query`` and ``url`` in normal form. Hard texts go through Python, each distinct one once."""
+    _make_forms(session, source, "query", normal_forms.query_is_hard("query"), normal_forms.query_form)
+    url_form = normal_forms.host_form if host_only else normal_forms.url_form
+    _make_forms(session, source, "url", normal_forms.url_is_hard("url", host_only=host_only), url_form)
+    simple_query = normal_forms.normal_ascii_query("query")
+    simple_url = normal_forms.normal_simple_url("url", host_only=host_only)
+    session.execute(
+        f"""
+        CREATE TEMP TABLE {name} AS
+        SELECT {columns},
+            CASE WHEN query_forms.text IS NULL THEN {simple_query} ELSE query_forms.form END AS query,
+            CASE WHEN url_forms.text IS NULL THEN {simple_url} ELSE url_forms.form END AS url
+        FROM {source}
+        LEFT JOIN query_forms ON query = query_forms.text
+        LEFT JOIN url_forms ON url = url_forms.text
+        """
+    )
+    session.execute("DROP TABLE query_forms")
+    session.execute("DROP TABLE url_forms")
+
+
+def _make_forms(
+    session: DuckDBSession, source: str, column: str, is_hard: str, rule: Callable[[str], str | None]
+) -> None:
+    """The table of the hard texts of a column with their normal forms."""
+    texts = [text for (text,) in session.rows(f"SELECT DISTINCT {column} FROM {source} WHERE {is_hard}")]
+    session.execute(
+        f"CREATE TEMP TABLE {column}_forms AS SELECT unnest(?::VARCHAR[]) AS text, unnest(?::VARCHAR[]) AS form",
+        [texts, [rule(text) for text in texts]],
+    )

@@ -1,0 +1,185 @@
+"""Layouts in DuckDB: a scan that yields the fields of every line, and what is wrong with a line, if anything."""
+
+# ruff: noqa: S608  every text in the SQL is a literal of ours, a name of ours, or quoted
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from searchblend.logs import normal_forms
+from searchblend.logs.duckdb_session import quoted, quoted_name
+from searchblend.logs.feed import Feed
+from searchblend.logs.gate import MAX_LINE, SEPARATOR
+from searchblend.logs.layout import Columns, Delimited, JsonLines
+from searchblend.logs.summary import (
+    BAD_LINE,
+    BAD_OPTIN,
+    CLICK_WITHOUT_QUERY,
+    MISSING_USER,
+    TOO_FEW_FIELDS,
+    UNUSABLE_QUERY,
+    UNUSABLE_URL,
+)
+
+WITHOUT_URL: Final = "without_url"
+PROBLEMS: Final = (
+    "",
+    BAD_LINE,
+    TOO_FEW_FIELDS,
+    MISSING_USER,
+    CLICK_WITHOUT_QUERY,
+    UNUSABLE_QUERY,
+    WITHOUT_URL,
+    BAD_OPTIN,
+    UNUSABLE_URL,
+)
+"""What can be wrong with the fields of a line, in the order in which it is looked for. The place is the number."""
+REJECTED_TABLE: Final = "rejected_lines"
+YES: Final = frozenset({"1", "true", "t", "yes", "y", "on"})
+NO: Final = frozenset({"0", "false", "f", "no", "n", "off", ""})
+
+Case = tuple[str, str]
+"""a problem, and the SQL of the condition for it"""
+
+
+@dataclass(frozen=True)
+class Scan:
+    """A SELECT over some files."""
+
+    select: str
+    roles: Mapping[str, str]
+    """role → SQL of its text; NULL is as good as empty"""
+    broken: Sequence[Case] = ()
+    """what is wrong with lines that have no fields to look at"""
+    no_query: str | None = None
+    plain: bool = False
+
+    def problem(self, *, host_only: bool) -> str:
+        """SQL for the number of a line's problem, 0 if there is none. Most lines pass cheap tests."""
+        cases = [*self.broken, (MISSING_USER, f"NOT {self._has_user()}"), (UNUSABLE_QUERY, self._unusable_query())]
+        if "url" in self.roles:
+            cases.append((WITHOUT_URL, self._without_url()))
+        if "optin" in self.roles:
+            cases.append((BAD_OPTIN, f"{self._optin_answer()} NOT IN {_texts(YES | NO)}"))
+        if "url" in self.roles:
+            cases.append((UNUSABLE_URL, self._unusable_url(host_only=host_only)))
+        whens = "\n".join(f"WHEN {condition} THEN {PROBLEMS.index(problem)}" for problem, condition in cases)
+        return f"(CASE {whens} ELSE 0 END)::UTINYINT"
+
+    def is_kept(self) -> str:
+        """SQL: whether a line is anything but a good one without URL. Said apart, so that nothing is tested twice."""
+        if "url" not in self.roles:
+            return "true"
+        other_problem = [
+            *(condition for _, condition in self.broken),
+            f"NOT {self._has_user()}",
+            self._unusable_query(),
+        ]
+        return f"NOT ({self._without_url()}) OR {' OR '.join(f'({condition})' for condition in other_problem)}"
+
+    def _has_user(self) -> str:
+        user = self.roles["user"]
+        return f"coalesce({user} >= '!' OR trim({user}, ' \t\v\f\r\n') <> '', false)"
+
+    def _without_url(self) -> str:
+        return f"{self.roles['url']} = '' OR {self.roles['url']} IS NULL"
+
+    def _unusable_query(self) -> str:
+        query = self.roles["query"]
+        sure = normal_forms.surely_usable_query(query, plain_file=self.plain)
+        unusable = f"CASE WHEN {sure} THEN false ELSE NOT coalesce(query_is_usable({query}), false) END"
+        return (
+            unusable if self.no_query is None else f"coalesce({query} = {quoted(self.no_query)}, false) OR {unusable}"
+        )
+
+    def _unusable_url(self, *, host_only: bool) -> str:
+        url, check = self.roles["url"], "host_is_usable" if host_only else "url_is_usable"
+        sure = normal_forms.surely_usable_url(url, plain_file=self.plain, host_only=host_only)
+        return f"CASE WHEN {sure} THEN false ELSE NOT {check}({url}) END"
+
+    def _optin_answer(self) -> str:
+        return f"lower(trim(coalesce({self.roles['optin']}, ''), ' '))"
+
+    def optin(self) -> str:
+        return f"{self._optin_answer()} IN {_texts(YES)}"
+
+    def digest(self, key: str) -> str:
+        """SQL: the keyed MD5 of all that tells one line of a user from another, as a number (see ``engine``)."""
+        parts = ", chr(31), ".join([quoted(key), *(self.roles.get(role, "''") for role in _HASHED)])
+        return f"md5_number(concat({parts}))"  # to concat, NULL is an empty text
+
+
+_HASHED: Final = ("user", "time", "query", "url", "rank")
+
+
+def scan_delimited(layout: Delimited, feed: Feed) -> Scan:
+    """Fields f0, f1, … of every line; NULL means that the line ended before this field."""
+    names = [f"f{i}" for i in range(layout.n_fields)]
+    delimiter = SEPARATOR if feed.gated else layout.delimiter
+    too_few = f"{names[-1]} IS NULL"
+    if layout.may_end_after is not None:
+        too_few += f" AND (f{layout.may_end_after} IS NOT NULL OR f{layout.may_end_after - 1} IS NULL)"
+    return Scan(
+        read_text(feed.names, names, delimiter, header=layout.header),
+        {role: names[position] for role, position in layout.positions.items()},
+        [(TOO_FEW_FIELDS, too_few)],
+        layout.no_query,
+        feed.plain,
+    )
+
+
+def scan_json(layout: JsonLines, feed: Feed) -> Scan:
+    """The members of every line's object; members that are themselves objects or lists make a line unusable."""
+    paths = {role: quoted('$."' + key.replace('"', '\\"') + '"') for role, key in layout.keys.items()}
+    members = ", ".join(f"line->>{path} AS {role}" for role, path in paths.items())
+    nested = " OR ".join(f"json_type(line, {path}) IN ('OBJECT', 'ARRAY')" for path in paths.values())
+    lines = read_text(feed.names, ["line"], SEPARATOR, header=False)
+    valid = (
+        f"CASE WHEN json_valid(line) THEN json_type(line) = 'OBJECT' AND NOT coalesce({nested}, false) ELSE false END"
+    )
+    good = f"SELECT CASE WHEN {valid} THEN line END AS line FROM ({lines})"
+    return Scan(
+        f"SELECT {members}, line IS NULL AS is_broken FROM ({good})",
+        {role: role for role in paths},
+        [(BAD_LINE, "is_broken")],
+    )
+
+
+def scan_columns(layout: Columns, files: Sequence[Path], types: Mapping[str, str]) -> Scan:
+    """The columns of Parquet files as texts; points in time as microseconds, which every engine writes alike."""
+    columns = []
+    for role, name in layout.columns.items():
+        column = quoted_name(name)
+        is_time = types[name].startswith("TIMESTAMP") or types[name] == "DATE"
+        columns.append(f"{f'epoch_us({column})' if is_time else column}::VARCHAR AS {role}")
+    select = f"SELECT {', '.join(columns)} FROM read_parquet([{_paths(files)}])"
+    return Scan(select, {role: role for role in layout.columns})
+
+
+def read_text(files: Sequence[Path], names: Sequence[str], delimiter: str, *, header: bool) -> str:
+    """SELECT of the fields of text files that passed the gate.
+
+    Nothing is left to DuckDB's guesses: no quotes, no comments, no word for NULL (a line feed cannot occur in a
+    field). A line with too many fields is noted, without its text, in the table of rejected lines.
+    """
+    columns = ", ".join(f"'{name}': 'VARCHAR'" for name in names)
+    return f"""
+        SELECT * FROM read_csv([{_paths(files)}],
+            auto_detect = false, columns = {{{columns}}}, header = {str(header).lower()},
+            delim = {quoted(delimiter)}, quote = '', escape = '', comment = '', nullstr = chr(10), new_line = '\\n',
+            compression = 'none', null_padding = true, strict_mode = true, max_line_size = {MAX_LINE + 1},
+            ignore_errors = true, store_rejects = true, rejects_limit = 0, rejects_line_size_limit = 1,
+            rejects_table = '{REJECTED_TABLE}', rejects_scan = '{REJECTED_TABLE}_scans')
+    """
+
+
+def _paths(files: Sequence[Path]) -> str:
+    return ", ".join(quoted(os.fspath(file)) for file in files)
+
+
+def _texts(texts: frozenset[str]) -> str:
+    return "(" + ", ".join(quoted(text) for text in sorted(texts)) + ")"

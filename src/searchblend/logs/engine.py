@@ -1,0 +1,88 @@
+"""What an engine does with a log, and the rules that make all engines choose the same rows.
+
+An engine reads the files of a log once and answers a few questions about the people in it. DuckDB is one, on this
+machine; another may be a cluster. They agree to the last record because everything random is a hash of texts:
+
+- The *digest* of a line is MD5 of ``key ␟ user ␟ time ␟ query ␟ url ␟ rank`` (␟ is U+001F; texts as they stand in the
+  log, empty where there is none), its 16 bytes read as a little-endian number.
+- A line that a user has n times has n *scores*: the digest, and for i = 2..n MD5 of ``h:i``, h the digest in 32
+  hexadecimal digits. In draw d > 1 they are MD5 of ``h:i/d``, i = 1..n. All are read as numbers in the same way.
+- In draw d a user's record is that of the line with the smallest score: uniform over the user's lines, so that
+  repeats count. The picks without replacement are the smallest scores of draw 1.
+- A *person* is MD5 of ``key ␟ person ␟ user`` in hexadecimal. Opted in by a fraction f are those for whom the first 13
+  digits of MD5 of ``opt-in ␟ person`` are less than f · 16^13.
+
+The key is 16 fresh bytes of the operating system in hexadecimal. MD5 orders lines at random here and protects
+nothing; it is what every engine has.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Protocol
+
+from searchblend.blender.groups import RecordTally, UserGroup
+from searchblend.logs.gate import OnBytes
+from searchblend.logs.layout import Source
+from searchblend.logs.summary import LogStatistics, Malformed
+
+OPTIN_DIGITS: Final = 13
+"""52 bits: exact in a double"""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one pass over a log counted."""
+
+    bytes: int
+    lines: int
+    """data lines: no headers, no blank lines"""
+    used: int
+    without_url: int
+    held_back: Mapping[str, Malformed]
+    """lines that never came to be fields, with their places"""
+    in_fields: Counter[str] = field(default_factory=Counter)
+    """lines with something wrong in their fields, by reason; their places are not known yet"""
+    users: int = 0
+
+
+class LogEngine(Protocol):
+    """A log that was read, and what can be asked of it."""
+
+    @property
+    def has_urls(self) -> bool: ...
+
+    def column_types(self, path: Path) -> Mapping[str, str]:
+        """The columns of a Parquet file and their types, in DuckDB's words."""
+        ...
+
+    def read(
+        self, sources: Sequence[Source], on_bytes: OnBytes, on_fraction: Callable[[float], None], *, keep_lines: bool
+    ) -> Reading:
+        """The one pass over the files; draws one record per user, and whatever else was asked for."""
+        ...
+
+    def split_by_fraction(self, fraction: float) -> tuple[UserGroup, UserGroup]:
+        """Opted in, and not, by a keyed hash of the user."""
+        ...
+
+    def split_by_column(self) -> tuple[UserGroup, UserGroup]:
+        """Opted in are those whose every usable line says so."""
+        ...
+
+    def statistics(self, reading: Reading) -> LogStatistics: ...
+
+    def query_tally(self, first: int | None = None, *, distinct: bool = False) -> RecordTally:
+        """How often each query was searched, counting the first searches of each user; ``distinct``: each query of a
+        user once."""
+        ...
+
+    def click_tally(self, first: int | None = None, *, distinct: bool = False) -> RecordTally:
+        """How often each record was clicked, counting the first clicks of each user; ``distinct``: each record of a
+        user once."""
+        ...
+
+    def close(self) -> None: ...
