@@ -2,7 +2,8 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
-STAMP  := $(VENV)/.installed
+RUNS   := $(VENV)/.installed
+TESTS  := $(VENV)/.installed-tests
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
@@ -11,15 +12,19 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 help: ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-$(STAMP): pyproject.toml constraints.txt
+$(RUNS): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "searchblend needs Python 3.11 or later")'
-	$(PYTHON) -m venv $(VENV)
-	$(PIP) install --constraint constraints.txt --editable '.[test,check]'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --constraint constraints.txt --editable .
 	@touch $@
 
-install: $(STAMP) ## make .venv with the package and all that its tests need
+$(TESTS): $(RUNS)
+	$(PIP) install --constraint constraints.txt --editable '.[test,check,spark]'
+	@touch $@
 
-run: install ## the main job: a hybrid private run on a made-up log, shown as a table
+install: $(TESTS) ## make .venv with the package and all that its tests need
+
+run: $(RUNS) ## the main job: a hybrid private run on a made-up log, shown as a table
 	$(BIN)/searchblend demo
 
 test: install ## all tests (but for the slow ones)

@@ -12,28 +12,27 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import ExitStack
 from fractions import Fraction
 from itertools import combinations, pairwise, product
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 from scipy.stats import binomtest, chi2
 
 from searchblend.blender import subset_report as report_module
-from searchblend.blender.subset_report import GAMMA_STEPS, ReportDesign, SubsetReport, subset_report
+from searchblend.blender.subset_report import GAMMA_STEPS, ReportDesign, SetMechanism, SubsetReport, subset_report
 from searchblend.blender.subset_report_bulk import SubsetCounts
 from searchblend.mechanisms import subset_selection as mechanism_module
 from searchblend.mechanisms.fixed_point import exp_fraction_bounds
-from searchblend.mechanisms.subset_selection import SINK, WORDS, Subset, SubsetSelection
+from searchblend.mechanisms.subset_selection import SINK, WORDS, PlainSubsetSelection, Subset, SubsetSelection
 from searchblend.params import BlenderParams
 from searchblend.randomness import Randomness, Tape
 from searchblend.records import HeadList, Record
 
 FALSE_ALARM = 1e-6
 Row = dict[Hashable, Fraction]
-Report = Callable[[SubsetSelection, int | None, Randomness], Subset]
+Report = Callable[[Any, int | None, Randomness], Subset]
 SendReport = Callable[..., tuple[SubsetReport, ...]]
-Simulate = Callable[[np.ndarray, SubsetSelection, Randomness], SubsetCounts]
-Kinds = Sequence[Sequence[Fraction]]
-"""rows: an item in the set, an item outside it, ⋆; columns: the sink, a set"""
+Simulate = Callable[[np.ndarray, Any, Randomness], SubsetCounts]
 
 
 # --- from the stated law ---------------------------------------------------------------------------------------------
@@ -66,8 +65,13 @@ def check_ratios(columns: Sequence[Sequence[Fraction]], epsilon: Fraction) -> No
     assert all(max(column) <= growth * min(column) for column in columns)
 
 
-def row_of_law(mechanism: SubsetSelection, item: int | None) -> Row:
+def row_of_law(mechanism: SetMechanism, item: int | None) -> Row:
     """Every report with its probability."""
+    if isinstance(mechanism, PlainSubsetSelection):
+        inside, outside = mechanism.law()
+        held = mechanism.n_items if item is None else item
+        plain = combinations(range(mechanism.n_items + 1), mechanism.subset_size)
+        return {chosen: inside if held in chosen else outside for chosen in plain}
     sink, inside, outside = mechanism.law(item)
     sets = combinations(range(mechanism.n_items), mechanism.subset_size)
     return {SINK: sink} | {chosen: inside if item in chosen else outside for chosen in sets}
@@ -131,10 +135,17 @@ def driven_subsets(uniform_subset: Callable[[int, int, Randomness], Subset], n: 
     return _law(lambda: uniform_subset(n, size, Tape(b"")))
 
 
-def driven_row(mechanism: SubsetSelection, item: int | None, report: Report = SubsetSelection.report) -> Row:
+def intervals(mechanism: SetMechanism) -> list[tuple[int, int]]:
+    """The decision word's intervals: all words of one have the same consequence."""
+    sinks = [mechanism.sink_below] if isinstance(mechanism, SubsetSelection) else []
+    return [(start, stop) for start, stop in pairwise([0, mechanism.include_below, *sinks, WORDS]) if start < stop]
+
+
+def driven_row(mechanism: SetMechanism, item: int | None, report: Report | None = None) -> Row:
     """The law of ``report`` itself."""
+    report = report or type(mechanism).report
     row: Row = defaultdict(Fraction)
-    for start, stop in pairwise([0, mechanism.include_below, mechanism.sink_below, WORDS]):
+    for start, stop in intervals(mechanism):
         if start < stop:
             laws = [_law(lambda w=w: report(mechanism, item, _words(w))) for w in (start, stop - 1)]
             assert laws[0] == laws[1], "one interval of the decision word gives two different laws"
@@ -180,7 +191,7 @@ def _cell_words(
         if mechanism is None:
             continue
         tossed = 0 < design.query_steps < GAMMA_STEPS
-        for start, stop in pairwise([0, mechanism.include_below, mechanism.sink_below, WORDS]):
+        for start, stop in intervals(mechanism):
             if start < stop:
                 first = (coin[0], start) if tossed else (start,)
                 last = (coin[1] - 1, stop - 1) if tossed else (stop - 1,)
@@ -213,10 +224,14 @@ def check_sampled(outputs: Counter[Hashable], row: Row) -> None:
     assert chi2.sf(((observed - expected) ** 2 / expected).sum(), len(possible) - 1) >= FALSE_ALARM
 
 
-def naming_rates(mechanism: SubsetSelection, holder: int | None) -> np.ndarray:
+def naming_rates(mechanism: SetMechanism, holder: int | None) -> np.ndarray:
     """P(an item is named) for every item and P(sink) last, from the exact law of the sets, whoever the holder is."""
     m, d = mechanism.n_items, mechanism.subset_size
-    sink, inside, outside = mechanism.law(holder)
+    if isinstance(mechanism, PlainSubsetSelection):
+        m, sink, (inside, outside) = m + 1, Fraction(0), mechanism.law()
+        holder = m - 1 if holder is None else holder
+    else:
+        sink, inside, outside = mechanism.law(holder)
     both = (math.comb(m - 2, d - 2) if d > 1 else 0) if m > 1 else 0
     without = math.comb(m - 2, d - 1) if m > 1 else 0
     if holder is None:
@@ -224,10 +239,10 @@ def naming_rates(mechanism: SubsetSelection, holder: int | None) -> np.ndarray:
     else:
         rates = [both * inside + without * outside] * m
         rates[holder] = math.comb(m - 1, d - 1) * inside
-    return np.array([float(p) for p in [*rates, sink]])
+    return np.array([float(p) for p in [*rates[: mechanism.n_items], sink]])
 
 
-def check_simulated(simulate: Simulate, mechanism: SubsetSelection, n: int, randomness: Randomness) -> None:
+def check_simulated(simulate: Simulate, mechanism: SetMechanism, n: int, randomness: Randomness) -> None:
     """``n`` holders of each item and of ⋆, each kind on its own: exact binomial tests of every figure, together 1e-6."""
     m, d = mechanism.n_items, mechanism.subset_size
     for holder in [*range(m), None]:
@@ -235,7 +250,7 @@ def check_simulated(simulate: Simulate, mechanism: SubsetSelection, n: int, rand
         holders[m if holder is None else holder] = n
         counted = simulate(holders, mechanism, randomness)
         assert counted.n == n
-        assert counted.items.sum() == d * (n - counted.sinks)
+        assert isinstance(mechanism, PlainSubsetSelection) or counted.items.sum() == d * (n - counted.sinks)
         rates = naming_rates(mechanism, holder)
         for observed, rate in zip([*counted.items.tolist(), counted.sinks], rates, strict=True):
             assert binomtest(observed, n, min(max(rate, 0.0), 1.0)).pvalue >= FALSE_ALARM / (m + 1) ** 2

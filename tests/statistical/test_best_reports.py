@@ -15,6 +15,7 @@ from best_report_checks import (
     Row,
     check_formula,
     check_law,
+    check_ratios,
     check_rows,
     check_sampled,
     check_simulated,
@@ -25,10 +26,14 @@ from best_report_checks import (
     neighbouring_devices,
     row_of_law,
 )
+from channel_checks import channel_of, check_channel
 
-from searchblend.blender.subset_report import ReportDesign, subset_report
+from searchblend.blender.local_report import randomize
+from searchblend.blender.report_probabilities import ReportProbabilities
+from searchblend.blender.subset_report import PLAIN_SETS, TWO_STAGE, ReportDesign, subset_report
 from searchblend.blender.subset_report_bulk import simulate_subset_reports, simulate_subsets, uniform_subsets
-from searchblend.mechanisms.subset_selection import SINK, SubsetSelection, uniform_subset
+from searchblend.evaluation.seeded import SeededRandomness
+from searchblend.mechanisms.subset_selection import SINK, PlainSubsetSelection, SubsetSelection, uniform_subset
 from searchblend.params import BlenderParams
 from searchblend.privacy import Budget
 from searchblend.randomness import SystemRandomness
@@ -78,6 +83,25 @@ def test_report_draws_the_stated_law(m: int, d: int, epsilon: Fraction):
     check_rows(rows, epsilon)
 
 
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(4)], ids=str)
+@small_shapes
+def test_plain_sets_draw_the_stated_law(m: int, d: int, epsilon: Fraction):
+    """Without a sink, ⋆ being one more item."""
+    mechanism = PlainSubsetSelection.of(epsilon, m, d)
+    rows = [driven_row(mechanism, item) for item in [*range(m), None]]
+    assert rows == [row_of_law(mechanism, item) for item in [*range(m), None]]
+    check_rows(rows, epsilon)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
+@shapes
+def test_plain_columns(m: int, d: int, epsilon: Fraction):
+    mechanism = PlainSubsetSelection.of(epsilon, m, d)
+    inside, outside = mechanism.law()
+    assert math.comb(m, d - 1) * inside + math.comb(m, d) * outside == 1
+    check_ratios([[inside, outside]], epsilon)
+
+
 @pytest.mark.parametrize("name", best_mutants.REPORT)
 def test_wrong_report_is_rejected(name: str):
     mechanism = SubsetSelection.of(Fraction(1), 4, 2)
@@ -117,6 +141,12 @@ def test_bulk_follows_the_law(m: int, d: int, epsilon: int):
     check_simulated(simulate_subsets, mechanism, 40_000, SystemRandomness())
 
 
+@pytest.mark.parametrize(("m", "d", "epsilon"), [(1, 1, 1), (3, 3, 1), (4, 1, 4), (12, 4, 2)])
+def test_bulk_of_plain_sets_follows_the_law(m: int, d: int, epsilon: int):
+    mechanism = PlainSubsetSelection.of(Fraction(epsilon), m, d)
+    check_simulated(simulate_subsets, mechanism, 40_000, SystemRandomness())
+
+
 @pytest.mark.parametrize("name", best_mutants.BULK)
 def test_wrong_bulk_is_rejected(name: str):
     with pytest.raises(AssertionError):
@@ -132,6 +162,7 @@ LISTS = [
     HeadList({"a": ["1", "2"]}),
 ]
 DESIGNS = [ReportDesign(10, 1, 2), ReportDesign(3, 1, 1), ReportDesign(20, 1, 1), ReportDesign(0, 1, 2)]
+DESIGNS += [ReportDesign(6, 1, 2, PLAIN_SETS), ReportDesign(20, 1, 1, PLAIN_SETS)]
 
 
 def params_for(epsilon: float, cells: int = 1) -> BlenderParams:
@@ -150,6 +181,31 @@ def test_device_is_private(head: HeadList, design: ReportDesign, epsilon: float)
     rows = rows_of(head, design, params_for(epsilon))
     check_rows(rows, Fraction(epsilon))
     assert set.union(*map(coin_rates, rows)) == {Fraction(2**64 * design.query_steps // 20, 2**64)}
+
+
+@pytest.mark.parametrize("fraction", [0.3, 0.85])
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0, 6.0])
+@pytest.mark.parametrize("head", LISTS, ids=lambda head: str(head.n_urls))
+def test_two_stages_without_delta_are_private(head: HeadList, epsilon: float, fraction: float):
+    """The third mechanism of method ``best``: no column above e^ε, no δ."""
+    params = BlenderParams(Budget(epsilon, 1e-5), query_budget_fraction=fraction)
+    rows = channel_of(ReportProbabilities.exact(head, params))
+    check_channel(rows, Fraction(epsilon), Fraction(0), pure=True)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_device_sends_two_stages(epsilon: float):
+    """``subset_report`` with that design is ``randomize`` with those probabilities: the same words, the same cell."""
+    head, design, params = LISTS[0], ReportDesign(0, 1, 1, TWO_STAGE), params_for(epsilon)
+    stages, first = ReportProbabilities.exact(head, params), LISTS[0].first_cells()
+    for seed, (record,) in enumerate(neighbouring_devices(head)):
+        cell = head.cell_of(record)
+        query = head.query_of_cells()[cell]
+        for turn in range(50):
+            one, other = (SeededRandomness(1000 * seed + turn) for _ in range(2))
+            said = randomize(query, cell - first[query], stages, one)
+            ((about_queries, items),) = subset_report([record], head, design, params, randomness=other)
+            assert (about_queries, items) == (False, (first[said[0]] + said[1],))
 
 
 @pytest.mark.parametrize("head", LISTS, ids=lambda head: str(head.n_urls))

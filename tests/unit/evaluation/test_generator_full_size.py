@@ -82,4 +82,3 @@ def test_yandex():
     assert np.count_nonzero(seen) == pytest.approx(70_348_426, rel=0.1)
     assert np.count_nonzero(clicked) == pytest.approx(13_171_961, rel=0.1)
     assert np.count_nonzero(followed) == pytest.approx(12_702_350, rel=0.1)
-    print(totals, *(np.count_nonzero(flags) for flags in (asked, seen, clicked, followed)))
