@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from searchblend.blender.estimates import Floats
+from searchblend.blender.groups import Spread
 from searchblend.blender.report_probabilities import ReportProbabilities
 from searchblend.blender.stability_histogram import CountedHeadList
 from searchblend.blender.subset_report import SetMechanism
@@ -52,9 +53,14 @@ class OptinCounts:
     def of(cls, counted: CountedHeadList) -> OptinCounts:
         design, head = counted.design, counted.head
         variance = np.full(head.n_cells - 1, design.threshold.noise.variance)
+        selected = np.ones(head.n_cells - 1, dtype=np.bool_)
         if head.has_urls or design.wide_threshold:
-            variance[[cells.stop - 1 for cells in query_slices(head)]] = design.residual_noise.variance
-        return cls(counted.counts / counted.n_units, variance / counted.n_units**2, counted.n_users)
+            residual = [cells.stop - 1 for cells in query_slices(head)]
+            variance[residual] = design.residual_noise.variance
+            selected[residual] = False
+        counts = counted.counts.astype(np.float64)
+        counts[selected] -= selection_bias(counts[selected], variance[selected], design.spread)
+        return cls(counts / counted.n_units, variance / counted.n_units**2, counted.n_users)
 
     def variance(self, query: slice, shares: Floats) -> Floats:
         variance: Floats = shares[query] / self.n_users + self.noise_variance[query]
@@ -68,6 +74,17 @@ class OptinCounts:
             scaled = shares[query] / variance
             matrix -= self.tilt / (1 + self.tilt * float(shares[query] @ scaled)) * np.outer(scaled, scaled)
         return matrix, matrix @ self.observed[query]
+
+
+def selection_bias(counts: Floats, noise_variance: Floats, spread: Spread) -> Floats:
+    """How much too large the count of a record is that was listed *because* it was large.
+
+    A record of unknown size (density 1/p, the same at every scale) with count N and variance V has its posterior mean
+    V/N lower: about one user, and more where the noise is. V adds the users' own sampling to the noise.
+    """
+    sampling = counts * (spread.units / spread.records)
+    bias: Floats = (sampling + noise_variance) / np.maximum(counts, 1.0)
+    return bias
 
 
 @dataclass(frozen=True)
