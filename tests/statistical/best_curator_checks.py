@@ -4,8 +4,8 @@ Noise is replaced by chosen numbers, so that ``count_head_list`` itself shows wh
 releases and what enters ⟨q,⋆⟩ in every case. The laws of the noises then give the law of the whole output: names, noisy
 counts, residual counts and the wide list. Queries are independent, records of one query are tied by its residual count.
 
-Two neighbours are compared as pairs (P, P') over all outputs; outputs with the same likelihood ratio are added up, which
-leaves the hockey-stick unchanged and the lists short.
+Two neighbours are compared as pairs (P, P') over all outputs; outputs with the same likelihood ratio are added up: the
+hockey-stick is unchanged and the lists are short.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from itertools import combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
 from selection_checks import FixedNoise
 
-from searchblend.blender.groups import InMemoryGroup, InMemoryTally, Ints, ListedRecords, Spread
+from searchblend.blender.groups import InMemoryGroup, InMemoryTally, ListedRecords, Spread
 from searchblend.blender.stability_histogram import CountedHeadList, CuratorDesign, count_head_list
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.params import BlenderParams
@@ -150,7 +150,7 @@ def record_rule(curator: Curator, max_count: int) -> Rule:
 
 
 def wide_rule(curator: Curator, max_sum: int) -> Rule | None:
-    """The same for ⟨q,⋆⟩ of queries without a listed record; their sums 1..max_sum are made of records below the clip."""
+    """The same for ⟨q,⋆⟩ of queries without a listed record; their sums 1..max_sum are made of unclipped records."""
     wide = curator.design.wide_threshold
     if wide is None:
         return None
@@ -413,7 +413,7 @@ def contributions(spread: Spread, tally: Tally = InMemoryGroup.tally) -> list[Co
 def _units(tally: InMemoryTally) -> Counts:
     said: Counter[Record] = Counter()
     for count, size in tally.sizes().items():
-        said.update({record: count for record in tally.pick(count, np.arange(size))})
+        said.update(dict.fromkeys(tally.pick(count, np.arange(size)), count))
     return tuple(said[record] for record in UNIVERSE)
 
 
@@ -430,21 +430,3 @@ def spread_moves(people: Sequence[Counts], others: Sequence[int]) -> list[Move]:
 
 def total_units(people: Sequence[Counts]) -> int:
     return max(map(sum, people))
-
-
-class Cached:
-    """Designs by budget, spread and width: made once."""
-
-    @cached_property
-    def _made(self) -> dict[Any, CuratorDesign]:
-        return {}
-
-    def __call__(self, budget: Budget, spread: Spread, *, wide: bool = False) -> CuratorDesign:
-        key = budget, spread, wide
-        if key not in self._made:
-            self._made[key] = CuratorDesign.of(budget, spread, wide=wide)
-        return self._made[key]
-
-
-def l1(before: Ints, after: Ints) -> int:
-    return int(np.abs(np.asarray(before) - np.asarray(after)).sum())

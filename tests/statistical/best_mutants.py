@@ -13,7 +13,8 @@ from best_curator_checks import CountHeadList, Curator
 from best_report_checks import Report, SendReport, Simulate
 
 from searchblend.blender import stability_histogram
-from searchblend.blender.groups import ONE_RECORD, InMemoryGroup, InMemoryTally, Ints, RecordTally, Spread, UserGroup
+from searchblend.blender.group_check import GroupCheck, check_groups
+from searchblend.blender.groups import InMemoryGroup, InMemoryTally, Ints, RecordTally, Spread, UserGroup
 from searchblend.blender.observations import SetLaw
 from searchblend.blender.stability_histogram import CountedHeadList, CuratorDesign, count_head_list
 from searchblend.blender.subset_report import ReportDesign, SubsetReport, subset_report
@@ -23,7 +24,7 @@ from searchblend.mechanisms.subset_selection import SINK, WORDS, Subset, SubsetS
 from searchblend.mechanisms.threshold import Threshold
 from searchblend.params import BlenderParams
 from searchblend.privacy import Budget
-from searchblend.randomness import Randomness, uniform_below, word
+from searchblend.randomness import Randomness, SystemRandomness, word
 from searchblend.records import WILDCARD, HeadList, Record
 
 MakeCurator = Callable[[Budget, Spread, bool], Curator]
@@ -193,14 +194,7 @@ def _rounded_up(group: InMemoryGroup, spread: Spread) -> InMemoryTally:
     return InMemoryTally(group._universe, numbers, np.bincount(where, weights=share[user]).astype(np.int64))
 
 
-class _System:
-    cryptographic = True
-
-    def take(self, n_bytes: int) -> bytes:
-        return np.random.default_rng().bytes(n_bytes)
-
-
-_SYSTEM = _System()
+_SYSTEM = SystemRandomness()
 
 TALLY = {
     "spread: every row counts in full": _every_row_in_full,
@@ -217,6 +211,16 @@ def _threshold_of_one_record(budget: Budget, spread: Spread, wide: bool) -> Cura
 
 
 SPREAD_CURATOR = {"spread: δ for one record only": _threshold_of_one_record}
+
+
+def _first_row_only(group: InMemoryGroup, spread: Spread, *, randomness: Randomness | None = None) -> InMemoryTally:
+    """All of the weight on the one record that was drawn anyway."""
+    numbers, counts = np.unique(group._drawn, return_counts=True)
+    return InMemoryTally(group._universe, numbers, counts * spread.units)
+
+
+SPREAD_WASTE = {"spread: all weight on one record": _first_row_only}
+"""As private and no better than one record."""
 
 # --- the device: (mechanism, item, randomness) -> set ----------------------------------------------------------------
 
@@ -431,8 +435,30 @@ def replace_law(law: SetLaw, **changes: float) -> SetLaw:
 SET_ESTIMATE = {"estimate: sinks ignored": _SinksIgnored, "estimate: q for q_w": _OthersAsStar}
 SET_NOISE = {"noise: no covariance with the sink": _NoCovariance, "noise: everybody holds ⋆": _AllHoldStar}
 
-ALL = [
-    *CURATOR, *WIDE, *LISTING, *TALLY, *SPREAD_CURATOR, *REPORT, *MECHANISM, *WRONG_MECHANISM, *SEND, *WRONG_SEND, *SEND_SEVERAL, *BULK,
-    *SET_ESTIMATE, *SET_NOISE,
-]  # fmt: skip
-_UNUSED = (ONE_RECORD, uniform_below)
+# --- do the groups agree: check_groups -------------------------------------------------------------------------------
+
+
+def _less_variance(gap: Any, variance: Any, total: Any, testable: Any) -> GroupCheck:
+    """As if one of the two groups were known exactly."""
+    return check_groups(gap, 0.5 * variance, total, testable)
+
+
+def _sampling_forgotten(gap: Any, variance: Any, total: Any, testable: Any) -> GroupCheck:
+    """The opt-in users' own randomness is left out."""
+    return check_groups(gap, np.maximum(variance - total / _OPTIN_USERS, 0.1 * variance), total, testable)
+
+
+def _always_agrees(gap: Any, variance: Any, total: Any, testable: Any) -> GroupCheck:
+    return GroupCheck(int(testable.sum()), 1.0, 0.0, ())
+
+
+def _gap_averaged(gap: Any, variance: Any, total: Any, testable: Any) -> GroupCheck:
+    """Only the sum of all gaps is looked at: differences that cancel are not seen."""
+    mean = np.full_like(gap, gap[testable].sum() / np.sqrt(variance[testable].sum()))
+    return check_groups(mean / np.sqrt(max(testable.sum(), 1)), np.ones_like(gap), total, testable)
+
+
+_OPTIN_USERS = 25_969
+
+ALARMING_CHECK = {"check: half the variance": _less_variance, "check: sampling forgotten": _sampling_forgotten}
+BLIND_CHECK = {"check: always agrees": _always_agrees, "check: gaps averaged": _gap_averaged}

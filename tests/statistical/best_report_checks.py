@@ -243,7 +243,7 @@ def naming_rates(mechanism: SetMechanism, holder: int | None) -> np.ndarray:
 
 
 def check_simulated(simulate: Simulate, mechanism: SetMechanism, n: int, randomness: Randomness) -> None:
-    """``n`` holders of each item and of ⋆, each kind on its own: exact binomial tests of every figure, together 1e-6."""
+    """``n`` holders of each item and of ⋆, kind by kind: exact binomial tests of every figure, together 1e-6."""
     m, d = mechanism.n_items, mechanism.subset_size
     for holder in [*range(m), None]:
         holders = np.zeros(m + 1, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The curator of method ``best``: the exact law of the whole release, one person moved. proofs/stability_histogram.md."""
+"""The curator of method ``best``: exact law of the whole release, one person moved. proofs/stability_histogram.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several records of one person: the exact law of the release, all of them replaced. proofs/fractional_contributions.md."""
+"""Several records of one person: exact law of the release, all replaced. proofs/fractional_contributions.md."""
 
 from __future__ import annotations
 

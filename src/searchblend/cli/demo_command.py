@@ -12,6 +12,7 @@ from searchblend.params import BlenderParams
 from searchblend.privacy import Budget
 from searchblend.randomness import SystemRandomness
 from searchblend.runs.hybrid import HybridSettings
+from searchblend.runs.log_settings import LogSettings
 
 
 def run(options: argparse.Namespace) -> None:
@@ -21,7 +22,7 @@ def run(options: argparse.Namespace) -> None:
     with messages.status(f"making a log of {options.users:,} people"):
         write_aol_like_log(log, options.users, seed=options.seed)
     settings = HybridSettings(
-        log=str(log),
+        log=LogSettings((str(log),)),
         params=params,
         optin_fraction=options.opt_in,
         method=options.method,

@@ -12,8 +12,15 @@ examples:
   searchblend run searches.tsv -o out                       the defaults: ε = 4, δ = 1e-5, 5 % opt-in, 50 queries
   searchblend run log.csv.gz -o out --columns user=AnonID,query=Query,url=ClickURL
   searchblend run searches.tsv -o out --opt-in-column consent --epsilon 2 --delta 1e-6
+  searchblend run 'aol/user-ct-*.gz' -o out --memory 2GB    the ten files of AOL's collection
   searchblend run searches.tsv --dry-run                    what it would promise; reads nothing
   searchblend run searches.tsv --evaluate --json            compare with the truth (NOT PRIVATE)
+"""
+STATS_EXAMPLES = """\
+examples:
+  searchblend stats searches.tsv                      size, users, queries, URLs, records, malformed lines
+  searchblend stats 'aol/user-ct-*.gz' --json         ten files as one log
+  searchblend stats train.gz --format yandex --memory 2GB
 """
 PLAN_EXAMPLES = """\
 examples:
@@ -30,7 +37,7 @@ examples:
 """
 GENERATE_EXAMPLES = """\
 examples:
-  searchblend generate --profile aol --users 657426 -o aol.txt        the size of the AOL log: 36 M lines, 2.3 GB
+  searchblend generate --profile aol --users 657426 -o aol.txt        the size of the AOL log: 36 M lines, 2.4 GB
   searchblend generate --profile aol --users 20000 -o logs/           the ten files of the collection, small
   searchblend generate --profile yandex --users 100000 -o train.gz    sessions, queries and clicks by number
   searchblend generate --profile aol --users 20000 --format parquet -o log.parquet
@@ -56,6 +63,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_demo(commands)
     _add_run(commands)
     _add_plan(commands)
+    _add_stats(commands)
     _add_generate(commands)
     _add_ledger(commands)
     return parser
@@ -74,12 +82,9 @@ def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 
 def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = _command(commands, "run", "the private head of your own log", RUN_EXAMPLES)
-    parser.add_argument("log", metavar="LOG", help="TSV or CSV with a header (user, query, url), plain or .gz")
+    _add_log(parser)
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder for the released files")
     parser.add_argument("--force", action="store_true", help="replace an earlier release in DIR")
-    parser.add_argument("--columns", type=_column_map, default={}, metavar="NAME=COLUMN,…", help="the file's names")
-    parser.add_argument("--host-only", action="store_true", help="cut URLs down to their host")
-    parser.add_argument("--strict", action="store_true", help="stop at the first malformed line")
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--opt-in", type=_share, default=0.05, metavar="SHARE", help="random share that opts in (0.05)")
     group.add_argument("--opt-in-column", metavar="NAME", help="a column with 1/true/yes for opt-in users")
@@ -152,6 +157,26 @@ def _add_generate(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     )
     parser.add_argument("--force", action="store_true", help="replace what is at PATH")
     parser.add_argument("--json", action="store_true", help="print what was made as one JSON document")
+
+
+def _add_stats(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _command(commands, "stats", "what a log holds, counted exactly (not private)", STATS_EXAMPLES)
+    _add_log(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
+
+
+def _add_log(parser: argparse.ArgumentParser) -> None:
+    """What every command that reads a log understands."""
+    parser.add_argument("log", metavar="LOG", help="a file, glob or directory; plain, .gz or .zst")
+    parser.add_argument("--format", default="auto", help="aol, yandex, excite, tsv, csv, jsonl, parquet (found out)")
+    parser.add_argument("--columns", type=_column_map, default={}, metavar="NAME=COLUMN,…", help="the file's names")
+    parser.add_argument("--host-only", action="store_true", help="cut URLs down to their host")
+    parser.add_argument("--strict", action="store_true", help="stop at the first malformed line")
+    parser.add_argument("--engine", choices=["duckdb", "spark"], default="duckdb", help="duckdb here, or a cluster")
+    parser.add_argument("--master", metavar="URL", help="the Spark master, with --engine spark")
+    parser.add_argument("--memory", default="2GB", metavar="SIZE", help="of the database; the rest spills (2GB)")
+    parser.add_argument("--threads", type=_positive_int, metavar="N", help="of the database (all cores)")
+    parser.add_argument("--temp-directory", type=Path, metavar="DIR", help="where the database spills")
 
 
 def _add_method(parser: argparse.ArgumentParser) -> None:

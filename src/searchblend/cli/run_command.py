@@ -10,6 +10,7 @@ from typing import Any
 
 from searchblend.blender.groups import UserGroup
 from searchblend.blender.release import BlenderRelease
+from searchblend.cli.log_options import log_settings
 from searchblend.cli.progress import run_progress
 from searchblend.cli.tables import comparison_table, explanation, messages, output, say, trends_table
 from searchblend.errors import UsageError
@@ -39,13 +40,9 @@ def run(options: argparse.Namespace) -> None:
         show_dry_run(params, options)
         return
     settings = HybridSettings(
-        log=options.log,
+        log=log_settings(options, optin_column=options.opt_in_column),
         params=params,
         optin_fraction=None if options.opt_in_column else options.opt_in,
-        optin_column=options.opt_in_column,
-        columns=options.columns,
-        host_only=options.host_only,
-        strict=options.strict,
         method=options.method,
         project=not options.no_project,
         wide_list=options.wide_list,
@@ -81,6 +78,7 @@ def run_and_warn(settings: HybridSettings, randomness: Randomness, *, evaluate: 
             evaluate=compare_with_truth if evaluate else None,
             randomness=randomness,
             on_progress=on_progress,
+            on_notice=lambda text: messages.print(text, style="dim"),
             on_step=on_step,
         )
     delta = settings.params.budget.delta

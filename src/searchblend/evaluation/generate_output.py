@@ -31,7 +31,7 @@ def parquet_file(path: Path, columns: Mapping[str, str], *, replace: bool) -> It
     """One file that takes tab-separated lines and turns them into Parquet as they come; empty URLs become NULL."""
     with _appearing([path], replace=replace) as (partial,):
         read_end, write_end = os.pipe()
-        copy = _Copy(read_end, partial, columns)
+        copy = _Copy(read_end, partial, path, columns)
         copy.start()
         try:
             with os.fdopen(write_end, "wb") as file:
@@ -48,9 +48,9 @@ def parquet_file(path: Path, columns: Mapping[str, str], *, replace: bool) -> It
 class _Copy(threading.Thread):
     """DuckDB reads the pipe and writes Parquet; one thread, so that the same lines give the same file."""
 
-    def __init__(self, read_end: int, partial: Path, columns: Mapping[str, str]) -> None:
+    def __init__(self, read_end: int, partial: Path, path: Path, columns: Mapping[str, str]) -> None:
         super().__init__(name="parquet")
-        self._read_end, self._partial, self._columns = read_end, partial, columns
+        self._read_end, self._partial, self._path, self._columns = read_end, partial, path, columns
         self.failure: OutputError | None = None
 
     def run(self) -> None:
@@ -59,7 +59,7 @@ class _Copy(threading.Thread):
                 connection.execute(self._statement())
         except duckdb.Error as error:
             reason = str(error).partition("\n")[0]
-            self.failure = OutputError(f"the Parquet file cannot be written: {reason}")
+            self.failure = OutputError(f"{self._path}: cannot be written: {reason}")
         finally:
             os.close(self._read_end)
 
@@ -77,6 +77,7 @@ class _Copy(threading.Thread):
 def _appearing(paths: Sequence[Path], *, replace: bool) -> Iterator[list[Path]]:
     """Names to write under, beside the destinations; moved there at the end, removed when the block fails."""
     folder = paths[0].parent
+    where = paths[0] if len(paths) == 1 else folder
     staging: Path | None = None
     try:
         for path in paths:
@@ -89,7 +90,7 @@ def _appearing(paths: Sequence[Path], *, replace: bool) -> Iterator[list[Path]]:
         for name, path in zip(partial, paths, strict=True):
             name.replace(path)
     except OSError as error:
-        raise OutputError(f"{folder}: cannot be written: {error.strerror or error}") from error
+        raise OutputError(f"{where}: cannot be written: {error.strerror or error}") from error
     finally:
         if staging is not None:
             shutil.rmtree(staging, ignore_errors=True)

@@ -16,7 +16,8 @@ from searchblend.logs import normal_forms
 from searchblend.logs.duckdb_session import DuckDBSession, quoted
 
 _AT_ONCE: Final = 1 << 25
-"""How many hashes are sorted at a time: 256 MB."""
+"""How many hashes are sorted at a time: 128 MB."""
+_SHORT: Final = "(hash(digest) & 4294967295)::UINTEGER"
 _HEX: Final = "lpad(lower(to_hex(digest)), 32, '0')"
 _RECORD: Final = "{query: query, url: url}"
 
@@ -76,39 +77,36 @@ def person(key: str) -> str:
 def _find_repeated(session: DuckDBSession) -> None:
     """Makes the table ``repeated`` of the lines that a user has more than once, with how often.
 
-    Most lines occur once, and grouping them all by their texts would cost as much as reading the log. So the 64-bit
-    hashes are sorted first, and only lines whose hash occurs twice are grouped.
+    Most lines occur once, and grouping them all by their texts would cost as much as reading the log. So short hashes
+    are sorted first, and only lines whose hash occurs twice are grouped.
     """
     n = int(session.value("SELECT count(*) FROM lines WHERE problem = 0"))
     parts = -(-n // _AT_ONCE)
-    suspects = [
-        _occurring_twice(
-            session.column(f"SELECT hash(digest) FROM lines WHERE problem = 0 AND hash(digest) % {parts} = {part}")
-            if parts > 1
-            else session.column("SELECT hash(digest) FROM lines WHERE problem = 0")
+    suspects = []
+    for part in range(parts):
+        of_this_part = f"AND digest % {parts} = {part}" if parts > 1 else ""
+        suspects.append(
+            _occurring_twice(session.column(f"SELECT {_SHORT} FROM lines WHERE problem = 0 {of_this_part}", np.uint32))
         )
-        for part in range(parts)
-    ]
-    with session.numbers("suspects", np.concatenate([*suspects, np.empty(0, dtype=np.uint64)])):
+    with session.numbers("suspects", np.concatenate([*suspects, np.empty(0, np.uint32)])):
         session.execute(
-            """
+            f"""
             CREATE TEMP TABLE repeated AS
             SELECT user, query, url, digest, count(*) AS n
-            FROM lines SEMI JOIN suspects ON hash(digest) = value
+            FROM lines SEMI JOIN suspects ON {_SHORT} = value
             WHERE problem = 0 GROUP BY ALL HAVING n > 1
             """
         )
 
 
-def _occurring_twice(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _occurring_twice(values: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """The distinct values that occur more than once. Two halves, so that two cores can sort."""
-    low = values < np.uint64(1 << 63)
+    low = values < 1 << 31
     with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(_repeats_within, [values[low], values[~low]]))
-    return np.concatenate(found)
+        return np.concatenate(list(pool.map(_repeats_within, [values[low], values[~low]])))
 
 
-def _repeats_within(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _repeats_within(values: NDArray[np.uint32]) -> NDArray[np.uint32]:
     values.sort()
     return np.unique(values[1:][values[1:] == values[:-1]])
 
@@ -135,7 +133,7 @@ def _all_scores() -> str:
 
 
 def normal_table(session: DuckDBSession, name: str, source: str, columns: str, *, host_only: bool) -> None:
-    """A copy of a table with ``query`` and ``url`` in normal form. Hard texts go through Python, each distinct one once."""
+    """A copy of a table with its records in normal form. Hard texts go through Python, each distinct one once."""
     _make_forms(session, source, "query", normal_forms.query_is_hard("query"), normal_forms.query_form)
     url_form = normal_forms.host_form if host_only else normal_forms.url_form
     _make_forms(session, source, "url", normal_forms.url_is_hard("url", host_only=host_only), url_form)

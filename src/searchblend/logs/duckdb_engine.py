@@ -19,7 +19,6 @@ from searchblend.logs.duckdb_policies import clicks_of, distinct_counts, make_ev
 from searchblend.logs.duckdb_scan import (
     PROBLEMS,
     REJECTED_TABLE,
-    WITHOUT_URL,
     Scan,
     scan_columns,
     scan_delimited,
@@ -30,6 +29,7 @@ from searchblend.logs.duckdb_yandex import queries_without_click, scan_yandex, y
 from searchblend.logs.engine import OPTIN_DIGITS, Reading
 from searchblend.logs.feed import Feed, Feeder
 from searchblend.logs.gate import OnBytes
+from searchblend.logs.judge import WITHOUT_URL
 from searchblend.logs.layout import Columns, Delimited, JsonLines, Layout, Sessions, Source
 from searchblend.logs.summary import FIRST_PLACES, TOO_MANY_FIELDS, LogStatistics, Malformed
 
@@ -100,15 +100,15 @@ class DuckDBEngine:
                 raise AssertionError("sessions are loaded in two steps")
 
     def _load(self, sources: Sequence[Source], feeds: Sequence[Feed]) -> tuple[int, int]:
-        """Fills ``lines``. Lines without URL are only counted, unless all lines are kept."""
+        """Fills ``lines``. Lines without URL are only counted, unless all lines are kept: how many lines were scanned,
+        and how many of them were without URL."""
         scans = [self._scan(*source, feed) for source, feed in zip(sources, feeds, strict=True)]
         lines = " UNION ALL ".join(self._judged(scan) for scan in scans)
         scanned = self._session.execute_counting(f"CREATE TEMP TABLE lines AS {lines}")
-        kept = int(self._session.value("SELECT count(*) FROM lines"))
-        if self._has_lines:
-            number = PROBLEMS.index(WITHOUT_URL)
-            return scanned, int(self._session.value(f"SELECT count(*) FROM lines WHERE problem = {number}"))
-        return scanned, scanned - kept
+        kept, kept_without_url = self._session.rows(
+            f"SELECT count(*), count(*) FILTER (problem = {PROBLEMS.index(WITHOUT_URL)}) FROM lines"
+        )[0]
+        return scanned, scanned - kept + kept_without_url
 
     def _load_sessions(self, feed: Feed) -> tuple[int, int]:
         rows = "yandex_rows"
@@ -130,7 +130,7 @@ class DuckDBEngine:
         return f"""
             SELECT {scan.problem(host_only=self._drawing.host_only)} AS problem, {", ".join(texts)},
                 {scan.digest(self._drawing.key)} AS digest
-            FROM ({scan.select}) WHERE {"true" if self._has_lines else scan.is_kept()}
+            FROM ({scan.select}) WHERE {"true" if self._has_lines else f"NOT ({scan.surely_without_url()})"}
         """
 
     def _counted(self, sources: Sequence[Source], feeds: Sequence[Feed], scanned: int, without_url: int) -> Reading:

@@ -34,7 +34,7 @@ class DuckDBTally:
         return {int(n): size for n, size in self._session.rows(f"SELECT n, count(*) FROM {self._table} GROUP BY n")}
 
     def pick(self, count: int, ranks: Ints) -> Sequence[Record]:
-        places = self._session.column(f"SELECT place FROM {self._table} WHERE n = ?", [count])
+        places = self._session.column(f"SELECT place FROM {self._table} WHERE n = ?", np.uint64, [count])
         wanted = np.partition(places, ranks)[ranks]
         sharing: dict[int, list[Record]] = defaultdict(list)
         for place, query, url in self._session.rows(

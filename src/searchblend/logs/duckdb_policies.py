@@ -8,8 +8,9 @@ from typing import Final
 
 from searchblend.errors import InvalidParameter
 from searchblend.logs.duckdb_draws import normal_table
-from searchblend.logs.duckdb_scan import PROBLEMS, WITHOUT_URL
+from searchblend.logs.duckdb_scan import PROBLEMS
 from searchblend.logs.duckdb_session import DuckDBSession
+from searchblend.logs.judge import WITHOUT_URL
 
 _BY_TIME: Final = "try_cast(time AS DOUBLE) NULLS LAST, time, try_cast(rank AS DOUBLE), rank, query, url"
 """The order of a user's lines. Times are compared as numbers if they are, else as texts; ties by rank and by text, so

@@ -14,6 +14,7 @@ from searchblend.logs import normal_forms
 from searchblend.logs.duckdb_session import quoted, quoted_name
 from searchblend.logs.feed import Feed
 from searchblend.logs.gate import MAX_LINE, SEPARATOR
+from searchblend.logs.judge import NO, WITHOUT_URL, YES
 from searchblend.logs.layout import Columns, Delimited, JsonLines
 from searchblend.logs.summary import (
     BAD_LINE,
@@ -25,7 +26,6 @@ from searchblend.logs.summary import (
     UNUSABLE_URL,
 )
 
-WITHOUT_URL: Final = "without_url"
 PROBLEMS: Final = (
     "",
     BAD_LINE,
@@ -38,9 +38,8 @@ PROBLEMS: Final = (
     UNUSABLE_URL,
 )
 """What can be wrong with the fields of a line, in the order in which it is looked for. The place is the number."""
+_ASCII_BLANKS: Final = "' ' || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)"
 REJECTED_TABLE: Final = "rejected_lines"
-YES: Final = frozenset({"1", "true", "t", "yes", "y", "on"})
-NO: Final = frozenset({"0", "false", "f", "no", "n", "off", ""})
 
 Case = tuple[str, str]
 """a problem, and the SQL of the condition for it"""
@@ -52,54 +51,47 @@ class Scan:
 
     select: str
     roles: Mapping[str, str]
-    """role → SQL of its text; NULL is as good as empty"""
+    """role → SQL of its text. User and query are never NULL in a line that is not broken; URL, time and rank may be."""
     broken: Sequence[Case] = ()
-    """what is wrong with lines that have no fields to look at"""
+    """what is wrong with lines whose fields need not be looked at; these conditions are never NULL"""
     no_query: str | None = None
     plain: bool = False
 
     def problem(self, *, host_only: bool) -> str:
-        """SQL for the number of a line's problem, 0 if there is none. Most lines pass cheap tests."""
-        cases = [*self.broken, (MISSING_USER, f"NOT {self._has_user()}"), (UNUSABLE_QUERY, self._unusable_query())]
-        if "url" in self.roles:
-            cases.append((WITHOUT_URL, self._without_url()))
-        if "optin" in self.roles:
-            cases.append((BAD_OPTIN, f"{self._optin_answer()} NOT IN {_texts(YES | NO)}"))
-        if "url" in self.roles:
-            cases.append((UNUSABLE_URL, self._unusable_url(host_only=host_only)))
-        whens = "\n".join(f"WHEN {condition} THEN {PROBLEMS.index(problem)}" for problem, condition in cases)
-        return f"(CASE {whens} ELSE 0 END)::UTINYINT"
-
-    def is_kept(self) -> str:
-        """SQL: whether a line is anything but a good one without URL. Said apart, so that nothing is tested twice."""
-        if "url" not in self.roles:
-            return "true"
-        other_problem = [
-            *(condition for _, condition in self.broken),
-            f"NOT {self._has_user()}",
-            self._unusable_query(),
+        """SQL for the number of a line's problem, 0 if there is none. Nearly every line passes a few cheap tests."""
+        query, url = self.roles["query"], self.roles.get("url")
+        good = self._surely_has_user_and_query()
+        cases = [
+            *self.broken,
+            (MISSING_USER, f"trim({self.roles['user']}, {_ASCII_BLANKS}) = ''"),
+            (UNUSABLE_QUERY, f"{query} = {quoted(self.no_query or '')} OR NOT query_is_usable({query})"),
         ]
-        return f"NOT ({self._without_url()}) OR {' OR '.join(f'({condition})' for condition in other_problem)}"
+        if url is not None:
+            cases.append((WITHOUT_URL, f"{url} = '' OR {url} IS NULL"))
+        if "optin" in self.roles:
+            good.append(f"{self._optin_answer()} IN {_texts(YES | NO)}")
+            cases.append((BAD_OPTIN, f"NOT ({good[-1]})"))
+        if url is not None:
+            good += [f"{url} <> ''", *normal_forms.surely_usable_url(url, plain_file=self.plain, host_only=host_only)]
+            cases.append((UNUSABLE_URL, f"NOT {'host' if host_only else 'url'}_is_usable({url})"))
+        whens = "\n".join(f"WHEN {condition} THEN {PROBLEMS.index(problem)}" for problem, condition in cases)
+        return f"(CASE WHEN {' AND '.join(good)} THEN 0 {whens} ELSE 0 END)::UTINYINT"
 
-    def _has_user(self) -> str:
-        user = self.roles["user"]
-        return f"coalesce({user} >= '!' OR trim({user}, ' \t\v\f\r\n') <> '', false)"
+    def surely_without_url(self) -> str:
+        """SQL: a good line, seen at a glance, but for its URL: such lines need not be kept to be counted."""
+        url = self.roles.get("url")
+        if url is None:
+            return "false"
+        return " AND ".join([f"({url} = '' OR {url} IS NULL)", *self._surely_has_user_and_query()])
 
-    def _without_url(self) -> str:
-        return f"{self.roles['url']} = '' OR {self.roles['url']} IS NULL"
-
-    def _unusable_query(self) -> str:
+    def _surely_has_user_and_query(self) -> list[str]:
         query = self.roles["query"]
-        sure = normal_forms.surely_usable_query(query, plain_file=self.plain)
-        unusable = f"CASE WHEN {sure} THEN false ELSE NOT coalesce(query_is_usable({query}), false) END"
-        return (
-            unusable if self.no_query is None else f"coalesce({query} = {quoted(self.no_query)}, false) OR {unusable}"
-        )
-
-    def _unusable_url(self, *, host_only: bool) -> str:
-        url, check = self.roles["url"], "host_is_usable" if host_only else "url_is_usable"
-        sure = normal_forms.surely_usable_url(url, plain_file=self.plain, host_only=host_only)
-        return f"CASE WHEN {sure} THEN false ELSE NOT {check}({url}) END"
+        return [
+            *(f"NOT ({condition})" for _, condition in self.broken),
+            f"{self.roles['user']} >= '!'",
+            *normal_forms.surely_usable_query(query, plain_file=self.plain),
+            *([f"{query} <> {quoted(self.no_query)}"] if self.no_query is not None else []),
+        ]
 
     def _optin_answer(self) -> str:
         return f"lower(trim(coalesce({self.roles['optin']}, ''), ' '))"
@@ -135,7 +127,7 @@ def scan_delimited(layout: Delimited, feed: Feed) -> Scan:
 def scan_json(layout: JsonLines, feed: Feed) -> Scan:
     """The members of every line's object; members that are themselves objects or lists make a line unusable."""
     paths = {role: quoted('$."' + key.replace('"', '\\"') + '"') for role, key in layout.keys.items()}
-    members = ", ".join(f"line->>{path} AS {role}" for role, path in paths.items())
+    members = ", ".join(f"coalesce(line->>{path}, '') AS {role}" for role, path in paths.items())
     nested = " OR ".join(f"json_type(line, {path}) IN ('OBJECT', 'ARRAY')" for path in paths.values())
     lines = read_text(feed.names, ["line"], SEPARATOR, header=False)
     valid = (
@@ -155,7 +147,7 @@ def scan_columns(layout: Columns, files: Sequence[Path], types: Mapping[str, str
     for role, name in layout.columns.items():
         column = quoted_name(name)
         is_time = types[name].startswith("TIMESTAMP") or types[name] == "DATE"
-        columns.append(f"{f'epoch_us({column})' if is_time else column}::VARCHAR AS {role}")
+        columns.append(f"coalesce({f'epoch_us({column})' if is_time else column}::VARCHAR, '') AS {role}")
     select = f"SELECT {', '.join(columns)} FROM read_parquet([{_paths(files)}])"
     return Scan(select, {role: role for role in layout.columns})
 

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import duckdb
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from searchblend.errors import InvalidParameter, OutputError, RunError
 
+Number = TypeVar("Number", bound=np.unsignedinteger)
 OnFraction = Callable[[float], None]
 _POLL_SECONDS: Final = 0.1
 
@@ -96,7 +97,7 @@ class DuckDBSession:
         return int(profile["query"]["total_rows_scanned"])
 
     @contextmanager
-    def numbers(self, name: str, values: NDArray[np.uint64]) -> Iterator[None]:
+    def numbers(self, name: str, values: NDArray[np.unsignedinteger]) -> Iterator[None]:
         """An array as a table with the one column ``value``."""
         self._connection.register(name, {"value": values})
         try:
@@ -111,11 +112,11 @@ class DuckDBSession:
     def value(self, statement: str, parameters: Sequence[object] = ()) -> Any:
         return self.rows(statement, parameters)[0][0]
 
-    def column(self, statement: str, parameters: Sequence[object] = ()) -> NDArray[np.uint64]:
+    def column(self, statement: str, kind: type[Number], parameters: Sequence[object] = ()) -> NDArray[Number]:
         """The one column of whole numbers that a statement yields."""
         with _our_words():
             (column,) = self._connection.execute(statement, parameters).fetchnumpy().values()
-            return np.asarray(column, dtype=np.uint64)
+            return np.asarray(column, dtype=kind)
 
     @contextmanager
     def watched(self, on_fraction: OnFraction) -> Iterator[None]:

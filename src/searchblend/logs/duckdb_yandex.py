@@ -4,15 +4,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from searchblend.logs.duckdb_scan import Scan, read_text
 from searchblend.logs.duckdb_session import DuckDBSession
 from searchblend.logs.feed import Feed
 from searchblend.logs.summary import BAD_LINE, CLICK_WITHOUT_QUERY
-
-_MOST_FIELDS: Final = 64
-"""A query line has six fields and one for each result: normally ten, here up to 58."""
+from searchblend.logs.yandex import MOST_FIELDS
 
 
 def yandex_rows(feed: Feed) -> str:
@@ -20,7 +16,7 @@ def yandex_rows(feed: Feed) -> str:
 
     ``kind`` is M, Q or C, and NULL if the line is none of them. DuckDB reads only the fields that are used.
     """
-    lines = read_text(feed.names, [f"f{i}" for i in range(_MOST_FIELDS)], "\t", header=False)
+    lines = read_text(feed.names, [f"f{i}" for i in range(MOST_FIELDS)], "\t", header=False)
     return f"""
         SELECT
             CASE WHEN session IS NOT NULL AND moment IS NOT NULL AND id IS NOT NULL AND (kind = 'M' OR page IS NOT NULL)
@@ -48,7 +44,8 @@ def scan_yandex(rows: str) -> Scan:
     """The clicks in a table of such rows, and the lines that are no rows. Who clicked is said by the session."""
     return Scan(
         f"""
-        SELECT users.id::VARCHAR AS user, queries.id::VARCHAR AS query, clicks.id::VARCHAR AS url,
+        SELECT coalesce(users.id::VARCHAR, '') AS user, coalesce(queries.id::VARCHAR, '') AS query,
+            clicks.id::VARCHAR AS url,
             printf('%05d %020d %020d', users.day, clicks.session, clicks.moment) AS time,
             clicks.kind IS NULL AS is_broken
         FROM (SELECT * FROM {rows} WHERE kind = 'C' OR kind IS NULL) AS clicks
@@ -60,7 +57,7 @@ def scan_yandex(rows: str) -> Scan:
         ) AS queries USING (session, page)
         """,
         {"user": "user", "query": "query", "url": "url", "time": "time"},
-        [(BAD_LINE, "is_broken"), (CLICK_WITHOUT_QUERY, "query IS NULL")],
+        [(BAD_LINE, "is_broken"), (CLICK_WITHOUT_QUERY, "query = ''")],
         plain=True,
     )
 

@@ -29,7 +29,7 @@ SEPARATOR: Final = "\x1f"
 """What stands between the fields of a CSV line that has passed the gate."""
 
 _BLOCK: Final = 1 << 22
-_SCAN_BLOCK: Final = 1 << 20
+_SCAN_BLOCK: Final = 1 << 16
 _LINE_FEED: Final = 10
 _BOM: Final = b"\xef\xbb\xbf"
 _FIELD: Final = rb'(?:"(?:[^"]|"")*"|[^",]*)'

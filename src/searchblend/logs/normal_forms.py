@@ -24,22 +24,22 @@ _PLAIN_URL: Final = rf"https?://{_WEB_HOST}(?:/[!-\"$-~]+|\?[!-\"$-~]*)?"
 """Its own normal form: lower-case scheme and host, no port, no fragment, not the path / alone."""
 
 
-def surely_usable_query(text: str, *, plain_file: bool) -> str:
-    """SQL: ASCII, and the first character is no blank (blanks and controls are below '!')."""
-    short = f"{text} >= '!' AND strlen({text}) <= {MAX_TEXT}"
-    return f"({short})" if plain_file else f"({short} AND {_ascii(text)})"
+def surely_usable_query(text: str, *, plain_file: bool) -> list[str]:
+    """SQL conditions: ASCII, not long, and the first character is no blank (blanks and controls are below '!')."""
+    return [f"{text} >= '!'", f"strlen({text}) <= {MAX_TEXT}", *([] if plain_file else [_ascii(text)])]
 
 
-def surely_usable_url(url: str, *, plain_file: bool, host_only: bool) -> str:
-    """SQL: a web address whose host is free of delimiters, or a text without ``://`` that is not blank."""
-    if host_only:
-        return f"(strlen({url}) <= {MAX_TEXT} AND {_is_plain_url(url)})"
-    web = _is_plain_url(url)
-    if plain_file:
-        no_port = " OR ".join(f"({url} LIKE '{s}://%' AND {url} NOT LIKE '{s}://%:%')" for s in ("http", "https"))
-        web = f"({no_port}) AND NOT contains({url}, ' ')"
-    other = f"{url} >= '!' AND {_ascii(url)} AND NOT contains({url}, '://')"
-    return f"(strlen({url}) <= {MAX_TEXT} AND (({web}) OR ({other})))"
+def surely_usable_url(url: str, *, plain_file: bool, host_only: bool) -> list[str]:
+    """SQL conditions: a web address whose host is free of delimiters, or a text without ``://`` that is not blank."""
+    ways = [_is_plain_url(url)]
+    if plain_file and not host_only:
+        ways = [
+            f"({url} LIKE '{scheme}%' AND {url} NOT LIKE '{scheme}%:%' AND NOT contains({url}, ' '))"
+            for scheme in ("http://", "https://")
+        ]
+    if not host_only:
+        ways.append(f"({url} >= '!' AND {_ascii(url)} AND NOT contains({url}, '://'))")
+    return [f"strlen({url}) <= {MAX_TEXT}", f"({' OR '.join(ways)})"]
 
 
 def query_is_hard(text: str) -> str:

@@ -10,9 +10,8 @@ from typing import Final
 from searchblend.errors import InputError, InvalidParameter
 from searchblend.logs.column_map import ColumnMap
 from searchblend.logs.duckdb_draws import Drawing
-from searchblend.logs.duckdb_engine import DuckDBEngine
-from searchblend.logs.duckdb_session import DuckDBSession
 from searchblend.logs.engine import Reading
+from searchblend.logs.engines import OnNotice, open_engine
 from searchblend.logs.files import LogPaths, expand
 from searchblend.logs.formats import find_sources
 from searchblend.logs.layout import Source
@@ -45,7 +44,10 @@ def read_log(
     memory: str | None = DEFAULT_MEMORY,
     threads: int | None = None,
     temp_directory: str | os.PathLike[str] | None = None,
+    engine: str = "duckdb",
+    master: str | None = None,
     on_progress: OnProgress | None = None,
+    on_notice: OnNotice = lambda text: None,
 ) -> SearchLog:
     """Reads a log once and draws one random record per user.
 
@@ -55,6 +57,7 @@ def read_log(
     system unless given. ``keep_lines`` keeps every usable line until the log is closed, for ``statistics`` and the
     tallies; else only the drawn records are kept. ``strict`` refuses the log at its first malformed line instead of
     counting it. ``memory`` bounds the database (None: 80 % of the machine's), the rest goes to ``temp_directory``.
+    ``engine`` is duckdb, or spark on the cluster of ``master``; both draw the same records by the same key.
     """
     for name, number in (("draws", draws), ("picks", picks)):
         if number < 1:
@@ -63,16 +66,24 @@ def read_log(
     files = expand(paths)
     progress = _Progress(files, on_progress)
     drawing = Drawing((SystemRandomness().take(16) if key is None else key).hex(), draws, picks, host_only)
-    engine = DuckDBEngine(DuckDBSession(memory, threads, temp_directory), drawing)
+    opened = open_engine(
+        engine,
+        drawing,
+        memory=memory,
+        threads=threads,
+        temp_directory=temp_directory,
+        master=master,
+        on_notice=on_notice,
+    )
     try:
-        sources = find_sources(files, format, column_map, engine.column_types)
-        reading = engine.read(sources, progress.add_bytes, progress.set_fraction, keep_lines=keep_lines)
+        sources = find_sources(files, format, column_map, opened.column_types)
+        reading = opened.read(sources, progress.add_bytes, progress.set_fraction, keep_lines=keep_lines)
         summary = _summary(sources, reading, host_only=host_only)
         _refuse_useless(sources, summary, strict=strict)
         progress.finish()
-        return SearchLog(engine, reading, summary, by_column=optin_column is not None)
+        return SearchLog(opened, reading, summary, by_column=optin_column is not None)
     except BaseException:
-        engine.close()
+        opened.close()
         raise
 
 

@@ -17,6 +17,8 @@ from typing import Final
 from searchblend.logs.layout import Sessions
 
 YANDEX: Final = Sessions()
+MOST_FIELDS: Final = 64
+"""A query line has six fields and one for each result: normally ten, here up to 58."""
 SESSION: Final = r"[0-9]+\tM\t[0-9]+\t[0-9]+"
 QUERY: Final = r"[0-9]+\t[0-9]+\t[QT]\t[0-9]+\t[0-9]+\t[0-9,]*(?:\t[0-9]+,[0-9]+)*"
 CLICK: Final = r"[0-9]+\t[0-9]+\tC\t[0-9]+\t[0-9]+"

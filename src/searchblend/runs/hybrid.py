@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,13 @@ from searchblend.accounting.spend import Spend
 from searchblend.blender.groups import UserGroup
 from searchblend.blender.pipeline import OnStep, run_blender
 from searchblend.blender.release import BlenderRelease
-from searchblend.logs.read import OnProgress, read_log
+from searchblend.logs.engines import OnNotice
+from searchblend.logs.read import OnProgress
 from searchblend.logs.search_log import SearchLog
 from searchblend.params import BlenderParams
 from searchblend.privacy import Neighbors
 from searchblend.randomness import Randomness, SystemRandomness
+from searchblend.runs.log_settings import LogSettings
 from searchblend.store.ledger import Ledger, open_ledger
 from searchblend.store.ledger_release import release_once
 from searchblend.store.release_folder import release_folder
@@ -50,13 +52,10 @@ class LedgerEntry:
 class HybridSettings:
     """What to run on, and where the results go."""
 
-    log: str
+    log: LogSettings
     params: BlenderParams
     optin_fraction: float | None = 0.05
-    optin_column: str | None = None
-    columns: Mapping[str, str] = field(default_factory=dict)
-    host_only: bool = False
-    strict: bool = False
+    """``None`` if a column of the log says who opts in"""
     method: str = "best"
     project: bool = True
     wide_list: bool = False
@@ -100,6 +99,7 @@ def run_hybrid(
     evaluate: Evaluate | None = None,
     randomness: Randomness | None = None,
     on_progress: OnProgress | None = None,
+    on_notice: OnNotice = lambda text: None,
     on_step: OnStep = lambda step: None,
 ) -> HybridResult:
     """Read the log, run BLENDER, write the release. The folder is opened first and appears last.
@@ -116,7 +116,15 @@ def run_hybrid(
         if ledger and settings.ledger and ledger.published(settings.ledger.release_id):
             files, summary = _debited(ledger, settings, lambda: {}), None
         else:
-            log = stack.enter_context(_open_log(settings, source, on_progress))
+            log = stack.enter_context(
+                settings.log.open(
+                    draws=settings.params.records_per_client,
+                    picks=settings.params.records_per_optin,
+                    key=source.take(16),
+                    on_progress=on_progress,
+                    on_notice=on_notice,
+                )
+            )
 
             def make() -> dict[str, bytes]:
                 return _make_files(log, settings, evaluate, source, on_step)
@@ -138,20 +146,6 @@ def _debited(ledger: Ledger, settings: HybridSettings, make: Callable[[], dict[s
     spend = Spend.generic(settings.params.budget, Neighbors.REPLACE_ONE, f"hybrid run, method {settings.method}")
     return release_once(
         ledger, make, release_id=entry.release_id, population=entry.population, window=entry.window, spend=spend
-    )
-
-
-def _open_log(settings: HybridSettings, randomness: Randomness, on_progress: OnProgress | None) -> SearchLog:
-    return read_log(
-        settings.log,
-        columns=settings.columns,
-        host_only=settings.host_only,
-        strict=settings.strict,
-        optin_column=settings.optin_column,
-        draws=settings.params.records_per_client,
-        picks=settings.params.records_per_optin,
-        key=randomness.take(16),
-        on_progress=on_progress,
     )
 
 

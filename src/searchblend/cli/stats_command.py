@@ -1,0 +1,34 @@
+"""``searchblend stats``: what a log holds, counted exactly. Not private."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+
+from searchblend.cli.log_options import log_settings
+from searchblend.cli.progress import run_progress
+from searchblend.cli.tables import messages, new_table, output, say
+from searchblend.wire.release import NOT_FOR_RELEASE
+
+
+def run(options: argparse.Namespace) -> None:
+    with run_progress() as (on_progress, on_step):
+        opened = log_settings(options).open(
+            keep_lines=True, on_progress=on_progress, on_notice=lambda text: messages.print(text, style="dim")
+        )
+        with opened as log:
+            on_step("counting")
+            figures = asdict(log.statistics())
+            summary = log.summary.as_json()
+    if options.json:
+        output.file.write(json.dumps({"notice": NOT_FOR_RELEASE, **summary, **figures}, ensure_ascii=False, indent=2))
+        output.file.write("\n")
+        return
+    table = new_table(f"{options.log} ({summary['format']})")
+    table.add_column("figure")
+    table.add_column("count", justify="right")
+    for name, value in figures.items():
+        table.add_row(name, f"{value:,}")
+    output.print(table)
+    say(NOT_FOR_RELEASE, style="bold red")

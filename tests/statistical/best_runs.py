@@ -1,0 +1,117 @@
+"""Whole runs of method ``best`` on people with the shape of the AOL log, at the level of counts. Seeded.
+
+Drawing how many people hold each record is the same experiment as drawing the people, and a hundred times faster. The
+truth is the share among all people of the replicate, opt-in users and clients together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from searchblend.blender.estimates import Estimates
+from searchblend.blender.pipeline import run_blender
+from searchblend.blender.release import BlenderRelease
+from searchblend.evaluation.count_group import CountGroup, RecordModel
+from searchblend.evaluation.metrics import listed_cells
+from searchblend.evaluation.population import AOL, AOL_USERS, URLS_PER_QUERY
+from searchblend.evaluation.seeded import SeededRandomness
+from searchblend.params import BlenderParams
+from searchblend.privacy import Budget
+from searchblend.records import HeadList
+
+RANKS = 3000
+"""Queries beyond are so rare that none of them is ever listed: 5 % opt-in users hold fewer than one record each."""
+
+
+@cache
+def _model() -> RecordModel:
+    return RecordModel.of_profile(AOL, ranks=RANKS)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One release and the people it is about."""
+
+    release: BlenderRelease
+    true_cells: np.ndarray
+
+    @property
+    def true_queries(self) -> np.ndarray:
+        return np.add.reduceat(self.true_cells, self.release.head.first_cells())
+
+
+def run_once(
+    epsilon: float, optin_share: float, max_queries: int, seed: int, *, tilt: float = 0.0, project: bool = True
+) -> Run:
+    """One replicate: new people, a new split, a new run. ``tilt``: the spread of the log odds of opting in, by query."""
+    generator = np.random.Generator(np.random.PCG64(seed))
+    people = _model().draw(AOL_USERS, generator)
+    optin_users, clients = _tilted(people, optin_share, tilt, generator) if tilt else people.split(optin_share)
+    params = BlenderParams(Budget(epsilon, 1e-5), max_head_queries=max_queries)
+    release = run_blender(optin_users, clients, params, project=project, randomness=SeededRandomness(seed))
+    return Run(release, people.cell_counts(release.head) / people.n_users)
+
+
+def _tilted(
+    people: CountGroup, optin_share: float, tilt: float, generator: np.random.Generator
+) -> tuple[CountGroup, CountGroup]:
+    """Opt-in users who search otherwise: for each query the odds of opting in times exp(N(0, tilt))."""
+    odds = optin_share / (1 - optin_share) * np.exp(tilt * generator.standard_normal(RANKS))
+    chance = np.repeat(odds / (1 + odds), URLS_PER_QUERY)
+    part = generator.binomial(people._counts, chance)
+    rest = people.n_users - int(people._counts.sum())
+    n = int(part.sum()) + int(generator.binomial(rest, optin_share))
+    return (
+        CountGroup(people._universe, part, n, generator),
+        CountGroup(people._universe, people._counts - part, people.n_users - n, generator),
+    )
+
+
+class Coverage:
+    """How many intervals hold the truth, by what they are about."""
+
+    def __init__(self) -> None:
+        self.covered: Counter[str] = Counter()
+        self.counted: Counter[str] = Counter()
+
+    def add(self, run: Run) -> None:
+        head, release = run.release.head, run.release
+        self._add("queries", release.queries.raw, run.true_queries, np.arange(len(head)))
+        self._add("records", release.records.raw, run.true_cells, listed_cells(head))
+        self._add("⟨q,⋆⟩", release.records.raw, run.true_cells, stars(head))
+
+    def _add(self, kind: str, estimates: Estimates, truth: np.ndarray, where: np.ndarray) -> None:
+        low, high = estimates.interval[where].T
+        self.covered[kind] += int(((low <= truth[where]) & (truth[where] <= high)).sum())
+        self.counted[kind] += len(where)
+
+    def rate(self, kind: str) -> float:
+        return self.covered[kind] / self.counted[kind]
+
+
+def stars(head: HeadList) -> np.ndarray:
+    """The cells ⟨q,⋆⟩."""
+    return np.cumsum(head.n_urls[:-1], dtype=np.int64) - 1
+
+
+GRID = [(e, share, m) for e in (1.0, 2.0, 4.0, 6.0) for share in (0.01, 0.05) for m in (10, 50)]
+
+
+def coverage_over(replicates: int, seed: int, grid: list[tuple[float, float, int]] | None = None) -> Coverage:
+    """Pooled over the grid."""
+    coverage = Coverage()
+    for number, (epsilon, share, max_queries) in enumerate(grid or GRID):
+        for replicate in range(replicates):
+            coverage.add(run_once(epsilon, share, max_queries, seed + 1000 * number + replicate))
+    return coverage
+
+
+def disagreements(runs: int, seed: int, *, epsilon: float = 4.0, tilt: float = 0.0) -> float:
+    """How often the check says that the groups differ: 5 % opt-in users, M = 50."""
+    return float(
+        np.mean([not run_once(epsilon, 0.05, 50, seed + i, tilt=tilt).release.check.agrees for i in range(runs)])
+    )

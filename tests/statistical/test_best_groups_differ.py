@@ -1,0 +1,85 @@
+"""Do the groups search alike? False alarms, power, and what the verdict does to the blend.
+
+5 % opt-in users, M = 50. A tilt of 0.3 multiplies the odds of opting in by exp(N(0, 0.3)), query by query.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import patch
+
+import best_mutants
+import numpy as np
+import pytest
+from best_runs import disagreements, run_once
+
+from searchblend.blender import best
+
+
+def check_false_alarms(rate: float, at_most: float) -> None:
+    assert rate <= at_most
+
+
+def check_power(rate: float, at_least: float = 0.9) -> None:
+    assert rate >= at_least
+
+
+def test_false_alarms():
+    """Nominal 5 %; 60 runs at ε = 4, of which 8 may be false (more have a chance of 1 in 200 at 5 %)."""
+    check_false_alarms(disagreements(60, seed=5000), 8 / 60)
+
+
+@pytest.mark.slow
+def test_false_alarms_in_many_runs():
+    rate = disagreements(400, seed=5000)
+    print(f"false alarms: {rate:.4f} of 400 runs")
+    check_false_alarms(rate, 0.07)
+
+
+def test_power():
+    check_power(disagreements(20, seed=9000, tilt=0.3))
+
+
+@pytest.mark.slow
+def test_power_in_many_runs():
+    rate = disagreements(100, seed=9000, tilt=0.3)
+    print(f"power at tilt 0.3: {rate:.3f} of 100 runs")
+    check_power(rate)
+
+
+def _with(wrong: Any, runs: int, **options: Any) -> float:
+    with patch.object(best, "check_groups", wrong):
+        return disagreements(runs, seed=5000, **options)
+
+
+@pytest.mark.parametrize("name", best_mutants.ALARMING_CHECK)
+def test_alarming_check_is_rejected(name: str):
+    with pytest.raises(AssertionError):
+        check_false_alarms(_with(best_mutants.ALARMING_CHECK[name], 30), 8 / 60)
+
+
+@pytest.mark.parametrize("name", best_mutants.BLIND_CHECK)
+def test_blind_check_is_rejected(name: str):
+    with pytest.raises(AssertionError):
+        check_power(_with(best_mutants.BLIND_CHECK[name], 12, tilt=0.3))
+
+
+def test_blend_leans_to_the_clients_when_the_groups_differ():
+    """ε = 2, tilt 0.3: with the verdict the query L1 is at least a tenth lower than without (recipe: 28 %)."""
+    errors: dict[bool, list[float]] = {True: [], False: []}
+    for heeded in errors:
+        wrong = best.check_groups if heeded else best_mutants.BLIND_CHECK["check: always agrees"]
+        with patch.object(best, "check_groups", wrong):
+            for seed in range(12):
+                run = run_once(2.0, 0.05, 50, 700 + seed, tilt=0.3)
+                difference = run.release.queries.probability - run.true_queries
+                errors[heeded].append(float(np.abs(difference)[:-1].sum()))
+    assert np.mean(errors[True]) <= 0.9 * np.mean(errors[False])
+
+
+def test_agreeing_groups_are_left_alone():
+    """No tilt: the verdict "agrees" changes nothing in the blend."""
+    run = run_once(4.0, 0.05, 50, 5001)
+    assert run.release.check.agrees
+    assert run.release.check.tilt == 0
+    assert run.release.check.divergence == 0
