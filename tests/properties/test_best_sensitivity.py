@@ -1,6 +1,7 @@
-"""What one person can change in method ``best``, whatever they searched and however often: 2·units in the tally, no more.
+"""What one person can change in method ``best``, whatever they searched and however often: 2·units in the tally.
 
-Every contribution policy, one record or the weight spread over m, and both groups that hold people. All proofs rest on it.
+Every contribution policy, one record or the weight spread over m, and both groups that hold people. All proofs rest
+on it.
 """
 
 from __future__ import annotations

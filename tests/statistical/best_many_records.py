@@ -1,8 +1,8 @@
 """Made-up people with many records each: what fractional contributions are for.
 
-The number of records per person has the shape of the AOL log (median 17, some have 1, some hundreds). Half of a person's
-records repeat an earlier one of theirs, as people's searches do. Truth: the mean over all people of each person's own
-shares, which is what one random record per person measures as well.
+The number of records per person has the shape of the AOL log (median 17, some have 1, some 100 and more). Half of a
+person's records repeat an earlier one of theirs, as people's searches do. Truth: the mean over all people of each
+person's own shares, which is what one random record per person measures as well.
 """
 
 from __future__ import annotations

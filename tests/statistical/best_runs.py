@@ -47,7 +47,7 @@ class Run:
 def run_once(
     epsilon: float, optin_share: float, max_queries: int, seed: int, *, tilt: float = 0.0, project: bool = True
 ) -> Run:
-    """One replicate: new people, a new split, a new run. ``tilt``: the spread of the log odds of opting in, by query."""
+    """One replicate: new people, a new split, a new run. ``tilt``: spread of the log odds of opting in, by query."""
     generator = np.random.Generator(np.random.PCG64(seed))
     people = _model().draw(AOL_USERS, generator)
     optin_users, clients = _tilted(people, optin_share, tilt, generator) if tilt else people.split(optin_share)

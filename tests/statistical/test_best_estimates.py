@@ -116,8 +116,11 @@ def exact_reports(design: ReportDesign, params: BlenderParams, n: float) -> Repo
     ids=str,
 )
 def test_exact_figures_blend_to_the_truth(design: ReportDesign):
-    """Opt-in counts without noise and reports at their mean: every estimate is the truth, and the groups agree."""
-    params, n_optin, n_clients = BlenderParams(Budget(2, 1e-5)), 20_000, 400_000
+    """Opt-in counts without noise and reports at their mean: every estimate is the truth, and the groups agree.
+
+    So many opt-in users that the correction for having been listed, one user or so, is not seen.
+    """
+    params, n_optin, n_clients = BlenderParams(Budget(2, 1e-5)), 200_000_000, 400_000
     counted = CountedHeadList(HEAD, np.rint(TRUE * n_optin).astype(np.int64), n_optin, curator_design(params))
     result = estimate_best(counted, exact_reports(design, params, n_clients), design, params, n_clients)
     np.testing.assert_allclose(result.records.raw.probability[:-1], TRUE, atol=1e-6)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 
@@ -131,6 +133,47 @@ def test_unit_steps_cost_what_they_may(records: int, epsilon: float):
     assert (steps >= 0).all()
     assert (steps + through * float(design.residual_noise.rate)).max() <= per_unit * (1 + 1e-9)
     assert design.clip > threshold.integer / 2
+
+
+@pytest.mark.parametrize("spread", [Spread(1, 1), Spread(3, 6), Spread(20, UNITS_WHEN_SPREAD)], ids=ids)
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0, 6.0])
+def test_designs_hold_with_sixty_digits(spread: Spread, epsilon: float):
+    """The design is made in floating point with a slack of 1e-12; here anew with 60 digits, nothing rounded.
+
+    G e^{rate₂} ≤ e^{ε/(2·units)}, and the chance of being named alone, with the sampler's, is within δ.
+    """
+    budget = Budget(epsilon, 1e-5)
+    design = CuratorDesign.of(budget, spread)
+    with localcontext(prec=60):
+        per_unit = _decimal(Fraction(epsilon) / (2 * spread.units))
+        a, threshold = (-per_unit).exp(), design.threshold.integer
+        excess = threshold - 1 - design.clip
+        growth = (1 - a ** (excess + 2) / (1 + a)) / (1 - a ** (excess + 1) / (1 + a))
+        assert growth.ln() + _decimal(design.residual_noise.rate) <= per_unit
+        alone = max(
+            a ** (threshold - spread.units // rows * (rows - distinct + 1)) / (1 + a)
+            + (distinct - 1) * a ** (threshold - spread.units // rows) / (1 + a)
+            for rows in range(1, spread.records + 1)
+            for distinct in range(1, rows + 1)
+        )
+        assert alone + Decimal(design.sampler_delta) <= Decimal(budget.delta)
+
+
+def _decimal(number: Fraction) -> Decimal:
+    return Decimal(number.numerator) / Decimal(number.denominator)
+
+
+@pytest.mark.parametrize("budget", [Budget(0.5, 0.2), Budget(1, 0.3)], ids=str)
+def test_no_condition_on_the_rate_of_single_persons_is_needed(budget: Budget):
+    """A clip that the shipped design would not dare at so large a δ; the proof covers it all the same."""
+    spread = Spread(2, 4)
+    design = CuratorDesign.of(budget, spread)
+    a, last = design.threshold.noise.decay, design.threshold.integer - 1
+    for excess in (0, last // 2, last - 1):
+        growth = (1 - a ** (excess + 2) / (1 + a)) / (1 - a ** (excess + 1) / (1 + a))
+        left = Fraction((budget.epsilon / spread.units - 2 * np.log(growth)) * (1 - 1e-12))
+        bent = replace(design, clip=last - excess, residual_noise=DiscreteLaplace(left / 2))
+        check_release(Curator(bent), spread, budget, design.delta)
 
 
 def _log_unlisted(rate: float, distance: int) -> float:

@@ -31,7 +31,7 @@ from searchblend.logs.feed import Feed, Feeder
 from searchblend.logs.gate import OnBytes
 from searchblend.logs.judge import WITHOUT_URL
 from searchblend.logs.layout import Columns, Delimited, JsonLines, Layout, Sessions, Source
-from searchblend.logs.summary import FIRST_PLACES, TOO_MANY_FIELDS, LogStatistics, Malformed
+from searchblend.logs.summary import FIRST_PLACES, TOO_MANY_FIELDS, LogStatistics, Malformed, Place
 
 
 class DuckDBEngine:
@@ -73,6 +73,8 @@ class DuckDBEngine:
             else:
                 scanned, without_url = self._load(sources, feeds)
         reading = self._counted(sources, feeds, scanned, without_url)
+        if reading.in_fields and isinstance(sources[0][0], Columns):
+            reading = replace(reading, held_back=self._rows_of_problems(sources, feeds), in_fields=Counter())
         if reading.used:
             reading = replace(reading, users=self._make_draws())
         if not keep_lines:  # the draws are all that is needed of them
@@ -159,6 +161,25 @@ class DuckDBEngine:
             held_back=held_back,
             in_fields=+by_problem,
         )
+
+    def _rows_of_problems(self, sources: Sequence[Source], feeds: Sequence[Feed]) -> dict[str, Malformed]:
+        """How many rows of Parquet files have each problem, and which are the first."""
+        found = []
+        for (layout, paths), feed in zip(sources, feeds, strict=True):
+            assert isinstance(layout, Columns)
+            scan = scan_columns(layout, feed.names, self.column_types(paths[0]), places=True)
+            rows = self._session.rows(
+                f"""
+                SELECT problem, count(*), min({{file: file_index, row: file_row_number}}, {FIRST_PLACES})
+                FROM (SELECT *, {scan.problem(host_only=self._drawing.host_only)} AS problem FROM ({scan.select}))
+                WHERE problem NOT IN (0, {PROBLEMS.index(WITHOUT_URL)}) GROUP BY problem
+                """
+            )
+            found += [
+                {PROBLEMS[problem]: Malformed(n, [Place(str(paths[at["file"]]), at["row"] + 1) for at in first])}
+                for problem, n, first in rows
+            ]
+        return _together(found)
 
     def _make_draws(self) -> int:
         make_draws(self._session, self._drawing)

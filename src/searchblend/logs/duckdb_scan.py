@@ -61,10 +61,11 @@ class Scan:
         """SQL for the number of a line's problem, 0 if there is none. Nearly every line passes a few cheap tests."""
         query, url = self.roles["query"], self.roles.get("url")
         good = self._surely_has_user_and_query()
+        unusable_query = f"{query} = {quoted(self.no_query or '')} OR NOT coalesce(query_is_usable({query}), false)"
         cases = [
             *self.broken,
             (MISSING_USER, f"trim({self.roles['user']}, {_ASCII_BLANKS}) = ''"),
-            (UNUSABLE_QUERY, f"{query} = {quoted(self.no_query or '')} OR NOT query_is_usable({query})"),
+            (UNUSABLE_QUERY, unusable_query),
         ]
         if url is not None:
             cases.append((WITHOUT_URL, f"{url} = '' OR {url} IS NULL"))
@@ -73,7 +74,8 @@ class Scan:
             cases.append((BAD_OPTIN, f"NOT ({good[-1]})"))
         if url is not None:
             good += [f"{url} <> ''", *normal_forms.surely_usable_url(url, plain_file=self.plain, host_only=host_only)]
-            cases.append((UNUSABLE_URL, f"NOT {'host' if host_only else 'url'}_is_usable({url})"))
+            usable = f"{'host' if host_only else 'url'}_is_usable({url})"
+            cases.append((UNUSABLE_URL, f"NOT coalesce({usable}, false)"))
         whens = "\n".join(f"WHEN {condition} THEN {PROBLEMS.index(problem)}" for problem, condition in cases)
         return f"(CASE WHEN {' AND '.join(good)} THEN 0 {whens} ELSE 0 END)::UTINYINT"
 
@@ -115,9 +117,12 @@ def scan_delimited(layout: Delimited, feed: Feed) -> Scan:
     too_few = f"{names[-1]} IS NULL"
     if layout.may_end_after is not None:
         too_few += f" AND (f{layout.may_end_after} IS NOT NULL OR f{layout.may_end_after - 1} IS NULL)"
+    roles = {role: names[position] for role, position in layout.positions.items()}
+    if layout.may_end_after is not None and layout.positions["query"] >= layout.may_end_after:
+        roles["query"] = f"coalesce({roles['query']}, '')"
     return Scan(
         read_text(feed.names, names, delimiter, header=layout.header),
-        {role: names[position] for role, position in layout.positions.items()},
+        roles,
         [(TOO_FEW_FIELDS, too_few)],
         layout.no_query,
         feed.plain,
@@ -141,14 +146,19 @@ def scan_json(layout: JsonLines, feed: Feed) -> Scan:
     )
 
 
-def scan_columns(layout: Columns, files: Sequence[Path], types: Mapping[str, str]) -> Scan:
-    """The columns of Parquet files as texts; points in time as microseconds, which every engine writes alike."""
+def scan_columns(layout: Columns, files: Sequence[Path], types: Mapping[str, str], *, places: bool = False) -> Scan:
+    """The columns of Parquet files as texts; points in time as microseconds, which every engine writes alike.
+
+    ``places`` adds the number of the file and of the row in it.
+    """
     columns = []
     for role, name in layout.columns.items():
         column = quoted_name(name)
         is_time = types[name].startswith("TIMESTAMP") or types[name] == "DATE"
         columns.append(f"coalesce({f'epoch_us({column})' if is_time else column}::VARCHAR, '') AS {role}")
-    select = f"SELECT {', '.join(columns)} FROM read_parquet([{_paths(files)}])"
+    if places:
+        columns += ["file_index", "file_row_number"]
+    select = f"SELECT {', '.join(columns)} FROM read_parquet([{_paths(files)}], file_row_number = {places})"
     return Scan(select, {role: role for role in layout.columns})
 
 

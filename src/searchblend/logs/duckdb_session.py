@@ -150,7 +150,7 @@ def _our_words() -> Iterator[None]:
     except duckdb.InterruptException:
         raise
     except (duckdb.IOException, duckdb.FatalException) as error:
-        if "No space left" in str(error) or "ENOSPC" in str(error):
+        if "No space left" in str(error) or "Could not write" in str(error):
             raise OutputError("no space left in the temp directory: name one with more room") from error
         raise RunError(f"the database could not go on ({type(error).__name__})") from error
     except duckdb.Error as error:

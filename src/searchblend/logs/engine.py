@@ -43,9 +43,9 @@ class Reading:
     used: int
     without_url: int
     held_back: Mapping[str, Malformed]
-    """lines that never came to be fields, with their places"""
+    """malformed lines whose places are known: those that never came to be fields, and rows of Parquet"""
     in_fields: Counter[str] = field(default_factory=Counter)
-    """lines with something wrong in their fields, by reason; their places are not known yet"""
+    """other malformed lines, by reason: something is wrong in their fields, and their places are not known yet"""
     users: int = 0
 
 

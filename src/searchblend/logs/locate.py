@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from searchblend.logs.gate import SEPARATOR, Gate
 from searchblend.logs.judge import judge_for
-from searchblend.logs.layout import Delimited, Layout, Source
+from searchblend.logs.layout import Columns, Delimited, Layout, Source
 from searchblend.logs.normal_forms import MAX_TEXT
 from searchblend.logs.summary import BAD_OPTIN, FIRST_PLACES, Malformed, Place
 
@@ -32,7 +32,7 @@ def locate(sources: Sequence[Source], counts: Mapping[str, int], *, host_only: b
     found = {problem: Malformed(count) for problem, count in counts.items()}
     left = {problem: min(count, FIRST_PLACES) for problem, count in counts.items()}
     for layout, paths in sources:
-        for path in paths:
+        for path in paths if not isinstance(layout, Columns) else []:  # rows of Parquet are found by the engine
             judge = judge_for(layout, host_only=host_only)
             look_at_all = host_only or bool(left.get(BAD_OPTIN))
             for line, text in _doubtful_lines(path, layout, look_at_all=look_at_all):
@@ -68,7 +68,7 @@ def _not_good_at_a_glance(layout: Delimited, text: Bytes, ends: Positions) -> ND
     delimiter = SEPARATOR if layout.quotes else layout.delimiter
     marks = np.flatnonzero((text == _LINE_FEED) | (text == ord(delimiter)))
     line_ends = np.searchsorted(marks, ends)
-    doubtful = np.diff(line_ends, prepend=-1) != layout.n_fields
+    doubtful: NDArray[np.bool_] = np.diff(line_ends, prepend=-1) != layout.n_fields
     rare = np.flatnonzero(_RARE[text] & (text != ord(delimiter)))
     doubtful[np.searchsorted(ends, rare)] = True
     regular = np.flatnonzero(~doubtful)
@@ -83,8 +83,9 @@ def _not_good_at_a_glance(layout: Delimited, text: Bytes, ends: Positions) -> ND
 
 def _unlike_a_text(layout: Delimited, text: Bytes, start: Positions, end: Positions) -> NDArray[np.bool_]:
     length = end - start
-    odd: NDArray[np.bool_] = (length == 0) | (length > MAX_TEXT) | (text[start] <= _SPACE)
-    return odd if layout.no_query is None else odd | (length == len(layout.no_query))
+    suspect = -1 if layout.no_query is None else len(layout.no_query)
+    odd: NDArray[np.bool_] = (length == 0) | (length > MAX_TEXT) | (text[start] <= _SPACE) | (length == suspect)
+    return odd
 
 
 def _unlike_a_url(layout: Delimited, text: Bytes, start: Positions, end: Positions) -> NDArray[np.bool_]:

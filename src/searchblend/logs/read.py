@@ -116,8 +116,10 @@ def _refuse_useless(sources: list[Source], summary: InputSummary, *, strict: boo
 
 def _refuse_first(files: list[Path], malformed: Mapping[str, Malformed]) -> None:
     order = {str(path): number for number, path in enumerate(files)}
-    places = [(order[kind.first[0].path], kind.first[0].line, reason) for reason, kind in malformed.items()]
-    file, line, reason = min(places)
+    places = [
+        (order[kind.first[0].path], kind.first[0].line, reason) for reason, kind in malformed.items() if kind.first
+    ]
+    file, line, reason = min(places, default=(0, None, next(iter(malformed))))
     field, expected = EXPECTED[reason]
     raise InputError(files[file], expected, line=line, field=field)
 

@@ -27,6 +27,7 @@ from searchblend.logs.judge import WITHOUT_URL
 from searchblend.logs.layout import Columns, Source
 from searchblend.logs.spark_draws import contents_of, joined, people_of
 from searchblend.logs.spark_files import SparkFiles, clean, files_for_spark, first_places
+from searchblend.logs.spark_formats import SILENT
 from searchblend.logs.spark_group import SparkGroup, SparkTally
 from searchblend.logs.spark_look import Look, all_lines, look, usable
 from searchblend.logs.spark_policies import clicks_of, distinct_counts, raw_events, searches_of
@@ -46,6 +47,7 @@ class SparkEngine:
         self._runner, self._drawing = runner, drawing
         self.has_urls = False
         self._sources: list[SparkFiles] = []
+        self._types: dict[Path, Mapping[str, str]] = {}
         self._look = Look()
         self._drawn: DataFrame | None = None
         self._lines: DataFrame | None = None
@@ -56,11 +58,13 @@ class SparkEngine:
 
     def column_types(self, path: Path) -> Mapping[str, str]:
         """From the file's end, which DuckDB reads on this machine."""
-        session = DuckDBSession(None, 1, self._runner.directory)
-        try:
-            return DuckDBEngine(session, self._drawing).column_types(path)
-        finally:
-            session.close()
+        if path not in self._types:
+            session = DuckDBSession(None, 1, self._runner.directory)
+            try:
+                self._types[path] = DuckDBEngine(session, self._drawing).column_types(path)
+            finally:
+                session.close()
+        return self._types[path]
 
     def read(
         self, sources: Sequence[Source], on_bytes: OnBytes, on_fraction: Callable[[float], None], *, keep_lines: bool
@@ -73,6 +77,8 @@ class SparkEngine:
                 self._look_at_lines()
             reading = self._counted()
             lines = self._all_lines(self._look.repeated_headers)
+            if reading.in_fields and isinstance(sources[0][0], Columns):
+                reading = self._with_rows(reading, lines)
             if reading.used:
                 with our_words(), self._runner.watched(lambda f: on_fraction(_LOOKING_SHARE * (1 - f) + f)):
                     users = self._draw(usable(self._runner, lines, self._look), reading.used)
@@ -107,6 +113,7 @@ class SparkEngine:
     def _counted(self) -> Reading:
         by_problem = Counter(self._look.by_problem)
         used, without_url = by_problem.pop("", 0), by_problem.pop(WITHOUT_URL, 0)
+        by_problem.pop(SILENT, None)
         in_bytes = {reason: by_problem.pop(reason) for reason in IN_BYTES if reason in by_problem}
         held_back = first_places(self._sources, in_bytes) if in_bytes else {}
         passed = [one for files in self._sources for one in files.passed]
@@ -122,6 +129,16 @@ class SparkEngine:
             held_back=held_back,
             in_fields=by_problem,
         )
+
+    def _with_rows(self, reading: Reading, lines: DataFrame) -> Reading:
+        """The places of malformed rows of Parquet, which nobody else can find."""
+        with our_words():
+            rows = rows_of_problems(self._runner, lines, self._look)
+        places = {
+            reason: sorted((order, path, row) for order, path in enumerate(self._paths()) for name, row in found if name == path.name)
+            for reason, found in rows.items()
+        }
+        return reading
 
     def _draw(self, lines: DataFrame, expected: int) -> int:
         """Makes ``drawn`` (person, optin, draw, pick, query, url), after checking that no line got lost."""

@@ -13,13 +13,14 @@ from functools import reduce
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from searchblend.logs import normal_forms
 from searchblend.logs.judge import WITHOUT_URL
-from searchblend.logs.layout import Columns, Delimited
+from searchblend.logs.layout import Columns, Delimited, JsonLines
 from searchblend.logs.spark_files import SparkFiles
+from searchblend.logs.spark_formats import NOT_CLICKED, json_lines, session_lines
 from searchblend.logs.spark_scan import (
     BLANK,
     NEEDS_GATE,
@@ -31,7 +32,7 @@ from searchblend.logs.spark_scan import (
     text_rows,
 )
 from searchblend.logs.spark_session import SparkRunner
-from searchblend.logs.summary import UNUSABLE_QUERY, UNUSABLE_URL
+from searchblend.logs.summary import FIRST_PLACES, UNUSABLE_QUERY, UNUSABLE_URL
 
 ColumnTypes = Callable[[Path], Mapping[str, str]]
 
@@ -64,12 +65,24 @@ def all_lines(
     for files in sources:
         layout = files.layout
         if isinstance(layout, Columns):
-            parts.append(column_lines(runner, layout, files, types(next(iter(files.raw.values())))))
+            parts += _column_parts(runner, layout, files, types)
         elif isinstance(layout, Delimited):
             parts += _delimited_parts(runner, layout, files, repeated or Counter())
         else:
-            raise NotImplementedError
+            rows = text_rows(runner, [*files.raw, *files.cleaned])
+            parts.append(json_lines(layout, rows) if isinstance(layout, JsonLines) else session_lines(rows))
     return reduce(DataFrame.union, (judged(part, host_only=host_only) for part in parts))
+
+
+def _column_parts(runner: SparkRunner, layout: Columns, files: SparkFiles, types: ColumnTypes) -> list[Lines]:
+    """Files whose columns have the same types are read together."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for name, path in files.raw.items():
+        alike.setdefault(tuple(types(path)[column] for column in layout.columns.values()), []).append(name)
+    return [
+        column_lines(runner, layout, names, dict(zip(layout.columns.values(), kinds, strict=True)))
+        for kinds, names in alike.items()
+    ]
 
 
 def _delimited_parts(runner: SparkRunner, layout: Delimited, files: SparkFiles, repeated: Counter[str]) -> list[Lines]:
@@ -100,14 +113,14 @@ def look(lines: DataFrame, headers: Counter[str], *, host_only: bool) -> Look:
         if header is not None:
             found.repeated_headers[header] = n
         if problem == NEEDS_GATE:
-            found.for_gate.add(Path(unquote(urlsplit(name).path)))
+            found.for_gate.add(_path_of(name))
         if query is not None and not normal_forms.query_is_usable(query):
             found.unusable_queries.add(query)
             problem = UNUSABLE_QUERY
         elif url is not None and not usable_url(url):
             found.unusable_urls.add(url)
             problem = UNUSABLE_URL
-        found.by_problem[problem] += n
+        found.by_problem[WITHOUT_URL if problem == NOT_CLICKED else problem] += n
     found.by_problem = +found.by_problem
     return found
 
@@ -124,3 +137,26 @@ def usable(runner: SparkRunner, lines: DataFrame, found: Look, *, with_urls_only
                 runner.frame([(text,) for text in sorted(texts)], f"{column} string"), column, "left_anti"
             )
     return lines
+
+
+def rows_of_problems(runner: SparkRunner, lines: DataFrame, found: Look) -> dict[str, list[tuple[Path, int]]]:
+    """The first malformed rows of each Parquet file, for every reason that was found."""
+    for name, reason, texts in (
+        ("hard_query", UNUSABLE_QUERY, found.unusable_queries),
+        ("hard_url", UNUSABLE_URL, found.unusable_urls),
+    ):
+        if texts:
+            unusable = runner.frame([(text, reason) for text in sorted(texts)], f"{name} string, verdict string")
+            lines = lines.join(unusable, name, "left")
+            lines = lines.withColumn("problem", F.coalesce("verdict", "problem")).drop("verdict")
+    place = F.row_number().over(Window.partitionBy("problem", "file").orderBy("row"))
+    malformed = lines.where(~F.col("problem").isin("", WITHOUT_URL)).select("problem", "file", "row")
+    first = malformed.withColumn("place", place).where(F.col("place") <= FIRST_PLACES)
+    places: dict[str, list[tuple[Path, int]]] = {}
+    for problem, name, row, _ in first.orderBy("file", "row").collect():
+        places.setdefault(problem, []).append((_path_of(name), row))
+    return places
+
+
+def _path_of(name: str) -> Path:
+    return Path(unquote(urlsplit(name).path))

@@ -17,7 +17,6 @@ from searchblend.errors import InvalidColumns
 from searchblend.logs.gate import MAX_LINE, SEPARATOR
 from searchblend.logs.judge import ASCII_BLANKS, NO, WITHOUT_URL, YES
 from searchblend.logs.layout import ROLES, Columns, Delimited
-from searchblend.logs.spark_files import SparkFiles
 from searchblend.logs.spark_session import SparkRunner
 from searchblend.logs.spark_texts import never_usable, surely_usable_query, surely_usable_url
 from searchblend.logs.summary import (
@@ -36,7 +35,7 @@ BLANK: Final = "blank"
 """An empty line, which nobody counts."""
 NEEDS_GATE: Final = "needs_gate"
 """A CSV line with quotes that are not closed in it: the whole file must go through the gate."""
-CARRIED: Final = ("file", "bytes", "header")
+CARRIED: Final = ("file", "row", "bytes", "header")
 IN_BYTES: Final = (LINE_TOO_LONG, NUL_BYTE, INVALID_UTF8)
 
 _QUOTED_FIELD: Final = r'(^|,)"[^"]*+(?:""[^"]*+)*+"(?=,|$)'
@@ -45,7 +44,7 @@ _NEXT_FIELD: Final = r'(?:^|,)(?:"[^"]*+(?:""[^"]*+)*+"|[^",]*+)'
 
 @dataclass(frozen=True)
 class Lines:
-    """Lines as rows: ``file``, ``bytes``, ``header`` (the text of a line that looks like its file's header), ``broken``
+    """Lines as rows: ``file``, ``row`` (in Parquet), ``bytes``, ``header`` (the text of a line that looks like its file's header), ``broken``
     (what is wrong before any field is looked at), and the roles."""
 
     rows: DataFrame
@@ -54,41 +53,40 @@ class Lines:
 
 
 def text_rows(runner: SparkRunner, names: Sequence[str], headers: Iterable[str] = ()) -> DataFrame:
-    """(file, bytes, header, value) of every line of some text files; ``header`` marks lines with these texts."""
+    """(file, row, bytes, header, value) of the lines of some text files; ``header`` marks lines with these texts."""
     lines = runner.spark.read.option("lineSep", "\n").text(list(names))
     file, value = F.col("_metadata.file_path"), F.col("value")
     texts = list(headers)
-    header = F.when(value.isin(*texts, *(f"{text}\r" for text in texts)), _line(value))
+    header = F.when(value.isin(*texts, *(f"{text}\r" for text in texts)), clean_line(value))
     length = F.when(file.endswith(".gz"), F.octet_length(value) + 1).otherwise(0)
-    return lines.select(file.alias("file"), length.alias("bytes"), header.alias("header"), value)
+    return lines.select(*_carried(file, nothing().cast("bigint"), length, header), value)
+
+
+def _carried(file: Column, row: Column, length: Column, header: Column) -> list[Column]:
+    return [column.alias(name) for name, column in zip(CARRIED, (file, row, length, header), strict=True)]
 
 
 def repeated_headers(runner: SparkRunner, extra: Mapping[str, int]) -> DataFrame | None:
     """Lines further down that look like the header of their file: data, as many as there are too many of them."""
     rows = None
     for text, n in extra.items():
-        line = [
-            F.lit("").alias("file"),
-            F.lit(0).alias("bytes"),
-            _nothing().alias("header"),
-            F.lit(text).alias("value"),
-        ]
-        more = runner.spark.range(n).select(*line)
+        nowhere = _carried(F.lit(""), nothing().cast("bigint"), F.lit(0), nothing())
+        more = runner.spark.range(n).select(*nowhere, F.lit(text).alias("value"))
         rows = more if rows is None else rows.union(more)
     return rows
 
 
-def _nothing() -> Column:
+def nothing() -> Column:
     return F.lit(None).cast("string")
 
 
-def _line(value: Column) -> Column:
+def clean_line(value: Column) -> Column:
     """As the gate does: the return of a CRLF goes, others become blanks."""
     cut = F.translate(F.regexp_replace(value, r"\r\z", ""), "\r", " ")
     return F.when(value.contains("\r"), cut).otherwise(value)
 
 
-def _broken_bytes(value: Column) -> Column:
+def broken_bytes(value: Column) -> Column:
     length = F.octet_length(value) - F.when(value.endswith("\r"), 1).otherwise(0)
     return (
         F.when(length == 0, BLANK)
@@ -101,11 +99,11 @@ def _broken_bytes(value: Column) -> Column:
 def delimited_lines(layout: Delimited, rows: DataFrame, *, cleaned: bool) -> Lines:
     """The fields of ``text_rows``; a file that was cleaned has no quotes and its own separator."""
     value = F.col("value")
-    rows = rows.select(*CARRIED, _broken_bytes(value).alias("in_bytes"), _line(value).alias("line"))
+    rows = rows.select(*CARRIED, broken_bytes(value).alias("in_bytes"), clean_line(value).alias("line"))
     if layout.quotes and not cleaned:
         unclosed, fields = _csv_fields(F.col("line"))
     else:
-        unclosed, fields = _nothing(), F.split("line", SEPARATOR if layout.quotes else layout.delimiter, -1)
+        unclosed, fields = nothing(), F.split("line", SEPARATOR if layout.quotes else layout.delimiter, -1)
     rows = rows.select(*CARRIED, "in_bytes", unclosed.alias("unclosed"), fields.alias("fields"))
     n_fields = F.size("fields")
     too_few = n_fields < layout.n_fields
@@ -136,8 +134,8 @@ def _without_quotes(matched: Column) -> Column:
     return F.when(field.startswith('"'), inside).otherwise(field)
 
 
-def column_lines(runner: SparkRunner, layout: Columns, files: SparkFiles, types: Mapping[str, str]) -> Lines:
-    """The columns of Parquet files as texts; points in time as microseconds."""
+def column_lines(runner: SparkRunner, layout: Columns, names: Sequence[str], types: Mapping[str, str]) -> Lines:
+    """The columns of Parquet files with these types as texts; points in time as microseconds."""
     texts = []
     for role, name in layout.columns.items():
         column, kind = F.col(f"`{name.replace('`', '``')}`"), types[name]
@@ -148,17 +146,9 @@ def column_lines(runner: SparkRunner, layout: Columns, files: SparkFiles, types:
                 f"column '{name}' has type {kind}: engines write it differently; make it whole numbers"
             )
         texts.append(F.coalesce(column.cast("string"), F.lit("")).alias(role))
-    rows = runner.spark.read.parquet(*files.raw)
-    return Lines(
-        rows.select(
-            F.lit("").alias("file"),
-            F.lit(0).alias("bytes"),
-            _nothing().alias("header"),
-            _nothing().alias("broken"),
-            *texts,
-        ),
-        frozenset(layout.columns),
-    )
+    rows = runner.spark.read.parquet(*names)
+    place = _carried(F.col("_metadata.file_path"), F.col("_metadata.row_index") + 1, F.lit(0), nothing())
+    return Lines(rows.select(*place, nothing().alias("broken"), *texts), frozenset(layout.columns))
 
 
 def judged(lines: Lines, *, host_only: bool) -> DataFrame:
@@ -172,7 +162,7 @@ def judged(lines: Lines, *, host_only: bool) -> DataFrame:
     problem = F.when(F.col("broken").isNotNull(), F.col("broken")).when(no_user, MISSING_USER)
     first = problem.when(bad_query, UNUSABLE_QUERY)
     problem = first
-    hard_url = _nothing()
+    hard_url = nothing()
     if "url" in lines.roles:
         problem = problem.when(url == "", WITHOUT_URL)
         hard_url = F.when(~surely_usable_url(url, host_only=host_only), url)

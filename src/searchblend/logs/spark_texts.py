@@ -7,7 +7,6 @@ Python runs on the executors.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -83,21 +82,25 @@ def _normal_simple_url(url: Column, *, host_only: bool) -> Column:
 def normal_records(runner: SparkRunner, rows: DataFrame, *, host_only: bool) -> DataFrame:
     """The rows with ``query`` and ``url`` in normal form. ``rows`` is read twice: keep it before."""
     query, url = F.col("query"), F.col("url")
-    url_rule = normal_forms.host_form if host_only else normal_forms.url_form
-    simple_url = _normal_simple_url(url, host_only=host_only)
-    rows = _with_forms(
-        runner, rows, "query", _query_is_hard(query), _normal_ascii_query(query), normal_forms.query_form
-    )
-    return _with_forms(runner, rows, "url", _url_is_hard(url, host_only=host_only), simple_url, url_rule)
+    hard = {"query": _query_is_hard(query), "url": _url_is_hard(url, host_only=host_only)}
+    simple = {"query": _normal_ascii_query(query), "url": _normal_simple_url(url, host_only=host_only)}
+    rules = {"query": normal_forms.query_form, "url": normal_forms.host_form if host_only else normal_forms.url_form}
+    texts = F.explode(F.array(*(F.struct(F.lit(name), F.when(hard[name], F.col(name)).alias("text")) for name in hard)))
+    found = rows.select(texts.alias("hard")).where("hard.text IS NOT NULL").select("hard.*").distinct()
+    forms: dict[str, list[tuple[str, str | None]]] = {name: [] for name in hard}
+    for name, text in found.toLocalIterator():
+        forms[name].append((text, rules[name](text)))
+    for name, pairs in forms.items():
+        rows = _with_forms(runner, rows, name, pairs, simple[name])
+    return rows
 
 
 def _with_forms(
-    runner: SparkRunner, rows: DataFrame, name: str, is_hard: Column, simple: Column, rule: Callable[[str], str | None]
+    runner: SparkRunner, rows: DataFrame, name: str, pairs: list[tuple[str, str | None]], simple: Column
 ) -> DataFrame:
-    texts = [row[0] for row in rows.where(is_hard).select(name).distinct().toLocalIterator()]
-    if not texts:
+    if not pairs:
         return rows.withColumn(name, simple)
-    forms = runner.frame([(text, rule(text)) for text in texts], "hard_text string, form string")
+    forms = runner.frame(list(pairs), "hard_text string, form string")
     found = rows.join(forms, rows[name] == forms["hard_text"], "left")
     form = F.when(F.col("hard_text").isNull(), simple).otherwise(F.col("form"))
     return found.withColumn(name, form).drop("hard_text", "form")

@@ -1,0 +1,34 @@
+"""Reads a log with both engines and holds them to the same answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from searchblend.logs.read import read_log
+from searchblend.logs.search_log import SearchLog
+
+KEY = bytes(range(16))
+DRAWN = ("person", "draw", "pick", "query", "url")
+
+
+def drawn_records(log: SearchLog) -> list[tuple[Any, ...]]:
+    engine: Any = log._engine
+    if hasattr(engine, "_drawn"):
+        rows = engine._drawn.select(*DRAWN).collect()
+    else:
+        rows = engine._session.rows(f"SELECT {', '.join(DRAWN)} FROM drawn")
+    return sorted((tuple(row) for row in rows), key=repr)
+
+
+@contextmanager
+def read_with_both(paths: Any, **options: Any) -> Iterator[tuple[SearchLog, SearchLog]]:
+    """The log in DuckDB and in Spark, after checking that both found the same lines and drew the same records."""
+    with ExitStack() as stack:
+        duckdb = stack.enter_context(read_log(paths, key=KEY, **options))
+        spark = stack.enter_context(read_log(paths, key=KEY, engine="spark", **options))
+        assert spark.summary.as_json() == duckdb.summary.as_json()
+        assert drawn_records(spark) == drawn_records(duckdb)
+        assert len(drawn_records(spark)) >= spark.summary.users > 0
+        yield duckdb, spark

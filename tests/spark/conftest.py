@@ -1,0 +1,35 @@
+"""One cluster for all tests of the Spark engine: a master and two executors, each a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.register_assert_rewrite("both_engines")
+
+MASTER = "local-cluster[2,1,1024]"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One worker of pytest-xdist runs them all, so that there is one cluster."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(scope="session")
+def notices() -> list[str]:
+    return []
+
+
+@pytest.fixture(scope="session")
+def cluster(notices: list[str]) -> Iterator[object]:
+    pytest.importorskip("pyspark")
+    from searchblend.logs.spark_session import SparkRunner
+
+    settings = {"spark.sql.shuffle.partitions": "4", "spark.executor.memory": "768m"}
+    runner = SparkRunner(MASTER, on_notice=notices.append, settings=settings)
+    yield runner
+    runner.close()

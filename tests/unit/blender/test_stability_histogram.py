@@ -1,0 +1,172 @@
+"""The curator of method ``best``: its design, and what it lists."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from made_groups import Quiet, people
+
+from searchblend.blender.groups import ONE_RECORD, InMemoryGroup, Spread
+from searchblend.blender.stability_histogram import UNITS_WHEN_SPREAD, CuratorDesign, count_head_list, named_alone
+from searchblend.errors import InvalidParameter
+from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
+from searchblend.params import BlenderParams
+from searchblend.privacy import Budget
+from searchblend.records import HeadList, Record
+
+BUDGET = Budget(4, 1e-5)
+PARAMS = BlenderParams(BUDGET, max_head_queries=3)
+DESIGN = CuratorDesign.of(BUDGET, ONE_RECORD)
+WIDE = CuratorDesign.of(BUDGET, ONE_RECORD, wide=True)
+"""T = 7, clip 6, T_q = 8"""
+
+
+def counted(counts: dict, params: BlenderParams = PARAMS, design: CuratorDesign = DESIGN):
+    """Without noise: all random bits are ones."""
+    return count_head_list(people(counts), params, design, randomness=Quiet())
+
+
+@pytest.mark.parametrize("budget", [Budget(e, d) for e in (0.5, 1, 4, 8) for d in (1e-3, 1e-5, 1e-7)], ids=str)
+@pytest.mark.parametrize("spread", [ONE_RECORD, Spread(3, 6)], ids=str)
+def test_the_threshold_is_the_least_that_the_budget_allows(budget: Budget, spread: Spread):
+    design = CuratorDesign.of(budget, spread)
+    noise, threshold = design.threshold.noise, design.threshold.integer
+    assert noise.rate == Fraction(budget.epsilon) / (2 * spread.units)
+    assert named_alone(noise, threshold, spread) == design.selection_delta <= design.delta <= budget.delta
+    assert threshold == spread.units + 1 or named_alone(noise, threshold - 1, spread) > budget.delta * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("budget", [Budget(e, 1e-5) for e in (1, 2, 4, 6)], ids=str)
+@pytest.mark.parametrize("spread", [ONE_RECORD, Spread(20, UNITS_WHEN_SPREAD)], ids=str)
+def test_the_residual_has_at_least_85_percent_of_epsilon(budget: Budget, spread: Spread):
+    design = CuratorDesign.of(budget, spread)
+    left = 2 * spread.units * float(design.residual_noise.rate)
+    assert 0.85 * budget.epsilon * (1 - 1e-9) <= left < budget.epsilon
+    assert spread.units < design.clip < design.threshold.integer
+
+
+@pytest.mark.parametrize("budget", [Budget(e, 1e-5) for e in (1, 2, 4, 6)], ids=str)
+def test_the_wide_list_takes_what_is_left_of_delta(budget: Budget):
+    design, wide = (CuratorDesign.of(budget, ONE_RECORD, wide=w) for w in (False, True))
+    assert design.wide_threshold is None
+    assert wide.wide_threshold is not None
+    assert wide.wide_threshold.noise is wide.residual_noise
+    assert wide.threshold.integer == design.threshold.integer
+    left = budget.delta - design.delta
+    alone = named_alone(wide.residual_noise, wide.wide_threshold.integer, ONE_RECORD)
+    assert alone == pytest.approx(wide.selection_delta - design.selection_delta, rel=1e-6)
+    assert alone <= left < named_alone(wide.residual_noise, wide.wide_threshold.integer - 1, ONE_RECORD)
+
+
+def test_the_sampler_is_paid_for_every_noise_a_person_can_touch():
+    """m old and m new records and as many queries: 4m values, each off by η on both inputs."""
+    for spread in (ONE_RECORD, Spread(20, UNITS_WHEN_SPREAD)):
+        design = CuratorDesign.of(BUDGET, spread)
+        distance = max(design.threshold.noise.distance, design.residual_noise.distance)
+        assert design.sampler_delta == pytest.approx(4 * spread.records * (1 + np.exp(4)) * distance)
+
+
+def test_a_delta_below_the_samplers_distance_is_refused():
+    with pytest.raises(InvalidParameter, match="delta"):
+        CuratorDesign.of(Budget(4, 1e-17), ONE_RECORD)
+
+
+def test_more_records_than_units_are_refused():
+    with pytest.raises(InvalidParameter, match="records_per_optin"):
+        Spread(721, UNITS_WHEN_SPREAD)
+
+
+def test_named_alone_of_one_record():
+    noise = DiscreteLaplace(Fraction(2))
+    a = np.exp(-2)
+    assert named_alone(noise, 7, ONE_RECORD) == pytest.approx(a**6 / (1 + a))
+
+
+def test_records_of_seven_people_are_listed_with_their_counts():
+    """⟨a,⋆⟩: six people of v and, clipped, three of w; a record of 8 people is listed and not clipped."""
+    result = counted({("a", "u"): 7, ("a", "v"): 6, ("a", "w"): 3, ("b", "u"): 8, ("c", "u"): 6})
+    assert result.head == HeadList({"a": ["u"], "b": ["u"]})
+    assert result.counts.tolist() == [7, 9, 8, 0]
+    assert (result.n_users, result.n_units) == (30, 30)
+
+
+def test_queries_are_ordered_by_their_noisy_totals_and_urls_by_their_noisy_counts():
+    result = counted({("b", "u"): 9, ("a", "u"): 9, ("z", "x"): 8, ("z", "y"): 12, ("a", "v"): 2})
+    assert result.head.queries == ("z", "a", "b")
+    assert result.head.urls("z") == ("y", "x")
+
+
+def test_ties_are_broken_by_bytes():
+    result = counted({("é", "u"): 9, ("z", "v"): 9, ("Z", "u"): 9, ("z", "u"): 9})
+    assert result.head.queries == ("z", "Z", "é")
+    assert result.head.urls("z") == ("u", "v")
+
+
+def test_the_most_common_queries_stay():
+    counts = {(f"q{i}", "u"): 10 + i for i in range(6)}
+    assert counted(counts).head.queries == ("q5", "q4", "q3")
+
+
+def test_the_order_of_the_input_does_not_matter():
+    counts = {(f"q{i}", f"u{i % 3}"): 10 + i % 4 for i in range(20)}
+    one, two = (counted(c) for c in (counts, dict(reversed(counts.items()))))
+    assert one.head == two.head
+    assert one.counts.tolist() == two.counts.tolist()
+
+
+def test_the_wide_list_names_queries_whose_people_chose_different_urls():
+    """⟨c,⋆⟩ with 9 people in three records is listed, ⟨d,⋆⟩ with 7 is not: T_q = 8 at ε = 4."""
+    assert WIDE.wide_threshold is not None
+    assert WIDE.wide_threshold.integer == 8
+    counts = {("a", "u"): 20, **{("c", f"u{i}"): 3 for i in range(3)}, **{("d", f"u{i}"): 1 for i in range(7)}}
+    result = counted(counts, design=WIDE)
+    assert result.head == HeadList({"a": ["u"], "c": []})
+    assert result.counts.tolist() == [20, 0, 9]
+    assert counted(counts).head == HeadList({"a": ["u"]})
+
+
+def test_one_url_alone_does_not_bring_a_query_to_the_wide_list():
+    """Six people and the clip of 6: a single record just below T does not pass T_q."""
+    assert counted({("c", "u"): 6, ("a", "u"): 9}, design=WIDE).head == HeadList({"a": ["u"]})
+
+
+def test_logs_without_urls_have_no_residual():
+    result = counted({"a": 9, "b": 7, "c": 6})
+    assert result.head == HeadList({"a": [], "b": []})
+    assert result.counts.tolist() == [9, 7]
+
+
+@pytest.mark.xfail(reason="T is searched for δ and not for δ less the sampler's part, so good budgets are refused")
+def test_what_the_sampler_costs_is_left_free_by_the_threshold():
+    """δ = 1e-7, ε = 10, 20 records: T or a few units more is enough, so the budget is not too small."""
+    design = CuratorDesign.of(Budget(10, 1e-7), Spread(20, UNITS_WHEN_SPREAD))
+    assert design.delta <= 1e-7
+
+
+@pytest.mark.xfail(reason="a condition that the proof does not need makes the clip 0 where δ is large against ε/units")
+def test_a_residual_that_counts_nobody_is_not_designed():
+    """ε = 0.5, δ = 1e-3, 5 records: there is a private clip above 0 (proofs/fractional_contributions.md)."""
+    assert CuratorDesign.of(Budget(0.5, 1e-3), Spread(5, UNITS_WHEN_SPREAD)).clip > 0
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        *range(1, 19),
+        pytest.param(19, marks=pytest.mark.xfail(reason="720 = 19·37 + 17: 2.4 % of the weight is lost")),
+        20,
+    ],
+)
+def test_hardly_any_weight_is_lost_by_rounding(rows: int):
+    """What a person with this many rows adds, against the weight 1 that everybody is divided by."""
+    group = InMemoryGroup.from_users([[Record(f"q{i}", "u") for i in range(rows)]])
+    sizes = group.tally(Spread(20, UNITS_WHEN_SPREAD)).sizes()
+    assert sum(count * n for count, n in sizes.items()) >= 0.99 * UNITS_WHEN_SPREAD
+
+
+def test_nothing_common_gives_an_empty_list():
+    result = counted({("a", "u"): 3})
+    assert len(result.head) == 0
+    assert len(result.counts) == 0

@@ -1,0 +1,226 @@
+"""Every format: told from the first lines, read with its quirks."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import duckdb
+import pytest
+import reference_rules as reference
+import zstandard
+from made_logs import counts_of, read, some_lines
+from reference_rules import tsv
+
+from searchblend.errors import InputError, InvalidColumns, InvalidParameter
+from searchblend.records import Record
+
+AOL = (
+    "AnonID\tQuery\tQueryTime\tItemRank\tClickURL\n"
+    "1\tgoogle\t2006-03-01 00:00:01\t1\thttp://www.google.com\n"
+    "1\tgoogle\t2006-03-01 00:00:01\t\t\n"
+    "2\tnull\t2006-03-01 00:00:02\n"
+    "2\tnull\t2006-03-01 00:00:03\t0\thttp://null.example\n"
+    "3\t-\t2006-03-01 00:00:04\t1\thttp://a.example\n"
+    "3\t \t2006-03-01 00:00:05\t1\thttp://a.example\n"
+    '4\t"quoted\t2006-03-01 00:00:06\t2\thttp://b.example\n'
+    "5\tfour\t2006-03-01 00:00:06\t2\n"
+)
+YANDEX = (
+    "0\tM\t1\t77\n0\t0\tQ\t0\t100\t5,6\t1,2\t3,4\n0\t5\tC\t0\t1\n0\t6\tC\t0\t1\n0\t9\tQ\t1\t101\t7\t8,9\n"
+    "1\tM\t2\t78\n1\t0\tT\t0\t100\t5,6\t1,2\n1\t3\tC\t5\t1\n2\t0\tQ\t0\t9\t1\t1,1\n2\t1\tC\t0\t1\n3\tX\t1\n"
+)
+EXCITE = (
+    "BED75271605EBD0C\t970916001949\tyahoo chat\nBED75271605EBD0C\t970916001954\t\n824F413FA37520BF\t970916003523\n"
+)
+
+
+def everybody(log):
+    return counts_of(log.split(optin_fraction=1e-9)[1].tally())
+
+
+def malformed(log) -> dict[str, list[int]]:
+    for kind in log.summary.malformed.values():
+        assert kind.count == len(kind.first)
+    return {reason: [place.line for place in kind.first] for reason, kind in log.summary.malformed.items()}
+
+
+def test_aol(tmp_path: Path):
+    (tmp_path / "user-ct-test-collection-01.txt").write_text(AOL)
+    (tmp_path / "user-ct-test-collection-02.txt.gz").write_bytes(gzip.compress(AOL.replace("\n1\t", "\n9\t").encode()))
+    with read(tmp_path) as log:
+        assert log.summary.format == "aol"
+        assert (log.summary.lines, log.summary.used, log.summary.without_url) == (16, 6, 4)
+        assert {reason: kind.count for reason, kind in log.summary.malformed.items()} == {
+            "unusable_query": 4,
+            "too_few_fields": 2,
+        }
+        assert [str(place)[-19:] for place in log.summary.malformed["too_few_fields"].first] == [
+            "collection-01.txt:9",
+            "lection-02.txt.gz:9",
+        ]
+        assert everybody(log) == {
+            Record("google", "http://www.google.com"): 2,
+            Record("null", "http://null.example"): 1,
+            Record('"quoted', "http://b.example"): 1,
+        }
+
+
+def test_aol_with_a_column_map_has_the_same_rules(tmp_path: Path):
+    (tmp_path / "log").write_text(AOL)
+    with read(tmp_path / "log", columns={"user": "AnonID", "query": "Query", "url": "ClickURL"}) as log:
+        assert malformed(log) == {"unusable_query": [6, 7], "too_few_fields": [9]}
+    with read(tmp_path / "log", columns={"user": "AnonID", "query": "Query"}) as log:
+        assert not log.has_urls
+        assert log.summary.without_url == 0
+
+
+def test_yandex(tmp_path: Path):
+    (tmp_path / "train.gz").write_bytes(gzip.compress(YANDEX.encode()))
+    with read(tmp_path / "train.gz") as log:
+        assert log.summary.format == "yandex"
+        assert (log.summary.lines, log.summary.used, log.summary.without_url) == (11, 2, 2)
+        assert malformed(log) == {"click_without_query": [8], "missing_user": [10], "bad_line": [11]}
+        assert everybody(log) == {Record("100", "1"): 1}
+
+
+def test_yandex_joins_the_latest_query_with_the_page(tmp_path: Path):
+    (tmp_path / "log").write_text("5\tM\t1\t7\n5\t0\tQ\t0\t1\t2\t3,4\n5\t4\tQ\t0\t2\t2\t3,4\n5\t5\tC\t0\t3\n")
+    with read(tmp_path / "log") as log:
+        assert everybody(log) == {Record("2", "3"): 1}
+        assert log.summary.without_url == 0
+
+
+def test_excite(tmp_path: Path):
+    (tmp_path / "log").write_text(EXCITE)
+    with read(tmp_path / "log") as log:
+        assert log.summary.format == "excite"
+        assert not log.has_urls
+        assert malformed(log) == {"unusable_query": [2, 3]}
+        assert everybody(log) == {Record("yahoo chat"): 1}
+
+
+@pytest.mark.parametrize("name", ["log.tsv", "log.tsv.gz", "log.tsv.zst", "log.csv", "log.jsonl", "log.parquet"])
+def test_all_generic_formats_draw_the_same_records(name, tmp_path: Path):
+    lines = some_lines(80, seed=5)
+    path = tmp_path / name
+    names = ("user", "time", "query", "url", "rank")
+    if name == "log.parquet":
+        (tmp_path / "plain.tsv").write_text(tsv(lines))
+        duckdb.sql(
+            f"COPY (SELECT * REPLACE (rank::INT AS rank) FROM read_csv('{tmp_path}/plain.tsv', delim='\t', quote='', "
+            f"all_varchar=true)) TO '{path}'"
+        )
+    elif name == "log.csv":
+        rows = [names, *lines]
+        path.write_text("".join(",".join('"' + f.replace('"', '""') + '"' for f in row) + "\r\n" for row in rows))
+    elif name == "log.jsonl":
+        path.write_text("".join(json.dumps(dict(zip(names, line, strict=True))) + "\n" for line in lines))
+    else:
+        text = tsv(lines).encode()
+        squeeze = {"gz": gzip.compress, "zst": zstandard.ZstdCompressor().compress}.get(name.rpartition(".")[2], bytes)
+        path.write_bytes(squeeze(text))
+    drawn = reference.picks(lines)
+    with read(path) as log:
+        assert log.summary.format == name.split(".")[1]
+        assert log.summary.users == len(drawn)
+        assert log.summary.malformed == {}
+        assert everybody(log) == reference.tally(found[0] for found in drawn.values())
+
+
+def test_jsonl(tmp_path: Path):
+    rows = [
+        '{"uid": 1, "q": "a", "u": "http://x.example"}',
+        '{"uid": "2", "q": "nan", "u": null}',
+        '{"uid": 3, "q": {"text": "b"}, "u": "http://x.example"}',
+        '{"uid": 4, "q": "c", "u": "http://x.example"',
+        "[1]",
+        '{"q": "d", "u": "http://x.example"}',
+        '{"uid": 5, "q": "tab\\tand\\u0000nul", "u": "http://x.example"}',
+        '{"uid": 6, "q": "\\u00e9", "u": "http://x.example", "more": [1]}',
+    ]
+    (tmp_path / "log").write_text("\n".join(rows))
+    with read(tmp_path / "log", columns={"user": "uid", "query": "q", "url": "u"}) as log:
+        assert log.summary.format == "jsonl"
+        assert log.summary.without_url == 1
+        found = malformed(log)
+        assert found["bad_line"] == [3, 4, 5]
+        assert found["missing_user"] == [6]
+        assert everybody(log)[Record("é", "http://x.example")] == 1
+
+
+def test_parquet_with_other_types(tmp_path: Path):
+    path = tmp_path / "log.parquet"
+    duckdb.sql(
+        f"""COPY (SELECT * FROM (VALUES
+            (1, 'A', 'http://x.example', TIMESTAMP '2024-01-01 00:00:00', true),
+            (2, NULL, 'http://x.example', NULL, true),
+            (NULL, 'b', 'http://x.example', NULL, false),
+            (3, 'c', NULL, NULL, false)) t(user, query, url, time, ok)) TO '{path}'"""
+    )
+    with read(path, optin_column="ok") as log:
+        assert log.summary.without_url == 1
+        assert malformed(log) == {"unusable_query": [2], "missing_user": [3]}
+        assert log.split()[0].n_users == 1
+    duckdb.sql(f"COPY (SELECT 1 AS user, [1] AS query) TO '{path}'")
+    with pytest.raises(InvalidColumns, match="query"):
+        read(path)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(InputError, match="Parquet"):
+        read(path)
+
+
+def test_quotes_are_letters_in_tsv_and_quotes_in_csv(tmp_path: Path):
+    (tmp_path / "log.tsv").write_text('user\tquery\n1\t"a\n2\tb"\n')
+    with read(tmp_path / "log.tsv") as log:
+        assert set(everybody(log)) == {Record('"a'), Record('b"')}
+    (tmp_path / "log.csv").write_text('user,query\n1,"a, ""b"""\n2,plain\n')
+    with read(tmp_path / "log.csv") as log:
+        assert set(everybody(log)) == {Record('a, "b"'), Record("plain")}
+
+
+@pytest.mark.parametrize("format_name", ["aol", "yandex", "excite", "jsonl"])
+def test_a_format_that_is_said_and_is_not(format_name, tmp_path: Path):
+    (tmp_path / "log").write_text("user\tquery\n1\ta\n")
+    with pytest.raises(InputError):
+        read(tmp_path / "log", format=format_name)
+
+
+def test_files_of_one_log_must_fit_together(tmp_path: Path):
+    (tmp_path / "a").write_text("user\tquery\turl\n1\ta\tb\n")
+    (tmp_path / "b").write_text("user\tquery\n1\ta\n")
+    with pytest.raises(InputError, match="URLs"):
+        read(tmp_path)
+    (tmp_path / "b").write_text(AOL)
+    with pytest.raises(InputError, match="format aol"):
+        read(tmp_path)
+
+
+def test_misuse(tmp_path: Path):
+    (tmp_path / "log").write_text("user\tquery\n1\ta\n")
+    with pytest.raises(InvalidParameter, match="format"):
+        read(tmp_path / "log", format="xml")
+    with pytest.raises(InvalidColumns, match="person"):
+        read(tmp_path / "log", columns={"person": "user"})
+    with pytest.raises(InvalidColumns, match="same column"):
+        read(tmp_path / "log", columns={"user": "query", "query": "query"})
+    with pytest.raises(InvalidParameter, match="draws"):
+        read(tmp_path / "log", draws=0)
+    (tmp_path / "excite").write_text(EXCITE)
+    with pytest.raises(InvalidColumns, match="excite"):
+        read(tmp_path / "excite", columns={"user": "a"})
+
+
+def test_names_that_a_database_would_take_for_patterns_or_sql(tmp_path: Path):
+    path = tmp_path / "lo'g [1]*?.tsv"
+    path.write_text('it\'s\tthe "query"\n1\ta\n')
+    with read(path, columns={"user": "it's", "query": 'the "query"'}) as log:
+        assert log.summary.users == 1
+    parquet = tmp_path / "p'q[0].parquet"
+    connection = duckdb.connect()
+    connection.execute("""CREATE TABLE t AS SELECT 1 AS "u'""s", 'a' AS "select" """)
+    connection.execute("COPY t TO '" + str(parquet).replace("'", "''") + "' (FORMAT parquet)")
+    connection.close()
+    with read(parquet, columns={"user": "u'\"s", "query": "select"}) as log:
+        assert log.summary.users == 1
