@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Final
 
 from searchblend.errors import InvalidParameter
 from searchblend.privacy import Budget
+
+LARGEST_EPSILON: Final = 64
+"""Beyond it nothing is protected, and a device that computes e^ε exactly must not be kept busy by a message."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,10 @@ class BlenderParams:
     """m_C: cells per report; each costs 1/m_C of the client's budget."""
 
     def __post_init__(self) -> None:
+        if self.budget.epsilon > LARGEST_EPSILON:
+            raise InvalidParameter(
+                "epsilon", f"expected at most {LARGEST_EPSILON} for one release, found {self.budget.epsilon:g}"
+            )
         _at_least_one("max_head_queries", self.max_head_queries)
         _at_least_one("records_per_client", self.records_per_client)
         _at_least_one("records_per_optin", self.records_per_optin)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
+from typing import Any
 
 from searchblend.errors import InvalidParameter
-
-LARGEST_EPSILON: Final = 64
-"""Beyond it nothing is protected, and a device that computes e^ε exactly must not be kept busy by a message."""
 
 
 @dataclass(frozen=True)
@@ -21,10 +19,8 @@ class Budget:
     delta: float
 
     def __post_init__(self) -> None:
-        if not _is_number(self.epsilon) or not 0 < self.epsilon <= LARGEST_EPSILON:
-            raise InvalidParameter(
-                "epsilon", f"expected a finite number above 0, at most {LARGEST_EPSILON}, found {self.epsilon!r}"
-            )
+        if not _is_number(self.epsilon) or not 0 < self.epsilon < math.inf:
+            raise InvalidParameter("epsilon", f"expected a finite number above 0, found {self.epsilon!r}")
         if not _is_number(self.delta) or not 0 < self.delta < 1:
             raise InvalidParameter("delta", f"expected a number in (0, 1), found {self.delta!r}")
         object.__setattr__(self, "epsilon", float(self.epsilon))

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import searchblend
 
 SOURCE = Path(searchblend.__file__)
@@ -30,12 +32,8 @@ def test_all_lazy_table_and_type_checkers_agree():
 
 
 def test_an_unknown_name_is_refused():
-    try:
+    with pytest.raises(AttributeError, match="no_such_name"):
         searchblend.no_such_name  # noqa: B018
-    except AttributeError as error:
-        assert "no_such_name" in str(error)
-    else:
-        raise AssertionError("no AttributeError")
 
 
 def test_public_functions_and_classes_say_what_they_do():

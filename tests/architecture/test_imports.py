@@ -62,7 +62,7 @@ def test_imports_only_lower_levels_or_its_own_folder(path):
 
 
 @pytest.mark.parametrize(
-    "importer, imported",
+    ("importer", "imported"),
     [
         ("mechanisms", "searchblend.blender.blend"),
         ("store", "searchblend.wire.release"),

@@ -14,7 +14,11 @@ import pytest
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SKIPPED_COMMANDS = ("make ", "spark-submit ")
-PAGES = ["README.md", "docs/tutorial/first-release.md", "docs/how-to/choose-a-budget.md"]
+PAGES = [
+    "README.md",
+    "docs/tutorial/first-release.md",
+    "docs/how-to/choose-a-budget.md",
+]
 OWN_LOG = {"searches.tsv": "\t", "log.csv.gz": ","}
 
 

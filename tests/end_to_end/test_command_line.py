@@ -233,7 +233,7 @@ def test_a_100_mb_line_is_counted_and_not_swallowed(tmp_path: Path, capsys: pyte
 
 
 def test_a_missing_file_and_an_unwritable_place(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    assert "nowhere.tsv" in fails(capsys, 2, "run", tmp_path / "nowhere.tsv")
+    assert "nowhere.tsv" in fails(capsys, 1, "run", tmp_path / "nowhere.tsv")
     (tmp_path / "file").write_text("x")
     assert "file" in fails(capsys, 1, "run", log, "-o", tmp_path / "file" / "out")
     assert (tmp_path / "file").read_text() == "x"

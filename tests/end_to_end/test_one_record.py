@@ -1,4 +1,4 @@
-"""One record's way through every hop of ARCHITECTURE.md, with a scripted tape: the same hop names, in the same order."""
+"""One record's way through every hop of ARCHITECTURE.md, with a scripted tape: the same hop names in the same order."""
 
 from __future__ import annotations
 

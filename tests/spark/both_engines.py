@@ -8,6 +8,7 @@ from typing import Any
 
 from searchblend.logs.read import read_log
 from searchblend.logs.search_log import SearchLog
+from searchblend.records import WILDCARD, Record
 
 KEY = bytes(range(16))
 DRAWN = ("person", "draw", "pick", "query", "url")
@@ -20,6 +21,16 @@ def drawn_records(log: SearchLog) -> list[tuple[Any, ...]]:
     else:
         rows = engine._session.rows(f"SELECT {', '.join(DRAWN)} FROM drawn")
     return sorted((tuple(row) for row in rows), key=repr)
+
+
+def counts_of(tally: Any) -> dict[Record, int]:
+    """All records of a tally with their counts."""
+    if hasattr(tally, "_rows"):
+        rows = tally._rows.select("query", "url", "n").collect()
+    else:
+        rows = tally._session.rows(f"SELECT query, url, n FROM {tally._table}")
+    assert len({(query, url) for query, url, _ in rows}) == len(rows)
+    return {Record(query, WILDCARD if url is None else url): int(n) for query, url, n in rows}
 
 
 @contextmanager

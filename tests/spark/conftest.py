@@ -29,7 +29,13 @@ def cluster(notices: list[str]) -> Iterator[object]:
     pytest.importorskip("pyspark")
     from searchblend.logs.spark_session import SparkRunner
 
-    settings = {"spark.sql.shuffle.partitions": "4", "spark.executor.memory": "768m"}
+    settings = {
+        "spark.sql.shuffle.partitions": "2",
+        "spark.executor.memory": "768m",
+        # Most of the time goes into compiling: Java's quick compiler is enough for little data.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    }
     runner = SparkRunner(MASTER, on_notice=notices.append, settings=settings)
     yield runner
     runner.close()

@@ -13,11 +13,11 @@ import duckdb
 import numpy as np
 import pytest
 import zstandard
-from both_engines import read_with_both
+from both_engines import counts_of, read_with_both
 from odd_logs import HEADER, odd_lines, odd_rows
 
-from searchblend.blender.groups import RecordTally, Spread
-from searchblend.records import HeadList, Record
+from searchblend.blender.groups import Spread
+from searchblend.records import HeadList
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -27,15 +27,6 @@ class Fixed:
 
     def take(self, n: int) -> bytes:
         return bytes(range(n))
-
-
-def counts_of(tally: RecordTally) -> Counter[Record]:
-    found: Counter[Record] = Counter()
-    for count, size in tally.sizes().items():
-        records = tally.pick(count, np.arange(size))
-        assert len(set(records)) == size
-        found.update(dict.fromkeys(records, count))
-    return found
 
 
 def test_tab_separated_files_of_all_kinds_with_several_draws_and_picks(tmp_path: Path):
@@ -62,6 +53,10 @@ def test_tab_separated_files_of_all_kinds_with_several_draws_and_picks(tmp_path:
         assert tallies[0].of_queries(["google", "nan"]) == tallies[1].of_queries(["google", "nan"])
         by_query = [tally.by_query(2, ["google"]) for tally in tallies]
         assert counts_of(by_query[0]) == counts_of(by_query[1])
+        everything = counts_of(tallies[1])
+        assert tallies[1].sizes() == Counter(everything.values())
+        picked = tallies[1].pick(1, np.arange(tallies[1].sizes()[1]))
+        assert Counter(picked) == Counter(record for record, n in everything.items() if n == 1)
 
 
 def test_csv_with_quotes_and_an_optin_column(tmp_path: Path):

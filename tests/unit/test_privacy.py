@@ -8,6 +8,7 @@ import math
 import pytest
 
 from searchblend.errors import InvalidParameter
+from searchblend.params import BlenderParams
 from searchblend.privacy import Budget, Condition, GroupGuarantee, Guarantee, Neighbors, TrustModel
 
 
@@ -26,7 +27,7 @@ def test_delta_lies_between_zero_and_one(delta: object):
 def test_an_absurd_epsilon_is_refused_at_once():
     """A device computes e^ε to 128 bits from what a server sends: the time must not grow without bound."""
     with pytest.raises(InvalidParameter, match="epsilon"):
-        Budget(1e300, 1e-5)
+        BlenderParams(Budget(1e300, 1e-5))
 
 
 def test_numbers_become_floats():

@@ -54,7 +54,7 @@ class OptinCounts:
         design, head = counted.design, counted.head
         variance = np.full(head.n_cells - 1, design.threshold.noise.variance)
         selected = np.ones(head.n_cells - 1, dtype=np.bool_)
-        if head.has_urls or design.wide_threshold:
+        if counted.has_residuals:
             residual = [cells.stop - 1 for cells in query_slices(head)]
             variance[residual] = design.residual_noise.variance
             selected[residual] = False

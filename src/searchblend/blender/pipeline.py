@@ -111,7 +111,7 @@ def run_best(
     on_step: OnStep,
 ) -> BlenderRelease:
     """All opt-in users name and count, clients report in one step, one least squares blends."""
-    curator = curator_design(params, wide=wide_list)
+    curator = curator_design(params, wide=wide_list and optin_users.has_urls)
     on_step("head list")
     counted = count_head_list(optin_users, params, curator, randomness=randomness)
     head = counted.head

@@ -27,8 +27,8 @@ from searchblend.privacy import Budget
 from searchblend.randomness import Randomness, SystemRandomness
 from searchblend.records import WILDCARD, HeadList, Record
 
-UNITS_WHEN_SPREAD: Final = 720
-"""A user's weight 1 in parts: 1/2 .. 1/6, 1/8, 1/9, 1/10, 1/12, 1/15, 1/16, 1/18 and 1/20 are whole."""
+UNITS_WHEN_SPREAD: Final = 5040
+"""A user's weight 1 in parts: 1/2 .. 1/10 and many more are whole, and no split into 20 or fewer loses 0.4 %."""
 _RESIDUAL_SHARE: Final = 0.85
 _SLACK: Final = 1e-12
 
@@ -58,20 +58,25 @@ class CuratorDesign:
     def of(cls, budget: Budget, spread: Spread, *, wide: bool = False) -> CuratorDesign:
         """The least threshold that the budget allows, then the least clip, then what is left of δ for the wide list."""
         noise = DiscreteLaplace(Fraction(budget.epsilon) / (2 * spread.units))
-        threshold = _least_threshold(noise, spread, budget)
+        sampler = _sampler_delta(noise, budget, spread)
+        threshold = _least_threshold(noise, spread, budget.delta - sampler)
         excess, residual_noise = _residual_noise(threshold, budget, spread)
         clip = max(threshold.integer - 1 - excess, 0)
-        sampler = 4 * spread.records * (1 + math.exp(min(budget.epsilon, 700.0)))
-        sampler *= max(noise.distance, residual_noise.distance)
         used = named_alone(noise, threshold.integer, spread)
         wide_threshold = None
-        if wide and clip and used + sampler < budget.delta:
-            left = Budget(budget.epsilon, budget.delta - used - sampler)
+        if wide and clip and (left := budget.delta - used - sampler) > 0:
             wide_threshold = _least_threshold(residual_noise, spread, left)
             used += named_alone(residual_noise, wide_threshold.integer, spread)
-        if used + sampler > budget.delta:
-            raise InvalidParameter("delta", f"too small at this ε: the curator needs δ ≥ {used + sampler:.3g}")
         return cls(spread, threshold, clip, residual_noise, wide_threshold, used, sampler)
+
+
+def _sampler_delta(noise: DiscreteLaplace, budget: Budget, spread: Spread) -> float:
+    """What the samplers' distances add to δ: 2m records and 2m queries may differ, each with one noise.
+
+    The residual's table is the longer one, by at most 1/0.85.
+    """
+    distance = noise.distance / _RESIDUAL_SHARE
+    return 4 * spread.records * (1 + math.exp(budget.epsilon)) * distance
 
 
 def named_alone(noise: DiscreteLaplace, threshold: int, spread: Spread) -> float:
@@ -91,15 +96,20 @@ def named_alone(noise: DiscreteLaplace, threshold: int, spread: Spread) -> float
     return worst
 
 
-def _least_threshold(noise: DiscreteLaplace, spread: Spread, budget: Budget) -> Threshold:
+def _least_threshold(noise: DiscreteLaplace, spread: Spread, delta: float) -> Threshold:
+    """The least T at which one person alone is named with probability δ at most."""
+    if delta <= 0:
+        raise InvalidParameter("delta", "too small at this ε: it must cover the noise sampler's own distance")
+
+    def too_likely(threshold: int) -> bool:
+        return named_alone(noise, threshold, spread) > delta * (1 - _SLACK)
+
     low, high = spread.units, spread.units + 1
-    while named_alone(noise, high, spread) > budget.delta * (1 - _SLACK):
+    while too_likely(high):
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (
-            (middle, high) if named_alone(noise, middle, spread) > budget.delta * (1 - _SLACK) else (low, middle)
-        )
+        low, high = (middle, high) if too_likely(middle) else (low, middle)
     return Threshold(float(high) - 1, high, noise)
 
 
@@ -111,8 +121,7 @@ def _residual_noise(threshold: Threshold, budget: Budget, spread: Spread) -> tup
         kept = 1 - a ** (excess + 1) / (1 + a)
         growth = (1 - a ** (excess + 2) / (1 + a)) / kept
         left = per_unit - 2 * math.log(growth)
-        absent_is_covered = 1 / (1 - threshold.noise.at_least(threshold.integer - 1)) <= growth
-        if left >= _RESIDUAL_SHARE * per_unit and absent_is_covered:
+        if left >= _RESIDUAL_SHARE * per_unit:
             return excess, DiscreteLaplace(Fraction(left * (1 - _SLACK)) / 2)
     return threshold.integer, DiscreteLaplace(Fraction(per_unit * _RESIDUAL_SHARE) / 2)
 
@@ -126,6 +135,11 @@ class CountedHeadList:
     """by cell, without ⟨⋆,⋆⟩: N + Y of a listed record, Z of ⟨q,⋆⟩"""
     n_users: int
     design: CuratorDesign
+
+    @property
+    def has_residuals(self) -> bool:
+        """Whether the counts of ⟨q,⋆⟩ are residuals (a log with URLs) or the records' own."""
+        return self.head.has_urls or self.design.wide_threshold is not None
 
     @property
     def n_units(self) -> int:

@@ -12,7 +12,7 @@ from searchblend.blender.groups import UserGroup
 from searchblend.blender.release import BlenderRelease
 from searchblend.cli.log_options import log_settings
 from searchblend.cli.progress import run_progress
-from searchblend.cli.tables import comparison_table, explanation, messages, output, say, trends_table
+from searchblend.cli.tables import comparison_table, explanation, output, say, trends_table, warn
 from searchblend.errors import UsageError
 from searchblend.evaluation.expected_list import expected_head_queries
 from searchblend.evaluation.metrics import Truth, score
@@ -78,21 +78,20 @@ def run_and_warn(settings: HybridSettings, randomness: Randomness, *, evaluate: 
             evaluate=compare_with_truth if evaluate else None,
             randomness=randomness,
             on_progress=on_progress,
-            on_notice=lambda text: messages.print(text, style="dim"),
+            on_notice=lambda text: warn(text, "dim"),
             on_step=on_step,
         )
     delta = settings.params.budget.delta
     if delta >= 1 / result.n_users:
-        messages.print(
+        warn(
             f"warning: δ = {delta:g} is not below 1/users = {1 / result.n_users:.2g}: at such a δ a mechanism may "
-            "expose somebody outright; choose a smaller --delta",
-            style="yellow",
+            "expose somebody outright; choose a smaller --delta"
         )
     if result.input_summary is None:
-        messages.print("this release id was published before: the same files again, nothing was spent", style="yellow")
+        warn("this release id was published before: the same files again, nothing was spent")
         return result
     for line in malformed_warnings(result.input_summary):
-        messages.print(line, style="bold yellow", markup=False)
+        warn(line, "bold yellow")
     return result
 
 

@@ -8,14 +8,14 @@ from dataclasses import asdict
 
 from searchblend.cli.log_options import log_settings
 from searchblend.cli.progress import run_progress
-from searchblend.cli.tables import messages, new_table, output, say
+from searchblend.cli.tables import new_table, output, say, warn
 from searchblend.wire.release import NOT_FOR_RELEASE
 
 
 def run(options: argparse.Namespace) -> None:
     with run_progress() as (on_progress, on_step):
         opened = log_settings(options).open(
-            keep_lines=True, on_progress=on_progress, on_notice=lambda text: messages.print(text, style="dim")
+            keep_lines=True, on_progress=on_progress, on_notice=lambda text: warn(text, "dim")
         )
         with opened as log:
             on_step("counting")

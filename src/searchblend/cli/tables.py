@@ -22,6 +22,11 @@ def say(text: str, style: str | None = None) -> None:
     output.print(text, style=style, soft_wrap=True, markup=False)
 
 
+def warn(text: str, style: str = "yellow") -> None:
+    """A sentence on stderr, left in one line."""
+    messages.print(text, style=style, soft_wrap=True)
+
+
 def trends_table(document: Mapping[str, Any], limit: int) -> Table:
     """The released trends, most probable first."""
     groups = document["groups"]

@@ -81,13 +81,18 @@ def _find_repeated(session: DuckDBSession) -> None:
     are sorted first, and only lines whose hash occurs twice are grouped.
     """
     n = int(session.value("SELECT count(*) FROM lines WHERE problem = 0"))
-    parts = -(-n // _AT_ONCE)
-    suspects = []
-    for part in range(parts):
-        of_this_part = f"AND digest % {parts} = {part}" if parts > 1 else ""
-        suspects.append(
-            _occurring_twice(session.column(f"SELECT {_SHORT} FROM lines WHERE problem = 0 {of_this_part}", np.uint32))
-        )
+    parts = 4 * -(-n // _AT_ONCE)
+    with ThreadPoolExecutor(2) as pool:  # one part is sorted while the next one is fetched
+        sorting = [
+            pool.submit(
+                _occurring_twice,
+                session.column(
+                    f"SELECT {_SHORT} FROM lines WHERE problem = 0 AND {_SHORT} % {parts} = {part}", np.uint32
+                ),
+            )
+            for part in range(parts)
+        ]
+        suspects = [part.result() for part in sorting]
     with session.numbers("suspects", np.concatenate([*suspects, np.empty(0, np.uint32)])):
         session.execute(
             f"""
@@ -100,13 +105,7 @@ def _find_repeated(session: DuckDBSession) -> None:
 
 
 def _occurring_twice(values: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """The distinct values that occur more than once. Two halves, so that two cores can sort."""
-    low = values < 1 << 31
-    with ThreadPoolExecutor(2) as pool:
-        return np.concatenate(list(pool.map(_repeats_within, [values[low], values[~low]])))
-
-
-def _repeats_within(values: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """The distinct values that occur more than once."""
     values.sort()
     return np.unique(values[1:][values[1:] == values[:-1]])
 

@@ -27,7 +27,7 @@ from searchblend.logs.duckdb_scan import (
 from searchblend.logs.duckdb_session import DuckDBSession, quoted
 from searchblend.logs.duckdb_yandex import queries_without_click, scan_yandex, yandex_rows
 from searchblend.logs.engine import OPTIN_DIGITS, Reading
-from searchblend.logs.feed import Feed, Feeder
+from searchblend.logs.feed import Feed, Feeder, GuessedWrong, Known
 from searchblend.logs.gate import OnBytes
 from searchblend.logs.judge import WITHOUT_URL
 from searchblend.logs.layout import Columns, Delimited, JsonLines, Layout, Sessions, Source
@@ -65,13 +65,11 @@ class DuckDBEngine:
     ) -> Reading:
         self.has_urls = sources[0][0].has_urls
         self._has_lines = keep_lines
-        feeder = Feeder(self._session.directory, on_bytes)
-        feeds = [self._feed(feeder, layout, paths) for layout, paths in sources]
-        with feeder.running(self._session.interrupt), self._session.watched(on_fraction):
-            if isinstance(sources[0][0], Sessions):
-                scanned, without_url = self._load_sessions(feeds[0])
-            else:
-                scanned, without_url = self._load(sources, feeds)
+        try:
+            feeds, scanned, without_url = self._load(sources, on_bytes, on_fraction)
+        except GuessedWrong as wrong:
+            self._session.drop_all_tables()
+            feeds, scanned, without_url = self._load(sources, on_bytes, on_fraction, wrong.known)
         reading = self._counted(sources, feeds, scanned, without_url)
         if reading.in_fields and isinstance(sources[0][0], Columns):
             reading = replace(reading, held_back=self._rows_of_problems(sources, feeds), in_fields=Counter())
@@ -101,9 +99,23 @@ class DuckDBEngine:
             case Sessions():
                 raise AssertionError("sessions are loaded in two steps")
 
-    def _load(self, sources: Sequence[Source], feeds: Sequence[Feed]) -> tuple[int, int]:
-        """Fills ``lines``. Lines without URL are only counted, unless all lines are kept: how many lines were scanned,
-        and how many of them were without URL."""
+    def _load(
+        self,
+        sources: Sequence[Source],
+        on_bytes: OnBytes,
+        on_fraction: Callable[[float], None],
+        known: Known | None = None,
+    ) -> tuple[list[Feed], int, int]:
+        """Fills ``lines``: how the files were fed, how many lines were scanned, and how many were without URL."""
+        feeder = Feeder(self._session.directory, on_bytes, name="input" if known is None else "again", known=known)
+        feeds = [self._feed(feeder, layout, paths) for layout, paths in sources]
+        with feeder.running(self._session.interrupt), self._session.watched(on_fraction):
+            if isinstance(sources[0][0], Sessions):
+                return feeds, *self._load_sessions(feeds[0])
+            return feeds, *self._load_lines(sources, feeds)
+
+    def _load_lines(self, sources: Sequence[Source], feeds: Sequence[Feed]) -> tuple[int, int]:
+        """Lines without URL are only counted, unless all lines are kept."""
         scans = [self._scan(*source, feed) for source, feed in zip(sources, feeds, strict=True)]
         lines = " UNION ALL ".join(self._judged(scan) for scan in scans)
         scanned = self._session.execute_counting(f"CREATE TEMP TABLE lines AS {lines}")

@@ -74,6 +74,10 @@ class DuckDBSession:
         self._tables += 1
         return f"{kind}_{self._tables}"
 
+    def drop_all_tables(self) -> None:
+        for (name,) in self.rows("SELECT table_name FROM duckdb_tables()"):
+            self.execute(f"DROP TABLE {quoted_name(name)}")
+
     def interrupt(self) -> None:
         """Stop the statement under way; may be called from another thread."""
         self._connection.interrupt()

@@ -13,6 +13,19 @@ from typing import Final
 from searchblend.logs.gate import Gate, OnBytes, Passed, count_pristine
 
 _RETRY_SECONDS: Final = 0.002
+_BEGINNING: Final = 1 << 20
+"""How much of a file is looked at before the database begins to read it."""
+
+Known = dict[Path, Passed | None]
+"""What a look at all bytes of a file has shown; None if it needs the gate."""
+
+
+class GuessedWrong(Exception):
+    """A file is not what its beginning promised: what the database read of it is void."""
+
+    def __init__(self, known: Known) -> None:
+        self.known = known
+        super().__init__("a file was read in the wrong way")
 
 
 @dataclass
@@ -34,24 +47,37 @@ class Feeder:
     """Makes the feeds of one reading, in a private directory.
 
     The names in it are ours: a database would take a star or a bracket in a file's own name for a pattern.
+
+    A file that begins like a pristine one is given to the database at once, and looked at in full meanwhile. If it
+    turns out not to be pristine, ``running`` raises ``GuessedWrong`` and all is read again, with what is known then.
     """
 
-    def __init__(self, directory: Path, on_bytes: OnBytes = lambda n: None, *, name: str = "input") -> None:
+    def __init__(
+        self,
+        directory: Path,
+        on_bytes: OnBytes = lambda n: None,
+        *,
+        name: str = "input",
+        known: Known | None = None,
+    ) -> None:
         self._directory, self._name = directory, name
         self._on_bytes = on_bytes
+        self._known: Known = dict(known or {})
+        self._guesses: list[tuple[Path, Passed, Callable[[], Passed | None]]] = []
         self._pipes: list[tuple[Path, Gate]] = []
+        self._guessed_wrong = False
         self._failure: BaseException | None = None
         self._stop = threading.Event()
         self._names = 0
 
     def feed(self, paths: Sequence[Path], *, quotes: bool = False, awkward: bytes = b"") -> Feed:
-        """Looks at each file and decides how it is read.
+        """Looks at the beginning of each file and decides how it is read.
 
         The gate changes the separator of files that may have quotes, so if one of those needs it, all go through.
         """
-        counted = [count_pristine(path, quotes=quotes, awkward=awkward, on_bytes=self._on_bytes) for path in paths]
-        feed = Feed(gated=quotes and None in counted)
-        for path, passed in zip(paths, counted, strict=True):
+        found = [self._look(path, quotes=quotes, awkward=awkward) for path in paths]
+        feed = Feed(gated=quotes and None in found)
+        for path, passed in zip(paths, found, strict=True):
             if passed is not None and not feed.gated:
                 feed.names.append(self.link(path))
                 feed.passed.append(passed)
@@ -60,6 +86,18 @@ class Feeder:
                 feed.names.append(self._pipe(gate))
                 feed.passed.append(gate.passed)
         return feed
+
+    def _look(self, path: Path, *, quotes: bool, awkward: bytes) -> Passed | None:
+        if path in self._known:
+            return self._known[path]
+        guess = count_pristine(path, quotes=quotes, awkward=awkward, only=_BEGINNING)
+        if guess is not None:
+
+            def look_at_all() -> Passed | None:
+                return count_pristine(path, quotes=quotes, awkward=awkward, on_bytes=self._hear_bytes)
+
+            self._guesses.append((path, guess, look_at_all))
+        return guess
 
     def _new_name(self) -> Path:
         self._names += 1
@@ -80,24 +118,51 @@ class Feeder:
     @contextmanager
     def running(self, interrupt: Callable[[], None]) -> Iterator[None]:
         """Fills the pipes while the statement inside reads them; a file's failure becomes the statement's."""
-        threads = [
+        looking = threading.Thread(target=self._check_guesses, args=(interrupt,), daemon=True)
+        filling = [
             threading.Thread(target=self._fill, args=(name, gate, interrupt), daemon=True) for name, gate in self._pipes
         ]
-        for thread in threads:
+        for thread in (looking, *filling):
             thread.start()
         try:
             yield
-        except BaseException:
-            if self._failure is not None:
-                raise self._failure from None
+        except Exception:
+            looking.join()  # the statement may have failed over bytes that it should not have seen
+            self._raise_what_went_wrong()
             raise
+        else:
+            looking.join()
         finally:
             self._stop.set()
-            for thread in threads:
+            for thread in (looking, *filling):
                 thread.join()
-            self._pipes.clear()
+        self._raise_what_went_wrong()
+
+    def _raise_what_went_wrong(self) -> None:
         if self._failure is not None:
-            raise self._failure
+            raise self._failure from None
+        if self._guessed_wrong:
+            raise GuessedWrong(self._known)
+
+    def _check_guesses(self, interrupt: Callable[[], None]) -> None:
+        try:
+            for path, guess, look_at_all in self._guesses:
+                found = self._known[path] = look_at_all()
+                if found is None or found.plain != guess.plain:
+                    self._guessed_wrong = True
+                    interrupt()
+                else:
+                    guess.lines, guess.bytes = found.lines, found.bytes
+        except _Stopped:
+            pass
+        except BaseException as error:  # as in _fill
+            self._failure = self._failure or error
+            interrupt()
+
+    def _hear_bytes(self, n: int) -> None:
+        if self._stop.is_set():
+            raise _Stopped
+        self._on_bytes(n)
 
     def _fill(self, name: Path, gate: Gate, interrupt: Callable[[], None]) -> None:
         pipe = self._open(name)
@@ -124,6 +189,10 @@ class Feeder:
             os.set_blocking(pipe, True)
             return pipe
         return None
+
+
+class _Stopped(Exception):
+    """Nobody waits for the result any more."""
 
 
 def _write(pipe: int, block: bytes) -> None:

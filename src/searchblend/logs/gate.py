@@ -56,9 +56,12 @@ class Passed:
 
 
 def count_pristine(
-    path: Path, *, quotes: bool, awkward: bytes = b"", on_bytes: OnBytes = lambda n: None
+    path: Path, *, quotes: bool, awkward: bytes = b"", only: int | None = None, on_bytes: OnBytes = lambda n: None
 ) -> Passed | None:
-    """The size of a plain file that needs no gate, or None as soon as something shows that it does."""
+    """The size of a plain file that needs no gate, or None as soon as something shows that it does.
+
+    ``only`` looks at no more than so many bytes of its beginning.
+    """
     if compression_of(path) is not None:
         return None
     passed = Passed(plain=True)
@@ -79,6 +82,8 @@ def count_pristine(
             passed.bytes += len(block)
             last = block[-1]
             on_bytes(len(block))
+            if only is not None and passed.bytes >= only:
+                return passed
     passed.lines += last != _LINE_FEED
     return passed if utf8.accepts(b"", last=True) else None
 

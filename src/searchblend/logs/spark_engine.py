@@ -26,15 +26,15 @@ from searchblend.logs.gate import OnBytes
 from searchblend.logs.judge import WITHOUT_URL
 from searchblend.logs.layout import Columns, Source
 from searchblend.logs.spark_draws import contents_of, joined, people_of
-from searchblend.logs.spark_files import SparkFiles, clean, files_for_spark, first_places
+from searchblend.logs.spark_files import SparkFiles, clean, files_for_spark, first_places, name_as_path
 from searchblend.logs.spark_formats import SILENT
 from searchblend.logs.spark_group import SparkGroup, SparkTally
-from searchblend.logs.spark_look import Look, all_lines, look, usable
+from searchblend.logs.spark_look import Look, all_lines, look, rows_of_problems, usable
 from searchblend.logs.spark_policies import clicks_of, distinct_counts, raw_events, searches_of
 from searchblend.logs.spark_scan import IN_BYTES
 from searchblend.logs.spark_session import SparkRunner, our_words
 from searchblend.logs.spark_texts import normal_records
-from searchblend.logs.summary import FIRST_PLACES, LogStatistics, Malformed
+from searchblend.logs.summary import FIRST_PLACES, LogStatistics, Malformed, Place
 
 _LOOKING_SHARE: Final = 0.4
 """How much of the reading is done after the first look."""
@@ -134,11 +134,13 @@ class SparkEngine:
         """The places of malformed rows of Parquet, which nobody else can find."""
         with our_words():
             rows = rows_of_problems(self._runner, lines, self._look)
-        places = {
-            reason: sorted((order, path, row) for order, path in enumerate(self._paths()) for name, row in found if name == path.name)
-            for reason, found in rows.items()
-        }
-        return reading
+        files = [item for source in self._sources for item in source.raw.items()]
+        order = {name_as_path(name): (number, path) for number, (name, path) in enumerate(files)}
+        held_back = {}
+        for reason, count in reading.in_fields.items():
+            first = sorted((order[name], row) for name, row in rows[reason])[:FIRST_PLACES]
+            held_back[reason] = Malformed(count, [Place(str(path), row) for (_, path), row in first])
+        return replace(reading, held_back=held_back, in_fields=Counter())
 
     def _draw(self, lines: DataFrame, expected: int) -> int:
         """Makes ``drawn`` (person, optin, draw, pick, query, url), after checking that no line got lost."""
@@ -198,10 +200,8 @@ class SparkEngine:
     def _find_damaged(self) -> None:
         """After a failure: a file that is cut off or damaged says so itself, by name."""
         for files in self._sources:
-            for path in files.raw.values():
-                if isinstance(files.layout, Columns):
-                    self.column_types(path)
-                elif compression_of(path) is not None:
+            for path in files.raw.values() if not isinstance(files.layout, Columns) else ():
+                if compression_of(path) is not None:
                     with open_text_bytes(path) as (source, _):
                         while source.read(1 << 20):
                             pass

@@ -60,8 +60,12 @@ class SparkFiles:
 
     def take_out(self, found: Iterable[Path]) -> list[Path]:
         """Removes the raw files under these names, and says which they were."""
-        names = [name for name in self.raw if Path(name.removeprefix("file://")) in found]
+        names = [name for name in self.raw if name_as_path(name) in found]
         return [self.raw.pop(name) for name in names]
+
+
+def name_as_path(name: str) -> Path:
+    return Path(name.removeprefix("file://"))
 
 
 def files_for_spark(layout: Layout, paths: Sequence[Path], directory: Path) -> SparkFiles:

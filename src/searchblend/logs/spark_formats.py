@@ -26,7 +26,7 @@ _JSON_OPTIONS: Final = {
 _END: Final = "\x1fend"
 _SURROGATE: Final = r"\\u[dD][89a-fA-F]"
 _SCIENTIFIC: Final = r"\A-?[0-9]\.[0-9]+E[0-9]+\z"
-_LARGEST: Final = 2**64 - 1
+_LARGEST: Final = str(2**64 - 1)
 
 
 def json_lines(layout: JsonLines, rows: DataFrame) -> Lines:
@@ -147,7 +147,7 @@ def _field(position: int) -> Column:
 def _id(text: Column) -> Column:
     """A whole number below 2^64, or NULL."""
     number = F.when(text.rlike(r"\A[0-9]{1,38}\z"), text.cast("decimal(38,0)"))
-    return F.when(number <= _LARGEST, number)
+    return F.when(number <= F.lit(_LARGEST).cast("decimal(38,0)"), number)
 
 
 def _padded(name: str, digits: int) -> Column:

@@ -141,9 +141,9 @@ def usable(runner: SparkRunner, lines: DataFrame, found: Look, *, with_urls_only
 
 def rows_of_problems(runner: SparkRunner, lines: DataFrame, found: Look) -> dict[str, list[tuple[Path, int]]]:
     """The first malformed rows of each Parquet file, for every reason that was found."""
-    for name, reason, texts in (
-        ("hard_query", UNUSABLE_QUERY, found.unusable_queries),
+    for name, reason, texts in (  # an unusable query is the problem of a line that has both
         ("hard_url", UNUSABLE_URL, found.unusable_urls),
+        ("hard_query", UNUSABLE_QUERY, found.unusable_queries),
     ):
         if texts:
             unusable = runner.frame([(text, reason) for text in sorted(texts)], f"{name} string, verdict string")

@@ -44,8 +44,8 @@ _NEXT_FIELD: Final = r'(?:^|,)(?:"[^"]*+(?:""[^"]*+)*+"|[^",]*+)'
 
 @dataclass(frozen=True)
 class Lines:
-    """Lines as rows: ``file``, ``row`` (in Parquet), ``bytes``, ``header`` (the text of a line that looks like its file's header), ``broken``
-    (what is wrong before any field is looked at), and the roles."""
+    """Lines as rows: ``file``, ``row`` (in Parquet), ``bytes``, ``header`` (the text of a line that looks like its
+    file's header), ``broken`` (what is wrong before any field is looked at), and the roles."""
 
     rows: DataFrame
     roles: frozenset[str]

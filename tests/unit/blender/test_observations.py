@@ -72,7 +72,6 @@ def test_without_urls_every_query_was_listed_by_its_count():
     assert optin.noise_variance == pytest.approx(curator_design(PARAMS).threshold.noise.variance / 1e6)
 
 
-@pytest.mark.xfail(reason="a wide list is designed though the log has no URLs, and its counts are taken for residuals")
 def test_a_wide_list_of_a_log_without_urls_has_no_residuals():
     """Its counts have the threshold's noise, as without the wide list."""
     head = HeadList({"a": [], "b": []})

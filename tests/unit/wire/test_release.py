@@ -55,8 +55,11 @@ def test_the_result_is_strict_json_with_the_documented_keys(release):
 
 def test_the_star_comes_last_and_is_null(release):
     trends, records = trend_rows(release), record_rows(release)
-    assert trends[-1]["query"] is None and trends[-1]["kind"] == "rest"
-    assert records[-1]["query"] is None and records[-1]["url"] is None and records[-1]["kind"] == "rest"
+    assert trends[-1]["query"] is None
+    assert trends[-1]["kind"] == "rest"
+    assert records[-1]["query"] is None
+    assert records[-1]["url"] is None
+    assert records[-1]["kind"] == "rest"
     assert all(row["query"] is not None for row in trends[:-1])
 
 
@@ -85,7 +88,8 @@ def test_query_rest_has_no_optin_estimate(release):
 
 def test_csv_tells_the_star_from_an_empty_text(release):
     table = list(csv.DictReader(io.StringIO(csv_table(record_rows(release), ["query", "url"]))))
-    assert table[-1]["query"] == "" and table[-1]["kind"] == "rest"
+    assert table[-1]["query"] == ""
+    assert table[-1]["kind"] == "rest"
     assert {row["kind"] for row in table} <= {"record", "query_rest", "rest"}
     assert float(table[0]["low"]) <= float(table[0]["raw_probability"]) <= float(table[0]["high"])
 
@@ -94,7 +98,8 @@ def test_the_head_list_survives_the_wire(release):
     document = json.loads(json.dumps(encode_head_list(release.head, release.params, release.design)))
     message = decode_head_list(document)
     head, params = message.head, message.params
-    assert head == release.head and message.design == release.design
+    assert head == release.head
+    assert message.design == release.design
     assert params.budget == PARAMS.budget
     assert params.query_budget_fraction == (0.85 if head.has_urls else 1.0)
 
@@ -105,4 +110,5 @@ def test_a_statement_names_versions_files_and_privacy(release):
         public=[], caveats=[], files={"a.csv": {"sha256": "0", "bytes": 1}}, notice=None,
     )  # fmt: skip
     assert statement["release"]["private"] is True
-    assert "numpy" in statement["software"] and "a.csv" in statement["files"]
+    assert "numpy" in statement["software"]
+    assert "a.csv" in statement["files"]

