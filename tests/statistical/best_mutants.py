@@ -84,7 +84,7 @@ _NOISY_COUNTS = stability_histogram.noisy_counts
 
 def _delta_again(design: CuratorDesign, budget: Budget) -> CuratorDesign:
     """The wide list takes the whole δ once more."""
-    wide = stability_histogram._least_threshold(design.residual_noise, design.spread, budget)
+    wide = stability_histogram._least_threshold(design.residual_noise, design.spread, budget.delta)
     return replace(design, wide_threshold=wide)
 
 

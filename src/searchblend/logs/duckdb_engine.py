@@ -24,7 +24,7 @@ from searchblend.logs.duckdb_scan import (
     scan_delimited,
     scan_json,
 )
-from searchblend.logs.duckdb_session import DuckDBSession, quoted
+from searchblend.logs.duckdb_session import DatabaseError, DuckDBSession, quoted
 from searchblend.logs.duckdb_yandex import queries_without_click, scan_yandex, yandex_rows
 from searchblend.logs.engine import OPTIN_DIGITS, Reading
 from searchblend.logs.feed import Feed, Feeder, GuessedWrong, Known
@@ -49,6 +49,7 @@ class DuckDBEngine:
 
     def close(self) -> None:
         self._session.close()
+        normal_forms.forget()
 
     def column_types(self, path: Path) -> Mapping[str, str]:
         link = Feeder(self._session.directory, name="schema").link(path)
@@ -88,14 +89,15 @@ class DuckDBEngine:
             return feeder.feed(paths, quotes=layout.quotes, awkward=awkward)
         return feeder.feed(paths)
 
-    def _scan(self, layout: Layout, paths: Sequence[Path], feed: Feed) -> Scan:
+    @staticmethod
+    def _scan(layout: Layout, feed: Feed) -> Scan:
         match layout:
             case Delimited():
                 return scan_delimited(layout, feed)
             case JsonLines():
                 return scan_json(layout, feed)
             case Columns():
-                return scan_columns(layout, feed.names, self.column_types(paths[0]))
+                return scan_columns(layout, feed.names)
             case Sessions():
                 raise AssertionError("sessions are loaded in two steps")
 
@@ -116,9 +118,14 @@ class DuckDBEngine:
 
     def _load_lines(self, sources: Sequence[Source], feeds: Sequence[Feed]) -> tuple[int, int]:
         """Lines without URL are only counted, unless all lines are kept."""
-        scans = [self._scan(*source, feed) for source, feed in zip(sources, feeds, strict=True)]
+        scans = [self._scan(layout, feed) for (layout, _), feed in zip(sources, feeds, strict=True)]
         lines = " UNION ALL ".join(self._judged(scan) for scan in scans)
-        scanned = self._session.execute_counting(f"CREATE TEMP TABLE lines AS {lines}")
+        try:
+            scanned = self._session.execute_counting(f"CREATE TEMP TABLE lines AS {lines}")
+        except DatabaseError as error:
+            if isinstance(sources[0][0], Columns):  # unlike text, Parquet has not passed the gate
+                raise InputError(sources[0][1][0], "this Parquet file, or another of the log, is damaged") from error
+            raise
         kept, kept_without_url = self._session.rows(
             f"SELECT count(*), count(*) FILTER (problem = {PROBLEMS.index(WITHOUT_URL)}) FROM lines"
         )[0]
@@ -179,7 +186,7 @@ class DuckDBEngine:
         found = []
         for (layout, paths), feed in zip(sources, feeds, strict=True):
             assert isinstance(layout, Columns)
-            scan = scan_columns(layout, feed.names, self.column_types(paths[0]), places=True)
+            scan = scan_columns(layout, feed.names, places=True)
             rows = self._session.rows(
                 f"""
                 SELECT problem, count(*), min({{file: file_index, row: file_row_number}}, {FIRST_PLACES})

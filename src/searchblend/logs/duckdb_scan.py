@@ -146,7 +146,7 @@ def scan_json(layout: JsonLines, feed: Feed) -> Scan:
     )
 
 
-def scan_columns(layout: Columns, files: Sequence[Path], types: Mapping[str, str], *, places: bool = False) -> Scan:
+def scan_columns(layout: Columns, files: Sequence[Path], *, places: bool = False) -> Scan:
     """The columns of Parquet files as texts; points in time as microseconds, which every engine writes alike.
 
     ``places`` adds the number of the file and of the row in it.
@@ -154,7 +154,7 @@ def scan_columns(layout: Columns, files: Sequence[Path], types: Mapping[str, str
     columns = []
     for role, name in layout.columns.items():
         column = quoted_name(name)
-        is_time = types[name].startswith("TIMESTAMP") or types[name] == "DATE"
+        is_time = layout.types[role].startswith(("TIMESTAMP", "DATE"))
         columns.append(f"coalesce({f'epoch_us({column})' if is_time else column}::VARCHAR, '') AS {role}")
     if places:
         columns += ["file_index", "file_row_number"]

@@ -23,6 +23,10 @@ OnFraction = Callable[[float], None]
 _POLL_SECONDS: Final = 0.1
 
 
+class DatabaseError(RunError):
+    """The database gave up for a reason of its own."""
+
+
 def quoted(text: str) -> str:
     """A text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
@@ -156,6 +160,6 @@ def _our_words() -> Iterator[None]:
     except (duckdb.IOException, duckdb.FatalException) as error:
         if "No space left" in str(error) or "Could not write" in str(error):
             raise OutputError("no space left in the temp directory: name one with more room") from error
-        raise RunError(f"the database could not go on ({type(error).__name__})") from error
+        raise DatabaseError(f"the database could not go on ({type(error).__name__})") from error
     except duckdb.Error as error:
-        raise RunError(f"the database could not go on ({type(error).__name__})") from error
+        raise DatabaseError(f"the database could not go on ({type(error).__name__})") from error

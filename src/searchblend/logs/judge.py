@@ -63,7 +63,8 @@ def _judge_json(layout: JsonLines, line: str, *, host_only: bool) -> str | None:
     if SEPARATOR in line:
         return TOO_MANY_FIELDS
     try:
-        found = json.loads(line)
+        found = json.loads(line, object_pairs_hook=_first_of_each)
+        json.dumps(found, ensure_ascii=False).encode()  # half of a surrogate pair is no text
     except (ValueError, RecursionError):
         return BAD_LINE
     if not isinstance(found, dict):
@@ -73,6 +74,10 @@ def _judge_json(layout: JsonLines, line: str, *, host_only: bool) -> str | None:
         return BAD_LINE
     texts = {role: "" if member is None else str(member) for role, member in members.items()}
     return judge_texts(texts, has_urls=layout.has_urls, host_only=host_only)
+
+
+def _first_of_each(members: list[tuple[str, object]]) -> dict[str, object]:
+    return dict(reversed(members))
 
 
 def judge_texts(

@@ -6,7 +6,7 @@ One small class for each kind of file; the format's own module makes it. An engi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -56,6 +56,8 @@ class Columns:
     columns: Mapping[str, str]
     """role → name of its column"""
     format: str = "parquet"
+    types: Mapping[str, str] = field(default_factory=dict)
+    """role → type of its column, in DuckDB's words: files with other types are scanned apart"""
 
     @property
     def has_urls(self) -> bool:

@@ -97,5 +97,11 @@ def host_is_usable(text: str) -> bool:
     return _is_short(text) and host_form(text) is not None
 
 
+def forget() -> None:
+    """Drops the texts that were remembered: they are somebody's searches."""
+    for remembered in (query_is_usable, url_is_usable, host_is_usable):
+        remembered.cache_clear()
+
+
 def _is_short(text: str) -> bool:
     return len(text) <= MAX_TEXT and len(text.encode("utf-8", "surrogatepass")) <= MAX_TEXT

@@ -25,4 +25,4 @@ def columns_layout(path: Path, types: Mapping[str, str], columns: ColumnMap) -> 
         fits = fits or (role == "optin" and types[name] == "BOOLEAN")
         if not fits:
             raise InvalidColumns(f"{path}: column '{name}' has type {types[name]}; expected texts or whole numbers")
-    return Columns(found)
+    return Columns(found, types={role: types[name] for role, name in found.items()})

@@ -174,38 +174,40 @@ class SparkRunner:
             self.close()
             raise
 
-    def _start(self, master: str | None, settings: Mapping[str, str]) -> tuple[SparkSession, Java]:
+    def _start(self, master: str | None, settings: Mapping[str, str]) -> tuple[SparkSession, str]:
         if master is not None:
             check_master(master)
-        java = find_java()
-        pyspark, gateways = import_module("pyspark"), import_module("pyspark.java_gateway")
-        conf = pyspark.SparkConf(loadDefaults=False)
-        on_this_machine = master is None or master.startswith("local")
-        given = {**_DEFAULTS, **(_ON_THIS_MACHINE if on_this_machine else {}), **settings}
-        if master is not None:
-            given["spark.master"] = master
-        for name, value in given.items():
-            conf.set(name, value)
-        # What Java and Spark's own logging say goes to a file of ours: it may quote file names and data.
-        home = _java_home(java, self.directory)
-        with (self.directory / "spark.log").open("wb") as log, _environment("JAVA_HOME", str(home)):
-            try:
-                gateway = gateways.launch_gateway(conf, {"stdout": log, "stderr": log})
-            except Exception as error:
-                raise RunError(f"Spark did not start on {java}") from error
+        pyspark = import_module("pyspark")
+        given = {**_DEFAULTS, **settings, **({} if master is None else {"spark.master": master})}
+        gateway, java = self._launch(pyspark.SparkConf(loadDefaults=False).setAll(list(given.items())))
         try:
-            whole = pyspark.SparkConf(_jvm=gateway.jvm)  # with what spark-submit or spark-defaults.conf say
-            whole.setIfMissing("spark.master", "local[*]")
+            conf = pyspark.SparkConf(_jvm=gateway.jvm)  # with what spark-submit or spark-defaults.conf say
+            conf.setIfMissing("spark.master", "local[*]")
+            if conf.get("spark.master").startswith("local"):
+                given = {**_ON_THIS_MACHINE, **given}
             for name, value in given.items():
-                whole.setIfMissing(name, value)
-            self._own = pyspark.SparkContext(conf=whole, gateway=gateway)
+                conf.setIfMissing(name, value)
+            self._own = pyspark.SparkContext(conf=conf, gateway=gateway)
         except Exception as error:
-            raise RunError(
-                f"{master or 'spark'}: Spark could not start: the master did not take the application"
-            ) from error
+            raise RunError(f"{master or 'spark'}: the master did not take the application") from error
         self._own.setLogLevel("OFF")
         self._await_executors()
         return self._sql.SparkSession(self._own), java
+
+    def _launch(self, conf: Any) -> tuple[Any, str]:
+        """The Java of the driver, and what it is. Under ``spark-submit`` it is there already."""
+        gateways = import_module("pyspark.java_gateway")
+        if "PYSPARK_GATEWAY_PORT" in os.environ:
+            gateway = gateways.launch_gateway()
+            return gateway, f"Java {gateway.jvm.java.lang.System.getProperty('java.version')} (spark-submit)"
+        java = find_java()
+        home = _java_home(java, self.directory)
+        # What Java and Spark's own logging say goes to a file of ours: it may quote file names and data.
+        with (self.directory / "spark.log").open("wb") as log, _environment("JAVA_HOME", str(home)):
+            try:
+                return gateways.launch_gateway(conf, {"stdout": log, "stderr": log}), str(java)
+            except Exception as error:
+                raise RunError(f"Spark did not start on {java}") from error
 
     def _await_executors(self) -> None:
         """A cluster may take an application and never run anything of it; then a job would wait forever."""

@@ -224,3 +224,20 @@ def test_names_that_a_database_would_take_for_patterns_or_sql(tmp_path: Path):
     connection.close()
     with read(parquet, columns={"user": "u'\"s", "query": "select"}) as log:
         assert log.summary.users == 1
+
+
+def test_a_parquet_file_that_is_damaged_inside(tmp_path: Path):
+    path = tmp_path / "log.parquet"
+    duckdb.sql(f"COPY (SELECT i AS user, md5(i::VARCHAR) AS query FROM range(20000) t(i)) TO '{path}'")
+    content = bytearray(path.read_bytes())
+    content[1000:3000] = bytes(2000)
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="damaged"):
+        read(path)
+
+
+def test_parquet_files_with_different_types_are_one_log(tmp_path: Path):
+    duckdb.sql(f"COPY (SELECT 1 AS user, 'a' AS query, TIMESTAMP '2024-01-01' AS time) TO '{tmp_path}/a.parquet'")
+    duckdb.sql(f"COPY (SELECT '2' AS user, 'a' AS query, 'noon' AS time) TO '{tmp_path}/b.parquet'")
+    with read(tmp_path) as log:
+        assert everybody(log) == {Record("a"): 2}
