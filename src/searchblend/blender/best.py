@@ -25,7 +25,7 @@ from searchblend.blender.observations import (
     query_slices,
 )
 from searchblend.blender.report_probabilities import ReportProbabilities
-from searchblend.blender.stability_histogram import UNITS_WHEN_SPREAD, CountedHeadList, CuratorDesign
+from searchblend.blender.stability_histogram import FEWER_UNITS, UNITS_WHEN_SPREAD, CountedHeadList, CuratorDesign
 from searchblend.blender.subset_report import ReportDesign
 from searchblend.blender.subset_report_bulk import ReportCounts
 from searchblend.params import BlenderParams
@@ -45,7 +45,8 @@ class BestEstimates:
 
 def curator_design(params: BlenderParams, *, wide: bool = False) -> CuratorDesign:
     m = params.records_per_optin
-    return CuratorDesign.of(params.budget, ONE_RECORD if m == 1 else Spread(m, UNITS_WHEN_SPREAD), wide=wide)
+    units = UNITS_WHEN_SPREAD if params.budget.epsilon >= 0.25 else FEWER_UNITS
+    return CuratorDesign.of(params.budget, ONE_RECORD if m == 1 else Spread(m, units), wide=wide)
 
 
 def estimate_best(
@@ -120,7 +121,8 @@ def _check(
 ) -> GroupCheck:
     totals = np.add.reduceat(counted.counts, head.first_cells()[:-1])
     testable = totals >= 2 * counted.design.threshold.integer
-    gap = optin.queries.probability - clients.queries.probability
+    # The raw totals: the correction for selection is meant for estimates and would tilt the test.
+    gap = totals / counted.n_units - clients.queries.probability
     pooled = np.maximum(together.queries.probability, 0.5 / counted.n_users)
     return check_groups(gap, optin.queries.variance + clients.queries.variance, pooled, testable)
 

@@ -79,8 +79,8 @@ class OptinCounts:
 def selection_bias(counts: Floats, noise_variance: Floats, spread: Spread) -> Floats:
     """How much too large the count of a record is that was listed *because* it was large.
 
-    A record of unknown size (density 1/p, the same at every scale) with count N and variance V has its posterior mean
-    V/N lower: about one user, and more where the noise is. V adds the users' own sampling to the noise.
+    Rare records are more numerous than common ones: with a density of 1/p² of shares, a count N of variance V has its
+    posterior mean about V/N lower, one user and more where the noise is. V adds the users' own sampling to the noise.
     """
     sampling = counts * (spread.units / spread.records)
     bias: Floats = (sampling + noise_variance) / np.maximum(counts, 1.0)

@@ -29,8 +29,11 @@ from searchblend.records import WILDCARD, HeadList, Record
 
 UNITS_WHEN_SPREAD: Final = 5040
 """A user's weight 1 in parts: 1/2 .. 1/10 and many more are whole, and no split into 20 or fewer loses 0.4 %."""
+FEWER_UNITS: Final = 720
+"""For ε below 1/4, where the noise table of 5040 units would be too long; a split into 19 loses 2.4 %."""
 _RESIDUAL_SHARE: Final = 0.85
-_SLACK: Final = 1e-12
+_SLACK: Final = 1e-9
+"""more than the floating-point error of a δ or an ε₂"""
 
 
 @dataclass(frozen=True)
@@ -73,9 +76,9 @@ class CuratorDesign:
 def _sampler_delta(noise: DiscreteLaplace, budget: Budget, spread: Spread) -> float:
     """What the samplers' distances add to δ: 2m records and 2m queries may differ, each with one noise.
 
-    The residual's table is the longer one, by at most 1/0.85.
+    The residual's table is the longer one: K entries become at most K/0.85, rounded up.
     """
-    distance = noise.distance / _RESIDUAL_SHARE
+    distance = (noise.distance + 2.0**-64) / _RESIDUAL_SHARE
     return 4 * spread.records * (1 + math.exp(budget.epsilon)) * distance
 
 

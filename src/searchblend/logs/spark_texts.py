@@ -42,6 +42,7 @@ _SURE_TEXT: Final = rf"\A[{_SURE}][{_SURE}\t-\r ]*+\z"
 _BLANK: Final = r"\A[\t-\r ]*+\z"
 _BLANKS: Final = r"[\t-\r ]+"
 _WEB_HOST: Final = r"[a-z0-9_-]++\.[a-z0-9._-]++"
+_SURE_ASCII_URL: Final = rf"\Ahttps?://{_WEB_HOST}(?:[/?#][!-~ ]*+)?\z"
 _SURE_URL: Final = rf"\Ahttps?://{_WEB_HOST}(?::[0-9]*+)?(?:[/?#][{_SURE} ]*+)?\z"
 _PLAIN_URL: Final = rf"\Ahttps?://{_WEB_HOST}(?:/[!-\"$-~]++|\?[!-\"$-~]*+)?\z"
 """Its own normal form: lower-case scheme and host, no port, no fragment, not the path / alone."""
@@ -50,20 +51,25 @@ _NO_BLANKS: Final = r"\A[!-~]++\z"
 
 def never_usable(text: Column) -> Column:
     """Too long, or nothing but blanks."""
-    return (F.octet_length(text) > MAX_TEXT) | text.rlike(_BLANK)
+    return (F.octet_length(text) > MAX_TEXT) | ((text < "!") & text.rlike(_BLANK))
 
 
 def surely_usable_query(text: Column) -> Column:
-    return text.rlike(_SURE_TEXT)
+    """Most are ASCII, which needs no closer look if the first character is no blank (those are below '!')."""
+    return ((text >= "!") & _ascii(text)) | text.rlike(_SURE_TEXT)
 
 
 def surely_usable_url(url: Column, *, host_only: bool) -> Column:
-    web = url.rlike(_SURE_URL)
-    return web if host_only else web | (~url.contains("://") & url.rlike(_SURE_TEXT))
+    web = url.rlike(_SURE_ASCII_URL) | url.rlike(_SURE_URL)
+    return web if host_only else web | (~url.contains("://") & surely_usable_query(url))
+
+
+def _ascii(text: Column) -> Column:
+    return F.length(text) == F.octet_length(text)
 
 
 def _query_is_hard(text: Column) -> Column:
-    return F.length(text) != F.octet_length(text)
+    return ~_ascii(text)
 
 
 def _normal_ascii_query(text: Column) -> Column:
