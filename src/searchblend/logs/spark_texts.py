@@ -113,5 +113,9 @@ def _with_forms(
 
 
 def md5_number(text: Column) -> Column:
-    """MD5 as a little-endian number, in 32 hexadecimal digits: they are ordered as the numbers are."""
-    return F.regexp_replace(F.reverse(F.md5(text)), "(.)(.)", "$2$1")
+    """MD5 as a little-endian number, in 32 hexadecimal digits: they are ordered as the numbers are.
+
+    Latin-1 has one letter for each byte, so a text can be turned round for the bytes.
+    """
+    letters = F.reverse(F.decode(F.unhex(F.md5(text)), "ISO-8859-1"))
+    return F.lower(F.hex(F.encode(letters, "ISO-8859-1")))
