@@ -28,7 +28,8 @@ run: $(RUNS) ## the main job: a hybrid private run on a made-up log, shown as a 
 	$(BIN)/searchblend demo
 
 test: install ## all tests (but for the slow ones)
-	$(BIN)/pytest -n 2 --dist loadgroup -m 'not slow'
+	$(BIN)/pytest -n 2 -m 'not slow' --ignore tests/spark
+	$(BIN)/pytest -m 'not slow' tests/spark
 
 check: install ## lint, format, types, import rule
 	$(BIN)/ruff check .
@@ -42,6 +43,7 @@ slow: install ## the tests that take minutes, and docs/results/best-vs-paper.md
 
 bench: install ## speed, as ratios against named baselines in one run
 	$(BIN)/python benchmarks/local_reports.py
+	$(BIN)/python benchmarks/log_run.py
 
 vectors: install ## write the test vectors anew (a change in them is a change of protocol)
 	$(BIN)/python vectors/make_vectors.py

@@ -228,8 +228,8 @@ def draw(rows: list[dict], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=16, help="AOL populations")
-    parser.add_argument("--yandex-runs", type=int, default=4)
-    parser.add_argument("--forecast-runs", type=int, default=12)
+    parser.add_argument("--yandex-runs", type=int, default=2)
+    parser.add_argument("--forecast-runs", type=int, default=6)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("-o", "--output", type=Path, default=RESULTS)
     options = parser.parse_args()

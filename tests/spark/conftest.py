@@ -1,22 +1,17 @@
-"""One cluster for all tests of the Spark engine: a master and two executors, each a process of its own."""
+"""One cluster for all tests of the Spark engine: a master and two executors, each a process of its own.
+
+Run them in one process (``make test`` does): each worker of pytest-xdist would start a cluster of its own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 pytest.register_assert_rewrite("both_engines")
 
 MASTER = "local-cluster[2,1,1024]"
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One worker of pytest-xdist runs them all, so that there is one cluster."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")

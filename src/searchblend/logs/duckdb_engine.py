@@ -151,7 +151,7 @@ class DuckDBEngine:
         return f"""
             SELECT {scan.problem(host_only=self._drawing.host_only)} AS problem, {", ".join(texts)},
                 {scan.digest(self._drawing.key)} AS digest
-            FROM ({scan.select}) WHERE {"true" if self._has_lines else f"NOT ({scan.surely_without_url()})"}
+            FROM ({scan.select}) WHERE {"true" if self._has_lines else scan.is_kept()}
         """
 
     def _counted(self, sources: Sequence[Source], feeds: Sequence[Feed], scanned: int, without_url: int) -> Reading:

@@ -55,7 +55,8 @@ class Scan:
     broken: Sequence[Case] = ()
     """what is wrong with lines whose fields need not be looked at; these conditions are never NULL"""
     no_query: str | None = None
-    plain: bool = False
+    ascii: bool = False
+    tame: bool = False
 
     def problem(self, *, host_only: bool) -> str:
         """SQL for the number of a line's problem, 0 if there is none. Nearly every line passes a few cheap tests."""
@@ -73,25 +74,30 @@ class Scan:
             good.append(f"{self._optin_answer()} IN {_texts(YES | NO)}")
             cases.append((BAD_OPTIN, f"NOT ({good[-1]})"))
         if url is not None:
-            good += [f"{url} <> ''", *normal_forms.surely_usable_url(url, plain_file=self.plain, host_only=host_only)]
+            good.append(f"{url} <> ''")
+            good += normal_forms.surely_usable_url(url, ascii_file=self.ascii, tame_file=self.tame, host_only=host_only)
             usable = f"{'host' if host_only else 'url'}_is_usable({url})"
             cases.append((UNUSABLE_URL, f"NOT coalesce({usable}, false)"))
         whens = "\n".join(f"WHEN {condition} THEN {PROBLEMS.index(problem)}" for problem, condition in cases)
         return f"(CASE WHEN {' AND '.join(good)} THEN 0 {whens} ELSE 0 END)::UTINYINT"
 
-    def surely_without_url(self) -> str:
-        """SQL: a good line, seen at a glance, but for its URL: such lines need not be kept to be counted."""
+    def is_kept(self) -> str:
+        """SQL: anything but a line that is good at a glance and only lacks a URL; those need not be kept to be counted.
+
+        A CASE, since DuckDB stops at the first condition that fails in a CASE, and not under a NOT.
+        """
         url = self.roles.get("url")
         if url is None:
-            return "false"
-        return " AND ".join([f"({url} = '' OR {url} IS NULL)", *self._surely_has_user_and_query()])
+            return "true"
+        dropped = " AND ".join([f"({url} = '' OR {url} IS NULL)", *self._surely_has_user_and_query()])
+        return f"CASE WHEN {dropped} THEN false ELSE true END"
 
     def _surely_has_user_and_query(self) -> list[str]:
         query = self.roles["query"]
         return [
             *(f"NOT ({condition})" for _, condition in self.broken),
             f"{self.roles['user']} >= '!'",
-            *normal_forms.surely_usable_query(query, plain_file=self.plain),
+            *normal_forms.surely_usable_query(query, ascii_file=self.ascii),
             *([f"{query} <> {quoted(self.no_query)}"] if self.no_query is not None else []),
         ]
 
@@ -125,7 +131,8 @@ def scan_delimited(layout: Delimited, feed: Feed) -> Scan:
         roles,
         [(TOO_FEW_FIELDS, too_few)],
         layout.no_query,
-        feed.plain,
+        feed.ascii,
+        feed.tame,
     )
 
 

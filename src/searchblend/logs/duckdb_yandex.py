@@ -58,7 +58,8 @@ def scan_yandex(rows: str) -> Scan:
         """,
         {"user": "user", "query": "query", "url": "url", "time": "time"},
         [(BAD_LINE, "is_broken"), (CLICK_WITHOUT_QUERY, "query = ''")],
-        plain=True,
+        ascii=True,
+        tame=True,
     )
 
 

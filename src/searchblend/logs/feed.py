@@ -38,9 +38,13 @@ class Feed:
     """Whether every file went through the gate."""
 
     @property
-    def plain(self) -> bool:
-        """Whether all files are plain, as far as is known beforehand."""
-        return all(one.plain for one in self.passed)
+    def ascii(self) -> bool:
+        """Whether all files are ASCII, as far as is known beforehand."""
+        return all(one.ascii for one in self.passed)
+
+    @property
+    def tame(self) -> bool:
+        return all(one.tame for one in self.passed)
 
 
 class Feeder:
@@ -148,7 +152,7 @@ class Feeder:
         try:
             for path, guess, look_at_all in self._guesses:
                 found = self._known[path] = look_at_all()
-                if found is None or found.plain != guess.plain:
+                if found is None or guess.ascii > found.ascii or guess.tame > found.tame:
                     self._guessed_wrong = True
                     interrupt()
                 else:

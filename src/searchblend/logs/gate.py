@@ -47,8 +47,10 @@ class Passed:
     bytes: int = 0
     lines: int = 0
     """Lines let through, the header among them; not blank ones."""
-    plain: bool = False
-    """Whether there is nothing but ASCII, and none of the bytes that were called awkward."""
+    ascii: bool = False
+    """Whether there is surely nothing but ASCII."""
+    tame: bool = False
+    """Whether there are surely none of the bytes that were called awkward."""
     held_back: dict[str, Malformed] = field(default_factory=dict)
 
     def hold_back(self, reason: str, place: Place) -> None:
@@ -64,7 +66,7 @@ def count_pristine(
     """
     if compression_of(path) is not None:
         return None
-    passed = Passed(plain=True)
+    passed = Passed(ascii=True, tame=True)
     utf8 = _Utf8Check()
     in_this_line, last = 0, _LINE_FEED
     with open_raw(path) as raw:
@@ -78,7 +80,8 @@ def count_pristine(
                 return None
             in_this_line = in_this_line + len(block) if first_end < 0 else len(block) - 1 - block.rfind(b"\n")
             passed.lines += count_lines(block, after=last)
-            passed.plain = passed.plain and utf8.only_ascii and not any(byte in block for byte in awkward)
+            passed.ascii = utf8.only_ascii
+            passed.tame = passed.tame and not any(byte in block for byte in awkward)
             passed.bytes += len(block)
             last = block[-1]
             on_bytes(len(block))

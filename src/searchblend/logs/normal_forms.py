@@ -14,27 +14,50 @@ from searchblend.normalization import normalize, normalize_url
 MAX_TEXT: Final = 2048
 """Longer queries and URLs (in bytes) are unusable: NFKC takes time quadratic in a run of combining marks."""
 AWKWARD: Final = b"[]\\\t\v\f"
-"""Bytes that can spoil a host, or are blanks other than the space. In a *plain* file, one without them in its fields
-and with ASCII only, shorter tests will do."""
+"""Bytes that can spoil a host, or are blanks other than the space. In a *tame* file no field has one of them, and a
+shorter test of URLs will do."""
+COMMON: Final = (
+    (0x21, 0x7E),
+    (0xC0, 0x24F),  # Latin
+    (0x391, 0x3A1),  # Greek
+    (0x3A3, 0x3CE),
+    (0x400, 0x481),  # Cyrillic
+    (0x48A, 0x52F),
+    (0x5D0, 0x5EA),  # Hebrew
+    (0x620, 0x64A),  # Arabic
+    (0x904, 0x939),  # Devanagari
+    (0xE01, 0xE3A),  # Thai
+    (0x3041, 0x3096),  # Hiragana
+    (0x30A1, 0x30FA),  # Katakana
+    (0x4E00, 0x9FA5),  # Chinese characters
+    (0xAC00, 0xD7A3),  # Hangul
+)
+"""Code points of which a usable text may consist, blanks but for the first: its normal form exists and is not empty."""
 
 _CACHED: Final = 1 << 17
 _BLANKS: Final = r"[\t-\r ]+"
+_COMMON: Final = "".join(rf"\x{{{first:X}}}-\x{{{last:X}}}" for first, last in COMMON)
+_COMMON_TEXT: Final = rf"[{_COMMON}][{_COMMON}\t-\r ]*"
 _WEB_HOST: Final = r"[a-z0-9_-]+\.[a-z0-9._-]+"
 _PLAIN_URL: Final = rf"https?://{_WEB_HOST}(?:/[!-\"$-~]+|\?[!-\"$-~]*)?"
 """Its own normal form: lower-case scheme and host, no port, no fragment, not the path / alone."""
 
 
-def surely_usable_query(text: str, *, plain_file: bool) -> list[str]:
-    """SQL conditions: ASCII, not long, and the first character is no blank (blanks and controls are below '!')."""
-    return [f"{text} >= '!'", f"strlen({text}) <= {MAX_TEXT}", *([] if plain_file else [_ascii(text)])]
+def surely_usable_query(text: str, *, ascii_file: bool) -> list[str]:
+    """SQL conditions: not long, the first character is no blank (blanks and controls are below '!'), common letters."""
+    conditions = [f"{text} >= '!'", f"strlen({text}) <= {MAX_TEXT}"]
+    return (
+        conditions if ascii_file else [*conditions, f"({_ascii(text)} OR regexp_full_match({text}, '{_COMMON_TEXT}'))"]
+    )
 
 
-def surely_usable_url(url: str, *, plain_file: bool, host_only: bool) -> list[str]:
+def surely_usable_url(url: str, *, ascii_file: bool, tame_file: bool, host_only: bool) -> list[str]:
     """SQL conditions: a web address whose host is free of delimiters, or a text without ``://`` that is not blank."""
     ways = [_is_plain_url(url)]
-    if plain_file and not host_only:
+    if tame_file and not host_only:
+        ascii_only = "" if ascii_file else f" AND {_ascii(url)}"
         ways = [
-            f"({url} LIKE '{scheme}%' AND {url} NOT LIKE '{scheme}%:%' AND NOT contains({url}, ' '))"
+            f"({url} LIKE '{scheme}%' AND {url} NOT LIKE '{scheme}%:%' AND NOT contains({url}, ' '){ascii_only})"
             for scheme in ("http://", "https://")
         ]
     if not host_only:

@@ -136,12 +136,12 @@ def test_pristine_files_are_counted_and_others_are_not(tmp_path: Path):
     path.write_bytes(b"a\tb\n\nc\td\n\n\nlast\t")
     counted = count_pristine(path, quotes=False, awkward=b"[")
     assert counted is not None
-    assert (counted.lines, counted.bytes, counted.plain) == (3, 16, True)
-    for text, plain in ((b"a[\n", False), ("é\n".encode(), False), (b"a\n", True)):
+    assert (counted.lines, counted.bytes, counted.ascii, counted.tame) == (3, 16, True, True)
+    for text, *known in ((b"a[\n", True, False), ("é\n".encode(), False, True), (b"a\n", True, True)):
         path.write_bytes(text)
         counted = count_pristine(path, quotes=False, awkward=b"[")
         assert counted is not None
-        assert counted.plain is plain
+        assert [counted.ascii, counted.tame] == known
     for text in (b"a\r\n", b"\0\n", b"\xff\n", b"\xef\xbb\xbfa\n", b"\xc3", b"x" * (MAX_LINE + 1)):
         path.write_bytes(text)
         assert count_pristine(path, quotes=False) is None

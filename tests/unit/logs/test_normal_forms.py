@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from made_logs import counts_of, read
 
 from searchblend.logs import normal_forms
-from searchblend.logs.normal_forms import AWKWARD, MAX_TEXT
+from searchblend.logs.normal_forms import AWKWARD, COMMON, MAX_TEXT
 from searchblend.normalization import normalize, normalize_url
 from searchblend.records import Record
+from searchblend.unicode14 import all_assigned
 
 SOME = settings(max_examples=150, deadline=None)
 TEXTS = st.text(
@@ -45,16 +46,19 @@ def sql():
     connection.close()
 
 
-def is_plain(text: str) -> bool:
-    return text.isascii() and not any(chr(byte) in text for byte in AWKWARD)
+def files_with(text: str) -> list[dict[str, bool]]:
+    """What may be known of a file that holds a text: the truth, or less."""
+    is_ascii, is_tame = text.isascii(), "\r" not in text and not any(chr(byte) in text for byte in AWKWARD)
+    known = [(a, t) for a in (False, True) for t in (False, True) if a <= is_ascii and t <= is_tame]
+    return [{"ascii_file": a, "tame_file": t} for a, t in known]
 
 
 @SOME
 @given(text=TEXTS)
 def test_queries(sql, text):
     form = normalize(text)
-    for plain_file in (False, True) if is_plain(text) else (False,):
-        if sql(" AND ".join(normal_forms.surely_usable_query("x", plain_file=plain_file)), text):
+    for known in files_with(text):
+        if sql(" AND ".join(normal_forms.surely_usable_query("x", ascii_file=known["ascii_file"])), text):
             assert form is not None
     if not sql(normal_forms.query_is_hard("x"), text):
         assert (sql(normal_forms.normal_ascii_query("x"), text) or None) == form
@@ -65,12 +69,25 @@ def test_queries(sql, text):
 @pytest.mark.parametrize("host_only", [False, True])
 def test_urls(sql, url, host_only):
     form = normalize_url(url, host_only=host_only)
-    for plain_file in (False, True) if is_plain(url) and "\r" not in url else (False,):
-        sure = normal_forms.surely_usable_url("x", plain_file=plain_file, host_only=host_only)
-        if sql(" AND ".join(sure), url):
+    for known in files_with(url):
+        if sql(" AND ".join(normal_forms.surely_usable_url("x", **known, host_only=host_only)), url):
             assert form is not None
     if not sql(normal_forms.url_is_hard("x", host_only=host_only), url):
         assert sql(normal_forms.normal_simple_url("x", host_only=host_only), url) == form
+
+
+def test_texts_of_common_letters_are_usable():
+    for first, last in COMMON:
+        for letter in map(chr, range(first, last + 1)):
+            assert all_assigned(letter)
+            form = normalize(letter)
+            assert form
+            assert all_assigned(form)
+
+
+@pytest.mark.parametrize("query", ["weather", "são paulo", "東京 天気", "погода в москве", "Ünïcode 2"])
+def test_common_queries_are_surely_usable(sql, query):
+    assert sql(" AND ".join(normal_forms.surely_usable_query("x", ascii_file=False)), query)
 
 
 @pytest.mark.parametrize(
@@ -78,8 +95,8 @@ def test_urls(sql, url, host_only):
 )
 def test_common_urls_are_not_hard(sql, url):
     assert not sql(normal_forms.url_is_hard("x", host_only=False), url)
-    for plain_file in (False, True):
-        assert sql(" AND ".join(normal_forms.surely_usable_url("x", plain_file=plain_file, host_only=False)), url)
+    for known in files_with(url):
+        assert sql(" AND ".join(normal_forms.surely_usable_url("x", **known, host_only=False)), url)
 
 
 def test_very_long_texts_are_unusable(tmp_path: Path):
@@ -106,11 +123,11 @@ def test_each_distinct_hard_text_goes_through_python_once(tmp_path: Path, monkey
     monkeypatch.setattr(normal_forms, "query_form", form)
     normal_forms.query_is_usable.cache_clear()
     path = tmp_path / "log.tsv"
-    path.write_text("user\tquery\n" + "".join(f"{user}\tCAFÉ {user % 2}\n{user}\tplain\n" for user in range(500)))
+    path.write_text("user\tquery\n" + "".join(f"{user}\tᾈ {user % 2}\n{user}\tplain\n" for user in range(500)))
     with read(path) as log:
         found = counts_of(log.split(optin_fraction=1e-9)[1].tally())
-    assert set(found) == {Record("café 0"), Record("café 1"), Record("plain")}
-    assert sorted(set(seen)) == ["CAFÉ 0", "CAFÉ 1"]
+    assert set(found) == {Record("ᾀ 0"), Record("ᾀ 1"), Record("plain")}
+    assert sorted(set(seen)) == ["ᾈ 0", "ᾈ 1"]
     assert len(seen) <= 4  # once for being usable, once for the drawn ones
 
 
