@@ -46,7 +46,7 @@ def floats(values):
     return np.array([np.nan if value is None else value for value in values], dtype=float)
 
 
-def same(found, expected):
+def check_same(found, expected):
     np.testing.assert_allclose(found, floats(expected), rtol=1e-12, atol=1e-15)
 
 
@@ -91,10 +91,10 @@ def test_local_report(case):
 def test_estimate_client(case):
     counts = np.array(case["report_counts"])
     found = estimate_client_probabilities(counts, HeadList(case["queries"]), params_of(case))
-    same(found.records.probability, case["cell_probability"])
-    same(found.records.variance, case["cell_variance"])
-    same(found.queries.probability, case["query_probability"])
-    same(found.queries.variance, case["query_variance"])
+    check_same(found.records.probability, case["cell_probability"])
+    check_same(found.records.variance, case["cell_variance"])
+    check_same(found.queries.probability, case["query_probability"])
+    check_same(found.queries.variance, case["query_variance"])
 
 
 @cases("estimate_optin")
@@ -105,10 +105,10 @@ def test_estimate_optin(case):
     tape = Tape(bytes.fromhex(case["tape"]))
     head, found = estimate_optin_probabilities(group, HeadList(case["candidates"]), params, randomness=tape)
     assert head.as_json() == case["queries"]
-    same(found.records.probability, case["cell_probability"])
-    same(found.records.variance, case["cell_variance"])
-    same(found.queries.probability, case["query_probability"])
-    same(found.queries.variance, case["query_variance"])
+    check_same(found.records.probability, case["cell_probability"])
+    check_same(found.records.variance, case["cell_variance"])
+    check_same(found.queries.probability, case["query_probability"])
+    check_same(found.queries.variance, case["query_variance"])
 
 
 @cases("blend")
@@ -117,15 +117,15 @@ def test_blend(case):
         Estimates(floats(case[name]["probability"]), floats(case[name]["variance"])) for name in ("optin", "client")
     ]
     blended = blend_probabilities(*groups)
-    same(blended.optin_weight, case["optin_weight"])
-    same(blended.raw.probability, case["raw_probability"])
-    same(blended.raw.variance, case["variance"])
-    same(blended.probability, case["probability"])
+    check_same(blended.optin_weight, case["optin_weight"])
+    check_same(blended.raw.probability, case["raw_probability"])
+    check_same(blended.raw.variance, case["variance"])
+    check_same(blended.probability, case["probability"])
 
 
 @cases("projection")
 def test_projection(case):
-    same(project_onto_simplex(np.array(case["in"])), case["out"])
+    check_same(project_onto_simplex(np.array(case["in"])), case["out"])
 
 
 @cases("bad_head_list")
