@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2] / "src" / "searchblend"
 LEVELS = {
     0: {"errors", "privacy", "records", "normalization", "unicode14", "params", "randomness"},
     1: {"mechanisms"},
-    2: {"blender", "accounting"},
+    2: {"blender", "accounting", "clickgraph"},
     3: {"wire", "logs", "store", "search"},
     4: {"runs", "evaluation"},
     5: {"cli"},

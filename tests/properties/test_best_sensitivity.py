@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from searchblend.blender.groups import ONE_RECORD, InMemoryGroup, RecordTally, Spread, UserGroup
+from searchblend.blender.groups import ONE_RECORD, InMemoryGroup, Spread, UserGroup
 from searchblend.blender.stability_histogram import UNITS_WHEN_SPREAD
 from searchblend.evaluation.seeded import SeededRandomness
 from searchblend.logs.duckdb_group import DuckDBGroup
 from searchblend.logs.duckdb_session import DuckDBSession
+from searchblend.mechanisms.tally import RecordTally
 from searchblend.records import Record
 from strategies import neighbours
 

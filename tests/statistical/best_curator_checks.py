@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 from selection_checks import FixedNoise
 
-from searchblend.blender.groups import InMemoryGroup, InMemoryTally, ListedRecords, Spread
+from searchblend.blender.groups import InMemoryGroup, Spread
 from searchblend.blender.stability_histogram import CountedHeadList, CuratorDesign, count_head_list
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
+from searchblend.mechanisms.tally import InMemoryTally, ListedRecords
 from searchblend.params import BlenderParams
 from searchblend.privacy import Budget
 from searchblend.randomness import Randomness, SystemRandomness

@@ -13,9 +13,10 @@ from functools import cached_property
 import numpy as np
 
 from searchblend.blender.best import curator_design
-from searchblend.blender.groups import InMemoryGroup, Ints, ListedRecords
+from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.stability_histogram import CountedHeadList, count_head_list
 from searchblend.evaluation.seeded import SeededRandomness
+from searchblend.mechanisms.tally import Ints, ListedRecords
 from searchblend.params import BlenderParams
 from searchblend.privacy import Budget
 from searchblend.records import Record

@@ -14,13 +14,14 @@ from best_report_checks import Report, SendReport, Simulate
 
 from searchblend.blender import stability_histogram
 from searchblend.blender.group_check import GroupCheck, check_groups
-from searchblend.blender.groups import InMemoryGroup, InMemoryTally, Ints, RecordTally, Spread, UserGroup
+from searchblend.blender.groups import InMemoryGroup, Spread, UserGroup
 from searchblend.blender.observations import SetLaw
 from searchblend.blender.stability_histogram import CountedHeadList, CuratorDesign, count_head_list
 from searchblend.blender.subset_report import ReportDesign, SubsetReport, subset_report
 from searchblend.blender.subset_report_bulk import SubsetCounts, simulate_subsets
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.subset_selection import SINK, WORDS, Subset, SubsetSelection, uniform_subset
+from searchblend.mechanisms.tally import InMemoryTally, Ints, RecordTally
 from searchblend.mechanisms.threshold import Threshold
 from searchblend.params import BlenderParams
 from searchblend.privacy import Budget

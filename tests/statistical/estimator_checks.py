@@ -19,10 +19,10 @@ from sampler_checks import check_fit
 
 from searchblend.blender import estimate_client
 from searchblend.blender.estimates import NORMAL_95, Estimates, GroupEstimates
-from searchblend.blender.groups import Ints
 from searchblend.blender.report_probabilities import ReportProbabilities
 from searchblend.evaluation.seeded import SeededRandomness
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
+from searchblend.mechanisms.tally import Ints
 from searchblend.params import BlenderParams
 from searchblend.randomness import Randomness, SystemRandomness
 from searchblend.records import HeadList

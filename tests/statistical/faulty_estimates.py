@@ -15,10 +15,11 @@ from searchblend.blender import estimate_optin
 from searchblend.blender.estimate_client import estimate_client_probabilities
 from searchblend.blender.estimate_optin import estimate_optin_probabilities
 from searchblend.blender.estimates import GroupEstimates
-from searchblend.blender.groups import Ints, UserGroup
+from searchblend.blender.groups import UserGroup
 from searchblend.blender.release import BlenderRelease
 from searchblend.blender.report_probabilities import ReportProbabilities
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
+from searchblend.mechanisms.tally import Ints
 from searchblend.mechanisms.threshold import noise_for_one_record
 from searchblend.params import BlenderParams
 from searchblend.records import HeadList

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from channel_checks import Channel, channel_of, driven_channel
 
-from searchblend.blender.groups import Ints
 from searchblend.blender.local_report import randomize
 from searchblend.blender.local_report_bulk import BulkReporter
 from searchblend.blender.report_probabilities import ReportProbabilities
+from searchblend.mechanisms.tally import Ints
 from searchblend.params import BlenderParams
 from searchblend.randomness import HALF, Randomness, uniform_from_half, word
 from searchblend.records import HeadList

@@ -13,10 +13,10 @@ from channel_checks import channel_of
 from scipy.stats import chi2
 
 from searchblend.blender.estimate_client import count_reports
-from searchblend.blender.groups import Ints
 from searchblend.blender.local_report import local_report, randomize
 from searchblend.blender.local_report_bulk import BulkReporter
 from searchblend.blender.report_probabilities import WORDS, ReportProbabilities
+from searchblend.mechanisms.tally import Ints
 from searchblend.randomness import SystemRandomness
 
 FALSE_ALARM = 1e-6

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-import numpy as np
-
-from searchblend.blender.groups import RecordTally, UserGroup
+from searchblend.blender.groups import UserGroup
+from searchblend.mechanisms.noisy_counts import noisy_counts
 from searchblend.mechanisms.threshold import Threshold, printed_threshold
 from searchblend.params import BlenderParams
 from searchblend.randomness import Randomness, SystemRandomness
@@ -31,21 +30,6 @@ def create_head_list(head_users: UserGroup, params: BlenderParams, *, randomness
 def noisy_selection(group: UserGroup, threshold: Threshold, *, randomness: Randomness) -> list[Record]:
     """The records of a group whose noisy count reaches T, in no meaningful order."""
     return list(noisy_counts(group.tally(), threshold, randomness=randomness))
-
-
-def noisy_counts(tally: RecordTally, threshold: Threshold, *, randomness: Randomness) -> dict[Record, int]:
-    """The records whose noisy count reaches T, with that count: one draw for each distinct record, however rare.
-
-    Records with the same count are exchangeable, so the noises of all that share a count are drawn as one array and
-    only those that pass are fetched: memory follows the head, not the log.
-    """
-    passed: dict[Record, int] = {}
-    for count, how_many in sorted(tally.sizes().items()):
-        noisy = count + threshold.noise.sample(how_many, randomness)
-        ranks = np.flatnonzero(noisy >= threshold.integer)
-        if len(ranks):
-            passed.update(zip(tally.pick(count, ranks), noisy[ranks].tolist(), strict=True))
-    return passed
 
 
 def sorted_head_list(records: Iterable[Record]) -> HeadList:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchblend.blender.estimates import Estimates, GroupEstimates
-from searchblend.blender.groups import Ints
 from searchblend.blender.report_probabilities import ReportProbabilities
 from searchblend.errors import InvalidParameter, MessageError
+from searchblend.mechanisms.tally import Ints
 from searchblend.params import BlenderParams
 from searchblend.records import HeadList
 

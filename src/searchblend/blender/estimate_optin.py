@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from searchblend.blender.estimates import Estimates, Floats, GroupEstimates
-from searchblend.blender.groups import Ints, UserGroup
+from searchblend.blender.groups import UserGroup
 from searchblend.errors import InvalidParameter
+from searchblend.mechanisms.tally import Ints
 from searchblend.mechanisms.threshold import noise_for_one_record
 from searchblend.params import BlenderParams
 from searchblend.randomness import Randomness, SystemRandomness

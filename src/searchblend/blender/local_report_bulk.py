@@ -11,8 +11,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from searchblend.blender.groups import Ints, random_words
+from searchblend.blender.groups import random_words
 from searchblend.blender.report_probabilities import ReportProbabilities
+from searchblend.mechanisms.tally import Ints
 from searchblend.randomness import HALF, Randomness, SystemRandomness
 
 _CHUNK: Final = 1 << 18

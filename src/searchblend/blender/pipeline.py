@@ -11,7 +11,7 @@ from searchblend.blender.choose_design import Forecast, choose_design
 from searchblend.blender.create_head_list import create_head_list
 from searchblend.blender.estimate_client import estimate_client_probabilities
 from searchblend.blender.estimate_optin import estimate_optin_probabilities
-from searchblend.blender.groups import Ints, UserGroup
+from searchblend.blender.groups import UserGroup
 from searchblend.blender.guarantees import best_guarantee, paper_guarantee
 from searchblend.blender.local_report_bulk import BulkReporter
 from searchblend.blender.observations import OptinCounts
@@ -21,6 +21,7 @@ from searchblend.blender.stability_histogram import CuratorDesign, count_head_li
 from searchblend.blender.subset_report import ReportDesign
 from searchblend.blender.subset_report_bulk import simulate_subset_reports
 from searchblend.errors import EmptyHeadList, InvalidParameter
+from searchblend.mechanisms.tally import Ints
 from searchblend.mechanisms.threshold import Threshold, printed_threshold
 from searchblend.params import BlenderParams
 from searchblend.randomness import Randomness, SystemRandomness

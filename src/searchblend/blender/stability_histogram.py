@@ -17,10 +17,11 @@ from typing import Final
 
 import numpy as np
 
-from searchblend.blender.create_head_list import noisy_counts
-from searchblend.blender.groups import Ints, RecordTally, Spread, UserGroup
+from searchblend.blender.groups import Spread, UserGroup
 from searchblend.errors import InvalidParameter
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
+from searchblend.mechanisms.noisy_counts import noisy_counts
+from searchblend.mechanisms.tally import Ints, RecordTally
 from searchblend.mechanisms.threshold import Threshold
 from searchblend.params import BlenderParams
 from searchblend.privacy import Budget

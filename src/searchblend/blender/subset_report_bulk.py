@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchblend.blender.estimate_client import count_reports
-from searchblend.blender.groups import Ints, random_words
+from searchblend.blender.groups import random_words
 from searchblend.blender.local_report_bulk import BulkReporter
 from searchblend.blender.report_probabilities import ReportProbabilities
 from searchblend.blender.subset_report import GAMMA_STEPS, TWO_STAGE, ReportDesign, SetMechanism, SubsetReport
 from searchblend.errors import MessageError
 from searchblend.mechanisms.subset_selection import WORDS, PlainSubsetSelection, SubsetSelection
+from searchblend.mechanisms.tally import Ints
 from searchblend.params import BlenderParams
 from searchblend.randomness import HALF, Randomness, SystemRandomness
 from searchblend.records import HeadList

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchblend.blender.estimates import NORMAL_95, Blended, Estimates, Floats
-from searchblend.blender.groups import InMemoryGroup, Ints
+from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.pipeline import run_blender
 from searchblend.blender.release import BlenderRelease
 from searchblend.errors import EmptyHeadList
 from searchblend.evaluation.metrics import Truth, listed_cells, nested_ndcg
 from searchblend.evaluation.population import URLS_PER_QUERY
 from searchblend.evaluation.seeded import SeededRandomness
+from searchblend.mechanisms.tally import Ints
 from searchblend.params import BlenderParams
 from searchblend.records import Record
 

@@ -11,16 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from searchblend.blender.estimates import Floats
-from searchblend.blender.groups import (
-    ONE_RECORD,
-    InMemoryTally,
-    Ints,
-    ListedRecords,
-    RecordUniverse,
-    Spread,
-)
+from searchblend.blender.groups import ONE_RECORD, Spread
 from searchblend.errors import InvalidParameter
 from searchblend.evaluation.population import Profile, url_shares
+from searchblend.mechanisms.tally import InMemoryTally, Ints, ListedRecords, RecordUniverse
 from searchblend.randomness import Randomness
 from searchblend.records import HeadList, Record
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from searchblend.blender.groups import Ints
 from searchblend.blender.release import BlenderRelease
+from searchblend.mechanisms.tally import Ints
 from searchblend.records import HeadList
 
 Floats = NDArray[np.float64]

@@ -18,8 +18,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from searchblend.blender.groups import InMemoryGroup, Ints
+from searchblend.blender.groups import InMemoryGroup
 from searchblend.errors import InvalidParameter
+from searchblend.mechanisms.tally import Ints
 from searchblend.records import HeadList, Record
 
 AOL_USERS: Final = 519_371

@@ -17,9 +17,8 @@ from searchblend.logs.duckdb_session import DuckDBSession, quoted
 
 _AT_ONCE: Final = 1 << 25
 """How many hashes are sorted at a time: 128 MB."""
-_SHORT: Final = "(hash(digest) & 4294967295)::UINTEGER"
+_SHORT: Final = "(digest & 4294967295)::UINTEGER"
 _HEX: Final = "lpad(lower(to_hex(digest)), 32, '0')"
-_RECORD: Final = "{query: query, url: url}"
 
 
 @dataclass(frozen=True)
@@ -35,24 +34,23 @@ class Drawing:
 def make_draws(session: DuckDBSession, drawing: Drawing) -> None:
     """Makes the table ``drawn`` (person, draw, pick, query, url), with the records in normal form.
 
-    ``draw`` numbers the draws with replacement, ``pick`` those without; the first of both is one row.
+    ``draw`` numbers the draws with replacement, ``pick`` those without; the first of both is one row. Until the end a
+    line is but its number in the table of lines: texts are fetched for the chosen ones only.
     """
     _find_repeated(session)
-    smallest = f"arg_min({_RECORD}, score)"
     chosen = [
-        f"SELECT user, {draw} AS draw, {pick} AS pick, {smallest} AS record FROM ({_scores(draw)}) GROUP BY user"
+        f"SELECT {draw} AS draw, {pick} AS pick, line FROM ({_smallest_score(draw)})"
         for draw, pick in [(1, "1"), *((draw, "NULL") for draw in range(2, drawing.draws + 1))]
     ]
     if drawing.picks > 1:
-        some = f"arg_min({_RECORD}, score, {drawing.picks})"
-        picked = f"SELECT user, {some} AS records FROM ({_all_scores()}) GROUP BY user"
-        numbered = f"SELECT user, NULL, generate_subscripts(records, 1) AS pick, unnest(records) FROM ({picked})"
+        some = f"SELECT user, arg_min(line, score, {drawing.picks}) AS line FROM ({_all_scores()}) GROUP BY user"
+        numbered = f"SELECT NULL, generate_subscripts(line, 1) AS pick, unnest(line) FROM ({some})"
         chosen.append(f"SELECT * FROM ({numbered}) WHERE pick > 1")
     session.execute(
         f"""
         CREATE TEMP TABLE raw_drawn AS
-        SELECT {person(drawing.key)} AS person, draw, pick, record.query AS query, record.url AS url
-        FROM ({" UNION ALL ".join(chosen)})
+        SELECT {person(drawing.key)} AS person, draw, pick, query, url
+        FROM ({" UNION ALL ".join(chosen)}) AS chosen JOIN lines ON lines.rowid = chosen.line
         """
     )
     session.execute("DROP TABLE repeated")
@@ -75,19 +73,19 @@ def person(key: str) -> str:
 
 
 def _find_repeated(session: DuckDBSession) -> None:
-    """Makes the table ``repeated`` of the lines that a user has more than once, with how often.
+    """Makes the table ``repeated`` (user, digest, n, line) of the lines that a user has more than once.
 
-    Most lines occur once, and grouping them all by their texts would cost as much as reading the log. So short hashes
-    are sorted first, and only lines whose hash occurs twice are grouped.
+    Most lines occur once, and grouping them all would cost as much as reading the log. So short hashes are sorted
+    first, and only lines whose hash occurs twice are grouped.
     """
     n = int(session.value("SELECT count(*) FROM lines WHERE problem = 0"))
-    parts = 4 * -(-n // _AT_ONCE)
+    parts = 2 << (n // _AT_ONCE).bit_length()  # a power of two: dividing 128-bit numbers is slow
     with ThreadPoolExecutor(2) as pool:  # one part is sorted while the next one is fetched
         sorting = [
             pool.submit(
                 _occurring_twice,
                 session.column(
-                    f"SELECT {_SHORT} FROM lines WHERE problem = 0 AND {_SHORT} % {parts} = {part}", np.uint32
+                    f"SELECT {_SHORT} FROM lines WHERE problem = 0 AND digest & {parts - 1} = {part}", np.uint32
                 ),
             )
             for part in range(parts)
@@ -97,9 +95,9 @@ def _find_repeated(session: DuckDBSession) -> None:
         session.execute(
             f"""
             CREATE TEMP TABLE repeated AS
-            SELECT user, query, url, digest, count(*) AS n
+            SELECT user, digest, count(*) AS n, min(rowid) AS line
             FROM lines SEMI JOIN suspects ON {_SHORT} = value
-            WHERE problem = 0 GROUP BY ALL HAVING n > 1
+            WHERE problem = 0 GROUP BY user, digest HAVING n > 1
             """
         )
 
@@ -110,22 +108,25 @@ def _occurring_twice(values: NDArray[np.uint32]) -> NDArray[np.uint32]:
     return np.unique(values[1:][values[1:] == values[:-1]])
 
 
-def _scores(draw: int) -> str:
-    """SELECT of the smallest score of each line in a draw: of its first repetition, and of all others."""
+def _smallest_score(draw: int) -> str:
+    """SELECT of each user's line with the smallest score in a draw: of its first repetition, or of any other."""
     label = "" if draw == 1 else f" || '/{draw}'"
     first = "digest" if draw == 1 else f"md5_number({_HEX} || ':1'{label})"
     others = f"list_min([md5_number({_HEX} || ':' || i{label}) FOR i IN range(2, n + 1)])"
     return f"""
-        SELECT user, query, url, {first} AS score FROM lines WHERE problem = 0
-        UNION ALL SELECT user, query, url, {others} FROM repeated
+        SELECT user, arg_min(line, score) AS line FROM (
+            SELECT user, arg_min(rowid, {first}) AS line, min({first}) AS score
+            FROM lines WHERE problem = 0 GROUP BY user
+            UNION ALL SELECT user, line, {others} FROM repeated
+        ) GROUP BY user
     """
 
 
 def _all_scores() -> str:
     """SELECT of all scores of each line in the first draw."""
     return f"""
-        SELECT user, query, url, digest AS score FROM lines ANTI JOIN repeated USING (digest) WHERE problem = 0
-        UNION ALL SELECT user, query, url,
+        SELECT user, rowid AS line, digest AS score FROM lines ANTI JOIN repeated USING (digest) WHERE problem = 0
+        UNION ALL SELECT user, line,
             unnest([CASE WHEN i = 1 THEN digest ELSE md5_number({_HEX} || ':' || i) END FOR i IN range(1, n + 1)])
         FROM repeated
     """

@@ -224,9 +224,9 @@ class DuckDBEngine:
         )
 
     def statistics(self, reading: Reading) -> LogStatistics:
-        self._need_events()
+        self._need_lines()
         malformed = reading.in_fields.total() + sum(kind.count for kind in reading.held_back.values())
-        distinct = distinct_counts(self._session)
+        distinct = distinct_counts(self._session, host_only=self._drawing.host_only)
         return LogStatistics(reading.bytes, reading.lines, reading.users, *distinct, malformed)
 
     def query_tally(self, first: int | None = None, *, distinct: bool = False) -> DuckDBTally:
@@ -237,9 +237,12 @@ class DuckDBEngine:
         self._need_events()
         return DuckDBTally(self._session, clicks_of(first, distinct=distinct))
 
-    def _need_events(self) -> None:
+    def _need_lines(self) -> None:
         if not self._has_lines:
             raise InvalidParameter("keep_lines", "expected a log that was read with keep_lines=True")
+
+    def _need_events(self) -> None:
+        self._need_lines()
         if not self._has_events:
             make_events(self._session, host_only=self._drawing.host_only)
             self._has_events = True

@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from searchblend.blender.groups import ONE_RECORD, Ints, Spread
+from searchblend.blender.groups import ONE_RECORD, Spread
 from searchblend.errors import InvalidParameter
 from searchblend.logs.duckdb_session import DuckDBSession, quoted
+from searchblend.mechanisms.tally import Ints
 from searchblend.randomness import Randomness, SystemRandomness
 from searchblend.records import WILDCARD, HeadList, Record
 

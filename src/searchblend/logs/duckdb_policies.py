@@ -18,20 +18,18 @@ that it does not depend on the order of lines in the files."""
 
 
 def make_events(session: DuckDBSession, *, host_only: bool) -> None:
-    """Makes the table ``events`` (user, time, rank, query, url, is_used), records in normal form.
+    """Makes the table ``events`` (user, time, rank, query, url), records in normal form.
 
-    Lines without URL are events too, with a query and no click; ``is_used`` are the others, or all in a log without
-    URLs.
+    Lines without URL are events too, with a query and no click.
     """
     without_url = PROBLEMS.index(WITHOUT_URL)
     session.execute(
         f"""
         CREATE TEMP TABLE raw_events AS
-        SELECT user, time, rank, query, nullif(url, '') AS url, problem = 0 AS is_used
-        FROM lines WHERE problem IN (0, {without_url})
+        SELECT user, time, rank, query, nullif(url, '') AS url FROM lines WHERE problem IN (0, {without_url})
         """
     )
-    normal_table(session, "events", "raw_events", "user, time, rank, is_used", host_only=host_only)
+    normal_table(session, "events", "raw_events", "user, time, rank", host_only=host_only)
     session.execute("DROP TABLE raw_events")
 
 
@@ -65,9 +63,13 @@ def _counted(events: str, first: int | None, *, distinct: bool) -> str:
     return f"SELECT query, url, count(*) AS n FROM ({events}) GROUP BY query, url"
 
 
-def distinct_counts(session: DuckDBSession) -> tuple[int, int, int]:
-    """How many distinct queries, URLs and records the used lines hold."""
-    session.execute("CREATE TEMP TABLE records AS SELECT DISTINCT query, url FROM events WHERE is_used")
-    queries, urls, records = session.rows("SELECT count(DISTINCT query), count(DISTINCT url), count(*) FROM records")[0]
+def distinct_counts(session: DuckDBSession, *, host_only: bool) -> tuple[int, int, int]:
+    """How many distinct queries, URLs and records the used lines hold. Texts are brought to normal form once each."""
+    session.execute("CREATE TEMP TABLE raw_records AS SELECT DISTINCT query, url FROM lines WHERE problem = 0")
+    normal_table(session, "records", "raw_records", "1 AS one", host_only=host_only)
+    queries, urls, records = session.rows(
+        "SELECT count(DISTINCT query), count(DISTINCT url), count(*) FROM (SELECT DISTINCT query, url FROM records)"
+    )[0]
+    session.execute("DROP TABLE raw_records")
     session.execute("DROP TABLE records")
     return int(queries), int(urls), int(records)

@@ -24,10 +24,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
-from searchblend.blender.groups import RecordTally, UserGroup
+from searchblend.blender.groups import UserGroup
 from searchblend.logs.gate import OnBytes
 from searchblend.logs.layout import Source
 from searchblend.logs.summary import LogStatistics, Malformed
+from searchblend.mechanisms.tally import RecordTally
 
 OPTIN_DIGITS: Final = 13
 """52 bits: exact in a double"""

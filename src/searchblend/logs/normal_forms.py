@@ -18,19 +18,25 @@ AWKWARD: Final = b"[]\\\t\v\f"
 shorter test of URLs will do."""
 COMMON: Final = (
     (0x21, 0x7E),
-    (0xC0, 0x24F),  # Latin
+    (0xA1, 0x24F),  # Latin
+    (0x300, 0x36F),  # combining marks
     (0x391, 0x3A1),  # Greek
     (0x3A3, 0x3CE),
     (0x400, 0x481),  # Cyrillic
     (0x48A, 0x52F),
     (0x5D0, 0x5EA),  # Hebrew
-    (0x620, 0x64A),  # Arabic
-    (0x904, 0x939),  # Devanagari
+    (0x620, 0x66F),  # Arabic
+    (0x900, 0x97F),  # Devanagari
     (0xE01, 0xE3A),  # Thai
+    (0x2010, 0x2027),  # dashes and quotation marks
+    (0x20A0, 0x20BF),  # currencies
     (0x3041, 0x3096),  # Hiragana
-    (0x30A1, 0x30FA),  # Katakana
-    (0x4E00, 0x9FA5),  # Chinese characters
+    (0x30A0, 0x30FF),  # Katakana
+    (0x4E00, 0x9FFC),  # Chinese characters
     (0xAC00, 0xD7A3),  # Hangul
+    (0xFB00, 0xFB06),  # ligatures
+    (0xFF01, 0xFF5E),  # wide Latin
+    (0x1F300, 0x1F64F),  # pictures
 )
 """Code points of which a usable text may consist, blanks but for the first: its normal form exists and is not empty."""
 

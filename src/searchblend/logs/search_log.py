@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Final, Self
 
-from searchblend.blender.groups import RecordTally, UserGroup
+from searchblend.blender.groups import UserGroup
 from searchblend.errors import InvalidParameter
 from searchblend.logs.engine import LogEngine, Reading
 from searchblend.logs.summary import InputSummary, LogStatistics
+from searchblend.mechanisms.tally import RecordTally
 
 
 class SearchLog:

@@ -10,9 +10,10 @@ import numpy as np
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from searchblend.blender.groups import ONE_RECORD, Ints, Spread
+from searchblend.blender.groups import ONE_RECORD, Spread
 from searchblend.errors import InvalidParameter
 from searchblend.logs.spark_session import SparkRunner, our_words
+from searchblend.mechanisms.tally import Ints
 from searchblend.randomness import Randomness, SystemRandomness
 from searchblend.records import WILDCARD, HeadList, Record
 
