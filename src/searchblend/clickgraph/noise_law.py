@@ -1,0 +1,79 @@
+"""The law of the noise on released counts, as far as readers of a release need it. [KKMN09] §7.2."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+from scipy import special, stats
+
+from searchblend.errors import InvalidParameter
+
+Law = Literal["discrete_laplace", "discrete_gaussian"]
+LAWS: Final[tuple[Law, ...]] = ("discrete_laplace", "discrete_gaussian")
+_NEGLIGIBLE: Final = 1e-15
+
+
+@dataclass(frozen=True)
+class NoiseLaw:
+    """Integer noise that was added to each count of one table, independently."""
+
+    law: Law
+    scale: float
+    """b for Laplace noise (b, b_q, b_c of the paper), σ for Gaussian noise"""
+
+    def __post_init__(self) -> None:
+        if self.law not in LAWS:
+            raise InvalidParameter("law", f"expected {' or '.join(LAWS)}")
+        if not 0 < self.scale < math.inf:
+            raise InvalidParameter("scale", "expected a positive number")
+
+    @property
+    def standard_deviation(self) -> float:
+        if self.law == "discrete_gaussian":
+            return self.scale
+        decay = math.exp(-1 / self.scale)
+        return math.sqrt(2 * decay) / (1 - decay)
+
+    def half_width(self, confidence: float = 0.95) -> float:
+        """A count ± this covers the count without noise: b ln 20 = 3.00 b and 1.96 σ at 95 %."""
+        if self.law == "discrete_laplace":
+            return -self.scale * math.log(1 - confidence)
+        return self.scale * float(special.ndtri((1 + confidence) / 2))
+
+    def false_edge_cut(self, rate: float) -> int:
+        """The least cut t that an edge without a single click reaches with probability ``rate`` at most.
+
+        t = b ln(1/(2·rate)) in the continuous law; this is the integer law's own tail.
+        """
+        if not 0 < rate < 0.5:
+            raise InvalidParameter("rate", "expected a number in (0, 0.5)")
+        if self.law == "discrete_gaussian":
+            return max(1, math.ceil(-self.scale * float(special.ndtri(rate)) + 0.5))
+        decay = math.exp(-1 / self.scale)
+        return max(1, math.ceil(-self.scale * math.log(rate * (1 + decay)) - 1e-9))
+
+    def swap_probability(self, difference: float, terms: int = 2) -> float:
+        """The chance that noise turns the order of two sums round that differ by ``difference`` ≥ 0.
+
+        ``terms`` counts the noises in both sums together: 2 for two single counts, for which the continuous Laplace
+        law has e^{−D/b}(2 + D/b)/4. A tie is decided by a coin. By symmetry it is also the reader's doubt: with no
+        prior knowledge of the counts, released sums that differ by D are in the wrong order with this probability.
+        """
+        if difference < 0 or terms < 1:
+            raise InvalidParameter("difference", "expected a difference of at least 0 and at least one noise")
+        if self.law == "discrete_gaussian":
+            return float(special.ndtr(-difference / (self.scale * math.sqrt(terms))))
+        return self._laplace_swap(difference, terms)
+
+    def _laplace_swap(self, difference: float, terms: int) -> float:
+        """Discrete Laplace noise is a difference of two geometric variables; k of them, of two negative binomials."""
+        keep = -math.expm1(-1 / self.scale)
+        end = int(stats.nbinom.isf(_NEGLIGIBLE, terms, keep)) + 1
+        values = np.arange(end + 1)
+        mass = stats.nbinom.pmf(values, terms, keep)
+        above = stats.nbinom.sf(values + math.floor(difference), terms, keep)
+        tied = stats.nbinom.pmf(values + difference, terms, keep) if float(difference).is_integer() else 0.0
+        return min(0.5, float(mass @ (above + tied / 2)))

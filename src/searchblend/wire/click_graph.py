@@ -1,0 +1,221 @@
+"""A released click graph as documents: the tables' schema, GraphML, the data dictionary and the statement's noise.
+
+The one place that names columns: writer, reader and data dictionary cannot disagree. ``click_graph_files.py`` makes
+and reads the files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args
+from xml.sax.saxutils import escape
+
+import numpy as np
+
+from searchblend.clickgraph.graph import ClickGraph, Counts, Edges, TableName
+from searchblend.clickgraph.noise_law import LAWS, NoiseLaw
+from searchblend.errors import InvalidParameter, MessageError
+
+TABLE_NAMES: Final[tuple[TableName, ...]] = get_args(TableName)
+STATEMENT: Final = "statement.json"
+GRAPHML: Final = "graph.graphml"
+DATA_DICTIONARY: Final = "data-dictionary.md"
+STATEMENT_KIND: Final = "click-graph"
+"""``release.kind`` of the statement"""
+NOISE: Final = "noise"
+FALSE_EDGE_CUT: Final = "false_edge_cut"
+"""Fields of the statement's ``parameters``: see ``noise_parameters``."""
+
+ColumnType = Literal["text", "integer", "number"]
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    type: ColumnType
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of a released graph; a Parquet file and a CSV twin with the same rows."""
+
+    name: TableName
+    meaning: str
+    key: tuple[Column, ...]
+    columns: tuple[Column, ...]
+    """all of them, the key first"""
+
+    @property
+    def parquet(self) -> str:
+        return f"{self.name}.parquet"
+
+    @property
+    def csv(self) -> str:
+        return f"{self.name}.csv"
+
+
+_QUERY: Final = Column("query", "text", "a released query in normal form (folded case, single blanks)")
+_URL: Final = Column("url", "text", "a URL in normal form")
+_NEXT: Final = Column("next_query", "text", "the released query that was typed or chosen next")
+
+
+def _count_columns(what: str) -> tuple[Column, ...]:
+    return (
+        Column("count", "integer", f"{what}, plus noise, as drawn; may be negative, use it in sums"),
+        Column("count_clamped", "integer", "the same, but 0 where it is negative; sums of it are too large"),
+        Column("lo95", "number", "lower end of the 95 % interval of the count without noise"),
+        Column("hi95", "number", "upper end of the 95 % interval"),
+    )
+
+
+def _table(name: TableName, meaning: str, key: tuple[Column, ...], what: str) -> Table:
+    return Table(name, meaning, key, (*key, *_count_columns(what)))
+
+
+TABLES: Final[Mapping[TableName, Table]] = {
+    "queries": _table("queries", "One row for each released query.", (_QUERY,), "searches of the query"),
+    "clicks": _table(
+        "clicks", "One row for each released pair of a query and a URL.", (_QUERY, _URL), "clicks on the URL"
+    ),
+    "reformulations": _table(
+        "reformulations", "One row for each released pair of queries.", (_QUERY, _NEXT), "times the second came next"
+    ),
+}
+
+
+def noise_parameters(graph: ClickGraph) -> dict[str, Any]:
+    """What a statement's ``parameters`` must hold of noise and cuts, for the reader of the release.
+
+    ``{"noise": {"queries": {"law": "discrete_laplace", "scale": 8.7}, …}, "false_edge_cut": {"clicks": 27, …}}``:
+    scale is b or σ, cuts are least counts. Tables that were not released are left out.
+    """
+    return {
+        NOISE: {name: {"law": law.law, "scale": law.scale} for name, law in graph.noise.items()},
+        FALSE_EDGE_CUT: dict(graph.cuts),
+    }
+
+
+def decode_noise(parameters: Any) -> tuple[dict[TableName, NoiseLaw], dict[TableName, float]]:
+    """Laws and cuts of a statement's ``parameters``, or ``MessageError`` naming the field that is wrong."""
+    if not isinstance(parameters, dict):
+        raise MessageError("parameters: expected a JSON object")
+    laws: dict[TableName, NoiseLaw] = {}
+    for name, entry in _by_table(parameters, NOISE):
+        if not isinstance(entry, dict) or entry.get("law") not in LAWS or not _is_number(entry.get("scale")):
+            raise MessageError(f"parameters.{NOISE}.{name}: expected law ({' or '.join(LAWS)}) and a positive scale")
+        try:
+            laws[name] = NoiseLaw(entry["law"], float(entry["scale"]))
+        except InvalidParameter as error:
+            raise MessageError(f"parameters.{NOISE}.{name}.{error}") from error
+    cuts: dict[TableName, float] = {}
+    for name, entry in _by_table(parameters, FALSE_EDGE_CUT):
+        if not _is_number(entry) or not np.isfinite(entry) or entry < 0:
+            raise MessageError(f"parameters.{FALSE_EDGE_CUT}.{name}: expected a count of at least 0")
+        cuts[name] = float(entry)
+    return laws, cuts
+
+
+def _by_table(parameters: Mapping[str, Any], field: str) -> Iterator[tuple[TableName, Any]]:
+    entries = parameters.get(field, {})
+    if not isinstance(entries, dict) or not set(entries) <= set(TABLE_NAMES):
+        raise MessageError(f"parameters.{field}: expected an object with some of {', '.join(TABLE_NAMES)}")
+    for name in TABLE_NAMES:
+        if name in entries:
+            yield name, entries[name]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def data_dictionary() -> str:
+    """``data-dictionary.md``: every file and every column, for people who get nothing but the folder."""
+    lines = [
+        "# Data dictionary",
+        "",
+        "A query click graph, released with differential privacy. `statement.json` states the guarantee, the noise "
+        "and the SHA-256 of every file. Each table is a Parquet file and a CSV file (UTF-8, comma, header) with the "
+        "same rows, from the largest count to the smallest. `graph.graphml` holds all tables as one graph.",
+        "",
+    ]
+    for table in TABLES.values():
+        lines += [
+            f"## {table.parquet}, {table.csv}",
+            "",
+            table.meaning,
+            "",
+            "| column | type | meaning |",
+            "|---|---|---|",
+        ]
+        lines += [f"| {column.name} | {column.type} | {column.meaning} |" for column in table.columns]
+        lines.append("")
+    lines += [
+        "## How to read the counts",
+        "",
+        "Counts are of limited activity: every user adds a bounded number of searches and clicks, which the statement "
+        "names. Intervals cover the limited count without noise in 95 % of all draws; they say nothing of the limit "
+        "itself. A query or pair that is missing was rare, or noise left it out: absence is no zero. Edges below "
+        "`false_edge_cut` in the statement's parameters may well be noise alone; leave them out before computing with "
+        "the graph.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+_GRAPHML_HEAD: Final = """\
+<?xml version="1.0" encoding="UTF-8"?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<key id="kind" for="all" attr.name="kind" attr.type="string"/>
+<key id="label" for="node" attr.name="label" attr.type="string"/>
+<key id="count" for="all" attr.name="count" attr.type="long"/>
+<key id="lo95" for="all" attr.name="lo95" attr.type="double"/>
+<key id="hi95" for="all" attr.name="hi95" attr.type="double"/>
+<graph id="clicks" edgedefault="directed">
+"""
+_GRAPHML_END: Final = "</graph>\n</graphml>\n"
+
+
+def encode_graphml(graph: ClickGraph) -> bytes:
+    """``graph.graphml``: nodes of kind ``query`` and ``url``, edges of kind ``click`` and ``reformulation``."""
+    return "".join(_graphml(graph)).encode()
+
+
+def _graphml(graph: ClickGraph) -> Iterator[str]:
+    yield _GRAPHML_HEAD
+    counts = graph.searches
+    for i, query in enumerate(graph.queries):
+        yield f'<node id="q{i}">{_data(kind="query", label=query)}{_figures(counts, i)}</node>\n'
+    for i, url in enumerate(graph.urls):
+        yield f'<node id="u{i}">{_data(kind="url", label=url)}</node>\n'
+    yield from _graphml_edges(graph.clicks, "click", "u")
+    yield from _graphml_edges(graph.reformulations, "reformulation", "q")
+    yield _GRAPHML_END
+
+
+def _graphml_edges(edges: Edges, kind: str, target: str) -> Iterator[str]:
+    data, counts = _data(kind=kind), edges.counts
+    for i in range(len(edges)):
+        ends = f'source="q{edges.source[i]}" target="{target}{edges.target[i]}"'
+        yield f"<edge {ends}>{data}{_figures(counts, i)}</edge>\n"
+
+
+def _figures(counts: Counts, i: int) -> str:
+    values = {"count": counts.count[i], "lo95": counts.low[i], "hi95": counts.high[i]}
+    return "".join(f'<data key="{key}">{value}</data>' for key, value in values.items())
+
+
+def _data(**texts: str) -> str:
+    return "".join(f'<data key="{key}">{escape(_xml_text(text))}</data>' for key, text in texts.items())
+
+
+def _xml_text(text: str) -> str:
+    """XML has no place for most control characters, not even escaped ones: they become U+FFFD."""
+    if text.isprintable():
+        return text
+    return "".join(letter if letter in "\t\n" or _in_xml(ord(letter)) else "\ufffd" for letter in text)
+
+
+def _in_xml(code: int) -> bool:
+    return 0x20 <= code <= 0xD7FF or 0xE000 <= code <= 0xFFFD or code >= 0x10000

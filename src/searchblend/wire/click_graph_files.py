@@ -1,0 +1,240 @@
+"""The files of a released click graph, made and read through DuckDB: Parquet needs no further library."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from searchblend.clickgraph.graph import ClickGraph, Counts, Edges, TableName
+from searchblend.errors import InputError, InvalidParameter, MessageError
+from searchblend.wire.click_graph import (
+    DATA_DICTIONARY,
+    GRAPHML,
+    STATEMENT,
+    STATEMENT_KIND,
+    TABLES,
+    ColumnType,
+    Table,
+    data_dictionary,
+    decode_noise,
+    encode_graphml,
+)
+
+OnStep = Callable[[str], None]
+_WRITTEN: Final[Mapping[ColumnType, str]] = {"text": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE"}
+_INTEGERS: Final = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"})
+_READ: Final[Mapping[ColumnType, frozenset[str]]] = {
+    "text": frozenset({"VARCHAR"}),
+    "integer": _INTEGERS,
+    "number": _INTEGERS | {"DOUBLE", "FLOAT"},
+}
+
+
+def encode_click_graph(graph: ClickGraph) -> dict[str, bytes]:
+    """All files of the graph by name: three tables twice, GraphML and the data dictionary. The statement is extra.
+
+    Rows are sorted by count and text: the order in which the log was read must not show.
+    """
+    files: dict[str, bytes] = {}
+    with tempfile.TemporaryDirectory(prefix="searchblend-") as directory, duckdb.connect(":memory:") as connection:
+        connection.execute("SET threads = 1")  # the same graph gives the same bytes
+        for table in TABLES.values():
+            connection.register("released", _sorted(table, graph.columns(table.name)))
+            columns = ", ".join(f"{c.name}::{_WRITTEN[c.type]} AS {c.name}" for c in table.columns)
+            for name, form in ((table.parquet, "FORMAT parquet, COMPRESSION zstd"), (table.csv, "FORMAT csv, HEADER")):
+                path = Path(directory) / name
+                connection.execute(f"COPY (SELECT {columns} FROM released) TO '{_sql(path)}' ({form})")  # noqa: S608
+                files[name] = path.read_bytes()
+            connection.unregister("released")
+    return {**files, GRAPHML: encode_graphml(_in_order(graph)), DATA_DICTIONARY: data_dictionary().encode()}
+
+
+def _sorted(table: Table, columns: Mapping[str, Any]) -> dict[str, Any]:
+    keys = [columns[column.name] for column in reversed(table.key)]
+    order = np.lexsort([*keys, -columns["count"]]) if len(columns["count"]) else np.empty(0, dtype=np.int64)
+    return {name: np.ascontiguousarray(values[order]) for name, values in columns.items()}
+
+
+def _in_order(graph: ClickGraph) -> ClickGraph:
+    """The same graph, numbered by counts and texts alone."""
+    tables = {name: _sorted(table, graph.columns(name)) for name, table in TABLES.items()}
+    return _build(tables, graph.noise, graph.cuts)
+
+
+def read_click_graph(folder: str | Path, *, on_step: OnStep = lambda step: None) -> ClickGraph:
+    """A released click graph from its folder; Parquet if it is there, else CSV.
+
+    Every file that the statement lists must have the SHA-256 that it states. A missing, changed or wrong file is an
+    ``InputError`` that names file, column and what was expected. A folder may lack the reformulations.
+    """
+    path = Path(folder)
+    if not path.is_dir():
+        raise InputError(path, "expected the folder of a released click graph")
+    statement = _read_statement(path / STATEMENT)
+    try:
+        noise, cuts = decode_noise(statement.get("parameters"))
+    except MessageError as error:
+        raise InputError(path / STATEMENT, str(error)) from error
+    tables: dict[TableName, dict[str, Any]] = {}
+    with duckdb.connect(":memory:") as connection:
+        for table in TABLES.values():
+            on_step(f"reading {table.name}")
+            tables[table.name] = _read_table(connection, path, table, statement.get("files", {}))
+    on_step("numbering queries and URLs")
+    try:
+        return _build(tables, noise, cuts)
+    except InvalidParameter as error:
+        raise InputError(path, str(error)) from error
+
+
+def _read_statement(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise InputError(path, "is missing; expected the statement of a released click graph") from error
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        raise InputError(path, "expected a JSON document") from error
+    if not isinstance(document, dict) or document.get("format") != "searchblend-statement":
+        raise InputError(path, "expected a searchblend statement", field="format")
+    release = document.get("release")
+    if not isinstance(release, dict) or release.get("kind") != STATEMENT_KIND:
+        raise InputError(path, f"expected {STATEMENT_KIND!r}: this is another kind of release", field="release.kind")
+    if not isinstance(document.get("files", {}), dict):
+        raise InputError(path, "expected an object with the SHA-256 of each file", field="files")
+    return document
+
+
+def _read_table(
+    connection: duckdb.DuckDBPyConnection, folder: Path, table: Table, stated: Mapping[str, Any]
+) -> dict[str, Any]:
+    found = [folder / name for name in (table.parquet, table.csv) if (folder / name).exists()]
+    if not found:
+        if table.name == "reformulations" and not {table.parquet, table.csv} & set(stated):
+            return {column.name: np.empty(0, dtype=_numpy_type(column.type)) for column in table.columns}
+        raise InputError(folder / table.parquet, f"is missing; expected it or {table.csv}")
+    path = found[0]
+    _check_digest(path, stated)
+    source = _source(path)
+    _check_columns(connection, path, table, source)
+    return _fetch(connection, path, table, source)
+
+
+def _check_digest(path: Path, stated: Mapping[str, Any]) -> None:
+    entry = stated.get(path.name)
+    if not isinstance(entry, dict) or not isinstance(entry.get("sha256"), str):
+        raise InputError(path.with_name(STATEMENT), "expected its SHA-256", field=f"files.{path.name}")
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror or error}") from error
+    if digest != entry["sha256"]:
+        raise InputError(path, "is not the file that statement.json describes (SHA-256 differs)")
+
+
+def _source(path: Path) -> str:
+    if path.suffix == ".parquet":
+        return f"read_parquet('{_sql(path)}')"
+    return (
+        f"read_csv('{_sql(path)}', header = true, delim = ',', quote = '\"', escape = '\"', all_varchar = true, "
+        "parallel = false)"
+    )
+
+
+def _check_columns(connection: duckdb.DuckDBPyConnection, path: Path, table: Table, source: str) -> None:
+    try:
+        described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()  # noqa: S608
+    except duckdb.Error as error:
+        kind = "a Parquet file" if path.suffix == ".parquet" else "a CSV file with a header"
+        raise InputError(path, f"expected {kind}") from error
+    types = {str(row[0]): str(row[1]) for row in described}
+    for column in table.columns:
+        if column.name not in types:
+            names = ", ".join(c.name for c in table.columns)
+            raise InputError(path, f"is missing; expected the columns {names}", field=column.name)
+        if path.suffix == ".parquet" and types[column.name] not in _READ[column.type]:
+            found = types[column.name]
+            raise InputError(path, f"expected {_called(column.type)}, found {found}", field=column.name)
+
+
+def _called(kind: ColumnType) -> str:
+    return {"text": "text", "integer": "whole numbers", "number": "numbers"}[kind]
+
+
+def _fetch(connection: duckdb.DuckDBPyConnection, path: Path, table: Table, source: str) -> dict[str, Any]:
+    names = ", ".join(f'"{c.name}"' for c in table.columns)
+    columns = ", ".join(f'TRY_CAST("{c.name}" AS {_WRITTEN[c.type]}) AS "{c.name}"' for c in table.columns)
+    try:
+        # In one statement DuckDB casts while it reads CSV, and then a wrong value is an error and not NULL.
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE read AS SELECT {names} FROM {source}")  # noqa: S608
+        fetched = connection.execute(f"SELECT {columns} FROM read").fetchnumpy()  # noqa: S608
+    except duckdb.Error as error:
+        raise InputError(path, "cannot be read to its end") from error
+    for column in table.columns:
+        _check_values(path, column.name, column.type, fetched[column.name])
+    return {c.name: np.asarray(fetched[c.name], dtype=_numpy_type(c.type)) for c in table.columns}
+
+
+def _check_values(path: Path, name: str, kind: ColumnType, values: Any) -> None:
+    missing = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
+    if missing is not None and missing.any():
+        row = int(np.argmax(missing)) + 1
+        raise InputError(path, f"row {row}: expected {_called(kind)}", field=name)
+    if kind == "number" and not np.isfinite(np.asarray(values, dtype=np.float64)).all():
+        raise InputError(path, "expected finite numbers", field=name)
+
+
+def _numpy_type(kind: ColumnType) -> Any:
+    return {"text": object, "integer": np.int64, "number": np.float64}[kind]
+
+
+def _build(
+    tables: Mapping[TableName, Mapping[str, Any]], noise: Mapping[Any, Any], cuts: Mapping[Any, Any]
+) -> ClickGraph:
+    queries = tuple(tables["queries"]["query"])
+    clicks, following = tables["clicks"], tables["reformulations"]
+    urls = tuple(sorted(set(clicks["url"])))
+    number_of_query = {query: i for i, query in enumerate(queries)}
+    number_of_url = {url: i for i, url in enumerate(urls)}
+    return ClickGraph(
+        queries,
+        urls,
+        _counts(tables["queries"]),
+        Edges(
+            _numbers("clicks", clicks["query"], number_of_query),
+            _numbers("clicks", clicks["url"], number_of_url),
+            _counts(clicks),
+        ),
+        Edges(
+            _numbers("reformulations", following["query"], number_of_query),
+            _numbers("reformulations", following["next_query"], number_of_query),
+            _counts(following),
+        ),
+        noise,
+        cuts,
+    )
+
+
+def _numbers(table: str, texts: Sequence[str], number_of: Mapping[str, int]) -> NDArray[np.int64]:
+    try:
+        return np.fromiter((number_of[text] for text in texts), dtype=np.int64, count=len(texts))
+    except KeyError:
+        raise InvalidParameter(table, "expected edges of the released queries only") from None
+
+
+def _counts(columns: Mapping[str, Any]) -> Counts:
+    return Counts(columns["count"], columns["lo95"], columns["hi95"])
+
+
+def _sql(path: Path) -> str:
+    return str(path).replace("'", "''")
