@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from importlib.metadata import version
+from importlib import import_module
 from pathlib import Path
 
 RUN_EXAMPLES = """\
@@ -58,7 +58,7 @@ def build_parser() -> argparse.ArgumentParser:
         description="The head of a search log, computed privately.",
         epilog="Start with: searchblend demo. Each command explains itself with --help.",
     )
-    parser.add_argument("--version", action="version", version=f"searchblend {version('searchblend')}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_demo(commands)
     _add_run(commands)
@@ -200,6 +200,14 @@ def _command(
         epilog=examples,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+
+
+class _Version(argparse.Action):
+    """Prints the version; looking it up takes time that only those who ask for it should wait."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        metadata = import_module("importlib.metadata")
+        parser.exit(message=f"searchblend {metadata.version('searchblend')}\n")
 
 
 def _positive_int(text: str) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from searchblend.blender.group_check import LEVEL, GroupCheck, check_groups
+from searchblend.blender.group_check import LEVEL, GroupCheck, check_groups, chi_square_tail
 
 ALL = np.ones(4, dtype=np.bool_)
 ONES = np.ones(4)
@@ -73,3 +73,9 @@ def test_as_json_names_the_flagged():
     assert said["flagged_queries"] == ["b"]
     assert said["agrees"] is False
     assert said["tested_queries"] == 4
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3, 7, 50, 499, 500])
+@pytest.mark.parametrize("value", [0.0, 1e-9, 0.5, 3.0, 40.0, 500.0, 900.0])
+def test_the_tail_of_chi_square_is_that_of_the_library(freedom, value):
+    assert chi_square_tail(freedom, value) == pytest.approx(chi2.sf(value, freedom), rel=1e-9, abs=1e-300)
