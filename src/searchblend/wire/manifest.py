@@ -1,0 +1,182 @@
+"""The manifest: what a task asks of devices now, signed. Standard library only; signatures are checked in ``signing``.
+
+Served as ``{"payload": text, "signatures": [{"key_id", "algorithm", "signature"}, …]}``. The payload is the canonical
+JSON of the manifest, carried as a text so that nobody has to rebuild the bytes that were signed: signed is
+``"searchblend manifest v1\\n"`` followed by the payload's UTF-8 bytes. Numbers that are not whole (ε, δ) are texts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from searchblend.errors import MessageError
+from searchblend.wire.canonical import canonical_json, parse_canonical
+
+FORMAT: Final = "searchblend-manifest"
+MANIFEST_VERSION: Final = 1
+MANIFEST_MINOR: Final = 0
+SIGNED_PREFIX: Final = b"searchblend manifest v1\n"
+ALGORITHM: Final = "ES256"
+LARGEST: Final = 64 * 1024
+PHASES: Final = ("idle", "opt-in", "client")
+_FIELDS: Final[Mapping[str, type | tuple[type, ...]]] = {
+    "format": str,
+    "version": int,
+    "minor": int,
+    "task": str,
+    "name": str,
+    "engine": str,
+    "market": str,
+    "sequence": int,
+    "issued": int,
+    "expires": int,
+    "phase": str,
+    "round": int,
+    "killed": bool,
+    "min_device_version": str,
+    "silent_devices": str,
+    "method": str,
+    "epsilon": str,
+    "delta": str,
+    "records_per_client": int,
+    "records_per_optin": int,
+    "optin": (dict, type(None)),
+    "client": (dict, type(None)),
+    "pack": (dict, type(None)),
+}
+_PARTS: Final[Mapping[str, Mapping[str, type]]] = {
+    "optin": {"public_key": str, "consent": str, "closes": int},
+    "client": {"artifact": str, "digest": str, "mechanism": str, "report_bytes": int, "opens": int, "closes": int},
+    "pack": {"artifact": str, "bytes": int, "round": int},
+}
+_HEX: Final = {
+    ("task", None): 32,
+    ("optin", "public_key"): 64,
+    ("optin", "consent"): 64,
+    ("client", "artifact"): 64,
+    ("client", "digest"): 64,
+    ("pack", "artifact"): 64,
+}
+_BASE64URL: Final = re.compile("[A-Za-z0-9_-]{86}")
+
+
+@dataclass(frozen=True)
+class Signature:
+    """One signature over a manifest: 64 bytes r ‖ s in base64url without padding."""
+
+    key_id: str
+    signature: str
+    algorithm: str = ALGORITHM
+
+    def as_json(self) -> dict[str, str]:
+        return {"key_id": self.key_id, "algorithm": self.algorithm, "signature": self.signature}
+
+
+@dataclass(frozen=True)
+class SignedManifest:
+    """The payload's exact bytes and who signed them; nothing of it is to be believed before a signature was checked."""
+
+    payload: bytes
+    signatures: tuple[Signature, ...]
+
+    @property
+    def signed_bytes(self) -> bytes:
+        return SIGNED_PREFIX + self.payload
+
+
+def encode_manifest(manifest: Mapping[str, Any]) -> bytes:
+    """The payload of a manifest, checked the way a device checks it."""
+    payload = canonical_json(dict(manifest))
+    decode_payload(payload)
+    return payload
+
+
+def encode_signed(signed: SignedManifest) -> bytes:
+    return canonical_json(
+        {
+            "payload": signed.payload.decode("utf-8"),
+            "signatures": [signature.as_json() for signature in signed.signatures],
+        }
+    )
+
+
+def decode_signed(message: bytes) -> SignedManifest:
+    """The envelope, strictly; the payload is still unread."""
+    if len(message) > LARGEST:
+        raise MessageError("manifest: larger than 64 KiB")
+    try:
+        document = json.loads(message.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise MessageError("manifest: expected a JSON object") from error
+    if not isinstance(document, dict) or set(document) != {"payload", "signatures"}:
+        raise MessageError("manifest: expected payload and signatures")
+    payload, signatures = document["payload"], document["signatures"]
+    if not isinstance(payload, str) or not isinstance(signatures, list) or not 1 <= len(signatures) <= 8:
+        raise MessageError("manifest: expected a payload and 1 to 8 signatures")
+    try:
+        content = payload.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise MessageError("manifest: payload: a lone surrogate") from error
+    return SignedManifest(content, tuple(_signature(entry) for entry in signatures))
+
+
+def decode_payload(payload: bytes) -> dict[str, Any]:
+    """A manifest's fields, each of the right type and none more."""
+    document = parse_canonical(payload, "manifest")
+    if not isinstance(document, dict):
+        raise MessageError("manifest: expected an object")
+    _check_fields(document, _FIELDS, "manifest")
+    if (document["format"], document["version"]) != (FORMAT, MANIFEST_VERSION):
+        raise MessageError(f"manifest: expected {FORMAT} version {MANIFEST_VERSION}")
+    for name, fields in _PARTS.items():
+        if document[name] is not None:
+            _check_fields(document[name], fields, f"manifest: {name}")
+    _check_values(document)
+    return document
+
+
+def _check_fields(document: Mapping[str, Any], fields: Mapping[str, Any], where: str) -> None:
+    missing, unknown = set(fields) - set(document), set(document) - set(fields)
+    # A later minor version may add fields; it must not take any away.
+    if missing or (unknown and document.get("minor", 0) <= MANIFEST_MINOR and where == "manifest"):
+        raise MessageError(f"{where}: wrong fields: {', '.join(sorted(missing | unknown))}")
+    for name, kind in fields.items():
+        value = document[name]
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise MessageError(f"{where}: {name}: wrong type")
+        if isinstance(value, int) and value < 0:
+            raise MessageError(f"{where}: {name}: expected 0 or more")
+
+
+def _check_values(document: Mapping[str, Any]) -> None:
+    if document["phase"] not in PHASES:
+        raise MessageError(f"manifest: phase: expected one of {', '.join(PHASES)}")
+    if document["silent_devices"] not in ("skip", "report_wildcard"):
+        raise MessageError("manifest: silent_devices: expected skip or report_wildcard")
+    if document["method"] not in ("best", "paper"):
+        raise MessageError("manifest: method: expected best or paper")
+    for part, phase in (("optin", "opt-in"), ("client", "client")):
+        if (document[part] is not None) != (document["phase"] == phase):
+            raise MessageError(f"manifest: {part}: expected exactly in phase {phase}")
+    for (outer, inner), length in _HEX.items():
+        value = document[outer]
+        value = value if inner is None else value and value[inner]
+        if value is not None and not re.fullmatch(f"[0-9a-f]{{{length}}}", value):
+            raise MessageError(f"manifest: {inner or outer}: expected {length} hexadecimal digits")
+    for name in ("epsilon", "delta"):
+        if not re.fullmatch(r"[0-9]+(\.[0-9]+)?(e-?[0-9]+)?", document[name]):
+            raise MessageError(f"manifest: {name}: expected a number written as a text")
+
+
+def _signature(entry: Any) -> Signature:
+    if not isinstance(entry, dict) or set(entry) != {"key_id", "algorithm", "signature"}:
+        raise MessageError("manifest: signatures: expected key_id, algorithm and signature")
+    if not all(isinstance(value, str) for value in entry.values()) or entry["algorithm"] != ALGORITHM:
+        raise MessageError(f"manifest: signatures: expected texts and algorithm {ALGORITHM}")
+    if not re.fullmatch("[0-9a-f]{16}", entry["key_id"]) or not _BASE64URL.fullmatch(entry["signature"]):
+        raise MessageError("manifest: signatures: expected a key id of 16 hexadecimal digits and 64 bytes in base64url")
+    return Signature(entry["key_id"], entry["signature"])

@@ -1,0 +1,94 @@
+"""ECDSA P-256 with SHA-256 over manifests: sign with every active key, believe one pinned key.
+
+A key's id is the first 8 bytes of SHA-256 of its uncompressed public point. Several signatures let a key be replaced
+while devices still pin the old one.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
+
+from searchblend.errors import MessageError
+from searchblend.wire.manifest import Signature, SignedManifest, decode_payload, decode_signed
+
+_HASH: Final = ec.ECDSA(hashes.SHA256())
+_ORDER: Final = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+
+
+class SigningKey:
+    """A private P-256 key. ``repr`` shows its id alone."""
+
+    def __init__(self, key: ec.EllipticCurvePrivateKey) -> None:
+        self._key = key
+        self.public_point = key.public_key().public_bytes(
+            serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint
+        )
+        self.key_id = key_id(self.public_point)
+
+    @classmethod
+    def new(cls) -> SigningKey:
+        return cls(ec.generate_private_key(ec.SECP256R1()))
+
+    @classmethod
+    def of_pem(cls, pem: bytes) -> SigningKey:
+        try:
+            key = serialization.load_pem_private_key(pem, None)
+        except (ValueError, TypeError) as error:
+            raise MessageError("signing key: expected an unencrypted PEM private key") from error
+        if not isinstance(key, ec.EllipticCurvePrivateKey) or not isinstance(key.curve, ec.SECP256R1):
+            raise MessageError("signing key: expected a P-256 key")
+        return cls(key)
+
+    def as_pem(self) -> bytes:
+        return self._key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+
+    def sign(self, content: bytes) -> Signature:
+        r, s = decode_dss_signature(self._key.sign(content, _HASH))
+        raw = r.to_bytes(32, "big") + s.to_bytes(32, "big")
+        return Signature(self.key_id, base64.urlsafe_b64encode(raw).rstrip(b"=").decode())
+
+    def __repr__(self) -> str:
+        return f"SigningKey({self.key_id})"
+
+
+def key_id(public_point: bytes) -> str:
+    return hashlib.sha256(public_point).hexdigest()[:16]
+
+
+def sign_manifest(payload: bytes, keys: Iterable[SigningKey]) -> SignedManifest:
+    unsigned = SignedManifest(payload, ())
+    return SignedManifest(payload, tuple(key.sign(unsigned.signed_bytes) for key in keys))
+
+
+def verify_manifest(message: bytes, pinned: Mapping[str, bytes]) -> dict[str, Any]:
+    """The manifest, if one of the pinned public points (by key id) has signed it; else ``MessageError``."""
+    signed = decode_signed(message)
+    if not any(_is_by(signature, signed, pinned) for signature in signed.signatures):
+        raise MessageError("manifest: no valid signature of a pinned key")
+    return decode_payload(signed.payload)
+
+
+def _is_by(signature: Signature, signed: SignedManifest, pinned: Mapping[str, bytes]) -> bool:
+    point = pinned.get(signature.key_id)
+    if point is None or key_id(point) != signature.key_id:
+        return False
+    raw = base64.urlsafe_b64decode(signature.signature + "==")
+    r, s = int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big")
+    if not (0 < r < _ORDER and 0 < s < _ORDER):
+        return False
+    try:
+        key = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), point)
+        key.verify(encode_dss_signature(r, s), signed.signed_bytes, _HASH)
+    except (InvalidSignature, ValueError):
+        return False
+    return True

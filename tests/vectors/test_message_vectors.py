@@ -1,0 +1,109 @@
+"""Replays the vectors of the binary messages: what every implementation must make, read and refuse."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from searchblend.blender.subset_report import SubsetReport
+from searchblend.errors import MessageError
+from searchblend.randomness import Tape
+from searchblend.records import WILDCARD, Record
+from searchblend.wire.report import ReportRefused, ReportShape, counters_of, decode_report, encode_report
+from searchblend.wire.report_batch import decode_reports
+from searchblend.wire.sealed import Opener, SealingContext, public_key_of
+from searchblend.wire.signing import verify_manifest
+
+FOLDER = Path(__file__).parents[2] / "vectors" / "v1"
+
+
+def cases(name):
+    document = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    assert document["version"] == 1
+    return pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in document["cases"]])
+
+
+def shape_of(case):
+    fields = case["shape"]
+    return ReportShape(**{**fields, "task": bytes.fromhex(fields["task"]), "digest": bytes.fromhex(fields["digest"])})
+
+
+@cases("report_bytes")
+def test_report_bytes(case):
+    shape = shape_of(case)
+    parts = tuple(SubsetReport(about, tuple(items)) for about, items in case["parts"])
+    message = bytes.fromhex(case["message"])
+    assert encode_report(parts, shape, randomness=Tape(bytes.fromhex(case["nonce"]))) == message
+    report_id, said = decode_report(message, shape)
+    assert said == parts
+    assert len(message) == case["size"] == shape.size
+    batch = decode_reports(message * 2, shape)
+    assert batch.ids == [report_id] * 2
+    assert not batch.refused
+    expected = sorted(counters_of(parts, shape))
+    assert len(expected) == case["counts_per_report"]
+    assert [sorted(row) for row in batch.counters.tolist()] == [expected] * 2
+
+
+@cases("bad_report_bytes")
+def test_bad_report_bytes_are_refused(case):
+    shape, message = shape_of(case), bytes.fromhex(case["message"])
+    with pytest.raises(ReportRefused) as refusal:
+        decode_report(message, shape)
+    assert refusal.value.reason == case["reason"]
+    if len(message) == shape.size:
+        batch = decode_reports(message, shape)
+        assert (batch.refused, batch.ids, len(batch.counters)) == ({0: case["reason"]}, [], 0)
+    else:
+        with pytest.raises(ReportRefused):
+            decode_reports(message, shape)
+
+
+def opener(case):
+    context = SealingContext(bytes.fromhex(case["task"]), case["round"], bytes.fromhex(case["consent"]))
+    return Opener(bytes.fromhex(case["private_key"]), context, at_most=case["at_most"])
+
+
+@cases("sealed_record")
+def test_sealed_record_opens(case):
+    assert public_key_of(bytes.fromhex(case["private_key"])).hex() == case["public_key"]
+    records = [Record(query, WILDCARD if url is None else url) for query, url in case["records"]]
+    assert opener(case).open(bytes.fromhex(case["message"])) == records
+
+
+@cases("bad_sealed_record")
+def test_bad_sealed_record_is_refused(case):
+    with pytest.raises(MessageError) as refusal:
+        opener(case).open(bytes.fromhex(case["message"]))
+    assert case["says"] in str(refusal.value)
+
+
+def pinned(case):
+    return {key: bytes.fromhex(point) for key, point in case["pinned"].items()}
+
+
+@cases("manifest")
+def test_manifest_verifies(case):
+    assert verify_manifest(case["message"].encode(), pinned(case)) == case["manifest"]
+
+
+@cases("bad_manifest")
+def test_bad_manifest_is_refused(case):
+    with pytest.raises(MessageError) as refusal:
+        verify_manifest(case["message"].encode(), pinned(case))
+    assert case["says"] in str(refusal.value)
+
+
+def test_a_batch_keeps_the_good_and_names_the_bad():
+    good = json.loads((FOLDER / "report_bytes.json").read_text())["cases"]
+    case = next(case for case in good if case["name"].startswith("sets with a sink, both"))
+    shape, message = shape_of(case), bytes.fromhex(case["message"])
+    broken = message[:-1] + bytes([message[-1] ^ 1])
+    batch = decode_reports(message + broken + message, shape)
+    assert batch.refused == {1: "id-mismatch"}
+    assert batch.accepted == [0, 2]
+    assert len(batch.ids) == len(batch.counters) == 2
+    assert np.bincount(batch.counters.ravel(), minlength=shape.n_counters).sum() == 2 * shape.counts_per_report

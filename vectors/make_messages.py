@@ -1,0 +1,265 @@
+"""Write the vectors of the binary messages: reports, sealed opt-in records and signed manifests, good and bad.
+
+Sealing and signing are randomized, so those files change when they are made anew, though their meaning does not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from searchblend.blender.local_report import local_report
+from searchblend.blender.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign, subset_report
+from searchblend.params import BlenderParams
+from searchblend.privacy import Budget
+from searchblend.randomness import Tape
+from searchblend.records import HeadList, Record
+from searchblend.wire.manifest import decode_signed, encode_manifest, encode_signed
+from searchblend.wire.report import ReportShape, cells_as_parts, encode_report
+from searchblend.wire.sealed import SealingContext, new_round_key, seal_records
+from searchblend.wire.signing import SigningKey, sign_manifest
+
+HERE = Path(__file__).parent / "v1"
+TASK = bytes(range(16))
+HEAD = HeadList({"google": ["a", "b", "c"], "yahoo": ["a"], "ebay": ["x", "y"], "⋆": ["*"]})
+WIDE = HeadList((f"query {i}", [f"u{j}" for j in range(34)]) for i in range(2000))
+RECORDS = [Record("yahoo", "a"), Record("google", "z"), Record("unlisted", "u")]
+DESIGNS: list[tuple[str, HeadList, ReportDesign | None, int]] = [
+    ("printed", HEAD, None, 1),
+    ("printed, two cells", HEAD, None, 2),
+    ("two-stage, exact", HEAD, ReportDesign(0, 1, 1, TWO_STAGE), 1),
+    ("sets with a sink, about cells", HEAD, ReportDesign(0, 1, 3, SINK_SETS), 1),
+    ("sets with a sink, about queries", HEAD, ReportDesign(20, 2, 1, SINK_SETS), 1),
+    ("sets with a sink, both, three parts", HEAD, ReportDesign(10, 1, 3, SINK_SETS), 3),
+    ("plain sets, both", HEAD, ReportDesign(10, 2, 3, PLAIN_SETS), 2),
+    ("more cells than two bytes number", WIDE, ReportDesign(0, 1, 2, SINK_SETS), 1),
+]
+
+
+def tape(label: str, n_bytes: int = 4096) -> bytes:
+    blocks = (hashlib.sha256(f"{label}/{i}".encode()).digest() for i in range(n_bytes // 32 + 1))
+    return b"".join(blocks)[:n_bytes]
+
+
+def shape_document(shape: ReportShape) -> dict[str, Any]:
+    return {**asdict(shape), "task": shape.task.hex(), "digest": shape.digest.hex()}
+
+
+def reports() -> list[dict[str, Any]]:
+    cases = []
+    for name, head, design, m in DESIGNS:
+        params = BlenderParams(Budget(1.0, 1e-6), records_per_client=m)
+        shape = ReportShape.of(TASK, 7, head, params, design)
+        source = Tape(tape(name))
+        for n in range(4):
+            if design is None:
+                parts = cells_as_parts(local_report(RECORDS, head, params, randomness=source))
+            else:
+                parts = subset_report(RECORDS, head, design, params, randomness=source)
+            nonce = hashlib.sha256(f"{name}/{n}".encode()).digest()[:16]
+            cases.append(
+                {
+                    "name": f"{name}, {n}",
+                    "shape": shape_document(shape),
+                    "size": shape.size,
+                    "counts_per_report": shape.counts_per_report,
+                    "parts": [[part.about_queries, list(part.items)] for part in parts],
+                    "nonce": nonce.hex(),
+                    "message": encode_report(parts, shape, randomness=Tape(nonce)).hex(),
+                }
+            )
+    return cases
+
+
+def bad_reports() -> list[dict[str, Any]]:
+    params = BlenderParams(Budget(1.0, 1e-6))
+    shape = ReportShape.of(TASK, 7, HEAD, params, ReportDesign(0, 1, 3, SINK_SETS))
+
+    def remade(payload: bytes) -> bytes:
+        nonce = b"n" * 16
+        return payload + nonce + hashlib.sha256(nonce + payload).digest()[:16]
+
+    def part(kind: int, *items: int) -> bytes:
+        return bytes([kind]) + b"".join(item.to_bytes(2, "big") for item in items)
+
+    header = shape.header
+    good = remade(header + part(0, 1, 2, 3))
+    changed = bytearray(good)
+    changed[33] ^= 1
+    cases: list[tuple[str, bytes, str]] = [
+        ("empty", b"", "malformed"),
+        ("one byte short", good[:-1], "malformed"),
+        ("one byte more", good + b"\0", "malformed"),
+        ("version 0", remade(b"\0" + header[1:] + part(0, 1, 2, 3)), "malformed"),
+        ("version 2", remade(b"\2" + header[1:] + part(0, 1, 2, 3)), "malformed"),
+        ("another suite", remade(header[:1] + b"\3" + header[2:] + part(0, 1, 2, 3)), "malformed"),
+        ("another task", remade(header[:2] + b"\xff" * 16 + header[18:] + part(0, 1, 2, 3)), "wrong-round"),
+        ("another round", remade(header[:21] + b"\x08" + header[22:] + part(0, 1, 2, 3)), "wrong-round"),
+        ("another head list", remade(header[:22] + b"\0" * 8 + part(0, 1, 2, 3)), "wrong-head-list"),
+        ("an id of other bytes", bytes(changed), "id-mismatch"),
+        ("another nonce", good[:-32] + b"m" * 16 + good[-16:], "id-mismatch"),
+        ("kind 2", remade(header + part(2, 1, 2, 3)), "malformed"),
+        ("about queries, which the round does not ask", remade(header + part(1, 0, 1, 2)), "malformed"),
+        ("two items", remade(header + part(0, 1, 2, 0xFFFF)), "malformed"),
+        ("an item after an unused place", remade(header + part(0, 0xFFFF, 1, 2)), "malformed"),
+        ("an item twice", remade(header + part(0, 1, 1, 2)), "malformed"),
+        ("descending", remade(header + part(0, 3, 2, 1)), "malformed"),
+        ("out of range", remade(header + part(0, 1, 2, HEAD.n_cells - 1)), "malformed"),
+    ]
+    return [
+        {"name": name, "shape": shape_document(shape), "message": message.hex(), "reason": reason}
+        for name, message, reason in cases
+    ]
+
+
+def sealed() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    private, public = new_round_key()
+    consent = hashlib.sha256(b"consent text").digest()
+    context = SealingContext(TASK, 7, consent)
+    base = {"private_key": private.hex(), "task": TASK.hex(), "round": 7, "consent": consent.hex(), "at_most": 3}
+
+    def case(name: str, records: list[Record]) -> dict[str, Any]:
+        message = seal_records(records, context, public)
+        pairs = [[q, u if isinstance(u, str) else None] for q, u in records]
+        return {"name": name, **base, "public_key": public.hex(), "records": pairs, "message": message.hex()}
+
+    good = [
+        case("one record", [Record("weather", "http://weather.example")]),
+        case("without a URL", [Record("weather")]),
+        case("three records", RECORDS),
+        case("beyond ASCII", [Record("météo ⋆ 天気", "http://例え.example/ü?a=%20")]),
+        case("a larger bucket", [Record("x" * 400, "http://long.example")]),
+    ]
+    message = bytes.fromhex(good[0]["message"])
+    other = SealingContext(TASK, 8, consent)
+    flipped = bytearray(message)
+    flipped[-1] ^= 1
+    bad: list[tuple[str, bytes, str]] = [
+        ("truncated", message[:-1], "malformed"),
+        ("another version", b"\2" + message[1:], "malformed"),
+        ("another consent", message[:2] + b"\0" * 32 + message[34:], "wrong-consent"),
+        ("changed", bytes(flipped), "not sealed"),
+        ("sealed for another round", seal_records(RECORDS, other, public), "not sealed"),
+        ("sealed to another key", seal_records(RECORDS, context, new_round_key()[1]), "not sealed"),
+        ("four records of three", seal_records([*RECORDS, RECORDS[0]], context, public), "records"),
+        ("a query that is not normalized", seal_records([Record("Weather")], context, public), "normalized"),
+    ]
+    return good, [{"name": name, **base, "message": text.hex(), "says": says} for name, text, says in bad]
+
+
+def manifest_document(**changes: Any) -> dict[str, Any]:
+    return {
+        "format": "searchblend-manifest",
+        "version": 1,
+        "minor": 0,
+        "task": TASK.hex(),
+        "name": "searches",
+        "engine": "example",
+        "market": "en-GB",
+        "sequence": 5,
+        "issued": 1_800_000_000,
+        "expires": 1_800_604_800,
+        "phase": "client",
+        "round": 7,
+        "killed": False,
+        "min_device_version": "0.1",
+        "silent_devices": "skip",
+        "method": "best",
+        "epsilon": "4.0",
+        "delta": "1e-05",
+        "records_per_client": 1,
+        "records_per_optin": 1,
+        "optin": None,
+        "client": {
+            "artifact": "ab" * 32,
+            "digest": HEAD.digest,
+            "mechanism": SINK_SETS,
+            "report_bytes": 73,
+            "opens": 1_800_000_000,
+            "closes": 1_800_400_000,
+        },
+        "pack": None,
+        **changes,
+    }
+
+
+def manifests() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    keys = [SigningKey.new(), SigningKey.new()]
+    pinned = {key.key_id: key.public_point.hex() for key in keys[:1]}
+    optin = {"public_key": "cd" * 32, "consent": "ef" * 32, "closes": 1_800_000_000}
+    documents = {
+        "client phase": manifest_document(),
+        "opt-in phase": manifest_document(phase="opt-in", optin=optin, client=None),
+        "idle": manifest_document(phase="idle", client=None),
+        "killed": manifest_document(phase="idle", client=None, killed=True),
+        "names beyond ASCII": manifest_document(name='Suche ⋆ ü\u2028"\\\t'),
+    }
+    good = []
+    for name, document in documents.items():
+        message = encode_signed(sign_manifest(encode_manifest(document), keys))
+        good.append({"name": name, "pinned": pinned, "message": message.decode(), "manifest": document})
+    text = good[0]["message"]
+    envelope = json.loads(text)
+    bad: list[tuple[str, str, str]] = [
+        ("not JSON", text[:-1], "JSON object"),
+        ("no signature", json.dumps({**envelope, "signatures": []}), "1 to 8 signatures"),
+        ("signed by a stranger", _signed(documents["client phase"], [SigningKey.new()]), "pinned key"),
+        ("a changed payload", text.replace('\\"round\\":7', '\\"round\\":8'), "pinned key"),
+        ("more fields", json.dumps({**envelope, "extra": 1}), "payload and signatures"),
+        ("another algorithm", text.replace("ES256", "none"), "algorithm"),
+        *(
+            (f"{field}: {value!r}", _signed_raw({**manifest_document(), field: value}, keys), says)
+            for field, value, says in (
+                ("format", "other", "expected searchblend-manifest"),
+                ("version", 2, "version 1"),
+                ("round", "7", "round: wrong type"),
+                ("round", True, "round: wrong type"),
+                ("round", -1, "0 or more"),
+                ("epsilon", "NaN", "epsilon"),
+                ("phase", "opt-in", "exactly in phase"),
+                ("task", "xyz", "hexadecimal"),
+                ("unknown", 1, "wrong fields"),
+                ("silent_devices", "always", "silent_devices"),
+            )
+        ),
+        ("blanks in the payload", _signed_blanks(keys), "canonical"),
+    ]
+    return good, [{"name": name, "pinned": pinned, "message": text, "says": says} for name, text, says in bad]
+
+
+def _signed(document: dict[str, Any], keys: list[SigningKey]) -> str:
+    return encode_signed(sign_manifest(encode_manifest(document), keys)).decode()
+
+
+def _signed_raw(document: dict[str, Any], keys: list[SigningKey]) -> str:
+    payload = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return encode_signed(sign_manifest(payload, keys)).decode()
+
+
+def _signed_blanks(keys: list[SigningKey]) -> str:
+    return encode_signed(sign_manifest(json.dumps(manifest_document()).encode(), keys)).decode()
+
+
+def main() -> None:
+    good_sealed, bad_sealed = sealed()
+    good_manifests, bad_manifests = manifests()
+    assert all(decode_signed(case["message"].encode()) for case in good_manifests)
+    made: dict[str, Callable[[], list[dict[str, Any]]] | list[dict[str, Any]]] = {
+        "report_bytes": reports(),
+        "bad_report_bytes": bad_reports(),
+        "sealed_record": good_sealed,
+        "bad_sealed_record": bad_sealed,
+        "manifest": good_manifests,
+        "bad_manifest": bad_manifests,
+    }
+    for name, cases in made.items():
+        text = json.dumps({"version": 1, "cases": cases}, ensure_ascii=False, indent=1)
+        (HERE / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
