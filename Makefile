@@ -44,6 +44,7 @@ slow: install ## the tests that take minutes, and docs/results/best-vs-paper.md
 bench: install ## speed, as ratios against named baselines in one run
 	$(BIN)/python benchmarks/local_reports.py
 	$(BIN)/python benchmarks/log_run.py
+	$(BIN)/python benchmarks/keywords.py
 
 vectors: install ## write the test vectors anew (a change in them is a change of protocol)
 	$(BIN)/python vectors/make_vectors.py
