@@ -114,7 +114,7 @@ def show(name: str, row: dict[str, float]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--users", type=int, default=657_426, help="of the AOL log (657426, its full size)")
-    parser.add_argument("--yandex-users", type=int, default=800_000, help="of the Yandex log; 0 leaves it out")
+    parser.add_argument("--yandex-users", type=int, default=1_600_000, help="of the Yandex log; 0 leaves it out")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--folder", type=Path, default=Path("out/bench"), help="where logs are made and kept")
     parser.add_argument("--json", action="store_true")

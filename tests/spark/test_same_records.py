@@ -57,6 +57,8 @@ def test_tab_separated_files_of_all_kinds_with_several_draws_and_picks(tmp_path:
         assert tallies[1].sizes() == Counter(everything.values())
         picked = tallies[1].pick(1, np.arange(tallies[1].sizes()[1]))
         assert Counter(picked) == Counter(record for record, n in everything.items() if n == 1)
+        assert tallies[1].at_least(1)[1] == picked
+        assert tallies[0].at_least(2).keys() == tallies[1].at_least(2).keys()
 
 
 def test_csv_with_quotes_and_an_optin_column(tmp_path: Path):

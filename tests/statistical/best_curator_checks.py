@@ -19,6 +19,7 @@ from itertools import combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
+from sampled_noise import Sampled
 from selection_checks import FixedNoise
 
 from searchblend.blender.groups import InMemoryGroup, Spread
@@ -66,7 +67,7 @@ class TalliedGroup:
         return self.counted
 
 
-class Queue:
+class Queue(Sampled):
     """Noise that is known beforehand: one array for each time that it is asked for."""
 
     def __init__(self, draws: Iterable[np.ndarray]) -> None:

@@ -11,6 +11,7 @@ from unittest.mock import patch
 import numpy as np
 from best_curator_checks import CountHeadList, Curator
 from best_report_checks import Report, SendReport, Simulate
+from sampled_noise import Sampled
 
 from searchblend.blender import stability_histogram
 from searchblend.blender.group_check import GroupCheck, check_groups
@@ -117,7 +118,7 @@ def _drawn_twice(tally: RecordTally, threshold: Threshold, *, randomness: Random
     return _NOISY_COUNTS(tally, threshold, randomness=randomness)
 
 
-class _OneDraw:
+class _OneDraw(Sampled):
     """Whatever is asked for, the first draw again."""
 
     def __init__(self, noise: Any) -> None:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
+from sampled_noise import Sampled
 from selection_checks import Law, Select
 
 from searchblend.blender.create_head_list import noisy_selection
@@ -37,8 +38,12 @@ def no_noise_above_the_threshold(group: UserGroup, threshold: Threshold, *, rand
 
 def reused_noise(group: UserGroup, threshold: Threshold, *, randomness: Randomness) -> list[Record]:
     """One draw for all records."""
-    noise = SimpleNamespace(sample=lambda size, source: np.full(size, threshold.noise.sample(1, source)[0]))
-    return noisy_selection(group, replace(threshold, noise=noise), randomness=randomness)  # type: ignore[arg-type]
+
+    class OneDraw(Sampled):
+        def sample(self, size: int, source: Randomness) -> np.ndarray:
+            return np.full(size, threshold.noise.sample(1, source)[0])
+
+    return noisy_selection(group, replace(threshold, noise=OneDraw()), randomness=randomness)  # type: ignore[arg-type]
 
 
 def counted_twice(group: UserGroup, threshold: Threshold, *, randomness: Randomness) -> list[Record]:
@@ -47,6 +52,7 @@ def counted_twice(group: UserGroup, threshold: Threshold, *, randomness: Randomn
     twice = SimpleNamespace(
         sizes=lambda: {2 * count: n for count, n in tally.sizes().items()},
         pick=lambda count, ranks: tally.pick(count // 2, ranks),
+        at_least=lambda count: {2 * n: records for n, records in tally.at_least(-(-count // 2)).items()},
     )
     return noisy_selection(SimpleNamespace(tally=lambda: twice), threshold, randomness=randomness)  # type: ignore[arg-type]
 

@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from sampled_noise import Sampled
 from scipy.stats import binomtest
 
 from searchblend.blender.groups import InMemoryGroup, UserGroup
@@ -22,7 +23,7 @@ Select = Callable[..., Sequence[Record]]
 Law = dict[int, Fraction]
 
 
-class FixedNoise:
+class FixedNoise(Sampled):
     """Noise that is always the same number: shows what the code does with each value."""
 
     def __init__(self, value: int) -> None:

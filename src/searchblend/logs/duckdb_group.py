@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -15,6 +16,10 @@ from searchblend.logs.duckdb_session import DuckDBSession, quoted
 from searchblend.mechanisms.tally import Ints
 from searchblend.randomness import Randomness, SystemRandomness
 from searchblend.records import WILDCARD, HeadList, Record
+
+_SHELF_BITS: Final = 16
+_SIZE_BITS: Final = 40
+"""for how many records stand on a shelf, beside its number in one word"""
 
 
 class DuckDBTally:
@@ -35,22 +40,38 @@ class DuckDBTally:
         return {int(n): size for n, size in self._session.rows(f"SELECT n, count(*) FROM {self._table} GROUP BY n")}
 
     def pick(self, count: int, ranks: Ints) -> Sequence[Record]:
-        places = self._session.column(f"SELECT place FROM {self._table} WHERE n = ?", np.uint64, [count])
-        wanted = np.partition(places, ranks)[ranks]
-        sharing: dict[int, list[Record]] = defaultdict(list)
-        for place, query, url in self._session.rows(
+        """Records stand on shelves by the first bits of their place: a rank is found by counting shelves, and only the
+        shelves with wanted records are fetched."""
+        shelf = f"place >> {64 - _SHELF_BITS}"
+        packed = self._session.column(
+            f"SELECT (({shelf}) << {_SIZE_BITS}) | count(*)::UBIGINT FROM {self._table} WHERE n = ? GROUP BY {shelf}",
+            np.uint64,
+            [count],
+        )
+        packed.sort()
+        sizes = (packed & np.uint64((1 << _SIZE_BITS) - 1)).astype(np.int64)
+        ends = np.cumsum(sizes)
+        at = np.searchsorted(ends, ranks, side="right")
+        shelves = packed >> np.uint64(_SIZE_BITS)
+        standing: dict[int, list[Record]] = defaultdict(list)
+        for number, query, url in self._session.rows(
             f"""
-            SELECT place, query, url FROM {self._table}
-            WHERE n = ? AND place IN (SELECT unnest(?::UBIGINT[])) ORDER BY place, query, url
+            SELECT {shelf} AS shelf, query, url FROM {self._table}
+            WHERE n = ? AND shelf IN (SELECT unnest(?::UBIGINT[])) ORDER BY place, query, url
             """,
-            [count, np.unique(wanted).tolist()],
+            [count, np.unique(shelves[at]).tolist()],
         ):
-            sharing[place].append(_record(query, url))
-        # Two texts with one hash are a chance of one in millions; they stand at consecutive ranks.
-        return [
-            sharing[place][0 if len(sharing[place]) == 1 else rank - int(np.count_nonzero(places < place))]
-            for place, rank in zip(wanted.tolist(), ranks.tolist(), strict=True)
-        ]
+            standing[number].append(_record(query, url))
+        places = (ranks - ends[at] + sizes[at]).tolist()
+        return [standing[number][place] for number, place in zip(shelves[at].tolist(), places, strict=True)]
+
+    def at_least(self, count: int) -> Mapping[int, Sequence[Record]]:
+        found: dict[int, list[Record]] = defaultdict(list)
+        for n, query, url in self._session.rows(
+            f"SELECT n, query, url FROM {self._table} WHERE n >= ? ORDER BY place, query, url", [count]
+        ):
+            found[int(n)].append(_record(query, url))
+        return found
 
     def of_queries(self, queries: Sequence[str]) -> dict[Record, int]:
         rows = self._session.rows(

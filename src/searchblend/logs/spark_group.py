@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Final
@@ -56,6 +57,15 @@ class SparkTally:
             )
             records = {(int(number), place): _record(query, url) for number, place, query, url in found.collect()}
         return [records[key] for key in wanted]
+
+    def at_least(self, count: int) -> Mapping[int, Sequence[Record]]:
+        found: dict[int, list[Record]] = defaultdict(list)
+        shelf = F.shiftrightunsigned("place", 64 - _SHELF_BITS)
+        rows = self._rows.where(F.col("n") >= count).orderBy(shelf, "place", "query", "url")
+        with our_words():
+            for query, url, n in rows.select("query", "url", "n").collect():
+                found[int(n)].append(_record(query, url))
+        return found
 
     def of_queries(self, queries: Sequence[str]) -> dict[Record, int]:
         rows = self._rows.join(F.broadcast(self._queries(queries)), "query", "left_semi")

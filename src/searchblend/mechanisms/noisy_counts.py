@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from searchblend.mechanisms.tally import RecordTally
 from searchblend.mechanisms.threshold import Threshold
 from searchblend.randomness import Randomness
@@ -13,13 +11,15 @@ from searchblend.records import Record
 def noisy_counts(tally: RecordTally, threshold: Threshold, *, randomness: Randomness) -> dict[Record, int]:
     """The records whose noisy count reaches T, with that count: one draw for each distinct record, however rare.
 
-    Records with the same count are exchangeable, so the noises of all that share a count are drawn as one array and
-    only those that pass are fetched: memory follows the head, not the log.
+    Records with the same count are exchangeable, so the noises of all that share a count are drawn as one array. Of the
+    many rare ones only those that pass are fetched: memory follows the head, not the log (proofs/tallies.md).
     """
     passed: dict[Record, int] = {}
+    common = tally.at_least(threshold.integer)
     for count, how_many in sorted(tally.sizes().items()):
-        noisy = count + threshold.noise.sample(how_many, randomness)
-        ranks = np.flatnonzero(noisy >= threshold.integer)
-        if len(ranks):
-            passed.update(zip(tally.pick(count, ranks), noisy[ranks].tolist(), strict=True))
+        ranks, noise = threshold.noise.reaching(threshold.integer - count, how_many, randomness)
+        if not len(ranks):
+            continue
+        records = [common[count][rank] for rank in ranks.tolist()] if count in common else tally.pick(count, ranks)
+        passed.update(zip(records, (count + noise).tolist(), strict=True))
     return passed

@@ -28,6 +28,10 @@ class RecordTally(Protocol):
         """The records at these positions among those with this count, in any fixed order."""
         ...
 
+    def at_least(self, count: int) -> Mapping[int, Sequence[Record]]:
+        """All records with this count or a larger one, by count, in the order of ``pick``."""
+        ...
+
     def of_queries(self, queries: Sequence[str]) -> Mapping[Record, int]:
         """All records of these queries with their counts."""
         ...
@@ -92,6 +96,9 @@ class InMemoryTally:
     def pick(self, count: int, ranks: Ints) -> list[Record]:
         first = int(np.searchsorted(self._counts, count))
         return [self._universe[number] for number in self._numbers[first + ranks].tolist()]
+
+    def at_least(self, count: int) -> dict[int, list[Record]]:
+        return {n: self.pick(n, np.arange(size)) for n, size in self.sizes().items() if n >= count}
 
     def of_queries(self, queries: Sequence[str]) -> dict[Record, int]:
         wanted = HeadList((query, ()) for query in queries)

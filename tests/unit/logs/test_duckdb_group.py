@@ -79,6 +79,12 @@ def test_picking_some_ranks_gives_the_records_at_them(group):
     assert group.tally().pick(count, np.arange(size)) == everything
 
 
+def test_the_common_records_come_in_the_order_of_picking(group):
+    tally = group.tally()
+    assert tally.at_least(2) == {n: tally.pick(n, np.arange(size)) for n, size in tally.sizes().items() if n >= 2}
+    assert tally.at_least(10**9) == {}
+
+
 def test_two_records_that_share_a_place_are_told_apart(group, monkeypatch):
     tally = group.tally()
     tally._session.execute(f"UPDATE {tally._table} SET place = 1")
