@@ -14,7 +14,7 @@ LEVELS = {
     1: {"mechanisms"},
     2: {"blender", "accounting", "clickgraph"},
     3: {"wire", "logs", "store", "search"},
-    4: {"runs", "evaluation"},
+    4: {"runs", "evaluation", "server"},
     5: {"cli"},
 }
 LEVEL_OF = {name: level for level, names in LEVELS.items() for name in names}
@@ -22,6 +22,8 @@ MODULES = sorted(path for path in ROOT.rglob("*.py") if path.name != "__init__.p
 ON_DEVICE = [
     "blender/local_report.py",
     "wire/head_list.py",
+    "wire/report.py",
+    "wire/manifest.py",
     "normalization.py",
 ]
 IMPURE = {"os", "io", "time", "datetime", "random", "secrets", "pathlib", "socket", "subprocess", "sqlite3", "duckdb"}

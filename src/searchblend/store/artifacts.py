@@ -1,0 +1,108 @@
+"""What is published: immutable files under their own SHA-256, manifests, trends; and a round's inner documents."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from typing import Any, Final
+
+from searchblend.store.database import Database
+
+_TREND: Final = "place, query, probability, low, high, variance, optin, client, optin_weight, influence"
+
+
+@dataclass(frozen=True)
+class TrendRow:
+    """One query of one published round; ``query`` is None for everything that is not listed."""
+
+    place: int
+    query: str | None
+    probability: float | None
+    low: float | None
+    high: float | None
+    variance: float | None
+    optin: float | None
+    client: float | None
+    optin_weight: float | None
+    influence: float | None
+    """by how much one made-up report can move the probability"""
+
+
+class Artifacts:
+    """Published files and inner documents in a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def put(self, content: bytes, media_type: str) -> str:
+        """Store a file and say its name, the SHA-256 of its bytes."""
+        name = hashlib.sha256(content).hexdigest()
+        self._database.execute(
+            "INSERT INTO artifacts (sha256, media_type, content) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+            (name, media_type, content),
+        )
+        return name
+
+    def get(self, sha256: str) -> tuple[bytes, str] | None:
+        rows = self._database.execute("SELECT content, media_type FROM artifacts WHERE sha256 = ?", (sha256,))
+        return (bytes(rows[0][0]), rows[0][1]) if rows else None
+
+    def attach(self, round_key: int, files: Mapping[str, str]) -> None:
+        """Name artifacts of a round."""
+        for name, sha256 in files.items():
+            self._database.execute(
+                "INSERT INTO round_artifacts (round_key, name, sha256) VALUES (?, ?, ?)", (round_key, name, sha256)
+            )
+
+    def of_round(self, round_key: int) -> dict[str, str]:
+        rows = self._database.execute(
+            "SELECT name, sha256 FROM round_artifacts WHERE round_key = ? ORDER BY name", (round_key,)
+        )
+        return dict(rows)
+
+    def keep(self, round_key: int, name: str, content: bytes) -> None:
+        """An inner document of a round, replaced if there is one."""
+        self._database.execute(
+            "INSERT INTO documents (round_key, name, content) VALUES (?, ?, ?) "
+            "ON CONFLICT (round_key, name) DO UPDATE SET content = excluded.content",
+            (round_key, name, content),
+        )
+
+    def kept(self, round_key: int, name: str) -> bytes | None:
+        rows = self._database.execute(
+            "SELECT content FROM documents WHERE round_key = ? AND name = ?", (round_key, name)
+        )
+        return bytes(rows[0][0]) if rows else None
+
+    def drop(self, round_key: int, name: str) -> None:
+        self._database.execute("DELETE FROM documents WHERE round_key = ? AND name = ?", (round_key, name))
+
+    def add_manifest(self, task: str, sequence: int, expires: int, content: bytes) -> None:
+        self._database.execute(
+            "INSERT INTO manifests (task, sequence, expires, content) VALUES (?, ?, ?, ?)",
+            (task, sequence, expires, content),
+        )
+
+    def manifest(self, task: str) -> tuple[int, int, bytes] | None:
+        """Sequence, expiry and bytes of the newest one."""
+        rows = self._database.execute(
+            "SELECT sequence, expires, content FROM manifests WHERE task = ? ORDER BY sequence DESC LIMIT 1", (task,)
+        )
+        return (int(rows[0][0]), int(rows[0][1]), bytes(rows[0][2])) if rows else None
+
+    def add_trends(self, round_key: int, rows: Iterable[TrendRow]) -> None:
+        self._database.execute_many(
+            f"INSERT INTO trends (round_key, {_TREND}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [(round_key, *astuple(row)) for row in rows],
+        )
+
+    def trends(self, task: str) -> list[tuple[int, TrendRow]]:
+        """Round number and row of every published round of a task, oldest first."""
+        columns = ", ".join(f"trends.{name}" for name in _TREND.split(", "))
+        rows: Sequence[tuple[Any, ...]] = self._database.execute(
+            f"SELECT number, {columns} FROM trends JOIN rounds ON rounds.round_key = trends.round_key "
+            "WHERE rounds.task = ? AND rounds.state = 'PUBLISHED' ORDER BY number, place",
+            (task,),
+        )
+        return [(row[0], TrendRow(*row[1:])) for row in rows]

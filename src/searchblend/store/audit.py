@@ -1,0 +1,64 @@
+"""The audit log: who did what to which round, in a chain of hashes. Holds no query, URL, credential or address."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from searchblend.store.database import Database
+from searchblend.store.ledger_book import GENESIS, canonical, chained
+from searchblend.store.store_errors import CorruptAudit
+
+
+@dataclass(frozen=True)
+class AuditRow:
+    """One entry as it is stored."""
+
+    position: int
+    body: str
+    previous: str
+    hash: str
+
+    def as_json(self) -> dict[str, Any]:
+        return {"position": self.position, "previous": self.previous, "hash": self.hash, **json.loads(self.body)}
+
+
+class AuditLog:
+    """Appended in the transaction of what it records: neither is there without the other."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def append(self, actor: str, action: str, when: int, detail: Mapping[str, Any]) -> None:
+        with self._database.transaction():
+            last = self._database.execute("SELECT position, hash FROM audit ORDER BY position DESC LIMIT 1")
+            position, previous = last[0] if last else (0, GENESIS)
+            body = canonical({"actor": actor, "action": action, "when": when, "detail": dict(detail)})
+            self._database.execute(
+                "INSERT INTO audit (position, body, previous, hash) VALUES (?, ?, ?, ?)",
+                (position + 1, body, previous, chained(previous, body)),
+            )
+
+    def rows(self) -> list[AuditRow]:
+        found = self._database.execute("SELECT position, body, previous, hash FROM audit ORDER BY position")
+        return [AuditRow(*row) for row in found]
+
+    def verify(self) -> AuditRow | None:
+        """Check the whole chain; the last row, whose hash somebody else should keep."""
+        return verify_chain(self.rows())
+
+
+def verify_chain(rows: Iterable[AuditRow]) -> AuditRow | None:
+    """The last row of an unbroken chain, or ``CorruptAudit`` naming the first row that is not what it was."""
+    last: AuditRow | None = None
+    for expected, row in enumerate(rows, 1):
+        if row.position != expected:
+            raise CorruptAudit(expected, "missing")
+        if row.previous != (last.hash if last else GENESIS):
+            raise CorruptAudit(expected, "does not follow the row before it")
+        if row.hash != chained(row.previous, row.body):
+            raise CorruptAudit(expected, "was changed: its hash does not fit")
+        last = row
+    return last

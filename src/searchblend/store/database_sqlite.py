@@ -1,0 +1,137 @@
+"""The service's database as one SQLite file.
+
+Write-ahead log with ``synchronous = FULL``: a commit returns after the log is on disk. ``secure_delete`` overwrites
+what is deleted, and temporary tables stay in memory, so that nothing is left in files of the operating system.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from searchblend.store.database import Rows
+from searchblend.store.store_errors import StoreError, StoreUnavailable, UnsafeDatabase
+
+APPLICATION_ID: Final = 0x53425356  # "SBSV"
+_PRAGMAS: Final = (
+    "journal_mode = WAL",
+    "synchronous = FULL",
+    "fullfsync = ON",
+    "secure_delete = ON",
+    "temp_store = MEMORY",
+    "trusted_schema = OFF",
+    "cache_size = -65536",
+    "wal_autocheckpoint = 2000",
+)
+_FULL: Final = 2
+_AGAIN: Final = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+}
+
+
+class SqliteStore:
+    """A connection to one file; made if it is not there."""
+
+    dialect = "sqlite"
+
+    def __init__(self, path: Path, *, create: bool = True, busy_seconds: float = 30.0) -> None:
+        self.path = path
+        if not create and not path.exists():
+            raise StoreError(f"{path}: no such database")
+        self._depth = 0
+        with self._errors():
+            is_new = not path.exists()
+            self._connection = sqlite3.connect(
+                path, isolation_level=None, timeout=busy_seconds, check_same_thread=False, cached_statements=256
+            )
+        try:
+            for pragma in _PRAGMAS:
+                self.execute(f"PRAGMA {pragma}")
+            self._refuse_unsafe()
+            self._claim()
+        except BaseException:
+            self._connection.close()
+            raise
+        if is_new:
+            path.chmod(0o600)
+            _sync_folder(path.parent)
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> Rows:
+        with self._errors():
+            return self._connection.execute(statement, values).fetchall()
+
+    def execute_many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        with self._errors():
+            self._connection.executemany(statement, rows)
+
+    @contextlib.contextmanager
+    def transaction(self, *, exclusive: bool = True) -> Iterator[None]:
+        if self._depth:
+            yield
+            return
+        self.execute("BEGIN IMMEDIATE")
+        self._depth = 1
+        try:
+            yield
+            self.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.rollback()
+            raise
+        finally:
+            self._depth = 0
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def backup_to(self, path: Path) -> None:
+        """A consistent copy while others write."""
+        target = sqlite3.connect(path)
+        try:
+            with self._errors():
+                self._connection.backup(target)
+            target.execute("PRAGMA journal_mode = DELETE")
+        finally:
+            target.close()
+
+    def _refuse_unsafe(self) -> None:
+        mode, level = self.execute("PRAGMA journal_mode")[0][0], self.execute("PRAGMA synchronous")[0][0]
+        if mode != "wal" or level < _FULL:
+            raise UnsafeDatabase(
+                f"{self.path}: expected journal_mode wal and synchronous full; the file system refuses"
+            )
+
+    def _claim(self) -> None:
+        """Mark a new file; refuse one that is something else."""
+        found = self.execute("PRAGMA application_id")[0][0]
+        if found == 0 and not self.execute("SELECT 1 FROM sqlite_master LIMIT 1"):
+            self.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        elif found != APPLICATION_ID:
+            raise StoreError(f"{self.path}: not a database of this service")
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            kind = StoreUnavailable if code in _AGAIN else StoreError
+            raise kind(f"{self.path.name}: {type(error).__name__} ({code})") from None
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,86 @@
+"""Work that must happen once: leased, so that a dead worker's job is taken over, and finished with its result.
+
+A worker takes a lease with a random token. It finishes inside the transaction that commits the job's result; a worker
+whose lease was taken over meanwhile finds that its token is gone, and its transaction is undone.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from searchblend.store.database import Database
+from searchblend.store.store_errors import LeaseLost
+
+
+@dataclass(frozen=True)
+class Job:
+    """A leased job."""
+
+    round_key: int
+    kind: str
+    token: str
+    attempts: int
+
+
+class Jobs:
+    """The queue in a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, round_key: int, kind: str, due: int) -> None:
+        """The same job twice is one job."""
+        self._database.execute(
+            "INSERT INTO jobs (round_key, kind, due, lease_until, attempts) VALUES (?, ?, ?, 0, 0) "
+            "ON CONFLICT DO NOTHING",
+            (round_key, kind, due),
+        )
+
+    def lease(self, kinds: Collection[str], now: int, seconds: int) -> Job | None:
+        """A job of these kinds that is due and that nobody holds."""
+        skip = " FOR UPDATE SKIP LOCKED" if self._database.dialect == "postgresql" else ""
+        places = ", ".join("?" * len(kinds))
+        token = secrets.token_hex(16)
+        with self._database.transaction(exclusive=False):
+            rows = self._database.execute(
+                f"SELECT round_key, kind FROM jobs WHERE kind IN ({places}) AND due <= ? AND lease_until <= ? "
+                f"ORDER BY due, round_key LIMIT 1{skip}",
+                (*kinds, now, now),
+            )
+            if not rows:
+                return None
+            key, kind = rows[0]
+            attempts = self._database.execute(
+                "UPDATE jobs SET lease_token = ?, lease_until = ?, attempts = attempts + 1 "
+                "WHERE round_key = ? AND kind = ? RETURNING attempts",
+                (token, now + seconds, key, kind),
+            )[0][0]
+        return Job(key, kind, token, attempts)
+
+    def finish(self, job: Job) -> None:
+        """In the transaction of the job's result."""
+        rows = self._database.execute(
+            "DELETE FROM jobs WHERE round_key = ? AND kind = ? AND lease_token = ? RETURNING 1",
+            (job.round_key, job.kind, job.token),
+        )
+        if not rows:
+            raise LeaseLost(f"job {job.kind}: another worker has it")
+
+    def give_back(self, job: Job, due: int) -> None:
+        """After a failure: anybody may try again from ``due`` on."""
+        self._database.execute(
+            "UPDATE jobs SET lease_token = NULL, lease_until = 0, due = ? "
+            "WHERE round_key = ? AND kind = ? AND lease_token = ?",
+            (due, job.round_key, job.kind, job.token),
+        )
+
+    def cancel(self, round_key: int) -> None:
+        """An aborted round has no work left but to be shredded."""
+        self._database.execute("DELETE FROM jobs WHERE round_key = ? AND kind <> 'shred'", (round_key,))
+
+    def waiting(self) -> list[tuple[int, str, int]]:
+        """Round key, kind and attempts of everything that is not done."""
+        rows = self._database.execute("SELECT round_key, kind, attempts FROM jobs ORDER BY round_key, kind")
+        return [(int(key), kind, int(attempts)) for key, kind, attempts in rows]

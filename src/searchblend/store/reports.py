@@ -1,0 +1,166 @@
+"""Counted reports: cells and seen ids, never a report.
+
+The law that holds after every commit: the counts of a round sum to ``counts_per_report`` × its seen ids. An id and its
+counts are written in one transaction, and only if the id is new and the round takes reports at that moment.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchblend.store.database import Database
+from searchblend.store.states import TAKES_REPORTS, State
+
+_SHARDS: Final = 16
+_IDS_AT_ONCE: Final = 500
+_ADD: Final = (
+    "INSERT INTO counts (round_key, shard, cell, n) VALUES (?, ?, ?, ?) "
+    "ON CONFLICT (round_key, shard, cell) DO UPDATE SET n = counts.n + excluded.n"
+)
+_ADD_POSTGRES: Final = (
+    "INSERT INTO counts (round_key, shard, cell, n) "
+    "SELECT ?, ?, * FROM unnest(CAST(? AS integer[]), CAST(? AS bigint[])) "
+    "ON CONFLICT (round_key, shard, cell) DO UPDATE SET n = counts.n + excluded.n"
+)
+_SEE_POSTGRES: Final = (
+    "INSERT INTO seen (round_key, report_id) SELECT ?, unnest(CAST(? AS bytea[])) "
+    "ON CONFLICT DO NOTHING RETURNING report_id"
+)
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """Decoded reports for one round, waiting for a commit."""
+
+    round_key: int
+    ids: Sequence[bytes]
+    counters: NDArray[np.int64]
+    """one row per id"""
+
+
+@dataclass(frozen=True)
+class Conservation:
+    """Both sides of the law."""
+
+    counted: int
+    expected: int
+
+    @property
+    def holds(self) -> bool:
+        return self.counted == self.expected
+
+
+class Reports:
+    """Counts of all rounds in a database."""
+
+    def __init__(self, database: Database, on_point: Callable[[str], None] = lambda point: None) -> None:
+        self._database, self._on_point = database, on_point
+        self._shard = secrets.randbelow(_SHARDS) if database.dialect == "postgresql" else 0
+
+    def add(self, arrivals: Sequence[Arrivals], now: int) -> list[bool]:
+        """Commit them all together; for each whether its round took it. On disk when this returns.
+
+        An id that is there already counts nothing and is as good as a new one.
+        """
+        taken: dict[int, bool] = {}
+        by_round: dict[int, list[Arrivals]] = {}
+        for arrival in arrivals:
+            by_round.setdefault(arrival.round_key, []).append(arrival)
+        with self._database.transaction(exclusive=False):
+            for key in sorted(by_round):
+                taken[key] = self._takes(key, now)
+                if taken[key]:
+                    self._count(key, by_round[key])
+            self._on_point("reports: before commit")
+        self._on_point("reports: after commit")
+        return [taken[arrival.round_key] for arrival in arrivals]
+
+    def refuse(self, reasons: Mapping[tuple[int, str], int]) -> None:
+        """Count refusals by round and reason; all that is kept of what was refused."""
+        with self._database.transaction(exclusive=False):
+            for (key, reason), n in sorted(reasons.items()):
+                self._database.execute(
+                    "INSERT INTO refusals (round_key, reason, n) VALUES (?, ?, ?) "
+                    "ON CONFLICT (round_key, reason) DO UPDATE SET n = refusals.n + excluded.n",
+                    (key, reason, n),
+                )
+
+    def refusals(self, round_key: int) -> dict[str, int]:
+        rows = self._database.execute(
+            "SELECT reason, n FROM refusals WHERE round_key = ? ORDER BY reason", (round_key,)
+        )
+        return {reason: int(n) for reason, n in rows}
+
+    def counts(self, round_key: int, n_counters: int) -> NDArray[np.int64]:
+        rows = self._database.execute("SELECT cell, SUM(n) FROM counts WHERE round_key = ? GROUP BY cell", (round_key,))
+        counts = np.zeros(n_counters, dtype=np.int64)
+        for cell, n in rows:
+            counts[cell] = int(n)
+        return counts
+
+    def n_seen(self, round_key: int) -> int:
+        return int(self._database.execute("SELECT COUNT(*) FROM seen WHERE round_key = ?", (round_key,))[0][0])
+
+    def conservation(self, round_key: int, counts_per_report: int, reports: int | None) -> Conservation:
+        """``reports`` is the number kept when the ids were forgotten, else the ids are counted."""
+        rows = self._database.execute("SELECT COALESCE(SUM(n), 0) FROM counts WHERE round_key = ?", (round_key,))
+        n = reports if reports is not None else self.n_seen(round_key)
+        return Conservation(int(rows[0][0]), counts_per_report * n)
+
+    def forget_ids(self, round_key: int) -> None:
+        """A published round takes no reports any more: its ids have no use."""
+        self._database.execute("DELETE FROM seen WHERE round_key = ?", (round_key,))
+
+    def _takes(self, key: int, now: int) -> bool:
+        lock = " FOR SHARE OF rounds" if self._database.dialect == "postgresql" else ""
+        rows: list[tuple[Any, ...]] = self._database.execute(
+            "SELECT state, grace_until, killed FROM rounds JOIN tasks ON tasks.task = rounds.task "
+            f"WHERE round_key = ?{lock}",
+            (key,),
+        )
+        if not rows:
+            return False
+        state, until, killed = rows[0]
+        return State(state) in TAKES_REPORTS and not killed and (until is None or now < until)
+
+    def _count(self, key: int, arrivals: Sequence[Arrivals]) -> None:
+        first: dict[bytes, NDArray[np.int64]] = {}
+        for arrival in arrivals:
+            for position, report_id in enumerate(arrival.ids):
+                first.setdefault(report_id, arrival.counters[position])
+        new = self._see(key, list(first))
+        if not new:
+            return
+        rows = first.values() if len(new) == len(first) else (first[report_id] for report_id in new)
+        cells, n = np.unique(np.concatenate(list(rows)), return_counts=True)
+        if self._database.dialect == "postgresql":
+            self._database.execute(_ADD_POSTGRES, (key, self._shard, cells.tolist(), n.tolist()))
+        else:
+            pairs = zip(cells.tolist(), n.tolist(), strict=True)
+            self._database.execute_many(_ADD, [(key, self._shard, cell, count) for cell, count in pairs])
+
+    def _see(self, key: int, ids: list[bytes]) -> list[bytes]:
+        """Those of the ids that were not there."""
+        if self._database.dialect == "postgresql":
+            return [row[0] for row in self._database.execute(_SEE_POSTGRES, (key, sorted(ids)))]
+        new: list[bytes] = []
+        ids = sorted(ids)
+        for start in range(0, len(ids), _IDS_AT_ONCE):
+            chunk = ids[start : start + _IDS_AT_ONCE]
+            places = ", ".join(["(?, ?)"] * len(chunk))
+            values = [value for report_id in chunk for value in (key, report_id)]
+            new += [
+                row[0]
+                for row in self._database.execute(
+                    f"INSERT INTO seen (round_key, report_id) VALUES {places} ON CONFLICT DO NOTHING "
+                    "RETURNING report_id",
+                    values,
+                )
+            ]
+        return new

@@ -1,0 +1,181 @@
+"""Tasks and their rounds. A round changes state by compare-and-set, with an audit row, in one transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from searchblend.store.audit import AuditLog
+from searchblend.store.database import Database
+from searchblend.store.states import State, may_follow
+from searchblend.store.store_errors import StoreError, UnknownName, WrongState
+
+_ROUND: Final = (
+    "SELECT round_key, task, number, state, version, settings, budget_window, opened_by, public_key, tag_key, "
+    "optin_closes, shred_by, client_opens, client_closes, grace_until, shape, reports, changed FROM rounds"
+)
+_CHANGEABLE: Final = (
+    "opened_by",
+    "public_key",
+    "tag_key",
+    "optin_closes",
+    "shred_by",
+    "client_opens",
+    "client_closes",
+    "grace_until",
+    "shape",
+    "reports",
+)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A question that is asked round after round of the same population."""
+
+    task: str
+    """32 hexadecimal digits"""
+    name: str
+    settings: Mapping[str, Any]
+    killed: bool
+    created: int
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round as it was read; changing it needs this version to be still the current one."""
+
+    key: int
+    task: str
+    number: int
+    state: State
+    version: int
+    settings: Mapping[str, Any]
+    budget_window: str
+    opened_by: str | None
+    public_key: bytes | None
+    tag_key: bytes | None
+    optin_closes: int | None
+    shred_by: int | None
+    client_opens: int | None
+    client_closes: int | None
+    grace_until: int | None
+    shape: Mapping[str, Any] | None
+    reports: int | None
+    """how many reports were counted; set when the round is closed"""
+    changed: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.task}/{self.number}"
+
+    def __repr__(self) -> str:
+        return f"Round({self.name}, {self.state}, version {self.version})"
+
+
+class Rounds:
+    """Tasks and rounds in a database."""
+
+    def __init__(self, database: Database, audit: AuditLog) -> None:
+        self._database, self._audit = database, audit
+
+    def add_task(self, task: str, name: str, settings: Mapping[str, Any], *, actor: str, now: int) -> Task:
+        with self._database.transaction():
+            if self._database.execute("SELECT 1 FROM tasks WHERE task = ? OR name = ?", (task, name)):
+                raise StoreError("a task of this name or id exists")
+            self._database.execute(
+                "INSERT INTO tasks (task, name, settings, created) VALUES (?, ?, ?, ?)",
+                (task, name, json.dumps(settings, sort_keys=True), now),
+            )
+            self._audit.append(actor, "task created", now, {"task": task})
+        return self.task(task)
+
+    def tasks(self) -> list[Task]:
+        rows = self._database.execute("SELECT task, name, settings, killed, created FROM tasks ORDER BY created, task")
+        return [Task(task, name, json.loads(text), bool(killed), when) for task, name, text, killed, when in rows]
+
+    def task(self, name: str) -> Task:
+        """By id or by name."""
+        rows = self._database.execute(
+            "SELECT task, name, settings, killed, created FROM tasks WHERE task = ? OR name = ?", (name, name)
+        )
+        if not rows:
+            raise UnknownName("no such task")
+        task, name, text, killed, when = rows[0]
+        return Task(task, name, json.loads(text), bool(killed), when)
+
+    def kill(self, task: str, *, actor: str, now: int) -> None:
+        """Stop a task for good: devices are told, and nothing is taken any more."""
+        with self._database.transaction():
+            self._database.execute("UPDATE tasks SET killed = 1 WHERE task = ?", (task,))
+            self._audit.append(actor, "task killed", now, {"task": task})
+
+    def add_round(self, task: str, settings: Mapping[str, Any], budget_window: str, *, actor: str, now: int) -> Round:
+        with self._database.transaction():
+            key = self._database.execute("SELECT COALESCE(MAX(round_key), 0) + 1 FROM rounds")[0][0]
+            number = self._database.execute("SELECT COALESCE(MAX(number), 0) + 1 FROM rounds WHERE task = ?", (task,))[
+                0
+            ][0]
+            self._database.execute(
+                "INSERT INTO rounds (round_key, task, number, state, version, settings, budget_window, changed) "
+                "VALUES (?, ?, ?, ?, 1, ?, ?, ?)",
+                (key, task, number, State.DRAFT, json.dumps(settings, sort_keys=True), budget_window, now),
+            )
+            self._audit.append(actor, "round drafted", now, {"task": task, "round": number})
+        return self.round(task, number)
+
+    def round(self, task: str, number: int) -> Round:
+        rows = self._database.execute(f"{_ROUND} WHERE task = ? AND number = ?", (task, number))
+        if not rows:
+            raise UnknownName("no such round")
+        return _round(rows[0])
+
+    def by_key(self, key: int) -> Round:
+        rows = self._database.execute(f"{_ROUND} WHERE round_key = ?", (key,))
+        if not rows:
+            raise UnknownName("no such round")
+        return _round(rows[0])
+
+    def rounds(self, task: str | None = None, states: Iterable[State] = State) -> list[Round]:
+        rows = self._database.execute(f"{_ROUND} ORDER BY task, number")
+        wanted = set(states)
+        return [found for found in map(_round, rows) if task in (None, found.task) and found.state in wanted]
+
+    def advance(
+        self,
+        before: Round,
+        to: State,
+        *,
+        actor: str,
+        now: int,
+        detail: Mapping[str, Any] | None = None,
+        **changes: Any,
+    ) -> Round:
+        """Take one arrow, if the round is still as it was read; call it inside the transaction of its consequences."""
+        if not may_follow(before.state, to):
+            raise WrongState(f"round {before.number}: there is no way from {before.state} to {to}")
+        unknown = set(changes) - set(_CHANGEABLE)
+        if unknown:
+            raise StoreError(f"round: cannot change {', '.join(sorted(unknown))}")
+        values = {name: json.dumps(value) if name == "shape" and value else value for name, value in changes.items()}
+        assignments = "".join(f", {name} = ?" for name in values)
+        with self._database.transaction():
+            rows = self._database.execute(
+                f"UPDATE rounds SET state = ?, version = version + 1, changed = ?{assignments} "
+                "WHERE round_key = ? AND state = ? AND version = ? RETURNING version",
+                (to, now, *values.values(), before.key, before.state, before.version),
+            )
+            if not rows:
+                raise WrongState(f"round {before.number}: somebody else has moved it on")
+            note = {"task": before.task, "round": before.number, "from": before.state, "to": to, **(detail or {})}
+            self._audit.append(actor, "round moved", now, note)
+            return self.by_key(before.key)
+
+
+def _round(row: tuple[Any, ...]) -> Round:
+    values = list(row)
+    values[3] = State(values[3])
+    values[5] = json.loads(values[5])
+    values[15] = json.loads(values[15]) if values[15] else None
+    return Round(*values)

@@ -1,0 +1,177 @@
+"""The tables, and how a database of an earlier version becomes one of this. Migrations only ever go forward."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from searchblend.store.database import Database
+from searchblend.store.store_errors import StoreError
+
+_WORDS: Final = {
+    "sqlite": {"blob": "BLOB", "clustered": " WITHOUT ROWID", "real": "REAL"},
+    "postgresql": {"blob": "BYTEA", "clustered": "", "real": "DOUBLE PRECISION"},
+}
+_APPEND_ONLY: Final = ("ledger", "release_files", "audit")
+_VERSION_1: Final = (
+    """
+    CREATE TABLE tasks (
+        task TEXT PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE,
+        settings TEXT NOT NULL,
+        killed INTEGER NOT NULL DEFAULT 0,
+        created BIGINT NOT NULL
+    )
+    """,
+    """
+    CREATE TABLE rounds (
+        round_key BIGINT PRIMARY KEY,
+        task TEXT NOT NULL REFERENCES tasks (task),
+        number INTEGER NOT NULL,
+        state TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        settings TEXT NOT NULL,
+        budget_window TEXT NOT NULL,
+        opened_by TEXT,
+        public_key {blob},
+        tag_key {blob},
+        optin_closes BIGINT,
+        shred_by BIGINT,
+        client_opens BIGINT,
+        client_closes BIGINT,
+        grace_until BIGINT,
+        shape TEXT,
+        reports BIGINT,
+        changed BIGINT NOT NULL,
+        UNIQUE (task, number)
+    )
+    """,
+    "CREATE TABLE seen (round_key BIGINT NOT NULL, report_id {blob} NOT NULL, PRIMARY KEY (round_key, report_id))"
+    "{clustered}",
+    """
+    CREATE TABLE counts (
+        round_key BIGINT NOT NULL, shard INTEGER NOT NULL, cell INTEGER NOT NULL, n BIGINT NOT NULL,
+        PRIMARY KEY (round_key, shard, cell)
+    ){clustered}
+    """,
+    """
+    CREATE TABLE refusals (
+        round_key BIGINT NOT NULL, reason TEXT NOT NULL, n BIGINT NOT NULL, PRIMARY KEY (round_key, reason)
+    ){clustered}
+    """,
+    """
+    CREATE TABLE contributions (
+        round_key BIGINT NOT NULL, tag {blob} NOT NULL, sealed {blob} NOT NULL, PRIMARY KEY (round_key, tag)
+    )
+    """,
+    """
+    CREATE TABLE documents (
+        round_key BIGINT NOT NULL, name TEXT NOT NULL, content {blob} NOT NULL, PRIMARY KEY (round_key, name)
+    )
+    """,
+    "CREATE TABLE artifacts (sha256 TEXT PRIMARY KEY, media_type TEXT NOT NULL, content {blob} NOT NULL)",
+    """
+    CREATE TABLE round_artifacts (
+        round_key BIGINT NOT NULL, name TEXT NOT NULL, sha256 TEXT NOT NULL, PRIMARY KEY (round_key, name)
+    )
+    """,
+    """
+    CREATE TABLE manifests (
+        task TEXT NOT NULL, sequence BIGINT NOT NULL, expires BIGINT NOT NULL, content {blob} NOT NULL,
+        PRIMARY KEY (task, sequence)
+    )
+    """,
+    """
+    CREATE TABLE jobs (
+        round_key BIGINT NOT NULL, kind TEXT NOT NULL, due BIGINT NOT NULL, lease_token TEXT,
+        lease_until BIGINT NOT NULL, attempts INTEGER NOT NULL, PRIMARY KEY (round_key, kind)
+    )
+    """,
+    """
+    CREATE TABLE audit (
+        position BIGINT PRIMARY KEY, body TEXT NOT NULL, previous TEXT NOT NULL UNIQUE, hash TEXT NOT NULL UNIQUE
+    )
+    """,
+    """
+    CREATE TABLE ledger (
+        position BIGINT PRIMARY KEY, kind TEXT NOT NULL, release_id TEXT, body TEXT NOT NULL,
+        previous TEXT NOT NULL UNIQUE, hash TEXT NOT NULL UNIQUE, UNIQUE (kind, release_id)
+    )
+    """,
+    """
+    CREATE TABLE release_files (
+        release_id TEXT NOT NULL, name TEXT NOT NULL, content {blob} NOT NULL, PRIMARY KEY (release_id, name)
+    )
+    """,
+    """
+    CREATE TABLE admin_tokens (
+        token_hash TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, role TEXT NOT NULL, created BIGINT NOT NULL,
+        revoked INTEGER NOT NULL DEFAULT 0
+    )
+    """,
+    """
+    CREATE TABLE enrolments (
+        task TEXT NOT NULL, code_hash TEXT NOT NULL, created BIGINT NOT NULL, PRIMARY KEY (task, code_hash)
+    )
+    """,
+)
+_VERSION_2: Final = (
+    """
+    CREATE TABLE trends (
+        round_key BIGINT NOT NULL, place INTEGER NOT NULL, query TEXT, probability {real}, low {real}, high {real},
+        variance {real}, optin {real}, client {real}, optin_weight {real}, influence {real},
+        PRIMARY KEY (round_key, place)
+    )
+    """,
+    "CREATE INDEX jobs_due ON jobs (due)",
+)
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_VERSION_1, _VERSION_2)
+SCHEMA_VERSION: Final = len(MIGRATIONS)
+
+
+def migrate(database: Database, *, to: int = SCHEMA_VERSION) -> None:
+    """Bring the database to a version; each step is one transaction. A newer database is refused."""
+    with database.transaction():
+        database.execute("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)")
+    if schema_version(database) > SCHEMA_VERSION:
+        raise StoreError("the database was made by a later version of searchblend")
+    for version in range(1, to + 1):
+        with database.transaction():
+            if schema_version(database) < version:
+                _apply(database, version)
+
+
+def schema_version(database: Database) -> int:
+    rows = database.execute("SELECT version FROM schema_version")
+    return int(rows[0][0]) if rows else 0
+
+
+def _apply(database: Database, version: int) -> None:
+    for statement in MIGRATIONS[version - 1]:
+        database.execute(statement.format(**_WORDS[database.dialect]))
+    if version == 1:
+        for statement in _append_only_triggers(database.dialect):
+            database.execute(statement)
+        database.execute("INSERT INTO schema_version (version) VALUES (1)")
+    else:
+        database.execute("UPDATE schema_version SET version = ?", (version,))
+
+
+def _append_only_triggers(dialect: str) -> Sequence[str]:
+    """Rows of these tables are never changed or removed, not even by mistake."""
+    if dialect == "sqlite":
+        return [
+            f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
+            f"BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
+            for table in _APPEND_ONLY
+            for verb in ("UPDATE", "DELETE")
+        ]
+    return [
+        "CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'append-only table'; END $$",
+        *(
+            f"CREATE TRIGGER {table}_no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
+            "FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()"
+            for table in _APPEND_ONLY
+        ),
+    ]

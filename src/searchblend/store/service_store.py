@@ -1,0 +1,75 @@
+"""Everything that the service keeps, over one database connection."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+from searchblend.errors import UsageError
+from searchblend.store.artifacts import Artifacts
+from searchblend.store.audit import AuditLog
+from searchblend.store.contributions import Contributions
+from searchblend.store.database import Database
+from searchblend.store.database_postgres import PostgresStore
+from searchblend.store.database_sqlite import SqliteStore
+from searchblend.store.jobs import Jobs
+from searchblend.store.ledger import Ledger
+from searchblend.store.reports import Reports
+from searchblend.store.rounds import Rounds
+from searchblend.store.schema import migrate
+from searchblend.store.tokens import Tokens
+
+
+class ServiceStore:
+    """The parts of the service's memory. They share the connection, so that one transaction can span them."""
+
+    def __init__(self, database: Database, on_point: Callable[[str], None] = lambda point: None) -> None:
+        self.database = database
+        self.on_point = on_point
+        self.audit = AuditLog(database)
+        self.rounds = Rounds(database, self.audit)
+        self.reports = Reports(database, on_point)
+        self.contributions = Contributions(database)
+        self.jobs = Jobs(database)
+        self.artifacts = Artifacts(database)
+        self.tokens = Tokens(database, self.audit)
+        self.ledger = Ledger(database)
+
+    def transaction(self) -> contextlib.AbstractContextManager[None]:
+        return self.database.transaction()
+
+    def close(self) -> None:
+        self.database.close()
+
+    def __enter__(self) -> ServiceStore:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open_database(where: str | Path, *, create: bool = True) -> Database:
+    """A PostgreSQL URL, or the path of a SQLite file."""
+    text = str(where)
+    if text.startswith(("postgresql://", "postgres://")):
+        return PostgresStore(text)
+    if "://" in text:
+        raise UsageError("database: expected postgresql://… or the path of a file")
+    return SqliteStore(Path(where), create=create)
+
+
+def open_store(
+    where: str | Path, *, create: bool = True, on_point: Callable[[str], None] = lambda point: None
+) -> ServiceStore:
+    """The store, its tables brought to this version."""
+    database = open_database(where, create=create)
+    try:
+        migrate(database)
+    except BaseException:
+        database.close()
+        raise
+    return ServiceStore(database, on_point)

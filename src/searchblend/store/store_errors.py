@@ -1,0 +1,47 @@
+"""How the service's storage refuses.
+
+RunError
+└── StoreError                 the database cannot be used for this
+    ├── StoreUnavailable       busy, full or out of reach: the same call may be repeated
+    ├── UnsafeDatabase         its settings would lose what was acknowledged
+    ├── WrongState             the round is not in the state that this needs, or somebody was faster
+    ├── UnknownName            there is no such task or round
+    ├── LeaseLost              the job was taken over by another worker: nothing of this one's work counts
+    └── CorruptAudit           a row of the audit log was changed, removed or forged
+"""
+
+from __future__ import annotations
+
+from searchblend.errors import RunError
+
+
+class StoreError(RunError):
+    """The database cannot be used for this."""
+
+
+class StoreUnavailable(StoreError):
+    """Busy, full or out of reach. Whatever was asked may be asked again in the same words."""
+
+
+class UnsafeDatabase(StoreError):
+    """The database would lose what was acknowledged."""
+
+
+class WrongState(StoreError):
+    """The round is in another state than this needs."""
+
+
+class UnknownName(StoreError):
+    """No such task or round."""
+
+
+class LeaseLost(StoreError):
+    """Another worker has the job."""
+
+
+class CorruptAudit(StoreError):
+    """The audit log is not what was written."""
+
+    def __init__(self, row: int, problem: str) -> None:
+        self.row = row
+        super().__init__(f"audit log row {row}: {problem}")

@@ -1,0 +1,88 @@
+"""Credentials, stored as hashes: admin tokens with a role, and enrolment codes of opt-in users."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from typing import Final
+
+from searchblend.errors import InvalidParameter
+from searchblend.store.audit import AuditLog
+from searchblend.store.database import Database
+from searchblend.store.store_errors import StoreError
+
+ROLES: Final = ("viewer", "operator", "reviewer", "auditor")
+_TOKEN_PREFIX: Final = "sba_"  # noqa: S105  # what tokens look like, not one of them
+_CODE_PREFIX: Final = "sbe_"
+
+
+@dataclass(frozen=True)
+class Admin:
+    """Somebody who called with a token."""
+
+    name: str
+    role: str
+
+
+class Tokens:
+    """Hashes of credentials in a database. They are random 256-bit texts, so a plain hash is enough."""
+
+    def __init__(self, database: Database, audit: AuditLog) -> None:
+        self._database, self._audit = database, audit
+
+    def add_admin(self, name: str, role: str, *, actor: str, now: int) -> str:
+        """A new token, shown once."""
+        if role not in ROLES:
+            raise InvalidParameter("role", f"expected one of {', '.join(ROLES)}")
+        if not name or len(name) > 100 or not name.isprintable():
+            raise InvalidParameter("name", "expected 1 to 100 printable characters")
+        token = _TOKEN_PREFIX + secrets.token_urlsafe(32)
+        with self._database.transaction():
+            if self._database.execute("SELECT 1 FROM admin_tokens WHERE name = ?", (name,)):
+                raise StoreError("a token of this name exists")
+            self._database.execute(
+                "INSERT INTO admin_tokens (token_hash, name, role, created) VALUES (?, ?, ?, ?)",
+                (_hash(token), name, role, now),
+            )
+            self._audit.append(actor, "admin token made", now, {"name": name, "role": role})
+        return token
+
+    def revoke_admin(self, name: str, *, actor: str, now: int) -> bool:
+        with self._database.transaction():
+            rows = self._database.execute(
+                "UPDATE admin_tokens SET revoked = 1 WHERE name = ? AND revoked = 0 RETURNING 1", (name,)
+            )
+            if rows:
+                self._audit.append(actor, "admin token revoked", now, {"name": name})
+        return bool(rows)
+
+    def admin(self, token: str) -> Admin | None:
+        rows = self._database.execute(
+            "SELECT name, role FROM admin_tokens WHERE token_hash = ? AND revoked = 0", (_hash(token),)
+        )
+        return Admin(*rows[0]) if rows else None
+
+    def admins(self) -> list[tuple[str, str, bool]]:
+        rows = self._database.execute("SELECT name, role, revoked FROM admin_tokens ORDER BY name")
+        return [(name, role, bool(revoked)) for name, role, revoked in rows]
+
+    def enrol(self, task: str, n: int, *, actor: str, now: int) -> list[str]:
+        """New enrolment codes of a task, shown once."""
+        codes = [_CODE_PREFIX + secrets.token_urlsafe(16) for _ in range(n)]
+        with self._database.transaction():
+            self._database.execute_many(
+                "INSERT INTO enrolments (task, code_hash, created) VALUES (?, ?, ?)",
+                [(task, _hash(code), now) for code in codes],
+            )
+            self._audit.append(actor, "enrolment codes made", now, {"task": task, "codes": n})
+        return codes
+
+    def is_enrolled(self, task: str, code: str) -> bool:
+        return bool(
+            self._database.execute("SELECT 1 FROM enrolments WHERE task = ? AND code_hash = ?", (task, _hash(code)))
+        )
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()

