@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from searchblend.blender.pipeline import run_blender
     from searchblend.blender.release import BlenderRelease
     from searchblend.blender.report_probabilities import ReportProbabilities
+    from searchblend.clickgraph.click_log import Cap, ClickLog
+    from searchblend.clickgraph.design import ClickGraphDesign
+    from searchblend.clickgraph.in_memory import InMemoryClickLog, Search
+    from searchblend.clickgraph.release import ClickGraphRelease
+    from searchblend.clickgraph.release_data import release_data
     from searchblend.errors import (
         EmptyHeadList,
         InputError,
@@ -33,7 +38,7 @@ if TYPE_CHECKING:
     )
     from searchblend.logs.read import read_log
     from searchblend.normalization import normalize, normalize_url
-    from searchblend.params import BlenderParams
+    from searchblend.params import BlenderParams, ClickGraphParams, Shares
     from searchblend.privacy import Budget, Guarantee, Neighbors, TrustModel
     from searchblend.records import WILDCARD, HeadList, Record
     from searchblend.search.index import SearchIndex
@@ -49,6 +54,11 @@ _HOME = {
     "blender.pipeline": ["run_blender"],
     "blender.release": ["BlenderRelease"],
     "blender.report_probabilities": ["ReportProbabilities"],
+    "clickgraph.click_log": ["Cap", "ClickLog"],
+    "clickgraph.design": ["ClickGraphDesign"],
+    "clickgraph.in_memory": ["InMemoryClickLog", "Search"],
+    "clickgraph.release": ["ClickGraphRelease"],
+    "clickgraph.release_data": ["release_data"],
     "errors": [
         "EmptyHeadList",
         "InputError",
@@ -62,7 +72,7 @@ _HOME = {
     ],
     "logs.read": ["read_log"],
     "normalization": ["normalize", "normalize_url"],
-    "params": ["BlenderParams"],
+    "params": ["BlenderParams", "ClickGraphParams", "Shares"],
     "privacy": ["Budget", "Guarantee", "Neighbors", "TrustModel"],
     "records": ["WILDCARD", "HeadList", "Record"],
     "search.index": ["SearchIndex"],
@@ -96,6 +106,15 @@ __all__ = [  # noqa: RUF022  # in the order of a run, not of the alphabet
     "Blended",
     "BlenderRelease",
     "SearchIndex",
+    "ClickGraphParams",
+    "Shares",
+    "ClickGraphDesign",
+    "ClickLog",
+    "Cap",
+    "InMemoryClickLog",
+    "Search",
+    "release_data",
+    "ClickGraphRelease",
     "SearchblendError",
     "UsageError",
     "InvalidParameter",

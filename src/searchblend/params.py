@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
@@ -11,6 +13,8 @@ from searchblend.privacy import Budget
 
 LARGEST_EPSILON: Final = 64
 """Beyond it nothing is protected, and a device that computes e^ε exactly must not be kept busy by a message."""
+LARGEST_CAP: Final = 1000
+"""Of what one user may add to a click graph."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +40,7 @@ class BlenderParams:
     """m_C: cells per report; each costs 1/m_C of the client's budget."""
 
     def __post_init__(self) -> None:
-        if self.budget.epsilon > LARGEST_EPSILON:
-            raise InvalidParameter(
-                "epsilon", f"expected at most {LARGEST_EPSILON} for one release, found {self.budget.epsilon:g}"
-            )
+        _check_epsilon(self.budget)
         _at_least_one("max_head_queries", self.max_head_queries)
         _at_least_one("records_per_client", self.records_per_client)
         _at_least_one("records_per_optin", self.records_per_optin)
@@ -87,6 +88,167 @@ class BlenderParams:
         return epsilon - query_epsilon, delta - query_delta
 
 
+def _check_epsilon(budget: Budget) -> None:
+    if budget.epsilon > LARGEST_EPSILON:
+        raise InvalidParameter(
+            "epsilon", f"expected at most {LARGEST_EPSILON} for one release, found {budget.epsilon:g}"
+        )
+
+
 def _at_least_one(field: str, value: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise InvalidParameter(field, f"expected a whole number of at least 1, found {value!r}")
+
+
+ALGORITHMS: Final = ("gaussian", "kkmn2009", "weighted_gaussian", "dp_sips")
+AS_ALGORITHM: Final = "as the algorithm"
+"""A choice that is left to the algorithm: what its paper does, or what suits it best."""
+URL_MODES: Final = ("none", "public", "private")
+REFORMULATION_MODES: Final = ("none", "typed")
+PRESETS: Final[Mapping[str, tuple[float, float, float]]] = {
+    "select-heavy": (0.7, 0.2, 0.1),
+    "even": (1 / 3, 1 / 3, 1 / 3),
+    "counts-heavy": (0.3, 0.6, 0.1),
+}
+_CHOICES: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "kkmn2009": {
+        "count_unit": ("impressions", "users"),
+        "accounting": ("paper", "exact"),
+        "query_noise": ("fresh", "reuse"),
+    },
+    "gaussian": {"count_unit": ("users",), "accounting": ("exact",), "query_noise": ("reuse", "fresh")},
+    "weighted_gaussian": {"count_unit": ("users",), "accounting": ("exact",), "query_noise": ("fresh",)},
+    "dp_sips": {"count_unit": ("users",), "accounting": ("exact",), "query_noise": ("fresh",)},
+}
+"""what each algorithm allows, its own choice first"""
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How the budget is divided among the steps: of ε with Laplace noise, of μ² = Σ (Δ/σ)² with Gaussian noise.
+
+    Steps that a release leaves out give their share to the others; re-used noise gives the counts' share to selection.
+    """
+
+    select: float
+    counts: float
+    clicks: float
+    reformulations: float = 0.1
+
+    def __post_init__(self) -> None:
+        for field in ("select", "counts", "clicks", "reformulations"):
+            value = getattr(self, field)
+            if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < math.inf:
+                raise InvalidParameter(f"shares.{field}", f"expected a number above 0, found {value!r}")
+
+    @classmethod
+    def preset(cls, name: str) -> Shares:
+        if name not in PRESETS:
+            raise InvalidParameter("shares", f"expected one of {', '.join(PRESETS)}")
+        return cls(*PRESETS[name])
+
+
+@dataclass(frozen=True)
+class ClickGraphParams:
+    """All parameters of a released click graph: [KKMN09] Algorithm 1, and what came after it.
+
+    ``count_unit``, ``accounting`` and ``query_noise`` default to what belongs to the algorithm: impressions, the
+    printed theorem and fresh noise for ``kkmn2009``; users, the exact accounting and re-used noise for ``gaussian``;
+    users and fresh noise for the two that weigh.
+    """
+
+    budget: Budget
+    """(ε, δ) of the whole release: one total for selection, counts, clicks and reformulations"""
+    population: int | None = None
+    """n, declared: how many users the log stands for. Never counted, for who takes part is secret."""
+    algorithm: str = "gaussian"
+    max_queries_per_user: int = 20
+    """d: the first d queries of a user take part in the selection (the first d distinct ones in unit ``users``)"""
+    max_counted_queries_per_user: int | None = None
+    """d_q: the cap of the fresh counts, applied to published queries alone; d if not given, always d in kkmn2009"""
+    max_clicks_per_user: int = 20
+    """d_c"""
+    max_reformulations_per_user: int = 20
+    """d_r"""
+    count_unit: str = AS_ALGORITHM
+    """``users`` (each user once per query) or ``impressions``"""
+    accounting: str = AS_ALGORITHM
+    """``paper``: Theorem 1 as printed; ``exact``: the least threshold that the algorithm needs"""
+    query_noise: str = AS_ALGORITHM
+    """``fresh``: counts with noise of their own; ``reuse``: the noisy counts that the selection compared"""
+    urls: str = "none"
+    """``none``, ``public`` (pairs from outside the log) or ``private`` (pairs of the log, thresholded)"""
+    public_source: str = ""
+    """where the public pairs come from; stated in the release, required with ``public``"""
+    reformulations: str = "none"
+    """``none`` or ``typed`` (pairs of published queries typed in a row, thresholded)"""
+    shares: Shares = Shares(*PRESETS["even"])
+    allow_large_delta: bool = False
+    """Accept δ ≥ 1/n: somebody's own queries may then be expected in the release."""
+
+    def __post_init__(self) -> None:
+        _check_epsilon(self.budget)
+        _one_of("algorithm", self.algorithm, ALGORITHMS)
+        for field, allowed in _CHOICES[self.algorithm].items():
+            if getattr(self, field) == AS_ALGORITHM:
+                object.__setattr__(self, field, allowed[0])
+            _one_of(field, getattr(self, field), allowed, f" with algorithm {self.algorithm}")
+        _one_of("urls", self.urls, URL_MODES)
+        _one_of("reformulations", self.reformulations, REFORMULATION_MODES)
+        self._check_caps()
+        self._check_combinations()
+        self._check_population()
+
+    def _check_caps(self) -> None:
+        for field in ("max_queries_per_user", "max_clicks_per_user", "max_reformulations_per_user"):
+            _at_least_one(field, getattr(self, field))
+            if getattr(self, field) > LARGEST_CAP:
+                raise InvalidParameter(
+                    field, f"expected at most {LARGEST_CAP}: a cap that nobody reaches protects nobody"
+                )
+        if self.max_counted_queries_per_user is not None:
+            _at_least_one("max_counted_queries_per_user", self.max_counted_queries_per_user)
+
+    def _check_combinations(self) -> None:
+        if self.max_counted_queries_per_user is not None and (
+            self.query_noise == "reuse" or self.algorithm == "kkmn2009"
+        ):
+            raise InvalidParameter(
+                "max_counted_queries_per_user", "expected none: these counts come from the searches that select"
+            )
+        if self.accounting == "paper" and self.count_unit != "impressions":
+            raise InvalidParameter("accounting", "expected exact: Theorem 1 as printed counts impressions")
+        if (self.urls == "public") != bool(self.public_source.strip()):
+            raise InvalidParameter(
+                "public_source", "expected where the public pairs come from, with urls = public and only there"
+            )
+
+    def _check_population(self) -> None:
+        if self.population is None:
+            return
+        _at_least_one("population", self.population)
+        if self.budget.delta * self.population >= 1 and not self.allow_large_delta:
+            raise InvalidParameter(
+                "delta",
+                f"expected less than 1/population = {1 / self.population:.3g}, found {self.budget.delta:.3g}: "
+                "somebody's own queries may be expected in such a release",
+            )
+
+    @property
+    def counted_queries_per_user(self) -> int:
+        """d_q"""
+        return self.max_counted_queries_per_user or self.max_queries_per_user
+
+    @property
+    def distinct(self) -> bool:
+        """Whether each user adds at most 1 to each count."""
+        return self.count_unit == "users"
+
+    @property
+    def gaussian_noise(self) -> bool:
+        return self.algorithm != "kkmn2009"
+
+
+def _one_of(field: str, value: str, allowed: Sequence[str], context: str = "") -> None:
+    if value not in allowed:
+        raise InvalidParameter(field, f"expected {' or '.join(allowed)}{context}")

@@ -58,7 +58,7 @@ def test_more_draws_than_a_chunk():
 
 def test_the_table_cannot_be_written():
     with pytest.raises(ValueError, match="read-only"):
-        DiscreteLaplace(Fraction(1))._table[0] = 0
+        DiscreteLaplace(Fraction(1))._table.survival[0] = 0
 
 
 @pytest.mark.parametrize("rate", [Fraction(0), Fraction(-1), Fraction(1, 10**6)])

@@ -1,0 +1,102 @@
+"""Counts that were published because their noise was large: bias, its inversion, and intervals that know it.
+
+[KKMN09] §6 asks for fresh noise since re-used noise "would lead to all released query occurrence counts being skewed".
+The skew is known: given that q is published, M + Lap(b) has mean K + b for M ≤ K, and M + (b + M − K)x/(2 − x),
+x = e^{−(M−K)/b}, above. Undoing it is post-processing and costs no privacy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
+from searchblend.mechanisms.rounded_gaussian import RoundedGaussian
+from searchblend.mechanisms.tally import Ints
+
+Floats = NDArray[np.float64]
+_Holds = Callable[[Ints, Ints], NDArray[np.bool_]]
+TAIL: Final = 0.025
+_FLAT: Final = 1e-9
+
+
+def expected_published(count: float, threshold: float, noise_scale: float) -> float:
+    """E[M + Lap(b) | M + Lap(b) > K], the paper's real numbers."""
+    above = count - threshold
+    if above <= 0:
+        return threshold + noise_scale
+    x = math.exp(-above / noise_scale)
+    return count + (noise_scale + above) * x / (2 - x)
+
+
+def half_width(noise: DiscreteLaplace | RoundedGaussian) -> int:
+    """The least h with P(|Y| ≤ h) ≥ 95 %: fresh noise."""
+    low, high = -1, 1
+    while noise.at_least(high + 1) > TAIL:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if noise.at_least(middle + 1) > TAIL else (low, middle)
+    return high
+
+
+class ReusedNoise:
+    """The law of N + Y given N + Y ≥ T, for every N ≥ 1; integers throughout."""
+
+    def __init__(self, noise: DiscreteLaplace | RoundedGaussian, threshold: int) -> None:
+        self._threshold = threshold
+        self._reach = noise.reach
+        tails = [noise.at_least(value) for value in range(-self._reach - 1, self._reach + 2)]
+        self._tails: Floats = np.array([1.0, *tails, 0.0])
+
+    def mean(self, counts: Ints) -> Floats:
+        """E[N + Y | N + Y ≥ T] = T + E[(Y − k)₊]/P(Y ≥ k), k = T − N."""
+        k = self._threshold - counts
+        excess: Floats = self._excess[self._position(k + 1)] / self._tail(k)
+        far = np.maximum(-self._reach - 1 - k, 0)
+        return self._threshold + excess + far
+
+    def debiased(self, published: Ints) -> Floats:
+        """The N whose published counts have this mean; at least 1, as every published query occurs."""
+        counts = np.arange(1, self._threshold + self._reach + 2)
+        means = self.mean(counts)
+        rises = np.append(np.diff(means) > _FLAT, True)
+        result: Floats = np.where(
+            published > means[-1], published, np.interp(published, means[rises], counts[rises].astype(np.float64))
+        )
+        return result
+
+    def interval(self, published: Ints) -> tuple[Ints, Ints]:
+        """The N that would not make the published count too extreme, 2.5 % on either side, given publication."""
+        values, where = np.unique(published, return_inverse=True)
+        low = self._least(values, lambda z, n: self._tail(z - n) > TAIL * self._tail(self._threshold - n))
+        beyond = self._least(values, lambda z, n: self._tail(z + 1 - n) >= (1 - TAIL) * self._tail(self._threshold - n))
+        return low[where], np.maximum(beyond - 1, low)[where]
+
+    def _least(self, values: Ints, holds: _Holds) -> Ints:
+        """The least N ≥ 1 at which a condition holds that, once true, stays true."""
+        low, high = np.zeros_like(values), values + self._reach + 2
+        while (open_ := high - low > 1).any():
+            middle = (low + high) // 2
+            true = holds(values, middle)
+            low, high = np.where(open_ & ~true, middle, low), np.where(open_ & true, middle, high)
+        return high
+
+    def _tail(self, values: Ints) -> Floats:
+        """P(Y ≥ value)"""
+        found: Floats = self._tails[self._position(values)]
+        return found
+
+    def _position(self, values: Ints) -> Ints:
+        return np.clip(values + self._reach + 2, 0, len(self._tails) - 1)
+
+    @cached_property
+    def _excess(self) -> Floats:
+        """At the position of v: Σ_{y ≥ v} P(Y ≥ y), within the table's reach"""
+        sums: Floats = np.cumsum(self._tails[::-1])[::-1].copy()
+        return sums
