@@ -57,8 +57,12 @@ def estimate_best(
     n_clients: int,
     *,
     project: bool = True,
+    heed_check: bool = True,
 ) -> BestEstimates:
-    """Blend the opt-in counts and the clients' reports of one head list. Post-processing."""
+    """Blend the opt-in counts and the clients' reports of one head list. Post-processing.
+
+    ``heed_check=False`` still tests whether the groups differ, but blends as if they did not.
+    """
     head = counted.head
     optin = OptinCounts.of(counted)
     clients = _client_sources(head, reports, design, params)
@@ -68,7 +72,7 @@ def estimate_best(
     optin_alone = solve(head, [optin], start, floor, np.inf)
     clients_alone = _clients_alone(head, clients, start, floor)
     check = _check(head, counted, together, optin_alone, clients_alone)
-    if check.tilt:
+    if check.tilt and heed_check:
         together = solve(head, [replace(optin, tilt=check.tilt), *clients], start, floor, n)
         together = _towards_all_people(head, together, optin, check.tilt, n)
     says_cells = any(isinstance(source, CellSets | TwoStageReports) for source in clients)

@@ -9,17 +9,16 @@ from searchblend.blender.best import curator_design, estimate_best
 from searchblend.blender.blend import blend_probabilities
 from searchblend.blender.choose_design import Forecast, choose_design
 from searchblend.blender.create_head_list import create_head_list
+from searchblend.blender.devices import EACH_DEVICE, Devices
 from searchblend.blender.estimate_client import estimate_client_probabilities
 from searchblend.blender.estimate_optin import estimate_optin_probabilities
 from searchblend.blender.groups import UserGroup
 from searchblend.blender.guarantees import best_guarantee, paper_guarantee
-from searchblend.blender.local_report_bulk import BulkReporter
 from searchblend.blender.observations import OptinCounts
 from searchblend.blender.release import BlenderRelease, GroupSizes
 from searchblend.blender.report_probabilities import ReportProbabilities
 from searchblend.blender.stability_histogram import CuratorDesign, count_head_list
 from searchblend.blender.subset_report import ReportDesign
-from searchblend.blender.subset_report_bulk import simulate_subset_reports
 from searchblend.errors import EmptyHeadList, InvalidParameter
 from searchblend.mechanisms.tally import Ints
 from searchblend.mechanisms.threshold import Threshold, printed_threshold
@@ -39,13 +38,16 @@ def run_blender(
     method: str = "best",
     project: bool = True,
     wide_list: bool = False,
+    heed_check: bool = True,
+    devices: Devices = EACH_DEVICE,
     randomness: Randomness | None = None,
     on_step: OnStep = lambda step: None,
 ) -> BlenderRelease:
     """[BLJ] Fig. 2, with the clients' devices played by this process; ``method`` is ``best`` or ``paper``.
 
     The clients' records are therefore in the hands of whoever runs it: to the clients the output is as
-    private as their reports make it, but only real devices give them the local model.
+    private as their reports make it, but only real devices give them the local model. ``devices`` is who reports for
+    them; ``heed_check=False`` blends in method ``best`` as if both groups were known to search alike.
     """
     if method not in METHODS:
         raise InvalidParameter("method", f"expected one of {', '.join(METHODS)}")
@@ -57,9 +59,19 @@ def run_blender(
     source = randomness or SystemRandomness()
     params = params.for_log(has_urls=optin_users.has_urls)
     if method == "paper":
-        return run_paper(optin_users, clients, params, project=project, randomness=source, on_step=on_step)
+        return run_paper(
+            optin_users, clients, params, project=project, devices=devices, randomness=source, on_step=on_step
+        )
     return run_best(
-        optin_users, clients, params, project=project, wide_list=wide_list, randomness=source, on_step=on_step
+        optin_users,
+        clients,
+        params,
+        project=project,
+        wide_list=wide_list,
+        heed_check=heed_check,
+        devices=devices,
+        randomness=source,
+        on_step=on_step,
     )
 
 
@@ -69,6 +81,7 @@ def run_paper(
     params: BlenderParams,
     *,
     project: bool,
+    devices: Devices = EACH_DEVICE,
     randomness: Randomness,
     on_step: OnStep,
 ) -> BlenderRelease:
@@ -83,7 +96,7 @@ def run_paper(
     on_step("opt-in estimates")
     head, optin = estimate_optin_probabilities(estimate_users, candidates, params, randomness=randomness)
     on_step("client reports")
-    report_counts = simulate_clients(clients, head, params, randomness)
+    report_counts = simulate_clients(clients, head, params, randomness, devices)
     on_step("blend")
     client = estimate_client_probabilities(report_counts, head, params)
     return BlenderRelease(
@@ -108,6 +121,8 @@ def run_best(
     *,
     project: bool,
     wide_list: bool,
+    heed_check: bool = True,
+    devices: Devices = EACH_DEVICE,
     randomness: Randomness,
     on_step: OnStep,
 ) -> BlenderRelease:
@@ -123,9 +138,11 @@ def run_best(
     chosen, forecasts = choose_design(head, OptinCounts.of(counted), params, clients.n_users)
     on_step("client reports")
     held = clients.cell_counts(head, params.records_per_client, randomness=randomness)
-    reports = simulate_subset_reports(held, head, chosen.design, params, randomness=randomness)
+    reports = devices.sets_reported(held, head, chosen.design, params, randomness)
     on_step("blend")
-    estimates = estimate_best(counted, reports, chosen.design, params, clients.n_users, project=project)
+    estimates = estimate_best(
+        counted, reports, chosen.design, params, clients.n_users, project=project, heed_check=heed_check
+    )
     return BlenderRelease(
         method="best",
         params=params,
@@ -155,10 +172,12 @@ def split_optin(optin_users: UserGroup, params: BlenderParams, randomness: Rando
     return head_users, estimate_users
 
 
-def simulate_clients(clients: UserGroup, head: HeadList, params: BlenderParams, randomness: Randomness) -> Ints:
+def simulate_clients(
+    clients: UserGroup, head: HeadList, params: BlenderParams, randomness: Randomness, devices: Devices = EACH_DEVICE
+) -> Ints:
     """The reports of every client, counted by cell: LocalAlg run once for each drawn record."""
     held = clients.cell_counts(head, params.records_per_client, randomness=randomness)
-    return BulkReporter(ReportProbabilities.of(head, params)).report_counts(held, randomness)
+    return devices.cells_reported(held, head, ReportProbabilities.of(head, params), randomness)
 
 
 def empty_head_list_advice(n_head_users: int, needed: int, params: BlenderParams) -> str:

@@ -1,7 +1,8 @@
 """People known only by how many hold each record: a simulation that costs the same for a thousand and for a billion.
 
 The algorithms ask a group for tallies and cell counts and nothing else, and one record per user makes both functions of
-the counts. Drawing the counts (multinomial) instead of the people is therefore the same experiment.
+the counts. Drawing the counts (multinomial) instead of the people is therefore the same experiment
+(proofs/counted_people.md).
 """
 
 from __future__ import annotations
@@ -56,16 +57,48 @@ class CountGroup:
     def has_urls(self) -> bool:
         return self._universe.has_urls
 
+    def seeded(self, generator: np.random.Generator) -> CountGroup:
+        """The same people; what is drawn from them next comes from this generator."""
+        return CountGroup(self._universe, self._counts, self._n_users, generator)
+
     def split(self, fraction: float, *, randomness: Randomness | None = None) -> tuple[CountGroup, CountGroup]:
         cut = round(fraction * self._n_users)
         everybody = np.append(self._counts[self._held], self._n_users - int(self._counts.sum()))
         part = np.zeros_like(self._counts)
         part[self._held] = self._generator.multivariate_hypergeometric(everybody, cut, method="marginals")[:-1]
-        rest = self._counts - part
+        return self._parts(part, cut)
+
+    def tilted_split(self, fraction: float, tilt: float) -> tuple[CountGroup, CountGroup]:
+        """Opt-in users unlike clients: the odds of opting in are multiplied by exp(N(0, tilt)), drawn for each query.
+
+        People whose records the model does not name have queries of their own, and so odds of their own.
+        """
+        numbers, where = np.unique(self._universe.query_numbers(self._held), return_inverse=True)
+        rest = self._n_users - int(self._counts.sum())
+        odds = fraction / (1 - fraction) * np.exp(tilt * self._generator.standard_normal(len(numbers)))
+        part = np.zeros_like(self._counts)
+        part[self._held] = self._generator.binomial(self._counts[self._held], (odds / (1 + odds))[where])
+        points, weights = np.polynomial.hermite_e.hermegauss(41)
+        mean_odds = fraction / (1 - fraction) * np.exp(tilt * points)
+        share = float(weights @ (mean_odds / (1 + mean_odds)) / weights.sum())
+        return self._parts(part, int(part.sum()) + int(self._generator.binomial(rest, share)))
+
+    def _parts(self, part: Ints, n_part: int) -> tuple[CountGroup, CountGroup]:
         return (
-            CountGroup(self._universe, part, cut, self._generator),
-            CountGroup(self._universe, rest, self._n_users - cut, self._generator),
+            CountGroup(self._universe, part, n_part, self._generator),
+            CountGroup(self._universe, self._counts - part, self._n_users - n_part, self._generator),
         )
+
+    def top_queries(self, n: int) -> dict[str, float]:
+        """The n most frequent queries with their shares, most frequent first; ties by bytes."""
+        numbers, first, where = np.unique(
+            self._universe.query_numbers(self._held), return_index=True, return_inverse=True
+        )
+        totals = np.bincount(where, weights=self._counts[self._held], minlength=len(numbers))
+        near = np.argsort(-totals, kind="stable")[: 2 * n]
+        named = [(str(self._universe[int(self._held[first[i]])].query), float(totals[i])) for i in near.tolist()]
+        named.sort(key=lambda pair: (-pair[1], pair[0].encode()))
+        return {query: total / self._n_users for query, total in named[:n]}
 
     def tally(self, spread: Spread = ONE_RECORD, *, randomness: Randomness | None = None) -> InMemoryTally:
         if spread.records != 1:

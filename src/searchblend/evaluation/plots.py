@@ -20,12 +20,13 @@ COLORS: Final = {"best": "#0b6e4f", "paper": "#b3541e"}
 SUFFIXES: Final = (".png", ".svg")
 
 
-def new_figure(columns: int = 1) -> tuple[Figure, list[Axes]]:
-    figure, axes = plt.subplots(1, columns, figsize=(5.2 * columns, 3.8), layout="constrained", squeeze=False)
-    for axis in axes[0]:
+def new_figure(columns: int = 1, rows: int = 1) -> tuple[Figure, list[Axes]]:
+    figure, grid = plt.subplots(rows, columns, figsize=(5.2 * columns, 3.8 * rows), layout="constrained", squeeze=False)
+    axes = list(grid.flat)
+    for axis in axes:
         axis.spines[["top", "right"]].set_visible(False)
         axis.grid(axis="y", alpha=0.25)
-    return figure, list(axes[0])
+    return figure, axes
 
 
 def check_suffix(path: Path) -> None:

@@ -1,0 +1,151 @@
+"""The files of an experiment: the same seed gives the same bytes, so they hold no date and no version."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import matplotlib
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+
+from searchblend.errors import OutputError
+from searchblend.evaluation.experiments.cells import Scalar
+from searchblend.evaluation.experiments.experiment import Experiment, Outcome, Request, Table
+from searchblend.evaluation.experiments.people import people_named
+
+_TYPES = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "VARCHAR"}
+
+
+def write_outcome(experiment: Experiment, outcome: Outcome, request: Request, folder: Path) -> list[Path]:
+    """NAME.png, .svg, .csv, .parquet, .json and .md; each appears complete or not at all."""
+    png, svg = drawn(outcome.figure, experiment.name)
+    files = {
+        ".png": png,
+        ".svg": svg,
+        ".csv": as_csv(outcome.rows),
+        ".json": as_json(document(experiment, outcome, request)),
+        ".md": page(experiment, outcome, request).encode(),
+    }
+    paths = [folder / f"{experiment.name}{suffix}" for suffix in (*files, ".parquet")]
+    for path, content in zip(paths, files.values(), strict=False):
+        write_whole(path, content)
+    write_parquet(outcome.rows, paths[-1])
+    return paths
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(content)
+        partial.replace(path)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def drawn(figure: Figure, name: str) -> tuple[bytes, bytes]:
+    """The figure as PNG and as SVG, without dates, versions or random ids."""
+    png, svg = io.BytesIO(), io.BytesIO()
+    try:
+        with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
+            figure.savefig(png, format="png", dpi=150, metadata={"Software": None})
+            figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
+    finally:
+        plt.close(figure)
+    return png.getvalue(), svg.getvalue()
+
+
+def columns(rows: Sequence[dict[str, Scalar]]) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def as_csv(rows: Sequence[dict[str, Scalar]]) -> bytes:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns(rows), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+def as_json(value: Any) -> bytes:
+    return (json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode()
+
+
+def write_parquet(rows: Sequence[dict[str, Scalar]], path: Path) -> None:
+    """Through the database that reads logs; one thread, so that rows stay in order."""
+    names = columns(rows)
+    types = [_type_of([row.get(name) for row in rows]) for name in names]
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        with duckdb.connect(config={"threads": 1}) as database:
+            fields = ", ".join(f'"{name}" {kind}' for name, kind in zip(names, types, strict=True))
+            database.execute(f"CREATE TABLE rows ({fields})")
+            marks = ", ".join("?" for _ in names)
+            database.executemany(f"INSERT INTO rows VALUES ({marks})", [[row.get(n) for n in names] for row in rows])  # noqa: S608
+            database.execute(f"COPY rows TO '{str(partial).replace(chr(39), chr(39) * 2)}' (FORMAT parquet)")
+        partial.replace(path)
+    except (OSError, duckdb.Error) as error:
+        raise OutputError(f"{path}: cannot be written: {error}") from error
+
+
+def _type_of(values: list[Scalar]) -> str:
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {int, float}:
+        return "DOUBLE"
+    return _TYPES[kinds.pop()] if len(kinds) == 1 else "VARCHAR"
+
+
+def document(experiment: Experiment, outcome: Outcome, request: Request) -> dict[str, Any]:
+    """The experiment as one JSON document."""
+    return {
+        "format": "searchblend-evaluation",
+        "version": 1,
+        "experiment": experiment.name,
+        "title": experiment.title,
+        "source": experiment.source,
+        "about": experiment.about,
+        "seed": request.seed,
+        "quick": request.quick,
+        "people": people_named(request.people).label if request.people else None,
+        "text": outcome.text,
+        "findings": [asdict(finding) | {"verdict": finding.verdict} for finding in outcome.findings],
+        "rows": outcome.rows,
+    }
+
+
+def page(experiment: Experiment, outcome: Outcome, request: Request) -> str:
+    """The experiment as a page: plot, paragraph, tables."""
+    parts = [
+        f"# {experiment.title}",
+        f"{experiment.about} ({experiment.source})",
+        f"![{experiment.title}]({experiment.name}.png)",
+        outcome.text,
+        *(markdown_table(table) for table in outcome.tables),
+    ]
+    if outcome.findings:
+        parts.append(markdown_table(findings_table(outcome)))
+    how = f"searchblend evaluate {experiment.name}{' --quick' if request.quick else ''} --seed {request.seed} -o DIR"
+    parts.append(f"Made by `{how}`. Data: [{experiment.name}.csv]({experiment.name}.csv).")
+    return "\n\n".join(parts) + "\n"
+
+
+def findings_table(outcome: Outcome) -> Table:
+    rows = tuple((f.what, f.published, f.paper, f.best, f.verdict) for f in outcome.findings)
+    return Table("The paper and us", ("", "published", "ours, `paper`", "ours, `best`", "agreement"), rows)
+
+
+def markdown_table(table: Table) -> str:
+    lines = [
+        f"**{table.title}**\n",
+        "| " + " | ".join(table.columns) + " |",
+        "|" + "---|" * len(table.columns),
+        *("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in table.rows),
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,132 @@
+"""Whose searches an experiment is about: a profile's made-up people, or those of a log."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Protocol
+
+import numpy as np
+
+from searchblend.evaluation.count_group import CountGroup, RecordModel
+from searchblend.evaluation.indexed_records import IndexedRecords
+from searchblend.evaluation.population import AOL, YANDEX, Profile
+from searchblend.mechanisms.tally import Ints
+from searchblend.records import Record
+
+
+def seed_of(*parts: object) -> int:
+    """A seed that belongs to these parts: nothing else, no order of work, has a say in it."""
+    return int.from_bytes(hashlib.sha256(repr(parts).encode()).digest()[:16], "big")
+
+
+def generator(*parts: object) -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64(seed_of(*parts)))
+
+
+class People(Protocol):
+    """Everybody of whom an experiment draws opt-in users and clients, and the paper's settings for them."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def label(self) -> str: ...
+
+    @property
+    def n_users(self) -> int: ...
+
+    @property
+    def delta(self) -> float: ...
+
+    @property
+    def optin(self) -> float: ...
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Head sizes, largest last: the default M ([BLJ] Fig. 11 and 13)."""
+        ...
+
+    def everybody(self, seed: int, run: int, n_users: int | None = None) -> CountGroup:
+        """The people of one run, one record each."""
+        ...
+
+
+@dataclass(frozen=True)
+class ProfilePeople:
+    """Made-up people, drawn anew for every run."""
+
+    profile: Profile
+    label: str
+    sizes: tuple[int, ...]
+    ranks: int
+    """queries that a list may name; the others are so rare that no list does"""
+
+    @property
+    def name(self) -> str:
+        return self.profile.name
+
+    @property
+    def n_users(self) -> int:
+        return self.profile.n_users
+
+    @property
+    def delta(self) -> float:
+        return self.profile.delta
+
+    @property
+    def optin(self) -> float:
+        return self.profile.optin_fraction
+
+    def everybody(self, seed: int, run: int, n_users: int | None = None) -> CountGroup:
+        n = n_users or self.n_users
+        return _model(self.profile, self.ranks).draw(n, generator(seed, self.name, n, run))
+
+
+@lru_cache(maxsize=2)
+def _model(profile: Profile, ranks: int) -> RecordModel:
+    return RecordModel.of_profile(profile, ranks)
+
+
+class LogPeople:
+    """The people of a log with the record that was drawn for each: the same people in every run, split anew."""
+
+    delta, optin, sizes = AOL.delta, AOL.optin_fraction, (10, 25, 50)
+
+    def __init__(self, label: str, records: Sequence[Record], counts: Ints) -> None:
+        self.label = label
+        self._universe = IndexedRecords(records)
+        self._counts = counts
+        digest = hashlib.sha256(counts.tobytes())
+        for record in records:
+            digest.update(f"{record.query}\t{record.url}\n".encode("utf-8", "surrogatepass"))
+        self.name = f"log-{digest.hexdigest()[:16]}"
+
+    @property
+    def n_users(self) -> int:
+        return int(self._counts.sum())
+
+    def everybody(self, seed: int, run: int, n_users: int | None = None) -> CountGroup:
+        if n_users is None or n_users == self.n_users:
+            return CountGroup(self._universe, self._counts, self.n_users, generator(seed, self.name, run))
+        return RecordModel(self._universe, self._counts / self.n_users).draw(
+            n_users, generator(seed, self.name, n_users, run)
+        )
+
+
+PROFILES: Final = {
+    "aol": ProfilePeople(AOL, "AOL profile", (10, 25, 50), 20_000),
+    "yandex": ProfilePeople(YANDEX, "Yandex profile", (10, 50, 100, 500), 40_000),
+}
+_known: dict[str, People] = dict(PROFILES)
+
+
+def people_named(name: str) -> People:
+    return _known[name]
+
+
+def make_known(people: People) -> None:
+    """Let ``people_named`` find the people of a log; every process that computes cells needs it."""
+    _known[people.name] = people
