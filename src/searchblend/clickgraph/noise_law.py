@@ -37,11 +37,26 @@ class NoiseLaw:
         decay = math.exp(-1 / self.scale)
         return math.sqrt(2 * decay) / (1 - decay)
 
-    def half_width(self, confidence: float = 0.95) -> float:
-        """A count ± this covers the count without noise: b ln 20 = 3.00 b and 1.96 σ at 95 %."""
-        if self.law == "discrete_laplace":
-            return -self.scale * math.log(1 - confidence)
-        return self.scale * float(special.ndtri((1 + confidence) / 2))
+    def half_width(self, confidence: float = 0.95, terms: int = 1) -> float:
+        """The least whole number h so that a count ± h covers the count without noise: about 3.00 b, 1.96 σ at 95 %.
+
+        Of the sum of several counts, ``terms`` in number, it covers the sum.
+        """
+        if not 0 < confidence < 1:
+            raise InvalidParameter("confidence", "expected a number in (0, 1)")
+        too_small, enough = -1, 1
+        while not self._covers(enough, confidence, terms):
+            too_small, enough = enough, 2 * enough
+        while enough - too_small > 1:
+            middle = (too_small + enough) // 2
+            if self._covers(middle, confidence, terms):
+                enough = middle
+            else:
+                too_small = middle
+        return float(enough)
+
+    def _covers(self, half: int, confidence: float, terms: int) -> bool:
+        return 2 * self.swap_probability(half + 0.5, terms) <= 1 - confidence
 
     def false_edge_cut(self, rate: float) -> int:
         """The least cut t that an edge without a single click reaches with probability ``rate`` at most.

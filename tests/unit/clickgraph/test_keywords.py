@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from made_click_graph import made_graph
 
+from made_click_graph import made_graph
 from searchblend.clickgraph.absorbing_walk import WalkSettings
 from searchblend.clickgraph.graph import ClickGraph
 from searchblend.clickgraph.keywords import find_seeds, generate_keywords
