@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from searchblend.errors import InvalidParameter
 
@@ -86,9 +86,15 @@ class NoiseLaw:
     def _laplace_swap(self, difference: float, terms: int) -> float:
         """Discrete Laplace noise is a difference of two geometric variables; k of them, of two negative binomials."""
         keep = -math.expm1(-1 / self.scale)
-        end = int(stats.nbinom.isf(_NEGLIGIBLE, terms, keep)) + 1
-        values = np.arange(end + 1)
-        mass = stats.nbinom.pmf(values, terms, keep)
-        above = stats.nbinom.sf(values + math.floor(difference), terms, keep)
-        tied = stats.nbinom.pmf(values + difference, terms, keep) if float(difference).is_integer() else 0.0
-        return min(0.5, float(mass @ (above + tied / 2)))
+        end = 64
+        while special.nbdtrc(end, terms, keep) > _NEGLIGIBLE:
+            end *= 2
+        values = np.arange(end + 1, dtype=np.float64)
+        from_here = np.concatenate([[1.0], special.nbdtrc(values, terms, keep)])
+        """P(N ≥ 0), P(N ≥ 1), …"""
+        mass = from_here[:-1] - from_here[1:]
+        above = special.nbdtrc(values + math.floor(difference), terms, keep)
+        if float(difference).is_integer():
+            at_least = special.nbdtrc(values + difference - 1, terms, keep) if difference else from_here[:-1]
+            above = (above + at_least) / 2
+        return min(0.5, float(np.einsum("i,i->", mass, above)))

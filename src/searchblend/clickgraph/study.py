@@ -7,12 +7,10 @@ the ranking says how likely noise alone has put it in the wrong order.
 from __future__ import annotations
 
 import re
+from bisect import bisect, insort
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-
-import numpy as np
-from scipy import stats
 
 from searchblend.clickgraph.graph import ClickGraph
 from searchblend.errors import InvalidParameter, RunError
@@ -122,7 +120,15 @@ def compare_rankings(first: Sequence[str], second: Sequence[str], k: int) -> Ran
     top, other = list(first[:k]), list(second[:k])
     common = [name for name in top if name in set(other)]
     places = {name: place for place, name in enumerate(other)}
-    tau = None
-    if len(common) > 1:
-        tau = float(stats.kendalltau(np.arange(len(common)), [places[name] for name in common]).statistic)
+    tau = _kendall_tau([places[name] for name in common]) if len(common) > 1 else None
     return RankingComparison(k, len(common) / max(min(k, max(len(first), len(second))), 1), tau, len(common))
+
+
+def _kendall_tau(places: Sequence[int]) -> float:
+    """1 − 2 · (pairs out of order) / (pairs)."""
+    before: list[int] = []
+    inversions = 0
+    for place in places:
+        inversions += len(before) - bisect(before, place)
+        insort(before, place)
+    return 1 - 4 * inversions / (len(places) * (len(places) - 1))

@@ -6,6 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
 
 from made_click_graph import GAUSSIAN, LAPLACE, SEARCHES, made_graph, with_interval
 from searchblend.clickgraph.graph import ClickGraph
@@ -97,6 +100,13 @@ def test_rankings_are_compared(first: str, second: str, k: int, overlap: float, 
     found = compare_rankings(first, second, k)
     assert found.overlap == pytest.approx(overlap)
     assert found.kendall_tau == (None if tau is None else pytest.approx(tau))
+
+
+@given(st.permutations(range(8)))
+def test_kendalls_tau_is_scipys(places: list[int]):
+    names = "abcdefgh"
+    found = compare_rankings(names, [names[i] for i in places], 8)
+    assert found.kendall_tau == pytest.approx(stats.kendalltau(range(8), places).statistic)
 
 
 def test_a_comparison_needs_a_depth():
