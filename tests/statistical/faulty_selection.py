@@ -52,6 +52,7 @@ def counted_twice(group: UserGroup, threshold: Threshold, *, randomness: Randomn
     twice = SimpleNamespace(
         sizes=lambda: {2 * count: n for count, n in tally.sizes().items()},
         pick=lambda count, ranks: tally.pick(count // 2, ranks),
+        pick_each=lambda wanted: {n: tally.pick(n // 2, ranks) for n, ranks in wanted.items()},
         at_least=lambda count: {2 * n: records for n, records in tally.at_least(-(-count // 2)).items()},
     )
     return noisy_selection(SimpleNamespace(tally=lambda: twice), threshold, randomness=randomness)  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from searchblend.blender.groups import ONE_RECORD, Spread
 from searchblend.errors import InvalidParameter
@@ -17,9 +18,8 @@ from searchblend.mechanisms.tally import Ints
 from searchblend.randomness import Randomness, SystemRandomness
 from searchblend.records import WILDCARD, HeadList, Record
 
-_SHELF_BITS: Final = 16
-_SIZE_BITS: Final = 40
-"""for how many records stand on a shelf, beside its number in one word"""
+_SHELF_BITS: Final = 14
+_SHELF: Final = f"((n::UBIGINT << {_SHELF_BITS}) | (place >> {64 - _SHELF_BITS}))"
 
 
 class DuckDBTally:
@@ -40,37 +40,33 @@ class DuckDBTally:
         return {int(n): size for n, size in self._session.rows(f"SELECT n, count(*) FROM {self._table} GROUP BY n")}
 
     def pick(self, count: int, ranks: Ints) -> Sequence[Record]:
-        """Records stand on shelves by the first bits of their place: a rank is found by counting shelves, and only the
-        shelves with wanted records are fetched."""
-        shelf = f"place >> {64 - _SHELF_BITS}"
-        packed = self._session.column(
-            f"SELECT (({shelf}) << {_SIZE_BITS}) | count(*)::UBIGINT FROM {self._table} WHERE n = ? GROUP BY {shelf}",
-            np.uint64,
-            [count],
-        )
-        packed.sort()
-        sizes = (packed & np.uint64((1 << _SIZE_BITS) - 1)).astype(np.int64)
-        ends = np.cumsum(sizes)
-        at = np.searchsorted(ends, ranks, side="right")
-        shelves = packed >> np.uint64(_SIZE_BITS)
+        return self.pick_each({count: ranks})[count]
+
+    def pick_each(self, ranks: Mapping[int, Ints]) -> dict[int, list[Record]]:
+        """Records stand on shelves, by their count and the first bits of their place: a rank is found by counting
+        shelves, and only the shelves with wanted records are fetched."""
+        if not ranks:
+            return {}
+        rows = f"FROM {self._table} WHERE n BETWEEN {min(ranks)} AND {max(ranks)}"
+        shelves, sizes = self._session.columns(f"SELECT {_SHELF} AS shelf, count(*) {rows} GROUP BY shelf", np.uint64)
+        order = np.argsort(shelves)
+        shelves, ends = shelves[order], np.cumsum(sizes[order].astype(np.int64))
+        wanted = {count: _on_shelves(shelves, ends, count, some) for count, some in ranks.items()}
         standing: dict[int, list[Record]] = defaultdict(list)
-        for number, query, url in self._session.rows(
-            f"""
-            SELECT {shelf} AS shelf, query, url FROM {self._table}
-            WHERE n = ? AND shelf IN (SELECT unnest(?::UBIGINT[])) ORDER BY place, query, url
-            """,
-            [count, np.unique(shelves[at]).tolist()],
+        for shelf, query, url in self._session.rows(
+            f"SELECT {_SHELF} AS shelf, query, url {rows} AND shelf IN (SELECT unnest(?::UBIGINT[])) "
+            "ORDER BY place, query, url",
+            [sorted({shelf for places in wanted.values() for shelf, _ in places})],
         ):
-            standing[number].append(_record(query, url))
-        places = (ranks - ends[at] + sizes[at]).tolist()
-        return [standing[number][place] for number, place in zip(shelves[at].tolist(), places, strict=True)]
+            standing[shelf].append(_record(query, url))
+        return {count: [standing[shelf][at] for shelf, at in places] for count, places in wanted.items()}
 
     def at_least(self, count: int) -> Mapping[int, Sequence[Record]]:
         found: dict[int, list[Record]] = defaultdict(list)
         for n, query, url in self._session.rows(
-            f"SELECT n, query, url FROM {self._table} WHERE n >= ? ORDER BY place, query, url", [count]
+            f"SELECT n::BIGINT, query, url FROM {self._table} WHERE n >= ? ORDER BY place, query, url", [count]
         ):
-            found[int(n)].append(_record(query, url))
+            found[n].append(_record(query, url))
         return found
 
     def of_queries(self, queries: Sequence[str]) -> dict[Record, int]:
@@ -174,8 +170,20 @@ class DuckDBGroup:
         return counts
 
 
+def _on_shelves(shelves: NDArray[np.uint64], ends: Ints, count: int, ranks: Ints) -> list[tuple[int, int]]:
+    """For each rank among the records with this count the shelf where it is found, and its position there.
+
+    ``ends`` says how many records stand on all shelves up to each.
+    """
+    starts = np.concatenate([[0], ends[:-1]])
+    first = int(np.searchsorted(shelves, np.uint64(count << _SHELF_BITS)))
+    position = starts[first] + ranks
+    at = np.searchsorted(ends, position, side="right")
+    return list(zip(shelves[at].tolist(), (position - starts[at]).tolist(), strict=True))
+
+
 def _record(query: str, url: str | None) -> Record:
-    return Record(query, WILDCARD if url is None else url)
+    return tuple.__new__(Record, (query, WILDCARD if url is None else url))  # the fast way: there may be many
 
 
 def _columns_of(head: HeadList) -> list[list[object]]:

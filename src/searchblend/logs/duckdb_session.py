@@ -122,9 +122,14 @@ class DuckDBSession:
 
     def column(self, statement: str, kind: type[Number], parameters: Sequence[object] = ()) -> NDArray[Number]:
         """The one column of whole numbers that a statement yields."""
+        (column,) = self.columns(statement, kind, parameters)
+        return column
+
+    def columns(self, statement: str, kind: type[Number], parameters: Sequence[object] = ()) -> list[NDArray[Number]]:
+        """The columns of whole numbers that a statement yields."""
         with _our_words():
-            (column,) = self._connection.execute(statement, parameters).fetchnumpy().values()
-            return np.asarray(column, dtype=kind)
+            found = self._connection.execute(statement, parameters).fetchnumpy().values()
+            return [np.asarray(column, dtype=kind) for column in found]
 
     @contextmanager
     def watched(self, on_fraction: OnFraction) -> Iterator[None]:

@@ -58,6 +58,9 @@ class SparkTally:
             records = {(int(number), place): _record(query, url) for number, place, query, url in found.collect()}
         return [records[key] for key in wanted]
 
+    def pick_each(self, ranks: Mapping[int, Ints]) -> dict[int, Sequence[Record]]:
+        return {count: self.pick(count, wanted) for count, wanted in ranks.items()}
+
     def at_least(self, count: int) -> Mapping[int, Sequence[Record]]:
         found: dict[int, list[Record]] = defaultdict(list)
         shelf = F.shiftrightunsigned("place", 64 - _SHELF_BITS)

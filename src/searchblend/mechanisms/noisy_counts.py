@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
-from searchblend.mechanisms.tally import RecordTally
-from searchblend.mechanisms.threshold import Threshold
+from typing import Protocol
+
+from searchblend.mechanisms.noise_table import IntegerNoise
+from searchblend.mechanisms.tally import Ints, RecordTally
 from searchblend.randomness import Randomness
 from searchblend.records import Record
 
 
-def noisy_counts(tally: RecordTally, threshold: Threshold, *, randomness: Randomness) -> dict[Record, int]:
+class NoisyThreshold(Protocol):
+    """Keep iff N + Y ≥ T."""
+
+    @property
+    def integer(self) -> int:
+        """T"""
+        ...
+
+    @property
+    def noise(self) -> IntegerNoise:
+        """Y"""
+        ...
+
+
+def noisy_counts(tally: RecordTally, threshold: NoisyThreshold, *, randomness: Randomness) -> dict[Record, int]:
     """The records whose noisy count reaches T, with that count: one draw for each distinct record, however rare.
 
     Records with the same count are exchangeable, so the noises of all that share a count are drawn as one array. Of the
     many rare ones only those that pass are fetched: memory follows the head, not the log (proofs/tallies.md).
     """
-    passed: dict[Record, int] = {}
-    common = tally.at_least(threshold.integer)
+    ranks: dict[int, Ints] = {}
+    noisy: dict[int, list[int]] = {}
     for count, how_many in sorted(tally.sizes().items()):
-        ranks, noise = threshold.noise.reaching(threshold.integer - count, how_many, randomness)
-        if not len(ranks):
-            continue
-        records = [common[count][rank] for rank in ranks.tolist()] if count in common else tally.pick(count, ranks)
-        passed.update(zip(records, (count + noise).tolist(), strict=True))
+        passing, noise = threshold.noise.reaching(threshold.integer - count, how_many, randomness)
+        if len(passing):
+            ranks[count], noisy[count] = passing, (count + noise).tolist()
+    common = tally.at_least(threshold.integer)
+    rare = tally.pick_each({count: passing for count, passing in ranks.items() if count < threshold.integer})
+    passed: dict[Record, int] = {}
+    for count, passing in ranks.items():
+        records = rare[count] if count in rare else [common[count][rank] for rank in passing.tolist()]
+        passed.update(zip(records, noisy[count], strict=True))
     return passed

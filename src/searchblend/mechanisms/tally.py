@@ -28,6 +28,10 @@ class RecordTally(Protocol):
         """The records at these positions among those with this count, in any fixed order."""
         ...
 
+    def pick_each(self, ranks: Mapping[int, Ints]) -> Mapping[int, Sequence[Record]]:
+        """As ``pick``, for several counts in one answer."""
+        ...
+
     def at_least(self, count: int) -> Mapping[int, Sequence[Record]]:
         """All records with this count or a larger one, by count, in the order of ``pick``."""
         ...
@@ -96,6 +100,9 @@ class InMemoryTally:
     def pick(self, count: int, ranks: Ints) -> list[Record]:
         first = int(np.searchsorted(self._counts, count))
         return [self._universe[number] for number in self._numbers[first + ranks].tolist()]
+
+    def pick_each(self, ranks: Mapping[int, Ints]) -> dict[int, list[Record]]:
+        return {count: self.pick(count, wanted) for count, wanted in ranks.items()}
 
     def at_least(self, count: int) -> dict[int, list[Record]]:
         return {n: self.pick(n, np.arange(size)) for n, size in self.sizes().items() if n >= count}
