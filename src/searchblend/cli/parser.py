@@ -7,6 +7,9 @@ import math
 from importlib import import_module
 from pathlib import Path
 
+from searchblend.cli.arguments import Commands, add_command, positive_int, share
+from searchblend.cli.graph_parser import add_graph
+
 RUN_EXAMPLES = """\
 examples:
   searchblend run searches.tsv -o out                       the defaults: ε = 4, δ = 1e-5, 5 % opt-in, 50 queries
@@ -66,27 +69,28 @@ def build_parser() -> argparse.ArgumentParser:
     _add_stats(commands)
     _add_generate(commands)
     _add_ledger(commands)
+    add_graph(commands)
     return parser
 
 
-def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = _command(commands, "demo", "a private run on a made-up log, start to finish", DEMO_EXAMPLES)
+def _add_demo(commands: Commands) -> None:
+    parser = add_command(commands, "demo", "a private run on a made-up log, start to finish", DEMO_EXAMPLES)
     parser.add_argument("-o", "--output", type=Path, default=Path("out/demo"), help="where files go (out/demo)")
-    parser.add_argument("--users", type=_positive_int, default=50_000, help="people in the made-up log (50000)")
-    parser.add_argument("--opt-in", type=_share, default=0.2, metavar="SHARE", help="share that opts in (0.2)")
+    parser.add_argument("--users", type=positive_int, default=50_000, help="people in the made-up log (50000)")
+    parser.add_argument("--opt-in", type=share, default=0.2, metavar="SHARE", help="share that opts in (0.2)")
     _add_budget(parser)
     _add_method(parser)
     parser.add_argument("--seed", type=int, default=1, help="of the made-up log; the noise is never seeded (1)")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
 
 
-def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = _command(commands, "run", "the private head of your own log", RUN_EXAMPLES)
+def _add_run(commands: Commands) -> None:
+    parser = add_command(commands, "run", "the private head of your own log", RUN_EXAMPLES)
     _add_log(parser)
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder for the released files")
     parser.add_argument("--force", action="store_true", help="replace an earlier release in DIR")
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--opt-in", type=_share, default=0.05, metavar="SHARE", help="random share that opts in (0.05)")
+    group.add_argument("--opt-in", type=share, default=0.05, metavar="SHARE", help="random share that opts in (0.05)")
     group.add_argument("--opt-in-column", metavar="NAME", help="a column with 1/true/yes for opt-in users")
     _add_budget(parser)
     parser.add_argument("--max-queries", type=int, default=50, metavar="M", help="queries in the head list (50)")
@@ -112,19 +116,19 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("--json", action="store_true", help="print the result as one JSON document")
 
 
-def _add_ledger(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = _command(commands, "ledger", "what was released about whom, and what it cost", LEDGER_EXAMPLES)
+def _add_ledger(commands: Commands) -> None:
+    parser = add_command(commands, "ledger", "what was released about whom, and what it cost", LEDGER_EXAMPLES)
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    show = _command(actions, "show", "the debits, their totals and what is left of the cap", LEDGER_EXAMPLES)
-    check = _command(actions, "check", "verify the hash chain and every stored file", LEDGER_EXAMPLES)
-    export = _command(actions, "export", "the rows with their hashes, one JSON document a line", LEDGER_EXAMPLES)
-    cap = _command(actions, "cap", "put a cap on record; makes the ledger if there is none", LEDGER_EXAMPLES)
+    show = add_command(actions, "show", "the debits, their totals and what is left of the cap", LEDGER_EXAMPLES)
+    check = add_command(actions, "check", "verify the hash chain and every stored file", LEDGER_EXAMPLES)
+    export = add_command(actions, "export", "the rows with their hashes, one JSON document a line", LEDGER_EXAMPLES)
+    cap = add_command(actions, "cap", "put a cap on record; makes the ledger if there is none", LEDGER_EXAMPLES)
     for action in (show, check, export, cap):
         action.add_argument("ledger", type=Path, metavar="LEDGER", help="the ledger's file")
     for action in (show, export):
         action.add_argument("--population", metavar="NAME", help="only releases about these people")
         action.add_argument("--window", metavar="NAME", help="only this window")
-    show.add_argument("--delta", type=_share, metavar="D", help="total δ (the cap's, else the debits' own + 1e-6)")
+    show.add_argument("--delta", type=share, metavar="D", help="total δ (the cap's, else the debits' own + 1e-6)")
     check.add_argument("--head", metavar="HASH", help="a hash noted earlier: it must still be in the chain")
     for action in (show, check, export):
         action.add_argument("--json", action="store_true", help="print one JSON document")
@@ -133,25 +137,25 @@ def _add_ledger(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     cap.add_argument("--planned", action="store_true", help="releases are fixed in advance: the smaller total counts")
 
 
-def _add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = _command(commands, "plan", "what a run would give, without reading any data", PLAN_EXAMPLES)
+def _add_plan(commands: Commands) -> None:
+    parser = add_command(commands, "plan", "what a run would give, without reading any data", PLAN_EXAMPLES)
     parser.add_argument("--profile", default="aol", metavar="PROFILE", help="aol, yandex, or an earlier result.json")
-    parser.add_argument("--users", type=_positive_int, metavar="N", help="people in both groups (the profile's)")
-    parser.add_argument("--opt-in", type=_share, metavar="SHARE", help="share that opts in (the profile's)")
+    parser.add_argument("--users", type=positive_int, metavar="N", help="people in both groups (the profile's)")
+    parser.add_argument("--opt-in", type=share, metavar="SHARE", help="share that opts in (the profile's)")
     _add_budget(parser)
-    parser.add_argument("--max-queries", type=_positive_int, metavar="M", help="queries in the list (the profile's)")
-    parser.add_argument("--runs", type=_positive_int, default=8, metavar="N", help="simulated runs per figure (8)")
+    parser.add_argument("--max-queries", type=positive_int, metavar="M", help="queries in the list (the profile's)")
+    parser.add_argument("--runs", type=positive_int, default=8, metavar="N", help="simulated runs per figure (8)")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the forecast over ε, .png or .svg")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
 
 
-def _add_generate(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = _command(commands, "generate", "a made-up log with the shape of a real one", GENERATE_EXAMPLES)
+def _add_generate(commands: Commands) -> None:
+    parser = add_command(commands, "generate", "a made-up log with the shape of a real one", GENERATE_EXAMPLES)
     parser.add_argument("--profile", choices=["aol", "yandex"], required=True, help="whose published figures to follow")
-    parser.add_argument("--users", type=_positive_int, required=True, metavar="N", help="made-up people")
+    parser.add_argument("--users", type=positive_int, required=True, metavar="N", help="made-up people")
     parser.add_argument("--format", choices=["aol", "yandex", "tsv", "parquet"], help="how to write it (the profile's)")
     parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same bytes (1)")
-    parser.add_argument("--workers", type=_positive_int, metavar="W", help="processes (as many as there are cores)")
+    parser.add_argument("--workers", type=positive_int, metavar="W", help="processes (as many as there are cores)")
     parser.add_argument(
         "-o", "--output", required=True, metavar="PATH", help="file, .gz if it ends so; DIR/ for the ten AOL files"
     )
@@ -159,8 +163,8 @@ def _add_generate(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     parser.add_argument("--json", action="store_true", help="print what was made as one JSON document")
 
 
-def _add_stats(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = _command(commands, "stats", "what a log holds, counted exactly (not private)", STATS_EXAMPLES)
+def _add_stats(commands: Commands) -> None:
+    parser = add_command(commands, "stats", "what a log holds, counted exactly (not private)", STATS_EXAMPLES)
     _add_log(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
 
@@ -175,7 +179,7 @@ def _add_log(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine", choices=["duckdb", "spark"], default="duckdb", help="duckdb here, or a cluster")
     parser.add_argument("--master", metavar="URL", help="the Spark master, with --engine spark")
     parser.add_argument("--memory", default="2GB", metavar="SIZE", help="of the database; the rest spills (2GB)")
-    parser.add_argument("--threads", type=_positive_int, metavar="N", help="of the database (all cores)")
+    parser.add_argument("--threads", type=positive_int, metavar="N", help="of the database (all cores)")
     parser.add_argument("--temp-directory", type=Path, metavar="DIR", help="where the database spills")
 
 
@@ -190,40 +194,12 @@ def _add_budget(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--delta", type=float, default=1e-5, metavar="D", help="δ of each person (1e-5)")
 
 
-def _command(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, what: str, examples: str
-) -> argparse.ArgumentParser:
-    return commands.add_parser(
-        name,
-        help=what,
-        description=what[0].upper() + what[1:] + ".",
-        epilog=examples,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-
-
 class _Version(argparse.Action):
     """Prints the version; looking it up takes time that only those who ask for it should wait."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         metadata = import_module("importlib.metadata")
         parser.exit(message=f"searchblend {metadata.version('searchblend')}\n")
-
-
-def _positive_int(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError("expected a whole number of at least 1")
-    return int(text)
-
-
-def _share(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < 1:
-        raise argparse.ArgumentTypeError("expected a share in (0, 1), for example 0.05")
-    return value
 
 
 def _epsilon_delta(text: str) -> tuple[float, float]:
