@@ -26,6 +26,7 @@ class Cap:
 
     ``distinct`` counts each query (or record) of a user once, the first time, and then takes the first of those: a
     user adds at most 1 to each count, and the unit is users. Else every event counts and the unit is impressions.
+    Events at the same time keep the order of the log; clicks of one search keep theirs.
     """
 
     first: int
@@ -60,8 +61,8 @@ class ClickLog(Protocol):
     def clicks(self, queries: Sequence[str], cap: Cap, *, within: Cap) -> RecordTally:
         """How often each record of these queries was clicked.
 
-        Only clicks of the searches that ``within`` keeps take part; those of other queries are left out, and the cap
-        applies to the rest.
+        Only clicks of the searches that ``within`` keeps take part: of the user's first searches, or of all searches
+        of the user's first distinct queries. Those of other queries are left out, and the cap applies to the rest.
         """
         ...
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
 from searchblend.clickgraph.click_log import Cap
-from searchblend.clickgraph.gaussian_design import LATER_THRESHOLD_SHARE, gaussian_steps
+from searchblend.clickgraph.gaussian_design import gaussian_steps
 from searchblend.clickgraph.gaussian_totals import gaussian_total_delta
-from searchblend.clickgraph.laplace_design import laplace_counts, laplace_selection
-from searchblend.clickgraph.step import StepDesign
+from searchblend.clickgraph.laplace_design import laplace_steps
+from searchblend.clickgraph.step import StepDesign, StepPlan
 from searchblend.errors import InvalidParameter
 from searchblend.params import ClickGraphParams
 
@@ -20,6 +19,8 @@ SELECT: Final = "select queries"
 QUERY_COUNTS: Final = "query counts"
 CLICK_COUNTS: Final = "click counts"
 REFORMULATIONS: Final = "reformulations"
+LATER_THRESHOLD_SHARE: Final = 0.25
+"""the part of δ that private pairs and reformulations may use, each"""
 
 
 @dataclass(frozen=True)
@@ -37,15 +38,17 @@ class ClickGraphDesign:
     @classmethod
     def of(cls, params: ClickGraphParams) -> ClickGraphDesign:
         """The least thresholds and noise that the budget allows."""
-        steps = tuple(gaussian_steps(params) if params.gaussian_noise else _laplace_steps(params))
-        growth = math.exp(params.budget.epsilon)
-        sampler = (1 + growth) * math.fsum(step.sampler_distance for step in steps)
+        plans, budget = step_plans(params), params.budget
         if params.gaussian_noise:
-            mechanism = gaussian_total_delta(params.budget.epsilon, steps)
+            steps = tuple(gaussian_steps(plans, budget))
+            mechanism = gaussian_total_delta(budget.epsilon, steps)
         else:
+            steps = tuple(laplace_steps(plans, budget, params.accounting))
             mechanism = math.fsum(step.delta for step in steps)
+        growth = math.exp(budget.epsilon)
+        sampler = (1 + growth) * math.fsum(step.sampler_distance for step in steps)
         design = cls(params, steps, mechanism, sampler)
-        if design.delta > params.budget.delta:
+        if design.delta > budget.delta:
             raise InvalidParameter("delta", f"too small at this ε: these steps need δ ≥ {design.delta:.3g}")
         return design
 
@@ -103,40 +106,29 @@ class ClickGraphDesign:
         }
 
 
-def _laplace_steps(params: ClickGraphParams) -> Sequence[StepDesign]:
-    """[KKMN09] §6: ε_i = w_i ε, b = d/ε_1, K from the whole δ but for what thresholded pairs need, b_q, b_c."""
-    unit = params.distinct
-    searches = Cap(params.max_queries_per_user, unit)
-    clicks, pairs = Cap(params.max_clicks_per_user, unit), Cap(params.max_reformulations_per_user, unit)
-    epsilons = _epsilons(params)
-    private, typed = params.urls == "private", params.reformulations == "typed"
+def step_plans(params: ClickGraphParams) -> list[StepPlan]:
+    """Which steps there are, in order, and their shares; the shares of steps that are left out go to the others."""
+    shares, distinct, fresh = params.shares, params.distinct, params.query_noise == "fresh"
     later = LATER_THRESHOLD_SHARE * params.budget.delta
-    left = params.budget.delta * (1 - _SAMPLER_SHARE) - later * (private + typed)
-    steps = [laplace_selection(SELECT, searches, epsilons[SELECT], left, params.accounting)]
-    if QUERY_COUNTS in epsilons:
-        steps.append(laplace_counts(QUERY_COUNTS, searches, epsilons[QUERY_COUNTS]))
-    if private:
-        steps.append(laplace_selection(CLICK_COUNTS, clicks, epsilons[CLICK_COUNTS], later))
-    elif params.urls == "public":
-        steps.append(laplace_counts(CLICK_COUNTS, clicks, epsilons[CLICK_COUNTS]))
-    if typed:
-        steps.append(laplace_selection(REFORMULATIONS, pairs, epsilons[REFORMULATIONS], later))
-    return steps
-
-
-_SAMPLER_SHARE: Final = 1e-6
-"""the part of δ that is kept for the samplers; far more than they need at any sane budget"""
-
-
-def _epsilons(params: ClickGraphParams) -> dict[str, Fraction]:
-    """What each step gets of ε; the shares of steps that are left out go to the others."""
-    shares, fresh = params.shares, params.query_noise == "fresh"
-    wanted = {SELECT: Fraction(shares.select) + (0 if fresh else Fraction(shares.counts))}
+    weighted = params.algorithm in ("weighted_gaussian", "dp_sips")
+    plans = [
+        StepPlan(
+            SELECT,
+            Cap(params.max_queries_per_user, distinct),
+            Fraction(shares.select) + (0 if fresh else Fraction(shares.counts)),
+            weighted=weighted,
+            rounds=params.algorithm == "dp_sips",
+        )
+    ]
     if fresh:
-        wanted[QUERY_COUNTS] = Fraction(shares.counts)
+        cap = Cap(params.counted_queries_per_user, distinct)
+        plans.append(StepPlan(QUERY_COUNTS, cap, Fraction(shares.counts), thresholded=False))
     if params.urls != "none":
-        wanted[CLICK_COUNTS] = Fraction(shares.clicks)
+        private = params.urls == "private"
+        cap = Cap(params.max_clicks_per_user, distinct)
+        plans.append(StepPlan(CLICK_COUNTS, cap, Fraction(shares.clicks), private, delta=later if private else None))
     if params.reformulations == "typed":
-        wanted[REFORMULATIONS] = Fraction(shares.reformulations)
-    total = sum(wanted.values(), Fraction(0))
-    return {name: Fraction(params.budget.epsilon) * share / total for name, share in wanted.items()}
+        cap = Cap(params.max_reformulations_per_user, distinct)
+        plans.append(StepPlan(REFORMULATIONS, cap, Fraction(shares.reformulations), delta=later))
+    total = sum((plan.share for plan in plans), Fraction(0))
+    return [replace(plan, share=plan.share / total) for plan in plans]

@@ -1,4 +1,4 @@
-"""The δ of a list of Gaussian steps, computed anew from what they are: noise, caps, weights and thresholds."""
+"""What a user can do to Gaussian steps as they are: from noise, caps, weights and thresholds to one δ."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from searchblend.clickgraph.weighted_gaussian import reach_of_weights
 
 def gaussian_total_delta(epsilon: float, steps: Sequence[StepDesign]) -> float:
     """δ at this ε of all steps together, with ideal noise."""
-    first, *later = [reach_of_step(step) for step in steps]
+    first, *later = [reach(step.cap.first, step.units, step.noise.scale, step.threshold) for step in steps]
     return total_delta(epsilon, first, *later)
 
 
-def reach_of_step(step: StepDesign) -> Reach:
-    """What one user can do to the step."""
-    sigma, cap = step.noise.scale, step.cap.first
-    if step.threshold is None:
-        return Reach.one(cap / sigma**2)
-    if step.units > 1:
-        return reach_of_weights(cap, step.units, sigma, step.threshold)
-    return reach_of_users(cap, sigma, step.threshold)
+def reach(cap: int, units: int, sigma: float, threshold: int | None) -> Reach:
+    """A user adds 1 to at most ``cap`` counts, or weights of norm ``units`` if those are more than 1.
+
+    Without a threshold nothing can be named: the counts are those of things that are known already.
+    """
+    if threshold is None:
+        return Reach.one((cap if units == 1 else units**2) / sigma**2)
+    if units == 1:
+        return reach_of_users(cap, sigma, threshold)
+    return reach_of_weights(cap, units, sigma, threshold)

@@ -58,7 +58,7 @@ class ReusedNoise:
         """E[N + Y | N + Y ≥ T] = T + E[(Y − k)₊]/P(Y ≥ k), k = T − N."""
         k = self._threshold - counts
         excess: Floats = self._excess[self._position(k + 1)] / self._tail(k)
-        far = np.maximum(-self._reach - 1 - k, 0)
+        far = np.maximum(-self._reach - 3 - k, 0)
         return self._threshold + excess + far
 
     def debiased(self, published: Ints) -> Floats:

@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from searchblend.clickgraph.click_log import Cap
 from searchblend.clickgraph.noise_law import NoiseLaw
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian
+
+
+@dataclass(frozen=True)
+class StepPlan:
+    """A step before its noise is known."""
+
+    name: str
+    cap: Cap
+    share: Fraction
+    """of ε with Laplace noise, of μ² with Gaussian noise"""
+    thresholded: bool = True
+    """whether the log decides what is counted"""
+    weighted: bool = False
+    rounds: bool = False
+    delta: float | None = None
+    """what its threshold may use; None: as much as the others leave"""
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,12 @@ The integer mechanism that is run has thresholds of its own (``laplace_design.py
 from __future__ import annotations
 
 import math
+from typing import Final
 
 from searchblend.errors import InvalidParameter
 from searchblend.privacy import Budget
 
-ACCOUNTINGS = ("paper", "exact")
+ACCOUNTINGS: Final = ("paper", "exact")
 
 
 def noise_scale(epsilon: float, searches: int) -> float:
@@ -29,7 +30,7 @@ def printed_threshold(budget: Budget, searches: int, *, accounting: str = "paper
     ``paper``: d(1 − ln(2δ/d)/ε), Table 1. ``exact``: max(d + b ln(1/2δ), 1 + b ln(1/2δ₁)) with δ = 1 − (1 − δ₁)^d, the
     second alone if each user counts at most once per query (``distinct``).
     """
-    _check(accounting, searches)
+    _check(accounting, searches, budget.delta)
     b = noise_scale(budget.epsilon, searches)
     if accounting == "paper":
         return searches + b * math.log(searches / (2 * budget.delta))
@@ -79,7 +80,7 @@ def epsilon_for_threshold(
     threshold: float, delta: float, searches: int, *, accounting: str = "paper", distinct: bool = False
 ) -> float:
     """The selection's ε if K is given: d ln(d/2δ)/(K − d), or what the exact accounting needs."""
-    _check(accounting, searches)
+    _check(accounting, searches, delta)
     least = 1 if distinct else searches
     if threshold <= least:
         raise InvalidParameter("threshold", f"expected more than {least}, found {threshold:g}")
@@ -111,11 +112,14 @@ def _share_of_one(delta: float, searches: int) -> float:
     return -math.expm1(math.log1p(-delta) / searches)
 
 
-def _check(accounting: str, searches: int) -> None:
+def _check(accounting: str, searches: int, delta: float = 0.0) -> None:
+    """δ ≥ ½ would need K < d, where the formulas do not hold."""
     if accounting not in ACCOUNTINGS:
         raise InvalidParameter("accounting", f"expected {' or '.join(ACCOUNTINGS)}")
     if searches < 1:
         raise InvalidParameter("max_queries_per_user", f"expected a whole number of at least 1, found {searches!r}")
+    if not 0 <= delta < 0.5:
+        raise InvalidParameter("delta", f"expected less than 1/2 for a selection, found {delta:g}")
 
 
 def _check_threshold(threshold: float, least: int) -> None:

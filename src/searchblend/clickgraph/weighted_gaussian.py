@@ -16,12 +16,13 @@ from scipy.special import ndtr
 
 from searchblend.clickgraph.gaussian_account import Reach
 from searchblend.errors import InvalidParameter
-from searchblend.mechanisms.rounded_gaussian import LARGEST_SIGMA
 
 Floats = NDArray[np.float64]
 
 MOST_UNITS: Final = 1000
 """A user with 100 queries loses at most 1 % of their weight to rounding."""
+_LARGEST_SIGMA: Final = 2048
+"""A longer noise table would take seconds to make."""
 _LEAST_WEIGHT: Final = 8
 """Coarser weights would lose more than an eighth."""
 
@@ -33,7 +34,7 @@ def weight(units: int, queries: int) -> int:
 
 def units_for(relative_sigma: float, cap: int) -> int:
     """As many units as the noise table allows; ``relative_sigma`` is σ for weight 1."""
-    units = min(MOST_UNITS, math.floor(LARGEST_SIGMA / relative_sigma))
+    units = min(MOST_UNITS, math.floor(_LARGEST_SIGMA / relative_sigma))
     if weight(max(units, 1), cap) < _LEAST_WEIGHT:
         raise InvalidParameter(
             "epsilon", f"too small to weigh {cap} queries per user in whole numbers; lower max_queries_per_user"
