@@ -1,0 +1,202 @@
+"""The curator's jobs: make a round's key, draw the head list once, destroy the key. The only code that opens records.
+
+It listens on no port. The head list, its debit and the state change are one commit: a crash before it leaves nothing
+that anybody saw, so drawing again is sound; after it nothing is ever drawn again.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import Final
+
+from searchblend.accounting.spend import Spend
+from searchblend.blender.best import curator_design
+from searchblend.blender.create_head_list import create_head_list
+from searchblend.blender.estimate_optin import estimate_optin_probabilities
+from searchblend.blender.groups import InMemoryGroup
+from searchblend.blender.pipeline import split_optin
+from searchblend.blender.stability_histogram import count_head_list
+from searchblend.errors import MessageError
+from searchblend.privacy import Neighbors
+from searchblend.randomness import Randomness, SystemRandomness
+from searchblend.records import WILDCARD, HeadList, Record
+from searchblend.server.clock import Clock
+from searchblend.server.lifecycle import CANDIDATE, Lifecycle
+from searchblend.server.round_model import HeadFigures, sealing_context, settings_of
+from searchblend.server.task_settings import TaskSettings
+from searchblend.server.vault import KeyLost, Vault
+from searchblend.store.jobs import Job
+from searchblend.store.ledger_errors import BudgetExceeded
+from searchblend.store.rounds import Round
+from searchblend.store.service_store import ServiceStore
+from searchblend.store.states import HOLDS_RAW, State
+from searchblend.wire.sealed import Opener
+
+CURATOR: Final = "curator"
+TAG_KEY_BYTES: Final = 32
+
+
+class Curator:
+    """Runs the jobs that need a round's private key."""
+
+    KINDS: Final = ("open", "head-list", "shred")
+
+    def __init__(self, store: ServiceStore, clock: Clock, vault: Vault, randomness: Randomness | None = None) -> None:
+        self._store, self._clock, self._vault = store, clock, vault
+        self._randomness = randomness or SystemRandomness()
+        self._lifecycle = Lifecycle(store, clock)
+
+    def run(self, job: Job) -> None:
+        found = self._store.rounds.by_key(job.round_key)
+        steps: dict[str, Callable[[Job, Round], None]] = {
+            "open": self._open,
+            "head-list": self._head_list,
+            "shred": self._shred,
+        }
+        steps[job.kind](job, found)
+
+    def destroy_leftovers(self) -> int:
+        """Keys of rounds that are past needing them (a crash came between two steps); how many."""
+        left = 0
+        for task, number in self._vault.held():
+            rounds = [found for found in self._store.rounds.rounds(task) if found.number == number]
+            if not rounds or rounds[0].state not in HOLDS_RAW | {State.DRAFT}:
+                self._vault.destroy(task, number)
+                left += 1
+        return left
+
+    def _open(self, job: Job, found: Round) -> None:
+        if found.state is not State.DRAFT:
+            self._drop(job)
+            return
+        public_key = self._vault.create(found.task, found.number)
+        self._store.on_point("open: key written")
+        settings, now = settings_of(found), self._clock.now()
+        with self._store.transaction():
+            opened_by = self._store.artifacts.kept(found.key, "opened_by") or b""
+            self._store.rounds.advance(
+                found,
+                State.OPTIN_OPEN,
+                actor=CURATOR,
+                now=now,
+                opened_by=opened_by.decode(),
+                public_key=public_key,
+                tag_key=secrets.token_bytes(TAG_KEY_BYTES),
+                optin_closes=now + settings.optin_seconds,
+                shred_by=now + settings.shred_seconds,
+            )
+            self._store.jobs.finish(job)
+
+    def _head_list(self, job: Job, found: Round) -> None:
+        if found.state is not State.OPTIN_CLOSED:
+            self._drop(job)
+            return
+        try:
+            users, refused = self._opened(found)
+        except KeyLost:
+            self._give_up(job, found, "key-lost")
+            return
+        settings = settings_of(found)
+        if len(users) < settings.min_optin:
+            self._give_up(job, found, "too-few-usable-records")
+            return
+        figures = draw_head_list(users, refused, settings, self._randomness)
+        del users
+        self._store.on_point("head list: drawn")
+        try:
+            self._commit_head_list(job, found, figures)
+        except BudgetExceeded:
+            self._give_up(job, found, "budget-exceeded")  # nobody saw what was drawn
+
+    def _commit_head_list(self, job: Job, found: Round, figures: HeadFigures) -> None:
+        settings = settings_of(found)
+        spend = Spend.generic(settings.params.budget, Neighbors.REPLACE_ONE, f"head list, method {settings.method}")
+        with self._store.transaction():
+            self._store.jobs.finish(job)
+            self._store.ledger.debit(f"{found.name}/opt-in", settings.population, found.budget_window, spend)
+            ready = self._store.rounds.advance(
+                found,
+                State.HEADLIST_READY,
+                actor=CURATOR,
+                now=self._clock.now(),
+                detail={
+                    "records": figures.n_users,
+                    "refused": figures.refused,
+                    "queries": len(figures.head),
+                    "digest": figures.head.digest,
+                },
+            )
+            if len(figures.head) < settings.min_queries:
+                # Seen by the operator, so it is paid for; nothing is published.
+                self._lifecycle.abort(ready, actor=CURATOR, reason="too-few-queries")
+            else:
+                self._store.artifacts.keep(found.key, CANDIDATE, figures.as_bytes())
+                self._store.jobs.add(found.key, "shred", self._clock.now())
+            if figures.refused:
+                self._store.reports.refuse({(found.key, "malformed"): figures.refused})
+            self._store.on_point("head list: before commit")
+        self._store.on_point("head list: after commit")
+
+    def _shred(self, job: Job, found: Round) -> None:
+        """Key first: from then on not even this program can read a record, whatever is still on some disk."""
+        self._vault.destroy(found.task, found.number)
+        self._store.on_point("shred: key destroyed")
+        with self._store.transaction():
+            n = self._store.contributions.shred(found.key)
+            if found.state is State.HEADLIST_READY:
+                self._store.rounds.advance(
+                    found, State.SHREDDED, actor=CURATOR, now=self._clock.now(), detail={"deleted": n}, tag_key=None
+                )
+            else:
+                note = {"task": found.task, "round": found.number, "deleted": n}
+                self._store.audit.append(CURATOR, "raw records shredded", self._clock.now(), note)
+            self._store.jobs.finish(job)
+        if self._store.database.dialect == "sqlite":
+            self._store.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _opened(self, found: Round) -> tuple[list[list[Record]], int]:
+        """Everybody's records in memory, and how many messages were not what they should be."""
+        settings = settings_of(found)
+        key = self._vault.private_key(found.task, found.number)
+        opener = Opener(key, sealing_context(found), at_most=settings.records_per_optin)
+        users: list[list[Record]] = []
+        refused = 0
+        for sealed in self._store.contributions.all(found.key):
+            try:
+                records = opener.open(sealed)
+            except MessageError:
+                refused += 1
+                continue
+            if all((record.url is not WILDCARD) == settings.has_urls for record in records):
+                users.append(records)
+            else:
+                refused += 1
+        return users, refused
+
+    def _give_up(self, job: Job, found: Round, reason: str) -> None:
+        with self._store.transaction():
+            self._store.jobs.finish(job)
+            self._lifecycle.abort(found, actor=CURATOR, reason=reason)
+
+    def _drop(self, job: Job) -> None:
+        with self._store.transaction():
+            self._store.jobs.finish(job)
+
+
+def draw_head_list(
+    users: list[list[Record]], refused: int, settings: TaskSettings, randomness: Randomness
+) -> HeadFigures:
+    """The private head list of these people; the only place of the service where the curator's noise is drawn."""
+    params = settings.params
+    group = InMemoryGroup.from_users(users, randomness=randomness)
+    if settings.method == "best":
+        wide = settings.wide_list and settings.has_urls
+        counted = count_head_list(group, params, curator_design(params, wide=wide), randomness=randomness)
+        return HeadFigures(counted.head, group.n_users, refused, counts=counted.counts)
+    head_users, estimate_users = split_optin(group, params, randomness)
+    candidates = create_head_list(head_users, params, randomness=randomness)
+    if not len(candidates):
+        return HeadFigures(HeadList({}), group.n_users, refused)
+    head, optin = estimate_optin_probabilities(estimate_users, candidates, params, randomness=randomness)
+    return HeadFigures(head, group.n_users, refused, optin=optin, head_users=head_users.n_users)

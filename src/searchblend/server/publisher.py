@@ -1,0 +1,264 @@
+"""The publisher's jobs: open the clients' window, sign manifests, publish results. Holds the signing keys."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+from searchblend.accounting.client_spends import subset_selection_spend
+from searchblend.accounting.spend import Spend
+from searchblend.blender.subset_report import GAMMA_STEPS, TWO_STAGE
+from searchblend.errors import UsageError
+from searchblend.privacy import Neighbors
+from searchblend.server.clock import Clock
+from searchblend.server.estimator import FILE_PREFIX
+from searchblend.server.lifecycle import REVIEWED
+from searchblend.server.round_model import HeadFigures, settings_of, shape_of
+from searchblend.server.task_settings import TaskSettings
+from searchblend.store.artifacts import TrendRow
+from searchblend.store.jobs import Job
+from searchblend.store.rounds import Round, Task
+from searchblend.store.service_store import ServiceStore
+from searchblend.store.states import State
+from searchblend.store.store_errors import StoreError
+from searchblend.wire.head_list import encode_head_list
+from searchblend.wire.manifest import (
+    FORMAT,
+    MANIFEST_MINOR,
+    MANIFEST_VERSION,
+    decode_payload,
+    decode_signed,
+    encode_manifest,
+    encode_signed,
+)
+from searchblend.wire.signing import SigningKey, sign_manifest
+
+PUBLISHER: Final = "publisher"
+MANIFEST_SECONDS: Final = 7 * 86_400
+HEAD_LIST: Final = "headlist.json"
+_FILES: Final = {
+    "result.json": "application/json",
+    "records.csv": "text/csv; charset=utf-8",
+    "trends.csv": "text/csv; charset=utf-8",
+    "statement.json": "application/json",
+}
+_CHANGES_ALWAYS: Final = ("sequence", "issued", "expires")
+
+
+class SigningKeys:
+    """A folder of PEM files; every key in it signs."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def all(self) -> list[SigningKey]:
+        return [SigningKey.of_pem(path.read_bytes()) for path in sorted(self._folder.glob("*.pem"))]
+
+    def add(self) -> SigningKey:
+        key = SigningKey.new()
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(self._folder / f"{key.key_id}.pem", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(key.as_pem())
+            file.flush()
+            os.fsync(file.fileno())
+        return key
+
+    def remove(self, key_id: str) -> None:
+        keys = self.all()
+        if key_id not in {key.key_id for key in keys}:
+            raise UsageError("no signing key of this id")
+        if len(keys) == 1:
+            raise UsageError("the last signing key cannot be removed; add another first")
+        (self._folder / f"{key_id}.pem").unlink()
+
+
+class Publisher:
+    """Runs the jobs that end in something public."""
+
+    KINDS: Final = ("client-open", "publish")
+
+    def __init__(self, store: ServiceStore, clock: Clock, keys: SigningKeys) -> None:
+        self._store, self._clock, self._keys = store, clock, keys
+
+    def run(self, job: Job) -> None:
+        found = self._store.rounds.by_key(job.round_key)
+        (self._client_open if job.kind == "client-open" else self._publish)(job, found)
+
+    def _client_open(self, job: Job, found: Round) -> None:
+        """The head list becomes public and every client is charged: one commit."""
+        if found.state is not State.REVIEWED:
+            self._drop(job)
+            return
+        settings, figures = settings_of(found), self._figures(found)
+        document = encode_head_list(figures.head, settings.params, figures.design)
+        content = json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
+        now = self._clock.now()
+        closes = now + settings.client_seconds
+        with self._store.transaction():
+            self._store.ledger.debit(
+                f"{found.name}/clients", settings.population, found.budget_window, client_spend(figures, settings)
+            )
+            self._store.artifacts.attach(found.key, {HEAD_LIST: self._store.artifacts.put(content, "application/json")})
+            self._store.rounds.advance(
+                found,
+                State.CLIENT_OPEN,
+                actor=PUBLISHER,
+                now=now,
+                client_opens=now,
+                client_closes=closes,
+                grace_until=closes + settings.grace_seconds,
+            )
+            self._store.jobs.finish(job)
+            self._store.on_point("client open: before commit")
+
+    def _publish(self, job: Job, found: Round) -> None:
+        """What the estimator left becomes public as it is, once."""
+        if found.state is not State.ESTIMATED:
+            self._drop(job)
+            return
+        files = {name: self._store.artifacts.kept(found.key, FILE_PREFIX + name) for name in _FILES}
+        contents = {name: content for name, content in files.items() if content is not None}
+        if len(contents) != len(_FILES):
+            raise StoreError("a file of the result is missing")
+        rows = trend_rows(json.loads(contents["result.json"]))
+        self._store.on_point("publish: before")
+        with self._store.transaction():
+            self._store.rounds.advance(found, State.PUBLISHED, actor=PUBLISHER, now=self._clock.now())
+            names = {name: self._store.artifacts.put(content, _FILES[name]) for name, content in contents.items()}
+            self._store.artifacts.attach(found.key, names)
+            self._store.artifacts.add_trends(found.key, rows)
+            for group in ("opt-in", "clients"):
+                self._store.ledger.publish(f"{found.name}/{group}", {"statement.json": contents["statement.json"]})
+            self._store.reports.forget_ids(found.key)
+            for name in _FILES:
+                self._store.artifacts.drop(found.key, FILE_PREFIX + name)
+            self._store.jobs.finish(job)
+            self._store.on_point("publish: before commit")
+        self._store.on_point("publish: after commit")
+
+    def refresh_manifests(self) -> int:
+        """Sign what has changed, and what would expire; how many."""
+        keys = self._keys.all()
+        if not keys:
+            return 0
+        return sum(self._refresh(task, keys) for task in self._store.rounds.tasks())
+
+    def _refresh(self, task: Task, keys: Sequence[SigningKey]) -> bool:
+        now = self._clock.now()
+        with self._store.transaction():
+            latest = self._store.artifacts.manifest(task.task)
+            sequence = latest[0] if latest else 0
+            wanted = self._manifest(task, sequence + 1, now)
+            if latest is not None:
+                signed = decode_signed(latest[2])
+                before = decode_payload(signed.payload)
+                same = all(before[name] == wanted[name] for name in wanted if name not in _CHANGES_ALWAYS)
+                signers = {signature.key_id for signature in signed.signatures}
+                fresh = latest[1] - now > MANIFEST_SECONDS // 2
+                if same and fresh and signers == {key.key_id for key in keys}:
+                    return False
+            message = encode_signed(sign_manifest(encode_manifest(wanted), keys))
+            self._store.artifacts.add_manifest(task.task, sequence + 1, wanted["expires"], message)
+        return True
+
+    def _manifest(self, task: Task, sequence: int, now: int) -> dict[str, Any]:
+        rounds = self._store.rounds.rounds(task.task)
+        current = rounds[-1] if rounds else None
+        settings = settings_of(current) if current else TaskSettings.of_json(task.settings)
+        phase = {State.OPTIN_OPEN: "opt-in", State.CLIENT_OPEN: "client"}.get(
+            current.state if current else State.DRAFT, "idle"
+        )
+        phase = "idle" if task.killed else phase
+        return {
+            "format": FORMAT,
+            "version": MANIFEST_VERSION,
+            "minor": MANIFEST_MINOR,
+            "task": task.task,
+            "name": task.name,
+            "engine": settings.engine,
+            "market": settings.market,
+            "sequence": sequence,
+            "issued": now,
+            "expires": now + MANIFEST_SECONDS,
+            "phase": phase,
+            "round": current.number if current else 0,
+            "killed": task.killed,
+            "min_device_version": settings.min_device_version,
+            "silent_devices": settings.silent_devices,
+            "method": settings.method,
+            "epsilon": repr(float(settings.epsilon)),
+            "delta": repr(float(settings.delta)),
+            "records_per_client": settings.records_per_client,
+            "records_per_optin": settings.records_per_optin,
+            "optin": _optin_part(current, settings) if phase == "opt-in" and current else None,
+            "client": self._client_part(current) if phase == "client" and current else None,
+            "pack": None,
+        }
+
+    def _client_part(self, found: Round) -> dict[str, Any]:
+        figures = self._figures(found)
+        return {
+            "artifact": self._store.artifacts.of_round(found.key)[HEAD_LIST],
+            "digest": figures.head.digest,
+            "mechanism": figures.design.mechanism if figures.design else "two-stage",
+            "report_bytes": shape_of(found).size,
+            "opens": found.client_opens,
+            "closes": found.client_closes,
+        }
+
+    def _figures(self, found: Round) -> HeadFigures:
+        content = self._store.artifacts.kept(found.key, REVIEWED)
+        if content is None:
+            raise StoreError("the reviewed list is missing")
+        return HeadFigures.of_bytes(content)
+
+    def _drop(self, job: Job) -> None:
+        with self._store.transaction():
+            self._store.jobs.finish(job)
+
+
+def _optin_part(found: Round, settings: TaskSettings) -> dict[str, Any]:
+    assert found.public_key is not None
+    return {
+        "public_key": found.public_key.hex(),
+        "consent": settings.consent_digest.hex(),
+        "closes": found.optin_closes,
+    }
+
+
+def client_spend(figures: HeadFigures, settings: TaskSettings) -> Spend:
+    """What a report costs: sets by their exact law, the two-stage reports by their (ε, δ)."""
+    params, design = settings.params, figures.design
+    if design is None:
+        return Spend.generic(params.budget, Neighbors.REPLACE_ONE, "two-stage randomized response")
+    epsilon = params.budget.epsilon
+    if design.mechanism == TWO_STAGE:
+        return Spend(epsilon, 0.0, Neighbors.REPLACE_ONE, TWO_STAGE)
+    share = Fraction(design.query_steps, GAMMA_STEPS)
+    kinds = ((share, design.about_queries(figures.head, params)), (1 - share, design.about_cells(figures.head, params)))
+    parts = [(weight, mechanism) for weight, mechanism in kinds if mechanism is not None]
+    return subset_selection_spend(parts, epsilon, records_per_client=params.records_per_client)
+
+
+def trend_rows(result: dict[str, Any]) -> list[TrendRow]:
+    """The published rows of a result document, best first, ⋆ last."""
+    return [
+        TrendRow(
+            place=place,
+            query=row["query"],
+            probability=row["probability"],
+            low=row["interval"][0],
+            high=row["interval"][1],
+            variance=row["variance"],
+            optin=row["optin"]["probability"] if row["optin"] else None,
+            client=row["client"]["probability"] if row["client"] else None,
+            optin_weight=row["optin_weight"],
+            influence=row["report_influence"],
+        )
+        for place, row in enumerate(result["trends"])
+    ]

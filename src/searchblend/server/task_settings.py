@@ -1,0 +1,143 @@
+"""What a task asks for, validated once. A round keeps the settings it was drafted with."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from searchblend.blender.pipeline import METHODS
+from searchblend.errors import InvalidParameter
+from searchblend.params import BlenderParams
+from searchblend.privacy import Budget
+
+WINDOWS: Final = ("week", "month", "year")
+SILENT_DEVICES: Final = ("skip", "report_wildcard")
+_DAY: Final = 86_400
+_FEWEST: Final = 2
+_LONGEST_TEXT: Final = 20_000
+
+
+@dataclass(frozen=True)
+class TaskSettings:
+    """All settings of a task; every one has a default but the name."""
+
+    name: str
+    engine: str = "any"
+    """whose searches: lists of several engines are kept apart"""
+    market: str = "any"
+    population: str = "everybody"
+    """whom the ledger charges; tasks that ask the same people must say the same"""
+    method: str = "best"
+    epsilon: float = 4.0
+    delta: float = 1e-5
+    max_head_queries: int = 50
+    head_fraction: float = 0.95
+    query_budget_fraction: float = 0.85
+    records_per_client: int = 1
+    records_per_optin: int = 1
+    has_urls: bool = True
+    wide_list: bool = False
+    expected_clients: int = 10_000
+    """for choosing how clients report, before they do"""
+    min_optin: int = 500
+    """with fewer opt-in records a round ends without a head list"""
+    min_clients: int = 1_000
+    """with fewer reports a round ends without a result"""
+    min_queries: int = 3
+    """with fewer listed queries after review a round ends"""
+    optin_seconds: int = 7 * _DAY
+    client_seconds: int = 7 * _DAY
+    grace_seconds: int = _DAY
+    """for reports that were on their way"""
+    shred_seconds: int = 14 * _DAY
+    """raw records live no longer than this after the round was opened, whatever happens"""
+    repeat_seconds: int = 0
+    """a new round this long after the start of the one before; 0: only by hand"""
+    budget_window: str = "week"
+    silent_devices: str = "skip"
+    min_device_version: str = "0.1"
+    consent: str = "I agree that one of my searches is sent, sealed, to the curator of this list."
+    """the text that opt-in users agree to"""
+
+    def __post_init__(self) -> None:
+        for field in ("name", "engine", "market", "population", "min_device_version"):
+            _check_text(field, getattr(self, field), 100)
+        _check_text("consent", self.consent, _LONGEST_TEXT)
+        for field, allowed in (
+            ("method", METHODS),
+            ("budget_window", WINDOWS),
+            ("silent_devices", SILENT_DEVICES),
+        ):
+            if getattr(self, field) not in allowed:
+                raise InvalidParameter(field, f"expected one of {', '.join(allowed)}")
+        for field in ("has_urls", "wide_list"):
+            if not isinstance(getattr(self, field), bool):
+                raise InvalidParameter(field, "expected true or false")
+        for field, least in (
+            ("expected_clients", _FEWEST),
+            ("min_optin", _FEWEST),
+            ("min_clients", _FEWEST),
+            ("min_queries", 1),
+            ("optin_seconds", 1),
+            ("client_seconds", 1),
+            ("grace_seconds", 0),
+            ("shred_seconds", 1),
+            ("repeat_seconds", 0),
+        ):
+            value = getattr(self, field)
+            if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**31:
+                raise InvalidParameter(field, f"expected a whole number of at least {least}")
+        if self.method == "paper":
+            self.params.for_printed_method()
+
+    @property
+    def params(self) -> BlenderParams:
+        """Checks the numbers of the algorithm."""
+        for field in ("epsilon", "delta", "head_fraction", "query_budget_fraction"):
+            value = getattr(self, field)
+            if not isinstance(value, int | float) or isinstance(value, bool):
+                raise InvalidParameter(field, "expected a number")
+        params = BlenderParams(
+            budget=Budget(self.epsilon, self.delta),
+            max_head_queries=self.max_head_queries,
+            head_fraction=self.head_fraction,
+            query_budget_fraction=self.query_budget_fraction,
+            records_per_optin=self.records_per_optin,
+            records_per_client=self.records_per_client,
+        )
+        return params.for_log(has_urls=self.has_urls)
+
+    @property
+    def consent_digest(self) -> bytes:
+        return hashlib.sha256(self.consent.encode()).digest()
+
+    def window_at(self, now: int) -> str:
+        """The ledger's window for a round that starts now."""
+        day = datetime.fromtimestamp(now, UTC)
+        year, week, _ = day.isocalendar()
+        return {"week": f"{year}-W{week:02}", "month": f"{day:%Y-%m}", "year": f"{day:%Y}"}[self.budget_window]
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def of_json(cls, document: Mapping[str, Any]) -> TaskSettings:
+        """From a request or the database; an unknown field is a mistake."""
+        if not isinstance(document, Mapping):
+            raise InvalidParameter("settings", "expected an object")
+        unknown = set(document) - {field.name for field in fields(cls)}
+        if unknown:
+            raise InvalidParameter("settings", f"unknown fields: {', '.join(sorted(map(str, unknown)))[:200]}")
+        if "name" not in document:
+            raise InvalidParameter("name", "expected a text")
+        settings = cls(**document)
+        _ = settings.params
+        return settings
+
+
+def _check_text(field: str, value: object, longest: int) -> None:
+    if not isinstance(value, str) or not 0 < len(value) <= longest or not value.replace("\n", " ").isprintable():
+        raise InvalidParameter(field, f"expected 1 to {longest} printable characters")

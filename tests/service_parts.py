@@ -1,0 +1,170 @@
+"""A whole service in one process, without HTTP: its parts, a clock moved by hand, and made-up people."""
+
+from __future__ import annotations
+
+import io
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+from searchblend.blender.local_report import local_report
+from searchblend.blender.subset_report import subset_report
+from searchblend.records import Record
+from searchblend.server.curator import Curator
+from searchblend.server.estimator import Estimator
+from searchblend.server.lifecycle import REVIEWED, Lifecycle
+from searchblend.server.logbook import Logbook
+from searchblend.server.metrics import Metrics
+from searchblend.server.publisher import Publisher, SigningKeys
+from searchblend.server.round_model import HeadFigures, sealing_context, settings_of, shape_of
+from searchblend.server.task_settings import TaskSettings
+from searchblend.server.vault import Vault
+from searchblend.server.worker import Worker
+from searchblend.store.contributions import contributor_tag
+from searchblend.store.reports import Arrivals
+from searchblend.store.service_store import ServiceStore, open_store
+from searchblend.wire.report import ReportShape, cells_as_parts, encode_report
+from searchblend.wire.report_batch import decode_reports
+from searchblend.wire.sealed import seal_records
+
+SMALL = {
+    "name": "searches",
+    "epsilon": 4.0,
+    "delta": 1e-4,
+    "max_head_queries": 10,
+    "min_optin": 50,
+    "min_clients": 50,
+    "min_queries": 2,
+    "expected_clients": 500,
+    "optin_seconds": 100,
+    "client_seconds": 100,
+    "grace_seconds": 10,
+    "shred_seconds": 1000,
+    "head_fraction": 0.5,
+}
+QUERIES = ["weather", "news", "maps", "mail", "video"]
+
+
+class ManualClock:
+    def __init__(self, now: int = 1_800_000_000) -> None:
+        self.time = now
+
+    def now(self) -> int:
+        return self.time
+
+
+def people(n: int, *, seed: int, urls: bool = True) -> list[Record]:
+    """One record each: a few common ones, and a tail that nobody else holds."""
+    generator = random.Random(seed)
+    weights = [10, 6, 4, 3, 2]
+    made = []
+    for i in range(n):
+        if generator.random() < 0.1:
+            made.append(Record(f"rare {seed} {i}", f"http://rare.example/{i}") if urls else Record(f"rare {seed} {i}"))
+        else:
+            query = generator.choices(QUERIES, weights)[0]
+            url = f"http://{query}.example/{generator.choices('ab', [3, 1])[0]}"
+            made.append(Record(query, url) if urls else Record(query))
+    return made
+
+
+@dataclass
+class Service:
+    """Store, keys and workers over one database and one folder."""
+
+    store: ServiceStore
+    clock: ManualClock
+    folder: Path
+    log: io.StringIO
+
+    @classmethod
+    def start(cls, where: str, folder: Path, clock: ManualClock | None = None, on_point=lambda point: None) -> Service:
+        service = cls(open_store(where, on_point=on_point), clock or ManualClock(), folder, io.StringIO())
+        if not service.signing_keys.all():
+            service.signing_keys.add()
+        return service
+
+    @property
+    def signing_keys(self) -> SigningKeys:
+        return SigningKeys(self.folder / "signing")
+
+    @property
+    def vault(self) -> Vault:
+        return Vault(self.folder / "keys")
+
+    @property
+    def lifecycle(self) -> Lifecycle:
+        return Lifecycle(self.store, self.clock)
+
+    @property
+    def worker(self) -> Worker:
+        curator = Curator(self.store, self.clock, self.vault)
+        publisher = Publisher(self.store, self.clock, self.signing_keys)
+        return Worker(
+            self.store,
+            self.clock,
+            [curator, publisher, Estimator(self.store, self.clock)],
+            tick=True,
+            each_time=[curator.destroy_leftovers, publisher.refresh_manifests],
+            logbook=Logbook(self.log),
+            metrics=Metrics(),
+        )
+
+    def work(self) -> None:
+        self.worker.run_once()
+
+    def task(self, **changes):
+        return self.lifecycle.add_task(TaskSettings.of_json({**SMALL, **changes}), actor="ann")
+
+    def current(self, task):
+        return self.store.rounds.rounds(task.task)[-1]
+
+    def open(self, task):
+        found = self.lifecycle.draft_round(self.store.rounds.task(task.task), actor="ann")
+        self.lifecycle.request_open(found, actor="ann")
+        self.work()
+        return self.current(task)
+
+    def contribute(self, found, records, first: int = 0) -> list[str]:
+        context = sealing_context(found)
+        answers = []
+        for i, record in enumerate(records):
+            sealed = seal_records([record], context, found.public_key)
+            tag = contributor_tag(found.tag_key, b"person %d" % (first + i))
+            answers.append(self.store.contributions.add(found.key, tag, sealed, self.clock.now()))
+        return answers
+
+    def head_list(self, task):
+        """From OPTIN_OPEN to CLIENT_OPEN, with everything approved."""
+        self.lifecycle.close_optin(self.current(task), actor="ann")
+        self.work()
+        self.lifecycle.review(self.current(task), actor="rob")
+        self.work()
+        return self.current(task)
+
+    def messages(self, found, records) -> list[bytes]:
+        figures = HeadFigures.of_bytes(self.store.artifacts.kept(found.key, REVIEWED))
+        return device_messages(figures, settings_of(found), shape_of(found), records)
+
+    def count(self, found, messages) -> list[bool]:
+        batch = decode_reports(b"".join(messages), shape_of(found))
+        assert not batch.refused
+        return self.store.reports.add([Arrivals(found.key, batch.ids, batch.counters)], self.clock.now())
+
+    def finish(self, task):
+        self.lifecycle.close_clients(self.current(task), actor="ann")
+        self.lifecycle.end_grace(self.current(task), actor="ann")
+        self.work()
+        return self.current(task)
+
+
+def device_messages(figures: HeadFigures, settings: TaskSettings, shape: ReportShape, records) -> list[bytes]:
+    params, head = settings.params, figures.head
+    made = []
+    for record in records:
+        if figures.design is None:
+            parts = cells_as_parts(local_report([record], head, params))
+        else:
+            parts = subset_report([record], head, figures.design, params)
+        made.append(encode_report(parts, shape))
+    return made

@@ -1,0 +1,340 @@
+"""A round from draft to publication over both databases and both methods, and the ways in which one ends early."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from databases import DATABASES, fresh_database
+from searchblend.accounting.totals import Cap
+from searchblend.errors import InvalidParameter
+from searchblend.privacy import Budget
+from searchblend.records import Record
+from searchblend.server.lifecycle import CANDIDATE
+from searchblend.server.task_settings import TaskSettings
+from searchblend.store.ledger_errors import BudgetExceeded
+from searchblend.store.states import State
+from searchblend.store.store_errors import StoreError, WrongState
+from searchblend.wire.head_list import decode_head_list
+from searchblend.wire.signing import verify_manifest
+from service_parts import Service, people
+
+
+@pytest.fixture(params=DATABASES)
+def service(request, tmp_path):
+    made = Service.start(fresh_database(request.param, tmp_path), tmp_path)
+    yield made
+    made.store.close()
+
+
+def pinned(service):
+    return {key.key_id: key.public_point for key in service.signing_keys.all()}
+
+
+def manifest(service, task):
+    return verify_manifest(service.store.artifacts.manifest(task.task)[2], pinned(service))
+
+
+@pytest.mark.parametrize("changes", [{}, {"method": "paper"}, {"has_urls": False}, {"records_per_client": 2}])
+def test_a_whole_round(service, changes):
+    urls = changes.get("has_urls", True)
+    task = service.task(**changes)
+    found = service.open(task)
+    assert found.state is State.OPTIN_OPEN
+    assert manifest(service, task)["phase"] == "opt-in"
+    assert set(service.contribute(found, people(400, seed=1, urls=urls))) == {"taken"}
+    service.lifecycle.close_optin(found, actor="ann")
+    assert manifest(service, task)["optin"]["public_key"] == found.public_key.hex()
+    service.work()
+    found = service.current(task)
+    assert found.state is State.SHREDDED
+    assert service.store.contributions.count(found.key) == 0
+    assert service.vault.held() == []
+    service.lifecycle.review(found, actor="rob")
+    service.work()
+    found = service.current(task)
+    assert found.state is State.CLIENT_OPEN
+    client = manifest(service, task)["client"]
+    content, _ = service.store.artifacts.get(client["artifact"])
+    assert decode_head_list(json.loads(content)).head.digest == client["digest"]
+    messages = service.messages(found, people(1500, seed=2, urls=urls))
+    assert {len(message) for message in messages} == {client["report_bytes"]}
+    assert service.count(found, messages) == service.count(found, messages[:100]) == [True]
+    assert service.finish(task).state is State.PUBLISHED
+    trends = [row for _, row in service.store.artifacts.trends(task.task)]
+    shares = {row.query: row.probability for row in trends}
+    assert shares["weather"] == pytest.approx(0.9 * 10 / 25, abs=0.08)
+    assert all(row.low <= row.high and row.influence > 0 for row in trends)
+    assert set(service.store.artifacts.of_round(found.key)) == {
+        "headlist.json",
+        "records.csv",
+        "result.json",
+        "statement.json",
+        "trends.csv",
+    }
+    statement = json.loads(
+        service.store.artifacts.get(service.store.artifacts.of_round(found.key)["statement.json"])[0]
+    )
+    assert statement["guarantee"]["holds"]
+    book = service.store.ledger.check()
+    assert [entry.split("/")[-1] for entry in book.entries] == ["opt-in", "clients"]
+    assert set(book.published) == set(book.entries)
+    assert service.store.reports.n_seen(found.key) == 0
+    assert service.current(task).reports == 1500
+    assert manifest(service, task)["phase"] == "idle"
+    service.store.audit.verify()
+
+
+def test_a_round_with_too_few_opt_in_users_ends_and_costs_nothing(service):
+    task = service.task()
+    found = service.open(task)
+    service.contribute(found, people(49, seed=1))
+    assert service.lifecycle.close_optin(found, actor="ann").state is State.ABORTED
+    service.work()
+    assert service.store.contributions.count(found.key) == 0
+    assert service.vault.held() == []
+    assert not service.store.ledger.book().entries
+
+
+def test_a_round_whose_list_is_too_short_is_paid_for_and_ends(service):
+    task = service.task()
+    found = service.open(task)
+    service.contribute(found, [Record(f"rare {i}", "http://u.example") for i in range(60)])
+    service.lifecycle.close_optin(found, actor="ann")
+    service.work()
+    found = service.current(task)
+    assert found.state is State.ABORTED
+    assert [entry.split("/")[-1] for entry in service.store.ledger.book().entries] == ["opt-in"]
+    assert service.store.contributions.count(found.key) == 0
+    assert service.vault.held() == []
+
+
+def test_a_round_with_too_few_clients_publishes_nothing(service):
+    task = service.task()
+    service.contribute(service.open(task), people(400, seed=1))
+    found = service.head_list(task)
+    service.count(found, service.messages(found, people(49, seed=2)))
+    assert service.finish(task).state is State.ABORTED
+    assert service.store.artifacts.trends(task.task) == []
+
+
+def test_the_clock_moves_a_round_through_its_windows(service):
+    task = service.task()
+    service.contribute(service.open(task), people(400, seed=1))
+    service.clock.time += 100
+    service.work()
+    assert service.current(task).state is State.SHREDDED
+    service.lifecycle.review(service.current(task), actor="rob")
+    service.work()
+    found = service.current(task)
+    service.count(found, service.messages(found, people(100, seed=2)))
+    service.clock.time += 100
+    service.work()
+    assert service.current(task).state is State.CLIENT_GRACE
+    late = service.messages(found, people(2, seed=3))
+    assert service.count(found, late[:1]) == [True]
+    service.clock.time += 10
+    assert service.count(found, late[1:]) == [False]
+    service.work()
+    assert service.current(task).state is State.PUBLISHED
+    assert service.current(task).reports == 101
+
+
+def test_raw_records_do_not_outlive_their_deadline(service):
+    task = service.task(optin_seconds=5000)
+    found = service.open(task)
+    service.contribute(found, people(60, seed=1))
+    service.clock.time += 1000
+    service.work()
+    assert service.current(task).state is State.ABORTED
+    assert service.store.contributions.count(found.key) == 0
+    assert service.vault.held() == []
+
+
+def test_scheduled_rounds_follow_each_other_until_the_budget_is_gone(service):
+    service.store.ledger.set_cap(Cap(lifetime=Budget(16.0, 1e-2)))
+    task = service.task(repeat_seconds=500)
+    for n in (1, 2):
+        if n == 1:
+            service.open(task)
+        assert service.current(task).number == n
+        service.contribute(service.current(task), people(400, seed=n))
+        service.head_list(task)
+        found = service.current(task)
+        service.count(found, service.messages(found, people(100, seed=2)))
+        assert service.finish(task).state is State.PUBLISHED
+        service.clock.time += 600
+        service.work()
+        service.work()
+    assert len(service.store.rounds.rounds(task.task)) == 2
+    assert sum(entry.spend.epsilon for entry in service.store.ledger.entries()) == 16.0
+
+
+def test_a_round_that_the_budget_cannot_pay_is_not_opened(service):
+    service.store.ledger.set_cap(Cap(window=Budget(7.9, 1e-2)))
+    task = service.task()
+    found = service.lifecycle.draft_round(task, actor="ann")
+    with pytest.raises(BudgetExceeded):
+        service.lifecycle.request_open(found, actor="ann")
+    assert service.store.jobs.waiting() == []
+
+
+def test_a_cap_that_shrank_meanwhile_ends_the_round_before_anything_is_seen(service):
+    task = service.task()
+    found = service.open(task)
+    service.contribute(found, people(400, seed=1))
+    service.store.ledger.set_cap(Cap(lifetime=Budget(1.0, 1e-2)))
+    service.lifecycle.close_optin(found, actor="ann")
+    service.work()
+    assert service.current(task).state is State.ABORTED
+    assert not service.store.ledger.book().entries
+    assert service.store.artifacts.kept(found.key, CANDIDATE) is None
+
+
+def test_only_one_round_at_a_time_and_none_of_a_killed_task(service):
+    task = service.task()
+    service.open(task)
+    with pytest.raises(WrongState):
+        service.lifecycle.draft_round(task, actor="ann")
+    service.lifecycle.kill(task, actor="ann")
+    service.work()
+    assert service.current(task).state is State.ABORTED
+    assert manifest(service, task)["killed"]
+    with pytest.raises(WrongState):
+        service.lifecycle.draft_round(service.store.rounds.task(task.task), actor="ann")
+
+
+def test_a_lost_key_ends_the_round(service):
+    task = service.task()
+    found = service.open(task)
+    service.contribute(found, people(100, seed=1))
+    service.vault.destroy(found.task, found.number)
+    service.lifecycle.close_optin(found, actor="ann")
+    service.work()
+    assert service.current(task).state is State.ABORTED
+
+
+def test_records_that_cannot_be_opened_are_left_out_and_counted(service):
+    task = service.task()
+    found = service.open(task)
+    service.contribute(found, people(400, seed=1))
+    service.store.contributions.add(found.key, b"x" * 16, b"\1\1" + b"junk" * 82, service.clock.now())
+    service.contribute(found, [Record("without a url")], first=900)
+    service.lifecycle.close_optin(found, actor="ann")
+    service.work()
+    assert service.current(task).state is State.SHREDDED
+    assert service.store.reports.refusals(found.key) == {"malformed": 2}
+
+
+class TestReview:
+    @pytest.fixture
+    def ready(self, service):
+        task = service.task(max_head_queries=20)
+        found = service.open(task)
+        secrets = [("ann@mail.example", "http://m.example"), ("call +49 170 123 4567", "http://p.example")]
+        odd = [Record(*pair) for pair in secrets for _ in range(40)]
+        odd += [Record("login", "http://l.example/?token=abc")] * 40 + [Record("login", "http://l.example/")] * 40
+        service.contribute(found, people(400, seed=1) + odd)
+        service.lifecycle.close_optin(found, actor="ann")
+        service.work()
+        return service, task
+
+    def test_filters_remove_what_nobody_keeps(self, ready):
+        service, task = ready
+        figures, hits = service.lifecycle.candidate(service.current(task))
+        found = {figures.head.queries[hit["query"]]: hit["reason"] for hit in hits}
+        assert found == {"ann@mail.example": "email", "call +49 170 123 4567": "phone", "login": "credentials"}
+        service.lifecycle.review(service.current(task), actor="rob")
+        service.work()
+        client = manifest(service, task)["client"]
+        head = decode_head_list(json.loads(service.store.artifacts.get(client["artifact"])[0])).head
+        assert not {"ann@mail.example", "call +49 170 123 4567"} & set(head.queries)
+        assert head.urls("login") == ("http://l.example/",)
+        assert service.current(task).state is State.CLIENT_OPEN
+        logged = str([row.body for row in service.store.audit.rows()])
+        kept = [row[0] for row in service.store.database.execute("SELECT content FROM documents")]
+        for text in ("ann@mail", "+49", "token=abc"):
+            assert text not in logged
+            assert not any(text.encode() in bytes(content) for content in kept)
+        assert '"removed":{"credentials":1,"email":1,"phone":1}' in logged.replace("\\", "")
+
+    def test_a_hit_can_be_kept_and_anything_removed(self, ready):
+        service, task = ready
+        figures, hits = service.lifecycle.candidate(service.current(task))
+        keep = [(hit["query"], hit["url"]) for hit in hits if hit["reason"] == "credentials"]
+        weather = figures.head.queries.index("weather")
+        service.lifecycle.review(service.current(task), actor="rob", remove=[(weather, None, "other")], keep=keep)
+        service.work()
+        client = manifest(service, task)["client"]
+        head = decode_head_list(json.loads(service.store.artifacts.get(client["artifact"])[0])).head
+        assert "weather" not in head
+        assert len(head.urls("login")) == 2
+
+    def test_the_reviewer_is_somebody_else(self, ready):
+        service, task = ready
+        with pytest.raises(WrongState, match="somebody else"):
+            service.lifecycle.review(service.current(task), actor="ann")
+
+    def test_a_list_that_is_too_short_after_review_ends_the_round(self, ready):
+        service, task = ready
+        figures, _ = service.lifecycle.candidate(service.current(task))
+        remove = [(i, None, "other") for i in range(len(figures.head) - 1)]
+        assert service.lifecycle.review(service.current(task), actor="rob", remove=remove).state is State.ABORTED
+        assert len(service.store.ledger.entries()) == 1
+
+    @pytest.mark.parametrize("remove", [[(99, None, "other")], [(0, 99, "other")], [(0, None, "because")]])
+    def test_wrong_positions_and_reasons_are_refused(self, ready, remove):
+        service, task = ready
+        with pytest.raises(InvalidParameter):
+            service.lifecycle.review(service.current(task), actor="rob", remove=remove)
+        assert service.current(task).state is State.SHREDDED
+
+
+def test_manifests_are_signed_anew_only_when_something_changed(service):
+    task = service.task()
+    service.work()
+    service.work()
+    assert service.store.artifacts.manifest(task.task)[0] == 1
+    service.signing_keys.add()
+    service.work()
+    sequence, _, message = service.store.artifacts.manifest(task.task)
+    assert (sequence, len(json.loads(message)["signatures"])) == (2, 2)
+    service.clock.time += 4 * 86_400
+    service.work()
+    assert service.store.artifacts.manifest(task.task)[0] == 3
+
+
+def test_a_violated_conservation_law_is_never_estimated(service):
+    task = service.task()
+    service.contribute(service.open(task), people(400, seed=1))
+    found = service.head_list(task)
+    service.count(found, service.messages(found, people(100, seed=2)))
+    service.store.database.execute("UPDATE counts SET n = n + 1")
+    assert service.finish(task).state is State.CLOSED
+    assert "job failed" in service.log.getvalue()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"epsilon": 0},
+        {"epsilon": "4"},
+        {"method": "worst"},
+        {"min_optin": 1},
+        {"optin_seconds": True},
+        {"name": ""},
+        {"unknown": 1},
+        {"method": "paper", "records_per_optin": 2},
+        {"silent_devices": "never"},
+        {"has_urls": 1},
+    ],
+)
+def test_wrong_settings_are_refused(changes):
+    with pytest.raises(InvalidParameter):
+        TaskSettings.of_json({"name": "searches", **changes})
+
+
+def test_an_error_names_no_text(service):
+    with pytest.raises(StoreError):
+        service.lifecycle.candidate(service.open(service.task()))
