@@ -89,9 +89,11 @@ def test_links_lead_somewhere(page: str):
 
 
 def test_commands_of_the_help_examples_parse():
-    from searchblend.cli import parser
+    from searchblend.cli import graph_parser, parser
 
-    for name in (name for name in dir(parser) if name.endswith("_EXAMPLES")):
-        for line in getattr(parser, name).splitlines()[1:]:
-            command = re.split(r"\s{3,}| > ", line.strip())[0]
-            parser.build_parser().parse_args(shlex.split(command)[1:])
+    texts = [
+        getattr(module, name) for module in (parser, graph_parser) for name in dir(module) if name.endswith("_EXAMPLES")
+    ]
+    for line in (line for text in texts for line in text.splitlines()[1:]):
+        command = re.split(r"\s{3,}| > ", line.strip())[0]
+        parser.build_parser().parse_args(shlex.split(command)[1:])

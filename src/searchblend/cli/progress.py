@@ -11,6 +11,7 @@ from rich.progress import (
     Progress,
     SpinnerColumn,
     TextColumn,
+    TimeElapsedColumn,
     TimeRemainingColumn,
     TransferSpeedColumn,
 )
@@ -35,3 +36,12 @@ def run_progress() -> Iterator[tuple[Callable[[int, int], None], Callable[[str],
             lambda done, total: progress.update(task, completed=done, total=total),
             lambda step: progress.update(task, description=step),
         )
+
+
+@contextlib.contextmanager
+def step_progress() -> Iterator[Callable[[str], None]]:
+    """One callback, ``on_step(what)``: a spinner and the step under way, for work whose length nobody knows."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=messages, transient=True, disable=not messages.is_terminal) as progress:
+        task = progress.add_task("starting", total=None)
+        yield lambda step: progress.update(task, description=step)

@@ -92,6 +92,11 @@ class Edges:
     def __len__(self) -> int:
         return len(self.source)
 
+    def in_order(self, ranks: tuple[Integers, Integers], numbers: tuple[Integers, Integers]) -> Edges:
+        """Sorted by count and by the ranks of both ends, and with new numbers for them."""
+        order = np.lexsort((ranks[1][self.target], ranks[0][self.source], -self.counts.count))
+        return Edges(numbers[0][self.source[order]], numbers[1][self.target[order]], self.counts[order])
+
     def kept(self, cut: float) -> NDArray[np.bool_]:
         """Which edges count for something: positive, and not below the cut."""
         count = self.counts.count
@@ -184,6 +189,21 @@ class ClickGraph:
         """The cut to use: the caller's, else the release's, else none."""
         return self.cuts.get(table, 0.0) if cut is None else cut
 
+    def in_order(self) -> ClickGraph:
+        """The same graph, numbered and sorted by counts and texts alone: no order of an input shows."""
+        query_rank, url_rank = _text_ranks(self.queries), _text_ranks(self.urls)
+        query_order, url_order = np.lexsort((query_rank, -self.searches.count)), np.argsort(url_rank)
+        new_query, new_url = np.argsort(query_order), url_rank
+        return ClickGraph(
+            tuple(self.queries[i] for i in query_order),
+            tuple(self.urls[i] for i in url_order),
+            self.searches[query_order],
+            self.clicks.in_order((query_rank, url_rank), (new_query, new_url)),
+            self.reformulations.in_order((query_rank, query_rank), (new_query, new_query)),
+            self.noise,
+            self.cuts,
+        )
+
     def columns(self, table: TableName) -> dict[str, Any]:
         """One table of the release, column by column, as arrays of one length."""
         names: Any = np.array(self.queries, dtype=object)
@@ -211,6 +231,13 @@ def _optional(library: str) -> Any:
         return import_module(library)
     except ImportError as error:
         raise UsageError(f"{library} is not installed: run pip install {library}, or use columns()") from error
+
+
+def _text_ranks(texts: Sequence[str]) -> Integers:
+    """The place of each text in their alphabetical order."""
+    ranks = np.empty(len(texts), dtype=np.int64)
+    ranks[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
+    return ranks
 
 
 def _count_columns(counts: Counts) -> dict[str, Any]:

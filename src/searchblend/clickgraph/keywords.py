@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,7 +15,8 @@ from searchblend.errors import InvalidParameter
 from searchblend.normalization import normalize_url
 
 ONE_CLASS: Final = "seed"
-OnStep = Callable[[str], None]
+_DIGITS: Final = 9
+"""Relevances that agree so far are equal: the more frequent query comes first."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def _above(graph: ClickGraph, classes: Sequence[str], walked: Absorption, thresh
         )
         for row, column in zip(rows.tolist(), columns.tolist(), strict=True)
     ]
-    return sorted(found, key=lambda word: (-word.relevance, word.query))
+    return sorted(found, key=lambda word: (-round(word.relevance, _DIGITS), -word.count, word.query))
 
 
 def find_seeds(graph: ClickGraph, classes: Mapping[str, Sequence[str]]) -> dict[str, list[NDArray[np.int64]]]:

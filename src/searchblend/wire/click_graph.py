@@ -184,9 +184,8 @@ def encode_graphml(graph: ClickGraph) -> bytes:
 
 def _graphml(graph: ClickGraph) -> Iterator[str]:
     yield _GRAPHML_HEAD
-    counts = graph.searches
-    for i, query in enumerate(graph.queries):
-        yield f'<node id="q{i}">{_data(kind="query", label=query)}{_figures(counts, i)}</node>\n'
+    for i, (query, figures) in enumerate(zip(graph.queries, _figures(graph.searches), strict=True)):
+        yield f'<node id="q{i}">{_data(kind="query", label=query)}{figures}</node>\n'
     for i, url in enumerate(graph.urls):
         yield f'<node id="u{i}">{_data(kind="url", label=url)}</node>\n'
     yield from _graphml_edges(graph.clicks, "click", "u")
@@ -194,16 +193,16 @@ def _graphml(graph: ClickGraph) -> Iterator[str]:
     yield _GRAPHML_END
 
 
-def _graphml_edges(edges: Edges, kind: str, target: str) -> Iterator[str]:
-    data, counts = _data(kind=kind), edges.counts
-    for i in range(len(edges)):
-        ends = f'source="q{edges.source[i]}" target="{target}{edges.target[i]}"'
-        yield f"<edge {ends}>{data}{_figures(counts, i)}</edge>\n"
+def _graphml_edges(edges: Edges, kind: str, side: str) -> Iterator[str]:
+    data = _data(kind=kind)
+    rows = zip(edges.source.tolist(), edges.target.tolist(), _figures(edges.counts), strict=True)
+    for source, target, figures in rows:
+        yield f'<edge source="q{source}" target="{side}{target}">{data}{figures}</edge>\n'
 
 
-def _figures(counts: Counts, i: int) -> str:
-    values = {"count": counts.count[i], "lo95": counts.low[i], "hi95": counts.high[i]}
-    return "".join(f'<data key="{key}">{value}</data>' for key, value in values.items())
+def _figures(counts: Counts) -> Iterator[str]:
+    for count, low, high in zip(counts.count.tolist(), counts.low.tolist(), counts.high.tolist(), strict=True):
+        yield f'<data key="count">{count}</data><data key="lo95">{low}</data><data key="hi95">{high}</data>'
 
 
 def _data(**texts: str) -> str:

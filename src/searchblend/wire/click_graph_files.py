@@ -44,29 +44,18 @@ def encode_click_graph(graph: ClickGraph) -> dict[str, bytes]:
     Rows are sorted by count and text: the order in which the log was read must not show.
     """
     files: dict[str, bytes] = {}
+    graph = graph.in_order()
     with tempfile.TemporaryDirectory(prefix="searchblend-") as directory, duckdb.connect(":memory:") as connection:
         connection.execute("SET threads = 1")  # the same graph gives the same bytes
         for table in TABLES.values():
-            connection.register("released", _sorted(table, graph.columns(table.name)))
+            connection.register("released", graph.columns(table.name))
             columns = ", ".join(f"{c.name}::{_WRITTEN[c.type]} AS {c.name}" for c in table.columns)
             for name, form in ((table.parquet, "FORMAT parquet, COMPRESSION zstd"), (table.csv, "FORMAT csv, HEADER")):
                 path = Path(directory) / name
                 connection.execute(f"COPY (SELECT {columns} FROM released) TO '{_sql(path)}' ({form})")  # noqa: S608
                 files[name] = path.read_bytes()
             connection.unregister("released")
-    return {**files, GRAPHML: encode_graphml(_in_order(graph)), DATA_DICTIONARY: data_dictionary().encode()}
-
-
-def _sorted(table: Table, columns: Mapping[str, Any]) -> dict[str, Any]:
-    keys = [columns[column.name] for column in reversed(table.key)]
-    order = np.lexsort([*keys, -columns["count"]]) if len(columns["count"]) else np.empty(0, dtype=np.int64)
-    return {name: np.ascontiguousarray(values[order]) for name, values in columns.items()}
-
-
-def _in_order(graph: ClickGraph) -> ClickGraph:
-    """The same graph, numbered by counts and texts alone."""
-    tables = {name: _sorted(table, graph.columns(name)) for name, table in TABLES.items()}
-    return _build(tables, graph.noise, graph.cuts)
+    return {**files, GRAPHML: encode_graphml(graph), DATA_DICTIONARY: data_dictionary().encode()}
 
 
 def read_click_graph(folder: str | Path, *, on_step: OnStep = lambda step: None) -> ClickGraph:
