@@ -50,8 +50,8 @@ def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
         f"{', falling all the way, as the paper says' if falls else ''}; the blend's from {l1[min(l1)]:.4f} to "
         f"{l1[max(l1)]:.4f}. The clients' NDCG peaks at {peak:g} ({client[peak]:.4f}; the paper: 0.85) and is "
         f"{client[max(client)]:.4f} at {max(client):g}, where the URLs drown in noise; the blend's peaks at "
-        f"{blended_peak:g} ({ndcg[blended_peak]:.4f}). The opt-in line moves by {spread:.4f} only, which is noise of "
-        f"the runs: opt-in users do not split their budget. Method best does not split either (its clients report "
+        f"{blended_peak:g} ({ndcg[blended_peak]:.4f}). The opt-in line moves by {spread:.4f}: opt-in users "
+        f"do not split their budget. Method best does not split either (its clients report "
         f"in one step) and stays at {best[at]:.4f}."
     )
     return text, [

@@ -66,8 +66,8 @@ def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
         f"published queries at their published shares, but which URLs they choose is a model. Method best stays above "
         f"{min(best.values()):.3f} at every ε. The score is lenient, as the paper says of it: with relevance by rank "
         f"alone, as in Qin et al., method paper has {min(rank.values()):.3f} to {max(rank.values()):.3f}, and against "
-        f"the true top 10 (a missing query costs) {min(top.values()):.3f} to {max(top.values()):.3f}; that is still far "
-        f"above the published CCS'16 values of {min(CCS16_NDCG.values())} to {max(CCS16_NDCG.values())}, so the "
+        f"the true top 10 (a missing query costs) {min(top.values()):.3f} to {max(top.values()):.3f}; that is still "
+        f"far above the published CCS'16 values of {min(CCS16_NDCG.values())} to {max(CCS16_NDCG.values())}, so the "
         "conclusion does not hang on the score."
     )
     return text, findings

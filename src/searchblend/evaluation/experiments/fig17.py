@@ -23,11 +23,12 @@ def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
     l1_points, l1_both = counts[0][0] + counts[2][0], counts[0][2] + counts[2][2]
     text = (
         f"Over the opt-in share, L1: {moves(curves, 0, 'query_l1')}; NDCG: {moves(curves, 1, 'ndcg')}. Over ε, L1: "
-        f"{moves(curves, 2, 'query_l1')}; NDCG: {moves(curves, 3, 'ndcg')}. The blend is better than the worse group "
-        f"at {worse} of {n} points, and for L1 better than both at {l1_both} of {l1_points}. As in the paper the opt-in "
-        "line improves as the group grows, the clients' L1 hardly moves while they lose a tenth of their people, and "
-        "over ε the clients' line does most of the moving: neither group decides alone. Groups are scored after the "
-        "same projection onto the simplex as the blend, so that no line is helped by it more than another."
+        f"{moves(curves, 2, 'query_l1')}; NDCG: {moves(curves, 3, 'ndcg')}. The blend is better than the worse "
+        f"group at {worse} of {n} points, and for L1 better than both at {l1_both} of {l1_points}. As in the paper "
+        "the opt-in line improves as the group grows, the clients' L1 hardly moves while they lose a tenth of "
+        "their people, and over ε the clients' line does most of the moving: neither group decides alone. Groups "
+        "are scored after the same projection onto the simplex as the blend, so that no line is helped by it more "
+        "than another."
     )
     findings = [
         Finding("blend better than the worse group", "in all cases", f"{worse} of {n} points", "–", worse == n),

@@ -37,8 +37,8 @@ def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
             lowest[method] = min([lowest[method], *means.values()])
     text = (
         f"The head sizes are first reached at these opt-in shares: {'; '.join(parts)}. Once a list is there it is "
-        f"good: the lowest NDCG of any point is {lowest['paper']:.3f} for method paper and {lowest['best']:.3f} for best, "
-        "which is what the paper concludes: finding the list is the hard part, estimating it is not."
+        f"good: the lowest NDCG of any point is {lowest['paper']:.3f} for method paper and {lowest['best']:.3f} for "
+        "best, which is what the paper concludes: finding the list is the hard part, estimating it is not."
     )
     agrees = lowest["paper"] >= 0.95
     return text, [

@@ -34,8 +34,8 @@ def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
         f"twenty of them) are so few that their L1 is {min(optin[x] / client[x] for x in optin if x in client):.0f} to "
         f"{max(optin[x] / client[x] for x in optin if x in client):.0f} times that of the clients, and the blend gives "
         f"them a weight of {min(weight.values()):.3f} to {max(weight.values()):.3f}, as the paper describes; in L1 it "
-        f"beats the worse group at {worse} and both at {both} of {n} points. In method best all opt-in users count, so their "
-        f"weight is larger ({min(best.values()):.2f} to {max(best.values()):.2f})."
+        f"beats the worse group at {worse} and both at {both} of {n} points. In method best all opt-in users count, so "
+        f"their weight is larger ({min(best.values()):.2f} to {max(best.values()):.2f})."
     )
     return text, [
         Finding(

@@ -44,7 +44,10 @@ def compute(settings: Mapping[str, Any], run: int, seed: int) -> dict[str, Any]:
         head_fraction=settings["head_fraction"],
         query_budget_fraction=settings["query_fraction"],
     )
-    own = seed_of(seed, run, sorted(settings.items()))
+    # The same coins for every method, split and attack: what the opt-in users say then stays the same.
+    own = seed_of(
+        seed, run, people, users, optin, tilt, settings["epsilon"], settings["size"], settings["head_fraction"]
+    )
     devices = PoisonedDevices(settings["fake"], list(top)[TARGET_RANK - 1 :]) if settings["fake"] else CountedDevices()
     try:
         release = algorithm_named(settings["method"]).run(

@@ -28,7 +28,7 @@ from searchblend.evaluation.plots import new_figure
 
 SIZE_COLORS: Final = {10: "#1b6ca8", 25: "#c8553d", 50: "#2f7d4f", 100: "#7a4ea3", 500: "#b8860b"}
 GROUP_COLORS: Final = {"blended": "#111111", "opt-in": "#c8553d", "clients": "#1b6ca8"}
-METHOD_STYLES: Final = {"paper": "-", "best": (0, (4, 1.6))}
+METHOD_STYLES: Final[dict[str, Any]] = {"paper": "-", "best": (0, (4, 1.6))}
 OTHER_STYLE: Final = (0, (1, 1.2))
 X_LABELS: Final = {
     "optin": "users that opt in (%)",
@@ -101,11 +101,11 @@ class Curves:
     """All points of all panels."""
 
     def __init__(self, points: Mapping[tuple[int, Curve], list[Point]], panels: Sequence[Panel]) -> None:
-        self._points, self.panels = points, panels
+        self.all, self.panels = points, panels
 
     def points(self, panel: int, method: str, quantity: str, **settings: Scalar) -> list[Point]:
         """The points of the curve with these settings."""
-        for (number, curve), points in self._points.items():
+        for (number, curve), points in self.all.items():
             same = all(curve.settings.get(name) == value for name, value in settings.items())
             if number == panel and curve.method == method and curve.quantity == quantity and same:
                 return points
@@ -134,6 +134,7 @@ class PanelExperiment:
     say: Say
     tables: Callable[[Request, Curves], list[Table]] = lambda request, curves: []
     columns: int = 2
+    printed: Callable[[Request, Results], list[str]] = lambda request, results: []
 
     def cells(self, request: Request) -> list[Cell]:
         return [
@@ -146,25 +147,40 @@ class PanelExperiment:
 
     def _cells(self, request: Request, panel: Panel, curve: Curve, x: float) -> list[Cell]:
         runs = self.n_runs(request, panel.people)
-        return [hybrid(panel.people, curve.method, run, **{**curve.settings, panel.x: x}) for run in range(runs)]
+        settings = {**curve.settings, panel.x: int(x) if panel.x == "users" else x}
+        return [hybrid(panel.people, curve.method, run, **settings) for run in range(runs)]
 
     def n_runs(self, request: Request, people: People) -> int:
         """People ten times as many have runs that vary less and cost more: half as many runs."""
         runs = request.n_runs(self.full_runs, self.quick_runs)
         return runs if request.runs or people.name != "yandex" else max(runs // 2, 2)
 
-    def conclude(self, request: Request, results: Results) -> Outcome:
+    def curves(self, request: Request, results: Results) -> Curves:
+        """All points, for this experiment and for others that conclude from them."""
         panels = self.panels(request)
-        points: dict[tuple[int, Curve], list[Point]] = {}
-        rows: list[dict[str, Scalar]] = []
-        for number, panel in enumerate(panels):
-            for curve in panel.curves:
-                found = [self._point(request, panel, curve, x, results) for x in panel.values]
-                points[number, curve] = found
-                rows += [_row(panel, curve, point) for point in found]
-        curves = Curves(points, panels)
+        points = {
+            (number, curve): [self._point(request, panel, curve, x, results) for x in panel.values]
+            for number, panel in enumerate(panels)
+            for curve in panel.curves
+        }
+        return Curves(points, panels)
+
+    def conclude(self, request: Request, results: Results) -> Outcome:
+        curves = self.curves(request, results)
+        rows = [
+            _row(curves.panels[number], curve, point)
+            for (number, curve), points in curves.all.items()
+            for point in points
+        ]
         text, findings = self.say(request, curves)
-        return Outcome(rows, self._draw(panels, points), text, findings, self.tables(request, curves))
+        return Outcome(
+            rows,
+            self._draw(curves.panels, curves.all),
+            text,
+            findings,
+            self.tables(request, curves),
+            self.printed(request, results),
+        )
 
     def _point(self, request: Request, panel: Panel, curve: Curve, x: float, results: Results) -> Point:
         cells = self._cells(request, panel, curve, x)
