@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 from searchblend.cli.arguments import Commands, add_command, positive_int, share
+from searchblend.cli.evaluate_parser import add_evaluate
 from searchblend.cli.graph_parser import add_graph
 
 RUN_EXAMPLES = """\
@@ -70,6 +71,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_generate(commands)
     _add_ledger(commands)
     add_graph(commands)
+    add_evaluate(commands, _column_map)
     return parser
 
 

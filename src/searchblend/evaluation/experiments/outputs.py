@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from searchblend.errors import OutputError
 from searchblend.evaluation.experiments.cells import Scalar
-from searchblend.evaluation.experiments.experiment import Experiment, Outcome, Request, Table
+from searchblend.evaluation.experiments.experiment import Experiment, Finding, Outcome, Request, Table
 from searchblend.evaluation.experiments.people import people_named
 
 _TYPES = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "VARCHAR"}
@@ -115,6 +115,7 @@ def document(experiment: Experiment, outcome: Outcome, request: Request) -> dict
         "quick": request.quick,
         "people": people_named(request.people).label if request.people else None,
         "text": outcome.text,
+        "tables": [asdict(table) for table in outcome.tables],
         "findings": [asdict(finding) | {"verdict": finding.verdict} for finding in outcome.findings],
         "rows": outcome.rows,
     }
@@ -130,14 +131,14 @@ def page(experiment: Experiment, outcome: Outcome, request: Request) -> str:
         *(markdown_table(table) for table in outcome.tables),
     ]
     if outcome.findings:
-        parts.append(markdown_table(findings_table(outcome)))
+        parts.append(markdown_table(findings_table(outcome.findings)))
     how = f"searchblend evaluate {experiment.name}{' --quick' if request.quick else ''} --seed {request.seed} -o DIR"
     parts.append(f"Made by `{how}`. Data: [{experiment.name}.csv]({experiment.name}.csv).")
     return "\n\n".join(parts) + "\n"
 
 
-def findings_table(outcome: Outcome) -> Table:
-    rows = tuple((f.what, f.published, f.paper, f.best, f.verdict) for f in outcome.findings)
+def findings_table(findings: Sequence[Finding]) -> Table:
+    rows = tuple((f.what, f.published, f.paper, f.best, f.verdict) for f in findings)
     return Table("The paper and us", ("", "published", "ours, `paper`", "ours, `best`", "agreement"), rows)
 
 

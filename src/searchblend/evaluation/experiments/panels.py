@@ -12,8 +12,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MultipleLocator, NullFormatter
 
+from searchblend.evaluation.algorithms import UNCHECKED, algorithm_named
 from searchblend.evaluation.experiments.cells import Cell, Results, Scalar
 from searchblend.evaluation.experiments.experiment import (
+    METHODS,
     REACHED,
     Band,
     Finding,
@@ -132,7 +134,6 @@ class PanelExperiment:
     quick_runs: int
     panels: Callable[[Request], list[Panel]]
     say: Say
-    tables: Callable[[Request, Curves], list[Table]] = lambda request, curves: []
     columns: int = 2
     printed: Callable[[Request, Results], list[str]] = lambda request, results: []
 
@@ -172,15 +173,19 @@ class PanelExperiment:
             for (number, curve), points in curves.all.items()
             for point in points
         ]
-        text, findings = self.say(request, curves)
-        return Outcome(
-            rows,
-            self._draw(curves.panels, curves.all),
-            text,
-            findings,
-            self.tables(request, curves),
-            self.printed(request, results),
-        )
+        text, findings = self._said(request, curves)
+        tables = [own_table(request.algorithm, curves)] if request.algorithm else []
+        figure = self._draw(curves.panels, curves.all)
+        return Outcome(rows, figure, text, findings, tables, self.printed(request, results))
+
+    def _said(self, request: Request, curves: Curves) -> tuple[str, list[Finding]]:
+        try:
+            return self.say(request, curves)
+        except (KeyError, ValueError, IndexError, ZeroDivisionError):
+            if request.people is None:
+                raise
+            # Other people than the paper's may reach too few lists for its sentences.
+            return "Too few lists reached their size on these people to compare with the paper.", []
 
     def _point(self, request: Request, panel: Panel, curve: Curve, x: float, results: Results) -> Point:
         cells = self._cells(request, panel, curve, x)
@@ -232,6 +237,21 @@ def draw_panel(axis: Axes, panel: Panel, points: Mapping[Curve, list[Point]]) ->
         axis.set_ylim(bottom=0)
 
 
+def own_table(algorithm: str, curves: Curves) -> Table:
+    """Somebody's own algorithm beside ours: means over all points that all three reached."""
+    rows = []
+    for (number, curve), _ in curves.all.items():
+        if curve.method != algorithm:
+            continue
+        means = {m: curves.means(number, m, curve.quantity, **curve.settings) for m in (algorithm, "paper", "best")}
+        shared = [x for x in means[algorithm] if all(x in other for other in means.values())]
+        shown = [f"{sum(m[x] for x in shared) / len(shared):.5f}" if shared else "–" for m in means.values()]
+        what = ", ".join(f"{name} {value}" for name, value in curve.settings.items())
+        rows.append((f"{curves.panels[number].title}: {curve.quantity}, {what}", *shown, str(len(shared))))
+    name = algorithm_named(algorithm).name
+    return Table(f"{name} beside ours, mean over points", ("", name, "paper", "best", "points"), tuple(rows))
+
+
 def plain_log_ticks(axis: Axis) -> None:
     """0.002 and 0.005 between the powers of ten, written out."""
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
@@ -250,13 +270,20 @@ def add_legend(figure: Figure, panels: Sequence[Panel]) -> None:
     colors = {curve.label: curve.color for curve in curves}
     styles = {curve.method: curve.style for panel in panels for curve in panel.curves}
     handles = [Line2D([], [], color=color, marker="o", markersize=3, label=label) for label, color in colors.items()]
-    handles += [Line2D([], [], color="#555555", linestyle=style, label=method) for method, style in styles.items()]
+    handles += [
+        Line2D([], [], color="#555555", linestyle=style, label=algorithm_label(method))
+        for method, style in styles.items()
+    ]
     labels = dict.fromkeys(label for panel in panels for label, _ in panel.published)
     handles += [Line2D([], [], linestyle="none", label=label, **published_style(label)) for label in labels]
     rows = -(-len(handles) // 6)
     figure.legend(
         handles=handles, loc="outside lower center", ncols=-(-len(handles) // rows), frameon=False, fontsize=9
     )
+
+
+def algorithm_label(method: str) -> str:
+    return method if method in (*METHODS, UNCHECKED) else algorithm_named(method).name
 
 
 def by_size(request: Request, people: People, quantity: str, sizes: Sequence[int] | None = None) -> tuple[Curve, ...]:
