@@ -20,11 +20,20 @@ if TYPE_CHECKING:
     from searchblend.blender.pipeline import run_blender
     from searchblend.blender.release import BlenderRelease
     from searchblend.blender.report_probabilities import ReportProbabilities
+    from searchblend.clickgraph.absorbing_walk import WalkSettings
     from searchblend.clickgraph.click_log import Cap, ClickLog
     from searchblend.clickgraph.design import ClickGraphDesign
+    from searchblend.clickgraph.graph import ClickGraph
     from searchblend.clickgraph.in_memory import InMemoryClickLog, Search
+    from searchblend.clickgraph.keywords import Keyword, Keywords, generate_keywords
+    from searchblend.clickgraph.noise_law import NoiseLaw
     from searchblend.clickgraph.release import ClickGraphRelease
     from searchblend.clickgraph.release_data import release_data
+    from searchblend.clickgraph.similar import ClickWalk, similar_queries
+    from searchblend.clickgraph.spell import SpellingRules, spelling_corrections
+    from searchblend.clickgraph.study import Study, compare_rankings, run_study
+    from searchblend.clickgraph.suggest import suggest
+    from searchblend.clickgraph.synthesize import SyntheticLog, synthesize_log
     from searchblend.errors import (
         EmptyHeadList,
         InputError,
@@ -42,6 +51,7 @@ if TYPE_CHECKING:
     from searchblend.privacy import Budget, Guarantee, Neighbors, TrustModel
     from searchblend.records import WILDCARD, HeadList, Record
     from searchblend.search.index import SearchIndex
+    from searchblend.wire.click_graph_files import encode_click_graph, read_click_graph
 
 _HOME = {
     "blender.blend": ["blend_probabilities"],
@@ -54,11 +64,20 @@ _HOME = {
     "blender.pipeline": ["run_blender"],
     "blender.release": ["BlenderRelease"],
     "blender.report_probabilities": ["ReportProbabilities"],
+    "clickgraph.absorbing_walk": ["WalkSettings"],
     "clickgraph.click_log": ["Cap", "ClickLog"],
     "clickgraph.design": ["ClickGraphDesign"],
+    "clickgraph.graph": ["ClickGraph"],
     "clickgraph.in_memory": ["InMemoryClickLog", "Search"],
+    "clickgraph.keywords": ["Keyword", "Keywords", "generate_keywords"],
+    "clickgraph.noise_law": ["NoiseLaw"],
     "clickgraph.release": ["ClickGraphRelease"],
     "clickgraph.release_data": ["release_data"],
+    "clickgraph.similar": ["ClickWalk", "similar_queries"],
+    "clickgraph.spell": ["SpellingRules", "spelling_corrections"],
+    "clickgraph.study": ["Study", "compare_rankings", "run_study"],
+    "clickgraph.suggest": ["suggest"],
+    "clickgraph.synthesize": ["SyntheticLog", "synthesize_log"],
     "errors": [
         "EmptyHeadList",
         "InputError",
@@ -76,6 +95,7 @@ _HOME = {
     "privacy": ["Budget", "Guarantee", "Neighbors", "TrustModel"],
     "records": ["WILDCARD", "HeadList", "Record"],
     "search.index": ["SearchIndex"],
+    "wire.click_graph_files": ["encode_click_graph", "read_click_graph"],
 }
 _MODULE_OF = {name: f"{__name__}.{module}" for module, names in _HOME.items() for name in names}
 
@@ -115,6 +135,24 @@ __all__ = [  # noqa: RUF022  # in the order of a run, not of the alphabet
     "Search",
     "release_data",
     "ClickGraphRelease",
+    "ClickGraph",
+    "NoiseLaw",
+    "encode_click_graph",
+    "read_click_graph",
+    "generate_keywords",
+    "Keyword",
+    "Keywords",
+    "WalkSettings",
+    "similar_queries",
+    "ClickWalk",
+    "suggest",
+    "spelling_corrections",
+    "SpellingRules",
+    "run_study",
+    "Study",
+    "compare_rankings",
+    "synthesize_log",
+    "SyntheticLog",
     "SearchblendError",
     "UsageError",
     "InvalidParameter",
