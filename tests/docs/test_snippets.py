@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from made_click_graph import write_release
+
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SKIPPED_COMMANDS = ("make ", "spark-submit ")
@@ -18,6 +20,7 @@ PAGES = [
     "README.md",
     "docs/tutorial/first-release.md",
     "docs/how-to/choose-a-budget.md",
+    "docs/how-to/use-a-released-graph.md",
 ]
 OWN_LOG = {"searches.tsv": "\t", "log.csv.gz": ","}
 
@@ -36,7 +39,8 @@ def run(arguments: list[str], folder: Path) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """An empty folder with the logs that the pages call the reader's own."""
+    """An empty folder with the logs and the released graph that the pages call the reader's own."""
+    write_release(tmp_path / "release")
     run(["searchblend", "demo", "--users", "20000"], tmp_path)
     text = (tmp_path / "out/demo/log.tsv").read_text()
     (tmp_path / "searches.tsv").write_text(text)
