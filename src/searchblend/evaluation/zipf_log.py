@@ -102,9 +102,8 @@ class ZipfLog:
         wanted = np.isin(query, numbers)
         user, query = user[wanted], query[wanted]
         counts = np.bincount(query[_place(user) < cap.first], minlength=int(numbers.max(initial=0)) + 1)
-        return {
-            query: int(counts[number]) if number >= 0 else 0 for query, number in zip(queries, numbers, strict=True)
-        }
+        found = np.where(numbers >= 0, counts[numbers], 0).tolist()
+        return dict(zip(queries, found, strict=True))
 
     def clicks(self, queries: Sequence[str], cap: Cap, *, within: Cap) -> InMemoryTally:
         raise InvalidParameter("urls", "expected none: this log has no clicks")

@@ -26,9 +26,11 @@ from searchblend.randomness import Randomness
 
 SIGMA_GRID: Final = 1024
 """σ is a whole number of 1/1024: the same in every place that writes it down"""
+SMALLEST_SIGMA: Final = Fraction(1, 8)
+"""of which nothing is left after rounding but one draw in 16,000"""
 LARGEST_SIGMA: Final = 4096
 _REACH: Final = 9.3
-"""beyond 9.3 σ a normal law has less than 2^-65"""
+"""beyond 9.3 σ, on both sides, a normal law has less than 2^-65: the table ends there at the latest"""
 _BITS: Final = 256
 _ROOT_OF_TWO_PI: Final = Fraction(25066282746310005024157652848110452530069867406099383166299235762, 10**64)
 """√(2π), cut off after 64 digits"""
@@ -38,10 +40,9 @@ class RoundedGaussian:
     """The law of the noise, and its sampler. ``sigma`` is exact: a whole number of 1/1024."""
 
     def __init__(self, sigma: Fraction) -> None:
-        if not 0 < sigma <= LARGEST_SIGMA:
+        if not SMALLEST_SIGMA <= sigma <= LARGEST_SIGMA:
             raise InvalidParameter(
-                "sigma",
-                f"expected Gaussian noise of at most {LARGEST_SIGMA}, found {float(sigma):g}: it drowns any log",
+                "sigma", f"expected Gaussian noise of {SMALLEST_SIGMA} to {LARGEST_SIGMA}, found {float(sigma):g}"
             )
         if (sigma * SIGMA_GRID).denominator != 1:
             raise InvalidParameter("sigma", f"expected a whole number of 1/{SIGMA_GRID}")
@@ -93,7 +94,7 @@ def gaussian_at_least(value: float, sigma: float) -> float:
 
 def on_sigma_grid(sigma: float) -> Fraction:
     """The least σ of the grid that is not below."""
-    return Fraction(math.ceil(Fraction(sigma) * SIGMA_GRID), SIGMA_GRID)
+    return max(SMALLEST_SIGMA, Fraction(math.ceil(Fraction(sigma) * SIGMA_GRID), SIGMA_GRID))
 
 
 def distance_bound(sigma: float) -> float:
@@ -113,14 +114,15 @@ def _survival_table(sigma: Fraction) -> NoiseTable:
     decay = _fixed(exp_fraction_bounds(-1 / sigma**2)[0])
     ratio = decay
     table: list[int] = []
-    while True:
-        inside = 2 * density * _odd_series(Fraction(2 * len(table) + 1, 2) / sigma) >> _BITS
+    while (z := Fraction(2 * len(table) + 1, 2) / sigma) < _REACH:
+        inside = 2 * density * _odd_series(z) >> _BITS
         step = max(one - inside, 0) + (1 << (_BITS - MAGNITUDE_BITS - 1)) >> (_BITS - MAGNITUDE_BITS)
         if not step:
-            return NoiseTable(table)
+            break
         table.append(step)
         density = density * ratio >> _BITS
         ratio = ratio * decay >> _BITS
+    return NoiseTable(table)
 
 
 def _fixed(value: Fraction) -> int:
