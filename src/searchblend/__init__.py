@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from searchblend.clickgraph.design import ClickGraphDesign
     from searchblend.clickgraph.graph import ClickGraph
     from searchblend.clickgraph.in_memory import InMemoryClickLog, Search
-    from searchblend.clickgraph.keywords import Keyword, Keywords, generate_keywords
+    from searchblend.clickgraph.keywords import Keyword, Keywords, compare_keywords, generate_keywords
     from searchblend.clickgraph.noise_law import NoiseLaw
     from searchblend.clickgraph.release import ClickGraphRelease
     from searchblend.clickgraph.release_data import release_data
@@ -69,7 +69,7 @@ _HOME = {
     "clickgraph.design": ["ClickGraphDesign"],
     "clickgraph.graph": ["ClickGraph"],
     "clickgraph.in_memory": ["InMemoryClickLog", "Search"],
-    "clickgraph.keywords": ["Keyword", "Keywords", "generate_keywords"],
+    "clickgraph.keywords": ["Keyword", "Keywords", "compare_keywords", "generate_keywords"],
     "clickgraph.noise_law": ["NoiseLaw"],
     "clickgraph.release": ["ClickGraphRelease"],
     "clickgraph.release_data": ["release_data"],
@@ -142,6 +142,7 @@ __all__ = [  # noqa: RUF022  # in the order of a run, not of the alphabet
     "generate_keywords",
     "Keyword",
     "Keywords",
+    "compare_keywords",
     "WalkSettings",
     "similar_queries",
     "ClickWalk",

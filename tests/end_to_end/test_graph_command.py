@@ -194,3 +194,24 @@ def test_wrong_options_are_misuse(release: Path, capsys: pytest.CaptureFixture[s
         main(["graph", "similar", str(release), "weather", *wrong])
     assert ended.value.code == 2
     assert wrong[0] in capsys.readouterr().err
+
+
+def test_keywords_of_two_graphs_are_compared(release: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    other = write_release(tmp_path / "other", made_graph(GAUSSIAN))
+    options = ["--seed-domain", "shoes.example", "--compare", other]
+    found = answers(capsys, "keywords", release, *options)["comparison"]
+    assert [row["threshold"] for row in found] == [0.7, 0.9, 0.95]
+    assert found[0] == {"threshold": 0.7, "first": 5, "second": 5, "ratio": 1.0, "shared": 1.0}
+    assert "ratio" in says(capsys, "keywords", release, *options)
+
+
+def test_what_comes_of_a_graph_that_is_not_private_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    folder = write_release(tmp_path / "release")
+    statement = json.loads((folder / "statement.json").read_text())
+    (folder / "statement.json").write_text(json.dumps({"notice": "NOT PRIVATE: for this test", **statement}))
+    assert main(["graph", "spell", str(folder), "--json"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["notice"] == "NOT PRIVATE: for this test"
+    assert "NOT PRIVATE" in said.err
+    made = answers(capsys, "synthesize", folder, "--searches", "5", "-o", tmp_path / "synth.tsv")
+    assert made["notice"].startswith("NOT PRIVATE: for this test. SYNTHETIC")

@@ -19,7 +19,14 @@ from searchblend.cli.progress import step_progress
 from searchblend.cli.tables import new_table, output, say, warn
 from searchblend.clickgraph.absorbing_walk import WalkSettings
 from searchblend.clickgraph.graph import ClickGraph
-from searchblend.clickgraph.keywords import ONE_CLASS, Keyword, Keywords, generate_keywords
+from searchblend.clickgraph.keywords import (
+    ONE_CLASS,
+    Keyword,
+    KeywordComparison,
+    Keywords,
+    compare_keywords,
+    generate_keywords,
+)
 from searchblend.clickgraph.similar import ClickWalk, Reached, SimilarQuery, similar_queries
 from searchblend.clickgraph.spell import Correction, spelling_corrections
 from searchblend.clickgraph.study import Category, Study, compare_rankings, run_study
@@ -33,6 +40,7 @@ from searchblend.wire.click_graph_inputs import read_categories, read_seeds, rea
 from searchblend.wire.synthetic_log import MANIFEST_SUFFIX, SYNTHETIC, encode_synthetic_log, synthetic_manifest
 
 SHOWN_ROWS: Final = 20
+OnStep = Callable[[str], None]
 Row = Mapping[str, Any]
 
 
@@ -44,23 +52,48 @@ def run(options: argparse.Namespace) -> None:
 
 def _keywords(options: argparse.Namespace) -> None:
     seeds = _seeds(options)
-    settings = WalkSettings(alpha=options.alpha, method=options.method)
     with step_progress() as on_step:
-        graph = read_click_graph(options.release, on_step=on_step)
-        found = generate_keywords(
-            graph,
-            seeds,
-            threshold=options.threshold,
-            settings=settings,
-            cut=options.cut,
-            on_iteration=lambda i, error: on_step(f"walking: iteration {i}, error at most {error:.1e}"),
-        )
+        graph = _open(options.release, on_step)
+        found = _walk(graph, seeds, options, on_step)
+        other = _walk(_open(options.compare, on_step), seeds, options, on_step) if options.compare else None
     if found.unmatched_seeds:
         warn(f"{found.unmatched_seeds} seeds fit no URL of the released graph")
+    document = {name: value for name, value in asdict(found).items() if name != "keywords"}
+    compared = _Rows(KeywordComparison, compare_keywords(other, found, _thresholds(options.threshold)) if other else [])
+    if other:
+        document["comparison"] = compared.rows
     rows = _Rows(Keyword, found.keywords)
-    _show(options, rows, _keywords_document(found), f"Keywords with a relevance of {found.threshold:g} or more")
+    _show(options, graph, rows, document, f"Keywords with a relevance of {found.threshold:g} or more")
     if not options.json:
         say(_walk_note(found), style="dim")
+        if other:
+            output.print(compared.table(f"Against {options.compare} (first)", SHOWN_ROWS))
+
+
+def _walk(
+    graph: ClickGraph, seeds: Mapping[str, Sequence[str]], options: argparse.Namespace, on_step: OnStep
+) -> Keywords:
+    return generate_keywords(
+        graph,
+        seeds,
+        threshold=options.threshold,
+        settings=WalkSettings(alpha=options.alpha, method=options.method),
+        cut=options.cut,
+        on_iteration=lambda iteration, left: on_step(f"walking: iteration {iteration}, {left:.1e} to go"),
+    )
+
+
+def _thresholds(least: float) -> list[float]:
+    """The asked one and those of [KKMN09] Table 5 above it."""
+    return [least, *(threshold for threshold in (0.5, 0.7, 0.9, 0.95) if threshold > least)]
+
+
+def _open(folder: Path, on_step: OnStep) -> ClickGraph:
+    """The graph; a notice in its statement is shown whatever is asked of it."""
+    graph = read_click_graph(folder, on_step=on_step)
+    if graph.notice is not None:
+        warn(graph.notice, "bold red")
+    return graph
 
 
 def _seeds(options: argparse.Namespace) -> dict[str, list[str]]:
@@ -71,10 +104,6 @@ def _seeds(options: argparse.Namespace) -> dict[str, list[str]]:
     if not classes:
         raise UsageError("expected seeds: --seed-domain, --seed-url or --seeds FILE")
     return classes
-
-
-def _keywords_document(found: Keywords) -> dict[str, Any]:
-    return {name: value for name, value in asdict(found).items() if name != "keywords"}
 
 
 def _walk_note(found: Keywords) -> str:
@@ -92,11 +121,11 @@ def _similar(options: argparse.Namespace) -> None:
     if options.by != "clicks" and options.idf:
         raise UsageError("--idf weighs shared clicks: it needs --by clicks")
     with step_progress() as on_step:
-        graph = read_click_graph(options.release, on_step=on_step)
+        graph = _open(options.release, on_step)
         on_step("comparing")
         rows = _similar_rows(graph, options)
     what = "URLs" if options.urls else "Queries"
-    _show(options, rows, {"by": options.by}, f"{what} like the query, by {options.by}")
+    _show(options, graph, rows, {"by": options.by}, f"{what} like the query, by {options.by}")
 
 
 def _similar_rows(graph: ClickGraph, options: argparse.Namespace) -> _Rows:
@@ -110,43 +139,41 @@ def _similar_rows(graph: ClickGraph, options: argparse.Namespace) -> _Rows:
 
 def _suggest(options: argparse.Namespace) -> None:
     with step_progress() as on_step:
-        graph = read_click_graph(options.release, on_step=on_step)
+        graph = _open(options.release, on_step)
         found = suggest(graph, options.query, limit=options.limit, cut=options.cut)
-    _show(options, _Rows(Suggestion, found), {}, "What to ask next")
+    _show(options, graph, _Rows(Suggestion, found), {}, "What to ask next")
 
 
 def _spell(options: argparse.Namespace) -> None:
     with step_progress() as on_step:
-        graph = read_click_graph(options.release, on_step=on_step)
+        graph = _open(options.release, on_step)
         on_step("comparing")
         found = spelling_corrections(graph)
     if options.query is not None:
         query = graph.queries[graph.number_of(options.query)]
         found = [correction for correction in found if correction.query == query]
-    _show(options, _Rows(Correction, found), {}, "Corrections")
+    _show(options, graph, _Rows(Correction, found), {}, "Corrections")
 
 
 def _study(options: argparse.Namespace) -> None:
     categories = read_categories(options.categories) if options.categories else {}
     stop = read_stop_list(options.stop) if options.stop else []
     with step_progress() as on_step:
-        study = run_study(
-            read_click_graph(options.release, on_step=on_step), options.pattern, stop=stop, categories=categories
-        )
+        graph = _open(options.release, on_step)
+        study = run_study(graph, options.pattern, stop=stop, categories=categories)
         other = None
         if options.compare:
-            graph = read_click_graph(options.compare, on_step=on_step)
-            other = run_study(graph, options.pattern, stop=stop, categories=categories)
-    _show_study(options, study, other)
+            other = run_study(_open(options.compare, on_step), options.pattern, stop=stop, categories=categories)
+    _show_study(options, graph, study, other)
 
 
-def _show_study(options: argparse.Namespace, study: Study, other: Study | None) -> None:
+def _show_study(options: argparse.Namespace, graph: ClickGraph, study: Study, other: Study | None) -> None:
     document: dict[str, Any] = {"pattern": options.pattern, "matched": study.matched, "stopped": study.stopped}
     compared = compare_rankings(study.ranking, other.ranking, options.top) if other else None
     if compared:
         document["comparison"] = asdict(compared)
     title = f"{study.matched} queries match, {study.stopped} on the stop list"
-    _show(options, _Rows(Category, study.categories), document, title, options.top)
+    _show(options, graph, _Rows(Category, study.categories), document, title, options.top)
     if compared and not options.json:
         tau = "–" if compared.kendall_tau is None else f"{compared.kendall_tau:.3f}"
         say(f"Against the other release: overlap@{compared.k} {compared.overlap:.2f}, Kendall's tau {tau}.")
@@ -158,7 +185,7 @@ def _synthesize(options: argparse.Namespace) -> None:
     manifest = options.output.with_name(options.output.name + MANIFEST_SUFFIX)
     n_users = options.users or max(options.searches // SEARCHES_PER_USER, 1)
     with step_progress() as on_step, whole_files([options.output, manifest], replace=options.force) as partial:
-        graph = read_click_graph(options.release, on_step=on_step)
+        graph = _open(options.release, on_step)
         on_step("drawing searches")
         log = synthesize_log(graph, options.searches, users=n_users, cut=options.cut)
         on_step("writing")
@@ -168,7 +195,7 @@ def _synthesize(options: argparse.Namespace) -> None:
                 digest.update(piece)
                 file.write(piece)
         document = synthetic_manifest(
-            log, users=n_users, sha256=digest.hexdigest(), statement=_drawn_from(options.release)
+            graph, log, users=n_users, sha256=digest.hexdigest(), statement=_drawn_from(options.release)
         )
         partial[1].write_text(_json(document))
     if options.json:
@@ -223,14 +250,17 @@ def _cell(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _show(options: argparse.Namespace, found: _Rows, document: Row, title: str, limit: int = SHOWN_ROWS) -> None:
+def _show(
+    options: argparse.Namespace, graph: ClickGraph, found: _Rows, document: Row, title: str, limit: int = SHOWN_ROWS
+) -> None:
     """One JSON document, or a table of the first rows; all rows into the file if one is named."""
     path = getattr(options, "output", None)
     if path:
         with whole_files([path], replace=options.force) as (partial,):
             partial.write_bytes(found.text("\t" if path.suffix == ".tsv" else ",").encode())
     if options.json:
-        output.file.write(_json({**document, "rows": found.rows}))
+        notice = {} if graph.notice is None else {"notice": graph.notice}
+        output.file.write(_json({**notice, **document, "rows": found.rows}))
         return
     if not found.rows:
         say("Nothing found.")

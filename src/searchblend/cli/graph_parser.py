@@ -75,6 +75,7 @@ def _add_keywords(actions: Commands) -> None:
     parser.add_argument(
         "--method", choices=["cg", "arw2008"], default="cg", help="conjugate gradients (default), or as printed in 2008"
     )
+    parser.add_argument("--compare", type=Path, metavar="DIR", help="another graph: keywords kept and confirmed")
     _add_cut(parser)
     _add_output(parser, "all keywords as CSV, or TSV if it ends in .tsv")
 

@@ -123,6 +123,8 @@ class ClickGraph:
     reformulations: Edges = field(default_factory=Edges.none)
     noise: Mapping[TableName, NoiseLaw] = field(default_factory=dict)
     cuts: Mapping[TableName, float] = field(default_factory=dict)
+    notice: str | None = None
+    """why the statement says that the guarantee does not hold, if it says so; whatever is made of it inherits that"""
 
     def __post_init__(self) -> None:
         if len(self.searches) != len(self.queries):
@@ -202,6 +204,7 @@ class ClickGraph:
             self.reformulations.in_order((query_rank, query_rank), (new_query, new_query)),
             self.noise,
             self.cuts,
+            self.notice,
         )
 
     def columns(self, table: TableName) -> dict[str, Any]:

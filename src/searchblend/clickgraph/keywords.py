@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -88,6 +90,35 @@ def generate_keywords(
     )
 
 
+@dataclass(frozen=True)
+class KeywordComparison:
+    """Keywords of two graphs at one threshold; [KKMN09] Table 5 compares an original with its release."""
+
+    threshold: float
+    first: int
+    second: int
+    ratio: float | None
+    """second / first; ``None`` if the first has none"""
+    shared: float | None
+    """the share of the second's keywords that the first has too; ``None`` if the second has none"""
+
+
+def compare_keywords(first: Keywords, second: Keywords, thresholds: Sequence[float]) -> list[KeywordComparison]:
+    """How many keywords the second graph keeps, and how many of its own the first confirms, by threshold."""
+    rows: list[KeywordComparison] = []
+    for threshold in thresholds:
+        if threshold < max(first.threshold, second.threshold):
+            raise InvalidParameter("thresholds", "expected none below the thresholds of the keywords")
+        one, other = (
+            {(word.seed_class, word.query) for word in found.keywords if word.relevance >= threshold}
+            for found in (first, second)
+        )
+        ratio = len(other) / len(one) if one else None
+        shared = len(one & other) / len(other) if other else None
+        rows.append(KeywordComparison(threshold, len(one), len(other), ratio, shared))
+    return rows
+
+
 def _above(graph: ClickGraph, classes: Sequence[str], walked: Absorption, threshold: float) -> list[Keyword]:
     rows, columns = np.nonzero(walked.probability >= threshold)
     counts = graph.searches
@@ -126,7 +157,7 @@ def find_seeds(graph: ClickGraph, classes: Mapping[str, Sequence[str]]) -> dict[
 
 
 class _UrlIndex:
-    """URLs by text, and by host for those whose text holds a domain at all."""
+    """URLs by text, and by every domain that their hosts lie under."""
 
     def __init__(self, urls: Sequence[str]) -> None:
         self._urls = urls
@@ -134,18 +165,31 @@ class _UrlIndex:
 
     def matching(self, entry: str) -> NDArray[np.int64]:
         exact = self._numbers.get(entry, self._numbers.get(normalize_url(entry) or ""))
-        if exact is not None:
-            return np.array([exact], dtype=np.int64)
-        if "://" in entry:
-            return np.empty(0, dtype=np.int64)
-        domain = normalize_url(entry.strip().strip("."), host_only=True)
-        if domain is None or "/" in entry:
-            return np.empty(0, dtype=np.int64)
-        numbers = [i for i, text in enumerate(self._urls) if domain in text.lower() and _is_under(text, domain)]
-        return np.array(numbers, dtype=np.int64)
+        found: Sequence[int] = () if exact is None else (exact,)
+        if exact is None and "/" not in entry:
+            found = self._under.get(normalize_url(entry.strip().strip("."), host_only=True) or "", ())
+        return np.array(found, dtype=np.int64)
+
+    @cached_property
+    def _under(self) -> Mapping[str, Sequence[int]]:
+        of_host: dict[str, list[int]] = {}
+        for number, url in enumerate(self._urls):
+            of_host.setdefault(_BEFORE_PATH.match(url)[0], []).append(number)  # type: ignore[index]  # matches always
+        under: dict[str, list[int]] = {}
+        for beginning, numbers in of_host.items():
+            for domain in _domains(normalize_url(beginning, host_only=True) or ""):
+                under.setdefault(domain, []).extend(numbers)
+        return under
 
 
-def _is_under(url: str, domain: str) -> bool:
-    host = normalize_url(url, host_only=True) or ""
-    name = host if ":" in domain else host.rpartition(":")[0] or host
-    return name == domain or name.endswith(f".{domain}")
+_BEFORE_PATH: Final = re.compile(r"(?:[^/?#]*://)?[^/?#]*")
+
+
+def _domains(host: str) -> Iterator[str]:
+    """The host itself, with its port and without, and every domain above it: a.b.c, b.c, c."""
+    name = host if host.startswith("[") else host.partition(":")[0]
+    if name != host:
+        yield host
+    while name:
+        yield name
+        name = name.partition(".")[2]

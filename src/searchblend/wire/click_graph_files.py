@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchblend.clickgraph.graph import ClickGraph, Counts, Edges, TableName
+from searchblend.clickgraph.noise_law import NoiseLaw
 from searchblend.errors import InputError, InvalidParameter, MessageError
 from searchblend.wire.click_graph import (
     DATA_DICTIONARY,
@@ -79,7 +80,7 @@ def read_click_graph(folder: str | Path, *, on_step: OnStep = lambda step: None)
             tables[table.name] = _read_table(connection, path, table, statement.get("files", {}))
     on_step("numbering queries and URLs")
     try:
-        return _build(tables, noise, cuts)
+        return _build(tables, noise, cuts, statement.get("notice"))
     except InvalidParameter as error:
         raise InputError(path, str(error)) from error
 
@@ -98,6 +99,8 @@ def _read_statement(path: Path) -> dict[str, Any]:
     release = document.get("release")
     if not isinstance(release, dict) or release.get("kind") != STATEMENT_KIND:
         raise InputError(path, f"expected {STATEMENT_KIND!r}: this is another kind of release", field="release.kind")
+    if not isinstance(document.get("notice"), str | None):
+        raise InputError(path, "expected a text", field="notice")
     if not isinstance(document.get("files", {}), dict):
         raise InputError(path, "expected an object with the SHA-256 of each file", field="files")
     return document
@@ -188,7 +191,10 @@ def _numpy_type(kind: ColumnType) -> Any:
 
 
 def _build(
-    tables: Mapping[TableName, Mapping[str, Any]], noise: Mapping[Any, Any], cuts: Mapping[Any, Any]
+    tables: Mapping[TableName, Mapping[str, Any]],
+    noise: Mapping[TableName, NoiseLaw],
+    cuts: Mapping[TableName, float],
+    notice: str | None,
 ) -> ClickGraph:
     queries = tuple(tables["queries"]["query"])
     clicks, following = tables["clicks"], tables["reformulations"]
@@ -211,12 +217,13 @@ def _build(
         ),
         noise,
         cuts,
+        notice,
     )
 
 
 def _numbers(table: str, texts: Sequence[str], number_of: Mapping[str, int]) -> NDArray[np.int64]:
     try:
-        return np.fromiter((number_of[text] for text in texts), dtype=np.int64, count=len(texts))
+        return np.fromiter(map(number_of.__getitem__, texts), dtype=np.int64, count=len(texts))
     except KeyError:
         raise InvalidParameter(table, "expected edges of the released queries only") from None
 

@@ -38,12 +38,14 @@ def encode_synthetic_log(graph: ClickGraph, log: SyntheticLog) -> Iterator[bytes
         yield "".join(lines).encode()
 
 
-def synthetic_manifest(log: SyntheticLog, *, users: int, sha256: str, statement: Mapping[str, Any]) -> dict[str, Any]:
-    """What the log is, what it is not, and which release it was drawn from."""
+def synthetic_manifest(
+    graph: ClickGraph, log: SyntheticLog, *, users: int, sha256: str, statement: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What the log is, what it is not, and which release it was drawn from. A release's own notice goes with it."""
     return {
         "format": "searchblend-synthetic-log",
         "version": 1,
-        "notice": SYNTHETIC,
+        "notice": SYNTHETIC if graph.notice is None else f"{graph.notice}. {SYNTHETIC}",
         "is_not": list(WHAT_IT_IS_NOT),
         "columns": dict(COLUMNS),
         "searches": len(log),

@@ -7,7 +7,7 @@ import pytest
 from made_click_graph import made_graph
 from searchblend.clickgraph.absorbing_walk import WalkSettings
 from searchblend.clickgraph.graph import ClickGraph
-from searchblend.clickgraph.keywords import find_seeds, generate_keywords
+from searchblend.clickgraph.keywords import compare_keywords, find_seeds, generate_keywords
 from searchblend.errors import InvalidParameter, RunError
 
 
@@ -101,3 +101,17 @@ def test_a_threshold_that_nothing_can_reach_is_an_error(threshold: float):
 def test_no_seeds_is_an_error(seeds):
     with pytest.raises(InvalidParameter, match="at least one seed"):
         generate_keywords(made_graph(), seeds)
+
+
+def test_keywords_of_two_graphs_are_compared():
+    original = generate_keywords(made_graph(), ["shoes.example"], threshold=0.5)
+    sparse = generate_keywords(made_graph(), ["shoes.example"], threshold=0.5, cut=60)
+    assert [word.query for word in sparse.keywords] == ["trail shoes", "running shoes"]
+    low, high = compare_keywords(original, sparse, [0.5, 0.9975])
+    assert (low.first, low.second, low.ratio, low.shared) == (5, 2, 0.4, 1.0)
+    assert (high.first, high.second, high.ratio, high.shared) == (1, 2, 2.0, 0.0)
+    assert compare_keywords(sparse, original, [0.5])[0].shared == 0.4
+    nothing = compare_keywords(original, sparse, [1.0])[0]
+    assert (nothing.first, nothing.second, nothing.ratio, nothing.shared) == (0, 0, None, None)
+    with pytest.raises(InvalidParameter, match="thresholds"):
+        compare_keywords(original, sparse, [0.4])
