@@ -16,7 +16,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = build_parser()
     options = parser.parse_args(arguments)
     # Commands are loaded when asked for, so that --help does not wait for numpy.
-    command = import_module(f"searchblend.cli.{options.command}_command")
+    command = import_module(f"searchblend.cli.{options.command.replace('-', '_')}_command")
     try:
         command.run(options)
     except SearchblendError as error:

@@ -16,7 +16,7 @@ from searchblend.errors import InvalidParameter, SearchblendError
 from searchblend.privacy import Neighbors
 from searchblend.server.clock import Clock
 from searchblend.server.filters import REASONS, check_head_list
-from searchblend.server.round_model import HeadFigures, settings_of, shape_document
+from searchblend.server.round_model import HeadFigures, settings_of, shape_document, shape_of
 from searchblend.server.task_settings import TaskSettings
 from searchblend.store.ledger_errors import BudgetExceeded
 from searchblend.store.rounds import Round, Task
@@ -182,6 +182,23 @@ class Lifecycle:
             for found in self._store.rounds.rounds(task.task):
                 if found.state not in ENDED:
                     self.abort(found, actor=actor, reason="killed")
+
+    def enrol(self, task: Task, n: int, *, actor: str) -> list[str]:
+        """Enrolment codes for opt-in users, shown once."""
+        return self._store.tokens.enrol(task.task, n, actor=actor, now=self._now)
+
+    def figures(self, found: Round) -> dict[str, Any]:
+        """Public numbers of a round: how many, why refused, and whether the law holds."""
+        n_seen = self._store.reports.n_seen(found.key) if found.reports is None else found.reports
+        per_report = shape_of(found).counts_per_report if found.shape else 0
+        law = self._store.reports.conservation(found.key, per_report, found.reports)
+        return {
+            "opt_in_records": self._store.contributions.count(found.key),
+            "reports_counted": n_seen,
+            "refusals": self._store.reports.refusals(found.key),
+            "conservation": {"counted": law.counted, "expected": law.expected, "holds": law.holds},
+            "files": self._store.artifacts.of_round(found.key) if found.state is State.PUBLISHED else {},
+        }
 
     def tick(self) -> int:
         """Take the arrows whose time has come; how many."""

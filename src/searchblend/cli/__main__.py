@@ -1,0 +1,5 @@
+"""``python -m searchblend.cli``."""
+
+from searchblend.cli.main import entry_point
+
+entry_point()

@@ -1,0 +1,39 @@
+"""``searchblend keys``: signing keys of manifests, and admin tokens."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from searchblend.cli.service_options import actor_of, opened, settings_of, show
+from searchblend.errors import UsageError
+from searchblend.server.clock import SystemClock
+from searchblend.server.publisher import SigningKeys
+
+
+def run(options: argparse.Namespace) -> None:
+    show(_act(options), as_json=options.json)
+
+
+def _act(options: argparse.Namespace) -> Any:
+    keys = SigningKeys(settings_of(options).signing_folder)
+    if options.action == "add":
+        added = keys.add()
+        return {"key_id": added.key_id, "public_point": added.public_point.hex()}
+    if options.action == "remove":
+        keys.remove(options.key_id)
+        return {"removed": options.key_id}
+    with opened(options, create=options.action == "token") as store:
+        if options.action == "token":
+            token = store.tokens.add_admin(options.name, options.role, actor=actor_of(options), now=SystemClock().now())
+            return {"name": options.name, "role": options.role, "token": token}
+        if options.action == "revoke":
+            if not store.tokens.revoke_admin(options.name, actor=actor_of(options), now=SystemClock().now()):
+                raise UsageError("no such token, or revoked already")
+            return {"revoked": options.name}
+        return {
+            "signing_keys": [{"key_id": key.key_id, "public_point": key.public_point.hex()} for key in keys.all()],
+            "admin_tokens": [
+                {"name": name, "role": role, "revoked": revoked} for name, role, revoked in store.tokens.admins()
+            ],
+        }

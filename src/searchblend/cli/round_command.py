@@ -1,0 +1,59 @@
+"""``searchblend round``: drive one round of a task, on the machine that has its database."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import Any
+
+from searchblend.cli.service_options import actor_of, opened, show
+from searchblend.errors import UsageError
+from searchblend.server.clock import SystemClock
+from searchblend.server.lifecycle import Lifecycle
+from searchblend.store.rounds import Round
+from searchblend.store.service_store import ServiceStore
+
+
+def run(options: argparse.Namespace) -> None:
+    with opened(options) as store:
+        show(_act(options, store), as_json=options.json)
+
+
+def _act(options: argparse.Namespace, store: ServiceStore) -> Any:
+    lifecycle, actor = Lifecycle(store, SystemClock()), actor_of(options)
+    task = store.rounds.task(options.task)
+    if options.action == "draft":
+        return _document(lifecycle.draft_round(task, actor=actor))
+    found = store.rounds.round(task.task, options.round)
+    if options.action == "open":
+        lifecycle.request_open(found, actor=actor)
+        return {**_document(found), "next": "the curator opens it as soon as it runs"}
+    if options.action == "show":
+        return {**_document(found), **lifecycle.figures(found)}
+    if options.action == "candidate":
+        figures, hits = lifecycle.candidate(found)
+        queries = [[i, *entry] for i, entry in enumerate(figures.head.as_json())]
+        return {"opt_in_users": figures.n_users, "queries": queries, "hits": hits}
+    if options.action == "review":
+        remove = [(*_position(text.rpartition(":")[0]), text.rpartition(":")[2]) for text in options.remove]
+        keep = [_position(text) for text in options.keep]
+        return _document(lifecycle.review(found, actor=actor, remove=remove, keep=keep))
+    if options.action == "abort":
+        return _document(lifecycle.abort(found, actor=actor, reason="operator"))
+    arrow = {
+        "close-opt-in": lifecycle.close_optin,
+        "close-clients": lifecycle.close_clients,
+        "end-grace": lifecycle.end_grace,
+    }[options.action]
+    return _document(arrow(found, actor=actor))
+
+
+def _position(text: str) -> tuple[int, int | None]:
+    match = re.fullmatch(r"(\d{1,6})(?:/(\d{1,6}))?", text)
+    if not match:
+        raise UsageError("expected the position of a query, or QUERY/URL, for example 4:other or 7/2:credentials")
+    return int(match[1]), int(match[2]) if match[2] else None
+
+
+def _document(found: Round) -> dict[str, Any]:
+    return {"task": found.task, "round": found.number, "state": found.state, "version": found.version}

@@ -1,0 +1,172 @@
+"""``searchblend serve``: run the collection service, or play a whole round on it."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from searchblend.cli.service_options import settings_of, show
+from searchblend.cli.tables import messages, output, say, warn
+from searchblend.errors import RunError, UsageError
+from searchblend.evaluation.population import aol_population
+from searchblend.records import Record
+from searchblend.server.clock import SystemClock
+from searchblend.server.demo import OnProgress, Population, Staff
+from searchblend.server.lifecycle import Lifecycle
+from searchblend.server.publisher import SigningKeys
+from searchblend.server.serve import serve
+from searchblend.server.serve_settings import ServeSettings
+from searchblend.server.task_settings import TaskSettings
+from searchblend.store.service_store import open_store
+
+_OPTIN_SHARE = 0.25
+_START_SECONDS = 30.0
+
+
+def run(options: argparse.Namespace) -> None:
+    if (options.once or options.json) and not options.demo:
+        raise UsageError("--once and --json: expected with --demo")
+    if options.demo:
+        _demo(options)
+        return
+    settings = settings_of(options)
+    if settings.role == "all":
+        warn("role all: one process holds every key; separation of duties is off. See docs/how-to/run-in-production.md")
+    serve(settings, anonymous_intake=options.demo_server, on_ready=lambda address: print(address, flush=True))
+
+
+def _demo(options: argparse.Namespace) -> None:
+    """A server process, and beside it the people of the demo."""
+    started = time.perf_counter()
+    with contextlib.ExitStack() as stack:
+        if options.data_dir is None:
+            options.data_dir = stack.enter_context(tempfile.TemporaryDirectory(prefix="searchblend-demo-"))
+        if options.port is None:
+            options.port = "0"
+        settings = settings_of(options)
+        if settings.role != "all":
+            raise UsageError("--demo: expected role all")
+        task, staff, pinned = _prepare(settings, options)
+        address = stack.enter_context(_server(settings))
+        if not options.json:
+            say(f"server at {address}, data in {settings.data_dir}")
+        people = _people(options.people)
+        n_optin = int(_OPTIN_SHARE * len(people))
+        with _progress() as on_progress:
+            population = Population(address, pinned, on_progress)
+            result = population.play_round(task, staff, people[:n_optin], people[n_optin:])
+        result["seconds"] = round(time.perf_counter() - started, 1)
+        _show(result, as_json=options.json)
+        if not options.once:
+            say(f"The service stays up at {address}; admin token of an operator: {staff.operator}")
+            say("End it with Ctrl-C.")
+            with contextlib.suppress(KeyboardInterrupt):
+                signal.pause()
+
+
+def _prepare(settings: ServeSettings, options: argparse.Namespace) -> tuple[str, Staff, dict[str, bytes]]:
+    """A task, two tokens and a signing key, made before the server starts."""
+    settings.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    keys = SigningKeys(settings.signing_folder)
+    if not keys.all():
+        keys.add()
+    now, label = SystemClock().now(), f"demo {time.time_ns()}"
+    with open_store(settings.where) as store:
+        n_clients = options.people - int(_OPTIN_SHARE * options.people)
+        wanted = TaskSettings(
+            name=label, method=options.method, expected_clients=max(n_clients, 2), min_optin=200, min_clients=200
+        )
+        task = Lifecycle(store, SystemClock()).add_task(wanted, actor="demo")
+        operator, reviewer = (
+            store.tokens.add_admin(f"{role} of {label}", role, actor="demo", now=now)
+            for role in ("operator", "reviewer")
+        )
+    return task.task, Staff(operator, reviewer), {key.key_id: key.public_point for key in keys.all()}
+
+
+@contextlib.contextmanager
+def _server(settings: ServeSettings) -> Iterator[str]:
+    """A server process of its own, ended with SIGTERM; its log goes to a file in the data directory."""
+    command = [sys.executable, "-m", "searchblend.cli", "serve", "--demo-server", "--data-dir", settings.data_dir]
+    command += ["--port", str(settings.port), "--host", settings.host, "--poll-seconds", "0.1"]
+    command += ["--manifest-seconds", "1"]
+    command += ["--database", settings.database] if settings.database else []
+    log = Path(settings.data_dir) / "server.log"
+    with log.open("ab") as errors:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)  # noqa: S603  # ourselves
+    try:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        if not address:
+            raise RunError(f"the server did not start; see {log}")
+        yield address
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(_START_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _people(n: int) -> Sequence[Record]:
+    group = aol_population(n, seed=time.time_ns() % 2**32)
+    return [group.record(number) for number in group.drawn.tolist()]
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[OnProgress]:
+    """A bar on a terminal, a line per step elsewhere."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=messages, disable=not messages.is_terminal) as progress:
+        bars: dict[str, Any] = {}
+
+        def on_progress(step: str, done: int, total: int) -> None:
+            if step not in bars:
+                bars[step] = progress.add_task(step, total=total)
+                if not messages.is_terminal:
+                    messages.print(step, soft_wrap=True)
+            progress.update(bars[step], completed=done, total=total)
+
+        yield on_progress
+
+
+def _show(result: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        show(result, as_json=True)
+        return
+    table = Table(title="Published trends", box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+    for name in ("query", "share", "95 % interval", "opt-in", "clients", "one report moves it by"):
+        table.add_column(name, justify="left" if name == "query" else "right")
+    for row in [*result["trends"][:10], *result["trends"][-1:]]:
+        table.add_row(
+            Text(row["query"] or "⋆ (all other)"),
+            _percent(row["probability"]),
+            f"{_percent(row['low'])} – {_percent(row['high'])}",
+            _percent(row["optin"]),
+            _percent(row["client"]),
+            _percent(row["influence"]),
+        )
+    output.print(table)
+    law = result["conservation"]
+    say(
+        f"{result['opt_in_users']:,} sealed records and {result['reports_counted']:,} reports over HTTP; "
+        f"{law['counted']:,} counts for {law['expected']:,} expected; {result['seconds']} s in all."
+    )
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.3f} %"

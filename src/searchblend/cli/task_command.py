@@ -1,0 +1,74 @@
+"""``searchblend task``: what is asked, of whom, and at what cost."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from searchblend.accounting.totals import Cap
+from searchblend.cli.service_options import actor_of, opened, show
+from searchblend.errors import UsageError
+from searchblend.privacy import Budget
+from searchblend.server.clock import SystemClock
+from searchblend.server.lifecycle import Lifecycle
+from searchblend.server.task_settings import TaskSettings
+from searchblend.store.rounds import Task
+from searchblend.store.service_store import ServiceStore
+
+
+def run(options: argparse.Namespace) -> None:
+    if options.action == "cap" and not (options.per_window or options.lifetime):
+        raise UsageError("cap: expected --per-window, --lifetime or both")
+    settings = _settings(options) if options.action == "create" else None
+    with opened(options, create=options.action in ("create", "cap")) as store:
+        show(_act(options, store, settings), as_json=options.json)
+
+
+def _act(options: argparse.Namespace, store: ServiceStore, settings: TaskSettings | None) -> Any:
+    lifecycle, actor = Lifecycle(store, SystemClock()), actor_of(options)
+    if settings is not None:
+        return _document(lifecycle.add_task(settings, actor=actor))
+    if options.action == "list":
+        return {"tasks": [_document(task) for task in store.rounds.tasks()]}
+    if options.action == "cap":
+        window, lifetime = (Budget(*pair) if pair else None for pair in (options.per_window, options.lifetime))
+        store.ledger.set_cap(Cap(window, lifetime))
+        return {"cap": Cap(window, lifetime).as_json()}
+    task = store.rounds.task(options.task)
+    if options.action == "kill":
+        lifecycle.kill(task, actor=actor)
+    if options.action == "enrol":
+        return {"codes": lifecycle.enrol(task, options.count, actor=actor)}
+    return _document(store.rounds.task(task.task))
+
+
+def _settings(options: argparse.Namespace) -> TaskSettings:
+    values: dict[str, Any] = {}
+    if options.settings:
+        try:
+            values = json.loads(options.settings.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise UsageError(f"{options.settings}: cannot be read: {error.strerror}") from error
+        except ValueError as error:
+            raise UsageError(f"{options.settings}: not JSON") from error
+        if not isinstance(values, dict):
+            raise UsageError(f"{options.settings}: expected a JSON object")
+    for pair in options.set:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise UsageError("--set: expected NAME=VALUE")
+        values[name] = _value(text)
+    return TaskSettings.of_json({**values, "name": options.task})
+
+
+def _value(text: str) -> Any:
+    """A number or a truth value where it is one, else the text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _document(task: Task) -> dict[str, Any]:
+    return {"task": task.task, "name": task.name, "killed": task.killed, "settings": dict(task.settings)}

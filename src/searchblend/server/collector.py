@@ -1,0 +1,121 @@
+"""Where devices send reports. 200 means: it is on disk and counted, once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from searchblend.server.answers import Refusal, problem_response, read_body
+from searchblend.server.operations import Operation
+from searchblend.server.services import RoundFacts, Services
+from searchblend.store.reports import Arrivals
+from searchblend.wire.report import ReportRefused, ReportShape
+from searchblend.wire.report_batch import ReportBatch, decode_reports
+
+REPORT: Final = "application/vnd.searchblend.report"
+REPORTS: Final = "application/vnd.searchblend.reports"
+MOST_REPORTS: Final = 1_000
+LARGEST_BATCH: Final = 512 * 1024
+LARGEST_REPORT: Final = 64 * 1024
+_PROBLEMS: Final = (
+    "malformed",
+    "id-mismatch",
+    "wrong-round",
+    "wrong-head-list",
+    "window-closed",
+    "killed",
+    "unknown-task",
+    "too-large",
+    "unsupported-media-type",
+    "rate-limited",
+    "overloaded",
+    "storage-unavailable",
+)
+
+
+class Collector:
+    """The routes for reports."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    def operations(self) -> list[Operation]:
+        path = "/v1/tasks/{task}/rounds/{round}"
+        return [
+            Operation(
+                "POST",
+                f"{path}/reports",
+                self.one,
+                "Send one report. The same bytes again are answered with 200 again and count nothing.",
+                "collector",
+                takes=REPORT,
+                gives=None,
+                problems=_PROBLEMS,
+            ),
+            Operation(
+                "POST",
+                f"{path}/report-batches",
+                self.many,
+                f"Send up to {MOST_REPORTS} reports, one after another; says which were refused and why.",
+                "collector",
+                takes=REPORTS,
+                problems=_PROBLEMS,
+            ),
+        ]
+
+    async def one(self, request: Request) -> Response:
+        facts, shape = await self._facts(request)
+        body = await self._body(request, facts, REPORT, LARGEST_REPORT)
+        if len(body) != shape.size:
+            self._services.writer.refuse(facts.key, "malformed")
+            raise Refusal("malformed", f"expected {shape.size} bytes")
+        batch = decode_reports(body, shape)
+        if batch.refused:
+            self._services.writer.refuse(facts.key, batch.refused[0])
+            return problem_response(batch.refused[0])
+        if not await self._keep(request, facts, batch):
+            return problem_response(await self._services.why_closed(request.path_params["task"]))
+        return Response(status_code=200)
+
+    async def many(self, request: Request) -> Response:
+        facts, shape = await self._facts(request)
+        body = await self._body(request, facts, REPORTS, LARGEST_BATCH)
+        if len(body) > MOST_REPORTS * shape.size:
+            raise Refusal("too-large", f"expected at most {MOST_REPORTS} reports")
+        try:
+            batch = decode_reports(body, shape)
+        except ReportRefused as refusal:
+            self._services.writer.refuse(facts.key, refusal.reason)
+            raise Refusal(refusal.reason, f"expected a multiple of {shape.size} bytes") from None
+        for reason, n in Counter(batch.refused.values()).items():
+            self._services.writer.refuse(facts.key, reason, n)
+        if batch.ids and not await self._keep(request, facts, batch):
+            return problem_response(await self._services.why_closed(request.path_params["task"]))
+        refused = {str(position): reason for position, reason in sorted(batch.refused.items())}
+        return JSONResponse({"accepted": len(batch.ids), "refused": refused})
+
+    async def _facts(self, request: Request) -> tuple[RoundFacts, ReportShape]:
+        facts = await self._services.facts(request.path_params["task"], request.path_params["round"], for_reports=True)
+        if facts.shape is None:
+            self._services.writer.refuse(facts.key, "window-closed")
+            raise Refusal("window-closed")
+        return facts, facts.shape
+
+    async def _body(self, request: Request, facts: RoundFacts, media_type: str, at_most: int) -> bytes:
+        try:
+            return await read_body(request, media_type=media_type, at_most=at_most)
+        except Refusal as refusal:
+            if refusal.problem == "too-large":
+                self._services.writer.refuse(facts.key, "too-large")
+            raise
+
+    async def _keep(self, request: Request, facts: RoundFacts, batch: ReportBatch) -> bool:
+        if not self._services.bucket.take(len(batch.ids)):
+            raise Refusal("rate-limited")
+        taken = await self._services.writer.add(Arrivals(facts.key, batch.ids, batch.counters))
+        if not taken:
+            self._services.writer.refuse(facts.key, "window-closed", len(batch.ids))
+        return taken

@@ -1,0 +1,113 @@
+"""Where opt-in users send sealed records and take them back. Nothing here can open one."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from searchblend.errors import MessageError
+from searchblend.server.answers import Refusal, bearer, read_body
+from searchblend.server.operations import Operation
+from searchblend.server.services import RoundFacts, Services
+from searchblend.store.contributions import contributor_tag
+from searchblend.store.service_store import ServiceStore
+from searchblend.wire.sealed import SEALED_SIZES, SealingContext, check_sealed
+
+SEALED: Final = "application/vnd.searchblend.sealed"
+_SHORTEST_CREDENTIAL: Final = 16
+
+
+class Intake:
+    """The routes for sealed opt-in records."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    def operations(self) -> list[Operation]:
+        path = "/v1/tasks/{task}/rounds/{round}/contributions"
+        problems = ("unknown-task", "bad-credential", "window-closed", "killed", "storage-unavailable")
+        return [
+            Operation(
+                "POST",
+                path,
+                self.add,
+                "Send one sealed record, with the enrolment code as a bearer credential. One for each contributor.",
+                "intake",
+                takes=SEALED,
+                gives=None,
+                problems=(
+                    *problems,
+                    "malformed",
+                    "wrong-consent",
+                    "conflicting-contribution",
+                    "too-large",
+                    "unsupported-media-type",
+                ),
+            ),
+            Operation(
+                "DELETE",
+                path,
+                self.remove,
+                "Take one's record back, until the window closes. 204 whether or not there was one.",
+                "intake",
+                gives=None,
+                status=204,
+                problems=problems,
+            ),
+        ]
+
+    async def add(self, request: Request) -> Response:
+        task, facts, tag = await self._contributor(request)
+        sealed = await read_body(request, media_type=SEALED, at_most=SEALED_SIZES[-1])
+        try:
+            check_sealed(sealed, SealingContext(bytes.fromhex(task), 0, facts.consent))
+        except MessageError as error:
+            reason = "wrong-consent" if "wrong-consent" in str(error) else "malformed"
+            self._services.writer.refuse(facts.key, reason)
+            raise Refusal(reason) from None
+        now = self._services.clock.now()
+
+        def add(store: ServiceStore) -> str:
+            return store.contributions.add(facts.key, tag, sealed, now)
+
+        outcome = await self._services.reader.call(add)
+        self._services.metrics.count("contributions_total", result=outcome)
+        if outcome == "closed":
+            raise Refusal(await self._services.why_closed(task))
+        if outcome == "conflict":
+            self._services.writer.refuse(facts.key, "conflicting-contribution")
+            raise Refusal("conflicting-contribution")
+        return Response(status_code=200)
+
+    async def remove(self, request: Request) -> Response:
+        task, facts, tag = await self._contributor(request)
+        now = self._services.clock.now()
+
+        def remove(store: ServiceStore) -> bool | None:
+            return store.contributions.remove(facts.key, tag, now)
+
+        if await self._services.reader.call(remove) is None:
+            raise Refusal(await self._services.why_closed(task))
+        return Response(status_code=204)
+
+    async def _contributor(self, request: Request) -> tuple[str, RoundFacts, bytes]:
+        """Who it is, as far as this round may know; the credential itself is forgotten here."""
+        task = request.path_params["task"]
+        facts = await self._services.facts(task, request.path_params["round"], for_reports=False)
+        credential = bearer(request)
+        if credential is None or len(credential) < _SHORTEST_CREDENTIAL:
+            raise Refusal("bad-credential")
+        if not self._services.anonymous_intake:
+            code = credential
+
+            def is_enrolled(store: ServiceStore) -> bool:
+                return store.tokens.is_enrolled(task, code)
+
+            if not await self._services.reader.call(is_enrolled):
+                self._services.writer.refuse(facts.key, "bad-credential")
+                raise Refusal("bad-credential")
+        if facts.tag_key is None:
+            raise Refusal("window-closed")
+        return task, facts, contributor_tag(facts.tag_key, credential.encode())

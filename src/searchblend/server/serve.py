@@ -1,0 +1,145 @@
+"""A server process: the application of its role, its workers, and how both end."""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+
+import uvicorn
+
+from searchblend.errors import RunError
+from searchblend.server.app import build_app
+from searchblend.server.clock import Clock, SystemClock
+from searchblend.server.crash_points import crash_points
+from searchblend.server.curator import Curator
+from searchblend.server.estimator import Estimator
+from searchblend.server.logbook import Logbook
+from searchblend.server.metrics import Metrics
+from searchblend.server.publisher import Publisher, SigningKeys
+from searchblend.server.serve_settings import ServeSettings
+from searchblend.server.services import Services
+from searchblend.server.vault import Vault
+from searchblend.server.worker import Runner, Worker
+from searchblend.store.service_store import ServiceStore, open_store
+
+
+def serve(
+    settings: ServeSettings, *, anonymous_intake: bool = False, on_ready: Callable[[str], None] = lambda address: None
+) -> None:
+    """Run until SIGTERM or SIGINT. What was acknowledged is on disk; what waits is committed before the end."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core file would hold what is only ever in memory
+    settings.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    logbook, clock, on_point = Logbook(), SystemClock(), crash_points()
+    with open_store(settings.where, on_point=on_point) as store:
+        logbook.write("starting", role=settings.role, version=version("searchblend"), database=store.database.dialect)
+        if settings.role in ("all", "publisher") and not SigningKeys(settings.signing_folder).all():
+            SigningKeys(settings.signing_folder).add()
+    services = Services(
+        settings.where,
+        clock=clock,
+        logbook=logbook,
+        anonymous_intake=anonymous_intake,
+        reports_per_second=settings.reports_per_second,
+        most_waiting=settings.queue,
+        on_point=on_point,
+    )
+    if settings.role == "curator":
+        _run_curator(settings, clock, services, on_point, on_ready)
+        return
+    with _workers(settings, clock, services, on_point):
+        _run_http(settings, services, on_ready)
+    logbook.write("stopped", role=settings.role)
+
+
+def _run_http(settings: ServeSettings, services: Services, on_ready: Callable[[str], None]) -> None:
+    try:
+        listener = socket.create_server((settings.host, settings.port), backlog=1024)
+    except OSError as error:
+        raise RunError(f"{settings.host}:{settings.port}: cannot listen: {error.strerror}") from error
+    port = listener.getsockname()[1]
+    config = uvicorn.Config(
+        build_app(services, settings.role, manifest_seconds=settings.manifest_seconds),
+        loop="uvloop",
+        http="httptools",
+        ws="none",
+        access_log=False,
+        log_config=None,
+        log_level="critical",
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=20,
+        timeout_keep_alive=30,
+        ssl_certfile=settings.tls_certificate or None,
+        ssl_keyfile=settings.tls_key or None,
+    )
+    services.logbook.write("listening", port=port)
+    on_ready(f"{'https' if settings.tls_certificate else 'http'}://{settings.host}:{port}")
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+def _run_curator(
+    settings: ServeSettings,
+    clock: Clock,
+    services: Services,
+    on_point: Callable[[str], None],
+    on_ready: Callable[[str], None],
+) -> None:
+    """No port: it hears nothing but the database and the signals that end it."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    on_ready("no port")
+    with open_store(settings.where, on_point=on_point) as store:
+        make_worker(settings, store, clock, services.logbook, services.metrics).run_until(
+            stop, every=settings.poll_seconds
+        )
+    services.logbook.write("stopped", role=settings.role)
+
+
+@contextlib.contextmanager
+def _workers(
+    settings: ServeSettings, clock: Clock, services: Services, on_point: Callable[[str], None]
+) -> Iterator[None]:
+    """A thread beside the HTTP server, where the role has jobs."""
+    if settings.role in ("collector", "intake"):
+        yield
+        return
+    stop = threading.Event()
+
+    def work() -> None:
+        with open_store(settings.where, on_point=on_point) as store:
+            worker = make_worker(settings, store, clock, services.logbook, services.metrics)
+            worker.run_until(stop, every=settings.poll_seconds)
+
+    thread = threading.Thread(target=work, name="worker", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(timeout=30)
+
+
+def make_worker(
+    settings: ServeSettings, store: ServiceStore, clock: Clock, logbook: Logbook, metrics: Metrics
+) -> Worker:
+    """Who does what: keys are read by the role that needs them, and by no other."""
+    runners: list[Runner] = []
+    each_time: list[Callable[[], int]] = []
+    if settings.role in ("all", "curator"):
+        curator = Curator(store, clock, Vault(settings.vault_folder))
+        runners.append(curator)
+        each_time.append(curator.destroy_leftovers)
+    if settings.role in ("all", "publisher"):
+        publisher = Publisher(store, clock, SigningKeys(settings.signing_folder))
+        runners.append(publisher)
+        each_time.append(publisher.refresh_manifests)
+    if settings.role in ("all", "admin"):
+        runners.append(Estimator(store, clock))
+    tick = settings.role in ("all", "admin", "curator")
+    return Worker(store, clock, runners, tick=tick, each_time=each_time, logbook=logbook, metrics=metrics)

@@ -1,0 +1,117 @@
+"""How a server process is set up: flags before environment before file before defaults."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Final
+
+from searchblend.errors import InvalidParameter, UsageError
+
+ROLES: Final = ("all", "collector", "intake", "curator", "publisher", "admin")
+PREFIX: Final = "SEARCHBLEND_"
+_LARGEST_PORT: Final = 65_535
+
+
+@dataclass(frozen=True)
+class ServeSettings:
+    """One process. Every field can be a flag (``--data-dir``), a variable (``SEARCHBLEND_DATA_DIR``) or a TOML key."""
+
+    role: str = "all"
+    data_dir: str = "searchblend-data"
+    """the SQLite file, signing keys and round keys live here, unless told otherwise"""
+    database: str = ""
+    """postgresql://…, or empty for service.db in the data directory"""
+    key_dir: str = ""
+    """the rounds' private keys; only the curator needs it (``keys`` in the data directory)"""
+    signing_dir: str = ""
+    """the manifests' signing keys; only the publisher needs it (``signing`` in the data directory)"""
+    host: str = "127.0.0.1"
+    port: int = 8470
+    tls_certificate: str = ""
+    tls_key: str = ""
+    reports_per_second: int = 0
+    """0: no limit"""
+    queue: int = 20_000
+    """reports that may wait for a commit before senders are turned away"""
+    manifest_seconds: int = 60
+    """how long caches may keep a manifest"""
+    poll_seconds: float = 1.0
+    """how often workers look for work"""
+
+    def __post_init__(self) -> None:
+        if self.role not in ROLES:
+            raise InvalidParameter("role", f"expected one of {', '.join(ROLES)}")
+        for field, least, most in (
+            ("port", 0, _LARGEST_PORT),
+            ("reports_per_second", 0, 10**9),
+            ("queue", 1, 10**7),
+            ("manifest_seconds", 0, 86_400),
+        ):
+            if not least <= getattr(self, field) <= most:
+                raise InvalidParameter(field, f"expected {least} to {most}")
+        if not 0 < self.poll_seconds <= 3600:
+            raise InvalidParameter("poll_seconds", "expected more than 0 and at most 3600")
+        if bool(self.tls_certificate) != bool(self.tls_key):
+            raise InvalidParameter("tls_certificate", "expected together with tls_key")
+        if self.database and not self.database.startswith(("postgresql://", "postgres://")):
+            raise InvalidParameter("database", "expected postgresql://…; a SQLite file lives in the data directory")
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.data_dir)
+
+    @property
+    def where(self) -> str:
+        """What ``open_store`` takes."""
+        return self.database or str(self.folder / "service.db")
+
+    @property
+    def vault_folder(self) -> Path:
+        return Path(self.key_dir) if self.key_dir else self.folder / "keys"
+
+    @property
+    def signing_folder(self) -> Path:
+        return Path(self.signing_dir) if self.signing_dir else self.folder / "signing"
+
+
+def load_settings(
+    flags: Mapping[str, Any], file: Path | None = None, environment: Mapping[str, str] | None = None
+) -> ServeSettings:
+    """The settings of all sources; ``flags`` that are None were not given."""
+    values: dict[str, Any] = {}
+    if file is not None:
+        values |= _from_file(file)
+    known = {field.name: field.type for field in fields(ServeSettings)}
+    for name, text in (os.environ if environment is None else environment).items():
+        field = name.removeprefix(PREFIX).lower()
+        if name.startswith(PREFIX) and field in known:
+            values[field] = text
+    values |= {name: value for name, value in flags.items() if value is not None and name in known}
+    return ServeSettings(**{name: _typed(name, value, str(known[name])) for name, value in values.items()})
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: not TOML: {error}") from error
+    unknown = set(document) - {field.name for field in fields(ServeSettings)}
+    if unknown:
+        raise UsageError(f"{path}: unknown settings: {', '.join(sorted(unknown))}")
+    return document
+
+
+def _typed(name: str, value: Any, kind: str) -> Any:
+    convert = {"int": int, "float": float}.get(kind, str)
+    try:
+        if isinstance(value, bool):
+            raise ValueError
+        return convert(value)
+    except (TypeError, ValueError):
+        raise InvalidParameter(name, "expected a number" if convert is not str else "expected a text") from None

@@ -1,0 +1,116 @@
+"""What the routes share: clock, metrics, log, a reading store, the writer of reports, and facts about open rounds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from searchblend.server.answers import Refusal
+from searchblend.server.clock import Clock, SystemClock
+from searchblend.server.logbook import Logbook
+from searchblend.server.metrics import Metrics
+from searchblend.server.report_writer import MOST_WAITING, ReportWriter
+from searchblend.server.round_model import settings_of, shape_of
+from searchblend.server.store_thread import StoreThread
+from searchblend.store.service_store import ServiceStore
+from searchblend.store.store_errors import UnknownName
+from searchblend.wire.report import ReportShape
+
+_UNKNOWN_SECONDS: Final = 1.0
+_MOST_UNKNOWN: Final = 1000
+
+
+@dataclass(frozen=True)
+class RoundFacts:
+    """What never changes about a round that takes reports or records."""
+
+    key: int
+    shape: ReportShape | None
+    tag_key: bytes | None
+    consent: bytes
+
+
+class TokenBucket:
+    """At most ``rate`` a second, with bursts of as much; 0: no limit."""
+
+    def __init__(self, rate: float) -> None:
+        self._rate, self._left, self._then = rate, rate, time.monotonic()
+
+    def take(self, n: int) -> bool:
+        if not self._rate:
+            return True
+        now = time.monotonic()
+        self._left = min(self._rate, self._left + (now - self._then) * self._rate)
+        self._then = now
+        if n > self._left:
+            return False
+        self._left -= n
+        return True
+
+
+class Services:
+    """Everything that routes need, for one server process."""
+
+    def __init__(
+        self,
+        where: str,
+        *,
+        clock: Clock | None = None,
+        logbook: Logbook | None = None,
+        anonymous_intake: bool = False,
+        reports_per_second: float = 0,
+        most_waiting: int = MOST_WAITING,
+        on_point: Callable[[str], None] = lambda point: None,
+    ) -> None:
+        self.clock = clock or SystemClock()
+        self.logbook = logbook or Logbook()
+        self.metrics = Metrics()
+        self.anonymous_intake = anonymous_intake
+        self.reader = StoreThread(where, "reader", on_point)
+        self.writer = ReportWriter(where, self.clock, self.metrics, most_waiting=most_waiting, on_point=on_point)
+        self.bucket = TokenBucket(reports_per_second)
+        self._facts: dict[tuple[str, int], RoundFacts] = {}
+        self._unknown: dict[tuple[str, int], float] = {}
+
+    async def start(self) -> None:
+        await self.writer.start()
+
+    async def stop(self) -> None:
+        await self.writer.stop()
+        await self.reader.close()
+
+    async def facts(self, task: str, number: str, *, for_reports: bool) -> RoundFacts:
+        """Facts about a round; those about reports are there once its head list is reviewed."""
+        if not number.isdecimal() or len(number) > 9:
+            raise Refusal("unknown-task")
+        place = task, int(number)
+        known = self._facts.get(place)
+        if known and (known.shape if for_reports else known.tag_key):
+            return known
+        if self._unknown.get(place, 0) > time.monotonic():
+            raise Refusal("unknown-task")
+
+        def look(store: ServiceStore) -> RoundFacts:
+            found = store.rounds.round(*place)
+            shape = shape_of(found) if found.shape else None
+            return RoundFacts(found.key, shape, found.tag_key, settings_of(found).consent_digest)
+
+        try:
+            facts = await self.reader.call(look)
+        except UnknownName:
+            if len(self._unknown) >= _MOST_UNKNOWN:
+                self._unknown.clear()
+            self._unknown[place] = time.monotonic() + _UNKNOWN_SECONDS
+            raise
+        self._facts[place] = facts
+        return facts
+
+    async def why_closed(self, task: str) -> str:
+        """``killed`` or ``window-closed``"""
+
+        def killed(store: ServiceStore) -> bool:
+            return store.rounds.task(task).killed
+
+        return "killed" if await self.reader.call(killed) else "window-closed"

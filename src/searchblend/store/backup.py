@@ -1,0 +1,137 @@
+"""A copy of everything that may outlive a round, as one SQLite file, from and to either database.
+
+Sealed opt-in records and the keys of their tags are left out: a backup must not be a place where raw data survives. A
+round that held some cannot go on after a restore and is ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from searchblend.errors import OutputError
+from searchblend.store.database import Database
+from searchblend.store.database_sqlite import SqliteStore
+from searchblend.store.schema import migrate
+from searchblend.store.store_errors import StoreError
+
+_PAGE: Final = 5_000
+TABLES: Final[dict[str, tuple[str, ...]]] = {
+    "tasks": ("task", "name", "settings", "killed", "created"),
+    "rounds": (
+        "round_key",
+        "task",
+        "number",
+        "state",
+        "version",
+        "settings",
+        "budget_window",
+        "opened_by",
+        "public_key",
+        "optin_closes",
+        "shred_by",
+        "client_opens",
+        "client_closes",
+        "grace_until",
+        "shape",
+        "reports",
+        "changed",
+    ),
+    "seen": ("round_key", "report_id"),
+    "counts": ("round_key", "shard", "cell", "n"),
+    "refusals": ("round_key", "reason", "n"),
+    "documents": ("round_key", "name", "content"),
+    "artifacts": ("sha256", "media_type", "content"),
+    "round_artifacts": ("round_key", "name", "sha256"),
+    "manifests": ("task", "sequence", "expires", "content"),
+    "jobs": ("round_key", "kind", "due", "lease_token", "lease_until", "attempts"),
+    "audit": ("position", "body", "previous", "hash"),
+    "ledger": ("position", "kind", "release_id", "body", "previous", "hash"),
+    "release_files": ("release_id", "name", "content"),
+    "admin_tokens": ("token_hash", "name", "role", "created", "revoked"),
+    "enrolments": ("task", "code_hash", "created"),
+    "trends": (
+        "round_key",
+        "place",
+        "query",
+        "probability",
+        "low",
+        "high",
+        "variance",
+        "optin",
+        "client",
+        "optin_weight",
+        "influence",
+    ),
+}
+LEFT_OUT: Final = ("contributions", "schema_version")
+
+
+def write_backup(database: Database, path: Path) -> int:
+    """Copy one moment of the database into a new file, which appears when it is complete; how many rows."""
+    if path.exists():
+        raise OutputError(f"{path}: exists; choose a new name")
+    partial = path.with_name(f".{path.name}.partial")
+    partial.unlink(missing_ok=True)
+    try:
+        target = SqliteStore(partial)
+        try:
+            migrate(target)
+            with _one_moment(database), target.transaction():
+                rows = sum(_copy(database, target, table) for table in TABLES)
+            target.execute("PRAGMA journal_mode = DELETE")
+        finally:
+            target.close()
+        _sync(partial)
+        partial.rename(path)
+        _sync(path.parent)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
+    finally:
+        partial.unlink(missing_ok=True)
+    return rows
+
+
+def read_backup(path: Path, database: Database) -> int:
+    """Copy a backup into an empty database, in one transaction; how many rows."""
+    source = SqliteStore(path, create=False)
+    try:
+        migrate(database)
+        with database.transaction():
+            if database.execute("SELECT 1 FROM tasks LIMIT 1") or database.execute("SELECT 1 FROM audit LIMIT 1"):
+                raise StoreError("the database is not empty; a backup is read into a new one")
+            return sum(_copy(source, database, table) for table in TABLES)
+    finally:
+        source.close()
+
+
+def _copy(source: Database, target: Database, table: str) -> int:
+    columns = TABLES[table]
+    names = ", ".join(columns)
+    places = ", ".join("?" * len(columns))
+    rows = source.execute(f"SELECT {names} FROM {table}")
+    for start in range(0, len(rows), _PAGE):
+        target.execute_many(f"INSERT INTO {table} ({names}) VALUES ({places})", rows[start : start + _PAGE])
+    return len(rows)
+
+
+@contextlib.contextmanager
+def _one_moment(database: Database) -> Iterator[None]:
+    """Reads see the database as it was at the first of them."""
+    kind = "" if database.dialect == "sqlite" else " ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    database.execute(f"BEGIN{kind}")
+    try:
+        yield
+    finally:
+        database.execute("ROLLBACK")
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
