@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_click_graph import write_release
 
 import searchblend as sb
+from made_click_graph import write_release
 from searchblend.clickgraph.graph import ClickGraph
 from searchblend.clickgraph.similar import ClickWalk
 from searchblend.evaluation.seeded import SeededRandomness
