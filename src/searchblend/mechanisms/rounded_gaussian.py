@@ -31,7 +31,8 @@ SMALLEST_SIGMA: Final = Fraction(1, 8)
 LARGEST_SIGMA: Final = 4096
 _REACH: Final = 9.3
 """beyond 9.3 σ, on both sides, a normal law has less than 2^-65: the table ends there at the latest"""
-_BITS: Final = 256
+_BITS: Final = 192
+_NEGLIGIBLE: Final = 1 << (_BITS - 102)
 _ROOT_OF_TWO_PI: Final = Fraction(25066282746310005024157652848110452530069867406099383166299235762, 10**64)
 """√(2π), cut off after 64 digits"""
 
@@ -130,13 +131,13 @@ def _fixed(value: Fraction) -> int:
 
 
 def _odd_series(z: Fraction) -> int:
-    """2^256 · Σ_{n≥0} z^{2n+1}/(2n+1)!!, rounded down; stops where each term is at most half the one before."""
+    """2^192 · Σ_{n≥0} z^{2n+1}/(2n+1)!!, less up to 2^-101; each term left out is at most half the one before."""
     square = z * z
     above, below = square.numerator, square.denominator
     term = _fixed(z)
     total = term
     odd = 1
-    while term or odd < 2 * square:
+    while term > _NEGLIGIBLE or odd < 2 * square:
         odd += 2
         term = term * above // (below * odd)
         total += term
