@@ -14,7 +14,7 @@ from searchblend.wire.click_graph_files import encode_click_graph
 from searchblend.wire.release import statement_document
 
 LAPLACE = NoiseLaw("discrete_laplace", 4.0)
-GAUSSIAN = NoiseLaw("discrete_gaussian", 6.0)
+GAUSSIAN = NoiseLaw("rounded_gaussian", 6.0)
 SEARCHES = {
     "running shoes": 900,
     "trail shoes": 420,

@@ -11,9 +11,11 @@ from scipy import special
 
 from searchblend.errors import InvalidParameter
 
-Law = Literal["discrete_laplace", "discrete_gaussian"]
-LAWS: Final[tuple[Law, ...]] = ("discrete_laplace", "discrete_gaussian")
+Law = Literal["discrete_laplace", "rounded_gaussian"]
+LAWS: Final[tuple[Law, ...]] = ("discrete_laplace", "rounded_gaussian")
 _NEGLIGIBLE: Final = 1e-15
+_ROUNDING: Final = 1 / 12
+"""What rounding to whole numbers adds to a variance."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class NoiseLaw:
 
     law: Law
     scale: float
-    """b for Laplace noise (b, b_q, b_c of the paper), σ for Gaussian noise"""
+    """b for Laplace noise (b, b_q, b_c of the paper), σ of Gaussian noise before it was rounded"""
 
     def __post_init__(self) -> None:
         if self.law not in LAWS:
@@ -32,8 +34,8 @@ class NoiseLaw:
 
     @property
     def standard_deviation(self) -> float:
-        if self.law == "discrete_gaussian":
-            return self.scale
+        if self.law == "rounded_gaussian":
+            return math.sqrt(self.scale**2 + _ROUNDING)
         decay = math.exp(-1 / self.scale)
         return math.sqrt(2 * decay) / (1 - decay)
 
@@ -65,7 +67,7 @@ class NoiseLaw:
         """
         if not 0 < rate < 0.5:
             raise InvalidParameter("rate", "expected a number in (0, 0.5)")
-        if self.law == "discrete_gaussian":
+        if self.law == "rounded_gaussian":
             return max(1, math.ceil(-self.scale * float(special.ndtri(rate)) + 0.5))
         decay = math.exp(-1 / self.scale)
         return max(1, math.ceil(-self.scale * math.log(rate * (1 + decay)) - 1e-9))
@@ -79,9 +81,20 @@ class NoiseLaw:
         """
         if difference < 0 or terms < 1:
             raise InvalidParameter("difference", "expected a difference of at least 0 and at least one noise")
-        if self.law == "discrete_gaussian":
-            return float(special.ndtr(-difference / (self.scale * math.sqrt(terms))))
-        return self._laplace_swap(difference, terms)
+        swap = self._gaussian_swap if self.law == "rounded_gaussian" else self._laplace_swap
+        return swap(difference, terms)
+
+    def _gaussian_swap(self, difference: float, terms: int) -> float:
+        """The sum is close to normal, on whole numbers: tails at k + 1/2 are those of a variance smaller by 1/12.
+
+        Exact for one noise; off by less than 1e-4 for sums of σ ≥ 1.5 (test_noise_law.py). A tie decided by a coin is
+        the mean of the tails on both sides of it.
+        """
+        deviation = math.sqrt(terms * (self.scale**2 + _ROUNDING) - _ROUNDING)
+        above = float(special.ndtr(-(math.floor(difference) + 0.5) / deviation))
+        if not float(difference).is_integer():
+            return above
+        return (above + float(special.ndtr(-(difference - 0.5) / deviation))) / 2
 
     def _laplace_swap(self, difference: float, terms: int) -> float:
         """Discrete Laplace noise is a difference of two geometric variables; k of them, of two negative binomials."""

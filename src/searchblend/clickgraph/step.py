@@ -67,7 +67,7 @@ class StepDesign:
     def law(self) -> NoiseLaw:
         """The law of the noise for readers of the release."""
         gaussian = isinstance(self.noise, RoundedGaussian)
-        return NoiseLaw("discrete_gaussian" if gaussian else "discrete_laplace", self.noise.scale)
+        return NoiseLaw("rounded_gaussian" if gaussian else "discrete_laplace", self.noise.scale)
 
     @property
     def sampler_distance(self) -> float:

@@ -224,7 +224,7 @@ def test_a_folder_without_a_statement_is_no_release(tmp_path: Path):
 
 
 def test_noise_parameters_are_decoded_again():
-    graph = made_graph(NoiseLaw("discrete_gaussian", 7.87))
+    graph = made_graph(NoiseLaw("rounded_gaussian", 7.87))
     assert decode_noise(json.loads(json.dumps(noise_parameters(graph)))) == (graph.noise, graph.cuts)
     for wrong in ({"noise": {"nodes": {}}}, {"noise": {"clicks": 3}}, {"false_edge_cut": {"clicks": "10"}}):
         with pytest.raises(MessageError, match="parameters"):
