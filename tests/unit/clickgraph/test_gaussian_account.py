@@ -115,7 +115,7 @@ def test_the_enumeration_rejects_too_little(mutant):
     smaller = {"threshold one lower": 1.0, "half the noise": 0.5, "noise of one count for two": 1 / math.sqrt(2)}[
         mutant
     ]
-    noise = Narrowed(step.noise, smaller)
+    noise = Narrowed(step.noise, factors.get(mutant, 1.0))
     wrong = replace(step, noise=noise, threshold=(step.threshold or 0) - (mutant == "threshold one lower"))
     high = (step.threshold or 0) + step.noise.reach + 1
     own = both_ways(joint([published(1, wrong)] * 2), joint([published(0, wrong)] * 2), epsilon)
