@@ -126,12 +126,14 @@ class Service:
         return self.current(task)
 
     def contribute(self, found, records, first: int = 0) -> list[str]:
+        """In one transaction, which spares four hundred commits; the tests of the routes send them one by one."""
         context = sealing_context(found)
         answers = []
-        for i, record in enumerate(records):
-            sealed = seal_records([record], context, found.public_key)
-            tag = contributor_tag(found.tag_key, b"person %d" % (first + i))
-            answers.append(self.store.contributions.add(found.key, tag, sealed, self.clock.now()))
+        with self.store.transaction():
+            for i, record in enumerate(records):
+                sealed = seal_records([record], context, found.public_key)
+                tag = contributor_tag(found.tag_key, b"person %d" % (first + i))
+                answers.append(self.store.contributions.add(found.key, tag, sealed, self.clock.now()))
         return answers
 
     def head_list(self, task):
