@@ -112,9 +112,7 @@ def test_threshold_with_reused_noise_is_as_private_as_it_says(epsilon, delta, d)
 def test_the_enumeration_rejects_too_little(mutant):
     epsilon, delta = LN10, 1e-3
     step, stated = selection(epsilon, delta, 2)
-    smaller = {"threshold one lower": 1.0, "half the noise": 0.5, "noise of one count for two": 1 / math.sqrt(2)}[
-        mutant
-    ]
+    factors = {"half the noise": 0.5, "noise of one count for two": 1 / math.sqrt(2)}
     noise = Narrowed(step.noise, factors.get(mutant, 1.0))
     wrong = replace(step, noise=noise, threshold=(step.threshold or 0) - (mutant == "threshold one lower"))
     high = (step.threshold or 0) + step.noise.reach + 1

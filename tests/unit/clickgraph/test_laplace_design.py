@@ -48,7 +48,8 @@ def test_one_total_is_shared_out():
     assert (select.epsilon, counts.epsilon, clicks.epsilon) == pytest.approx((2.1, 0.6, 0.3))
     assert (select.noise.scale, counts.noise.scale, clicks.noise.scale) == pytest.approx((20 / 2.1, 20 / 0.6, 7 / 0.3))
     assert math.fsum(step.epsilon for step in made.steps) == pytest.approx(3.0, rel=1e-12)
-    assert counts.threshold is None and clicks.threshold is None
+    assert counts.threshold is None
+    assert clicks.threshold is None
 
 
 def test_reused_noise_gives_the_counts_share_to_the_selection():
