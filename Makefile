@@ -7,7 +7,7 @@ TESTS  := $(VENV)/.installed-tests
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test check slow bench vectors clean
+.PHONY: help install run test check slow bench figures vectors clean
 
 help: ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -45,6 +45,9 @@ bench: install ## speed, as ratios against named baselines in one run
 	$(BIN)/python benchmarks/local_reports.py
 	$(BIN)/python benchmarks/log_run.py
 	$(BIN)/python benchmarks/keywords.py
+
+figures: install ## every figure and table of the papers, and ours, at full size: docs/results (about 20 minutes)
+	$(BIN)/searchblend evaluate all --html -o docs/results
 
 vectors: install ## write the test vectors anew (a change in them is a change of protocol)
 	$(BIN)/python vectors/make_vectors.py

@@ -20,6 +20,7 @@ PAGES = [
     "README.md",
     "docs/tutorial/first-release.md",
     "docs/how-to/choose-a-budget.md",
+    "docs/how-to/evaluate-your-own.md",
     "docs/how-to/use-a-released-graph.md",
 ]
 OWN_LOG = {"searches.tsv": "\t", "log.csv.gz": ","}
@@ -70,6 +71,8 @@ def test_snippets_run_and_print_what_they_say(page: str, folder: Path):
                     arguments[arguments.index("-o") + 1] = f"out-{ran}"
                 run(arguments, folder)
                 ran += 1
+        elif language == "python" and (file := re.match(r"# (\w+\.py)\n", block)):
+            (folder / file[1]).write_text(block)  # a file of the reader's
         elif language == "python":
             printed = run([sys.executable, "-c", block], folder)
             following = found[position + 1] if position + 1 < len(found) else ("", "")
@@ -93,11 +96,10 @@ def test_links_lead_somewhere(page: str):
 
 
 def test_commands_of_the_help_examples_parse():
-    from searchblend.cli import graph_parser, parser
+    from searchblend.cli import evaluate_parser, graph_parser, parser
 
-    texts = [
-        getattr(module, name) for module in (parser, graph_parser) for name in dir(module) if name.endswith("_EXAMPLES")
-    ]
+    modules = (parser, graph_parser, evaluate_parser)
+    texts = [getattr(module, name) for module in modules for name in dir(module) if name.endswith("_EXAMPLES")]
     for line in (line for text in texts for line in text.splitlines()[1:]):
         command = re.split(r"\s{3,}| > ", line.strip())[0]
         parser.build_parser().parse_args(shlex.split(command)[1:])

@@ -7,21 +7,20 @@ from pathlib import Path
 
 from searchblend.cli.arguments import Commands, add_command, positive_int
 
-EXAMPLES = """\
+EVALUATE_EXAMPLES = """\
 examples:
-  searchblend evaluate list                                 every experiment, with what it varies and measures
-  searchblend evaluate fig9 fig12 -o results                two figures of the paper, full size
-  searchblend evaluate all --quick --html -o results        everything, few runs, and one page with all of it
-  searchblend evaluate fig13 --log searches.tsv -o results  with the people of your own log (NOT PRIVATE)
+  searchblend evaluate list                                   every experiment, with what it varies and measures
+  searchblend evaluate fig9 fig12 -o results                  two figures of the paper, full size
+  searchblend evaluate all --quick --html -o results          everything, few runs, and one page with all of it
+  searchblend evaluate fig13 --log searches.tsv -o results    with the people of your own log (NOT PRIVATE)
   searchblend evaluate fig14 --algorithm my.module:MyBlend -o results    your own beside paper and best
-An evaluation that was interrupted goes on where it stopped when the same command is given again.
 """
 
 
 def add_evaluate(commands: Commands, column_map: Callable[[str], dict[str, str]]) -> None:
-    parser = add_command(commands, "evaluate", "the papers' figures and more, reproduced", EXAMPLES)
+    parser = add_command(commands, "evaluate", "the papers' figures and more, reproduced", EVALUATE_EXAMPLES)
     parser.add_argument("names", nargs="+", metavar="NAME", help="experiments, all, or list")
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder for plots, data and pages")
+    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder for plots, data and pages; an interrupted evaluation goes on")
     people = parser.add_mutually_exclusive_group()
     people.add_argument("--profile", choices=["aol", "yandex"], help="these made-up people in every experiment")
     people.add_argument("--log", metavar="LOG", help="the people of this log; what is written is NOT PRIVATE")

@@ -179,13 +179,15 @@ class PanelExperiment:
         return Outcome(rows, figure, text, findings, tables, self.printed(request, results))
 
     def _said(self, request: Request, curves: Curves) -> tuple[str, list[Finding]]:
-        try:
+        """Other people than the paper's may reach too few lists for its sentences."""
+        if request.people is None:
             return self.say(request, curves)
+        try:
+            if any(point.band and point.reached for points in curves.all.values() for point in points):
+                return self.say(request, curves)
         except (KeyError, ValueError, IndexError, ZeroDivisionError):
-            if request.people is None:
-                raise
-            # Other people than the paper's may reach too few lists for its sentences.
-            return "Too few lists reached their size on these people to compare with the paper.", []
+            pass
+        return "Too few lists reached their size on these people to compare with the paper.", []
 
     def _point(self, request: Request, panel: Panel, curve: Curve, x: float, results: Results) -> Point:
         cells = self._cells(request, panel, curve, x)
@@ -225,8 +227,12 @@ def draw_panel(axis: Axes, panel: Panel, points: Mapping[Curve, list[Point]]) ->
     for label, published in panel.published:
         xs, ys = zip(*published, strict=True)
         axis.plot([factor * x for x in xs], ys, linestyle="none", **published_style(label))
-    axis.set(xlabel=X_LABELS[panel.x], ylabel=panel.ylabel, yscale=panel.yscale, xscale=panel.xscale)
+    axis.set(xlabel=X_LABELS[panel.x], ylabel=panel.ylabel, xscale=panel.xscale)
     axis.set_title(panel.title, fontsize=10, loc="left")
+    if not any(point.band and point.reached for found in points.values() for point in found):
+        axis.text(0.5, 0.5, "no list reached its size", ha="center", transform=axis.transAxes, color="#666666")
+        return
+    axis.set_yscale(panel.yscale)
     if panel.yscale == "log":
         plain_log_ticks(axis.yaxis)
     if panel.x == "epsilon":
