@@ -227,12 +227,12 @@ def draw_panel(axis: Axes, panel: Panel, points: Mapping[Curve, list[Point]]) ->
     for label, published in panel.published:
         xs, ys = zip(*published, strict=True)
         axis.plot([factor * x for x in xs], ys, linestyle="none", **published_style(label))
-    axis.set(xlabel=X_LABELS[panel.x], ylabel=panel.ylabel, xscale=panel.xscale)
+    axis.set(xlabel=X_LABELS[panel.x], ylabel=panel.ylabel)
     axis.set_title(panel.title, fontsize=10, loc="left")
     if not any(point.band and point.reached for found in points.values() for point in found):
         axis.text(0.5, 0.5, "no list reached its size", ha="center", transform=axis.transAxes, color="#666666")
         return
-    axis.set_yscale(panel.yscale)
+    axis.set(xscale=panel.xscale, yscale=panel.yscale)
     if panel.yscale == "log":
         plain_log_ticks(axis.yaxis)
     if panel.x == "epsilon":
