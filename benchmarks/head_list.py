@@ -11,7 +11,7 @@ import json
 import statistics
 import time
 
-from searchblend.logs.duckdb_group import DuckDBTally
+from searchblend.logs.duckdb_tally import DuckDBTally
 from searchblend.logs.duckdb_session import DuckDBSession
 from searchblend.mechanisms.noisy_counts import noisy_counts
 from searchblend.mechanisms.threshold import printed_threshold

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from searchblend.errors import InvalidParameter
-from searchblend.mechanisms.tally import RecordTally
+from searchblend.mechanisms.tally import Tally
 from searchblend.records import Record
 
 SUGGESTION: Final = "suggestion:"
@@ -40,11 +40,11 @@ class Cap:
 class ClickLog(Protocol):
     """A log of searches and clicks. Queries are ⟨query, ⋆⟩ in a tally, clicks ⟨query, target⟩, pairs ⟨query, next⟩."""
 
-    def searches(self, cap: Cap) -> RecordTally:
+    def searches(self, cap: Cap) -> Tally:
         """M(q): how often each query occurs in the limited log."""
         ...
 
-    def weighted_searches(self, first: int, units: int, without: Sequence[str]) -> RecordTally:
+    def weighted_searches(self, first: int, units: int, without: Sequence[str]) -> Tally:
         """Integer weights: each of a user's s queries gets floor(units/√s), so that their ℓ2 norm is ``units`` at most.
 
         They are the first ``first`` distinct queries of the user, those in ``without`` left out before.
@@ -58,7 +58,7 @@ class ClickLog(Protocol):
         """
         ...
 
-    def clicks(self, queries: Sequence[str], cap: Cap, *, within: Cap) -> RecordTally:
+    def clicks(self, queries: Sequence[str], cap: Cap, *, within: Cap) -> Tally:
         """How often each record of these queries was clicked.
 
         Only clicks of the searches that ``within`` keeps take part: of the user's first searches, or of all searches
@@ -75,7 +75,7 @@ class ClickLog(Protocol):
         """
         ...
 
-    def reformulations(self, queries: Sequence[str], cap: Cap) -> RecordTally:
+    def reformulations(self, queries: Sequence[str], cap: Cap) -> Tally:
         """How often each ⟨q, q'⟩ was typed in a row: both in ``queries``, different, in one session of one user.
 
         Pairs are formed from all of a user's searches in order of time; no more than ``SESSION_GAP`` seconds lie

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from searchblend.clickgraph.click_log import ClickLog
 from searchblend.clickgraph.design import ClickGraphDesign
 from searchblend.clickgraph.select_queries import by_query
-from searchblend.mechanisms.tally import RecordTally
+from searchblend.mechanisms.tally import Tally
 from searchblend.randomness import Randomness
 
 
 def fresh_query_counts(
     log: ClickLog,
     queries: Sequence[str],
-    selected_from: RecordTally,
+    selected_from: Tally,
     design: ClickGraphDesign,
     *,
     randomness: Randomness,

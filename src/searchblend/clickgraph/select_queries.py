@@ -8,14 +8,14 @@ from searchblend.clickgraph.click_log import ClickLog
 from searchblend.clickgraph.design import ClickGraphDesign
 from searchblend.clickgraph.step import StepDesign
 from searchblend.mechanisms.noisy_counts import noisy_counts
-from searchblend.mechanisms.tally import RecordTally
+from searchblend.mechanisms.tally import Tally
 from searchblend.randomness import Randomness
 from searchblend.records import Record
 
 
 def select_queries(
     log: ClickLog, design: ClickGraphDesign, *, randomness: Randomness
-) -> tuple[dict[str, int], RecordTally]:
+) -> tuple[dict[str, int], Tally]:
     """Q with the noisy values that the threshold compared, and the tally of the last round.
 
     Q = {q in the limited log : M(q) + Y ≥ T}, noise of its own for each query that occurs. DP-SIPS does so in rounds,
@@ -28,7 +28,7 @@ def select_queries(
     return chosen, tally
 
 
-def _tally(log: ClickLog, step: StepDesign, without: list[str]) -> RecordTally:
+def _tally(log: ClickLog, step: StepDesign, without: list[str]) -> Tally:
     if step.units == 1:
         return log.searches(step.cap)
     return log.weighted_searches(step.cap.first, step.units, without)

@@ -18,6 +18,8 @@ from searchblend.logs.duckdb_session import DuckDBSession, quoted
 _AT_ONCE: Final = 1 << 25
 """How many hashes are sorted at a time: 128 MB."""
 _SHORT: Final = "(digest & 4294967295)::UINTEGER"
+_BATCH: Final = 1 << 18
+"""How many texts go through Python at a time."""
 _HEX: Final = "lpad(lower(to_hex(digest)), 32, '0')"
 
 
@@ -134,9 +136,11 @@ def _all_scores() -> str:
 
 def normal_table(session: DuckDBSession, name: str, source: str, columns: str, *, host_only: bool) -> None:
     """A copy of a table with its records in normal form. Hard texts go through Python, each distinct one once."""
-    _make_forms(session, source, "query", normal_forms.query_is_hard("query"), normal_forms.query_form)
+    is_hard, texts = normal_forms.query_is_hard("query"), f"SELECT * FROM {source}"
+    make_forms(session, "query_forms", texts, "query", is_hard, normal_forms.query_form)
     url_form = normal_forms.host_form if host_only else normal_forms.url_form
-    _make_forms(session, source, "url", normal_forms.url_is_hard("url", host_only=host_only), url_form)
+    is_hard = normal_forms.url_is_hard("url", host_only=host_only)
+    make_forms(session, "url_forms", texts, "url", is_hard, url_form)
     simple_query = normal_forms.normal_ascii_query("query")
     simple_url = normal_forms.normal_simple_url("url", host_only=host_only)
     session.execute(
@@ -154,12 +158,17 @@ def normal_table(session: DuckDBSession, name: str, source: str, columns: str, *
     session.execute("DROP TABLE url_forms")
 
 
-def _make_forms(
-    session: DuckDBSession, source: str, column: str, is_hard: str, rule: Callable[[str], str | None]
+def make_forms(
+    session: DuckDBSession, name: str, texts: str, column: str, is_hard: str, rule: Callable[[str], str | None]
 ) -> None:
-    """The table of the hard texts of a column with their normal forms."""
-    texts = [text for (text,) in session.rows(f"SELECT DISTINCT {column} FROM {source} WHERE {is_hard}")]
-    session.execute(
-        f"CREATE TEMP TABLE {column}_forms AS SELECT unnest(?::VARCHAR[]) AS text, unnest(?::VARCHAR[]) AS form",
-        [texts, [rule(text) for text in texts]],
-    )
+    """The table (text, form) of the hard texts that a SELECT yields, with their normal forms; a batch at a time."""
+    session.execute(f"CREATE TEMP TABLE hard AS SELECT DISTINCT {column} AS text FROM ({texts}) WHERE {is_hard}")
+    session.execute(f"CREATE TEMP TABLE {name} (text VARCHAR, form VARCHAR)")
+    for first in range(0, int(session.value("SELECT count(*) FROM hard")), _BATCH):
+        rows = session.rows("SELECT text FROM hard WHERE rowid BETWEEN ? AND ?", [first, first + _BATCH - 1])
+        batch = [text for (text,) in rows]
+        session.execute(
+            f"INSERT INTO {name} SELECT unnest(?::VARCHAR[]), unnest(?::VARCHAR[])",
+            [batch, [rule(text) for text in batch]],
+        )
+    session.execute("DROP TABLE hard")

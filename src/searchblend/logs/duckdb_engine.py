@@ -13,8 +13,10 @@ from pathlib import Path
 
 from searchblend.errors import InputError, InvalidParameter, RunError
 from searchblend.logs import normal_forms
+from searchblend.logs.activity import ActivityRules
+from searchblend.logs.duckdb_activity import ActivityTexts, DuckDBActivity, moment_of
 from searchblend.logs.duckdb_draws import Drawing, find_opted_in, make_draws
-from searchblend.logs.duckdb_group import DuckDBGroup, DuckDBTally
+from searchblend.logs.duckdb_group import DuckDBGroup
 from searchblend.logs.duckdb_policies import clicks_of, distinct_counts, make_events, searches_of
 from searchblend.logs.duckdb_scan import (
     PROBLEMS,
@@ -25,6 +27,7 @@ from searchblend.logs.duckdb_scan import (
     scan_json,
 )
 from searchblend.logs.duckdb_session import DatabaseError, DuckDBSession, quoted
+from searchblend.logs.duckdb_tally import DuckDBTally
 from searchblend.logs.duckdb_yandex import queries_without_click, scan_yandex, yandex_rows
 from searchblend.logs.engine import OPTIN_DIGITS, Reading
 from searchblend.logs.feed import Feed, Feeder, GuessedWrong, Known
@@ -71,14 +74,25 @@ class DuckDBEngine:
         except GuessedWrong as wrong:
             self._session.drop_all_tables()
             feeds, scanned, without_url = self._load(sources, on_bytes, on_fraction, wrong.known)
+        self._texts = self._known_texts(sources, feeds)
         reading = self._counted(sources, feeds, scanned, without_url)
         if reading.in_fields and isinstance(sources[0][0], Columns):
             reading = replace(reading, held_back=self._rows_of_problems(sources, feeds), in_fields=Counter())
         if reading.used:
-            reading = replace(reading, users=self._make_draws())
+            reading = replace(reading, users=self._make_draws() if self._drawing.draws else self._count_users())
         if not keep_lines:  # the draws are all that is needed of them
             self._session.execute("DROP TABLE lines")
         return reading
+
+    def _known_texts(self, sources: Sequence[Source], feeds: Sequence[Feed]) -> ActivityTexts:
+        """What the gate saw of the texts; in JSON an ASCII file may hold other texts."""
+        kinds = {type(layout) for layout, _ in sources}
+        return ActivityTexts(
+            self._drawing.key,
+            self._drawing.host_only,
+            ascii=kinds <= {Delimited, Sessions} and all(feed.ascii for feed in feeds),
+            tame=kinds <= {Delimited, Sessions} and all(feed.tame for feed in feeds),
+        )
 
     @staticmethod
     def _feed(feeder: Feeder, layout: Layout, paths: Sequence[Path]) -> Feed:
@@ -146,11 +160,16 @@ class DuckDBEngine:
         if "optin" in scan.roles:
             self._by_column = True
             texts.append(f"{scan.optin()} AS optin")
-        if self._has_lines:
-            texts += [f"{scan.roles.get(role, 'NULL::VARCHAR')} AS {role}" for role in ("time", "rank")]
+        if self._drawing.draws:
+            texts.append(f"{scan.digest(self._drawing.key)} AS digest")
+            if self._has_lines:
+                texts += [f"{scan.roles.get(role, 'NULL::VARCHAR')} AS {role}" for role in ("time", "rank")]
+        else:
+            time = f"nullif({scan.roles.get('time', 'NULL')}::VARCHAR, '')"
+            texts += [f"{moment_of(time)} AS moment", f"CASE WHEN moment IS NULL THEN {time} END AS late"]
+            texts.append(f"try_cast({scan.roles.get('rank', 'NULL')} AS DOUBLE) AS rank")
         return f"""
-            SELECT {scan.problem(host_only=self._drawing.host_only)} AS problem, {", ".join(texts)},
-                {scan.digest(self._drawing.key)} AS digest
+            SELECT {scan.problem(host_only=self._drawing.host_only)} AS problem, {", ".join(texts)}
             FROM ({scan.select}) WHERE {"true" if self._has_lines else scan.is_kept()}
         """
 
@@ -206,6 +225,10 @@ class DuckDBEngine:
             find_opted_in(self._session, self._drawing.key)
         return int(self._session.value("SELECT count(*) FROM drawn WHERE draw = 1"))
 
+    def _count_users(self) -> int:
+        usable = f"problem IN (0, {PROBLEMS.index(WITHOUT_URL)})"
+        return int(self._session.value(f"SELECT count(*) FROM (SELECT user FROM lines WHERE {usable} GROUP BY user)"))
+
     def split_by_fraction(self, fraction: float) -> tuple[DuckDBGroup, DuckDBGroup]:
         cut = f"{math.ceil(fraction * 16**OPTIN_DIGITS):0{OPTIN_DIGITS}x}"
         opted_in = f"md5('opt-in' || chr(31) || person)[:{OPTIN_DIGITS}] < '{cut}'"
@@ -228,6 +251,11 @@ class DuckDBEngine:
         malformed = reading.in_fields.total() + sum(kind.count for kind in reading.held_back.values())
         distinct = distinct_counts(self._session, host_only=self._drawing.host_only)
         return LogStatistics(reading.bytes, reading.lines, reading.users, *distinct, malformed)
+
+    def activity(self, rules: ActivityRules) -> DuckDBActivity:
+        if self._drawing.draws:
+            raise InvalidParameter("draws", "expected a log that was read with draws=0")
+        return DuckDBActivity(self._session, self._texts, rules)
 
     def query_tally(self, first: int | None = None, *, distinct: bool = False) -> DuckDBTally:
         self._need_events()

@@ -4,84 +4,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Final
-
 import numpy as np
-from numpy.typing import NDArray
 
 from searchblend.blender.groups import ONE_RECORD, Spread
 from searchblend.errors import InvalidParameter
 from searchblend.logs.duckdb_session import DuckDBSession, quoted
+from searchblend.logs.duckdb_tally import DuckDBTally
 from searchblend.mechanisms.tally import Ints
 from searchblend.randomness import Randomness, SystemRandomness
-from searchblend.records import WILDCARD, HeadList, Record
-
-_SHELF_BITS: Final = 14
-_SHELF: Final = f"((n::UBIGINT << {_SHELF_BITS}) | (place >> {64 - _SHELF_BITS}))"
-
-
-class DuckDBTally:
-    """The distinct records of a group with their counts: a table (query, url, n, place).
-
-    Records with the same count are ordered by ``place``, DuckDB's own hash: fixed, and found without sorting texts.
-    """
-
-    def __init__(self, session: DuckDBSession, counted: str, parameters: Sequence[object] = ()) -> None:
-        """``counted`` is SQL that selects query, url and n."""
-        self._session = session
-        self._table = session.new_name("tally")
-        session.execute(
-            f"CREATE TEMP TABLE {self._table} AS SELECT *, hash(query, url) AS place FROM ({counted})", parameters
-        )
-
-    def sizes(self) -> Mapping[int, int]:
-        return {int(n): size for n, size in self._session.rows(f"SELECT n, count(*) FROM {self._table} GROUP BY n")}
-
-    def pick(self, count: int, ranks: Ints) -> Sequence[Record]:
-        return self.pick_each({count: ranks})[count]
-
-    def pick_each(self, ranks: Mapping[int, Ints]) -> dict[int, list[Record]]:
-        """Records stand on shelves, by their count and the first bits of their place: a rank is found by counting
-        shelves, and only the shelves with wanted records are fetched."""
-        if not ranks:
-            return {}
-        rows = f"FROM {self._table} WHERE n BETWEEN {min(ranks)} AND {max(ranks)}"
-        shelves, sizes = self._session.columns(f"SELECT {_SHELF} AS shelf, count(*) {rows} GROUP BY shelf", np.uint64)
-        order = np.argsort(shelves)
-        shelves, ends = shelves[order], np.cumsum(sizes[order].astype(np.int64))
-        wanted = {count: _on_shelves(shelves, ends, count, some) for count, some in ranks.items()}
-        standing: dict[int, list[Record]] = defaultdict(list)
-        for shelf, query, url in self._session.rows(
-            f"SELECT {_SHELF} AS shelf, query, url {rows} AND shelf IN (SELECT unnest(?::UBIGINT[])) "
-            "ORDER BY place, query, url",
-            [sorted({shelf for places in wanted.values() for shelf, _ in places})],
-        ):
-            standing[shelf].append(_record(query, url))
-        return {count: [standing[shelf][at] for shelf, at in places] for count, places in wanted.items()}
-
-    def at_least(self, count: int) -> Mapping[int, Sequence[Record]]:
-        found: dict[int, list[Record]] = defaultdict(list)
-        for n, query, url in self._session.rows(
-            f"SELECT n::BIGINT, query, url FROM {self._table} WHERE n >= ? ORDER BY place, query, url", [count]
-        ):
-            found[n].append(_record(query, url))
-        return found
-
-    def of_queries(self, queries: Sequence[str]) -> dict[Record, int]:
-        rows = self._session.rows(
-            f"SELECT query, url, n FROM {self._table} WHERE query IN (SELECT unnest(?::VARCHAR[]))", [list(queries)]
-        )
-        return {_record(query, url): int(n) for query, url, n in rows}
-
-    def by_query(self, cap: int, without: Sequence[str]) -> DuckDBTally:
-        others = f"SELECT * FROM {self._table} WHERE query NOT IN (SELECT unnest(?::VARCHAR[]))"
-        return DuckDBTally(
-            self._session,
-            f"SELECT query, NULL::VARCHAR AS url, sum(least(n, {int(cap)})) AS n FROM ({others}) GROUP BY query",
-            [list(without)],
-        )
+from searchblend.records import HeadList
 
 
 class DuckDBGroup:
@@ -168,22 +99,6 @@ class DuckDBGroup:
         for cell, n in counted:
             counts[cell] = n
         return counts
-
-
-def _on_shelves(shelves: NDArray[np.uint64], ends: Ints, count: int, ranks: Ints) -> list[tuple[int, int]]:
-    """For each rank among the records with this count the shelf where it is found, and its position there.
-
-    ``ends`` says how many records stand on all shelves up to each.
-    """
-    starts = np.concatenate([[0], ends[:-1]])
-    first = int(np.searchsorted(shelves, np.uint64(count << _SHELF_BITS)))
-    position = starts[first] + ranks
-    at = np.searchsorted(ends, position, side="right")
-    return list(zip(shelves[at].tolist(), (position - starts[at]).tolist(), strict=True))
-
-
-def _record(query: str, url: str | None) -> Record:
-    return tuple.__new__(Record, (query, WILDCARD if url is None else url))  # the fast way: there may be many
 
 
 def _columns_of(head: HeadList) -> list[list[object]]:

@@ -25,6 +25,8 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from searchblend.blender.groups import UserGroup
+from searchblend.clickgraph.click_log import ClickLog
+from searchblend.logs.activity import ActivityRules
 from searchblend.logs.gate import OnBytes
 from searchblend.logs.layout import Source
 from searchblend.logs.summary import LogStatistics, Malformed
@@ -75,6 +77,10 @@ class LogEngine(Protocol):
         ...
 
     def statistics(self, reading: Reading) -> LogStatistics: ...
+
+    def activity(self, rules: ActivityRules) -> ClickLog:
+        """Searches and clicks with each user's activity limited, of a log read with ``draws=0``."""
+        ...
 
     def query_tally(self, first: int | None = None, *, distinct: bool = False) -> RecordTally:
         """How often each query was searched, counting the first searches of each user; ``distinct``: each query of a

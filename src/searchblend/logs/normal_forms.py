@@ -75,9 +75,13 @@ def query_is_hard(text: str) -> str:
     return f"NOT ({_ascii(text)})"
 
 
-def normal_ascii_query(text: str) -> str:
-    """SQL: lower case, single blanks."""
-    return f"lower(trim(regexp_replace({text}, '{_BLANKS}', ' ', 'g'), ' '))"
+def normal_ascii_query(text: str, *, tame_file: bool = False) -> str:
+    """SQL: lower case, single blanks. A tame file has hardly any blanks but single spaces."""
+    squeezed = f"lower(trim(regexp_replace({text}, '{_BLANKS}', ' ', 'g'), ' '))"
+    if not tame_file:
+        return squeezed
+    blanks = f"contains({text}, '  ') OR contains({text}, chr(13))"
+    return f"CASE WHEN {blanks} THEN {squeezed} ELSE lower(trim({text}, ' ')) END"
 
 
 def url_is_hard(url: str, *, host_only: bool) -> str:

@@ -49,19 +49,20 @@ def read_log(
     on_progress: OnProgress | None = None,
     on_notice: OnNotice = lambda text: None,
 ) -> SearchLog:
-    """Reads a log once and draws one random record per user.
+    """Reads a log once and draws one random record per user, or none with ``draws=0``.
 
     ``paths`` may be files, globs and directories, plain, .gz or .zst. ``columns`` maps our names (user, query, url,
-    time, rank) to the file's. ``draws`` is how many records are drawn of each user with replacement (m_C), ``picks``
-    how many without (m_O); the first of both is the same. ``key`` decides them all: 16 fresh bytes of the operating
-    system unless given. ``keep_lines`` keeps every usable line until the log is closed, for ``statistics`` and the
-    tallies; else only the drawn records are kept. ``strict`` refuses the log at its first malformed line instead of
-    counting it. ``memory`` bounds the database (None: 80 % of the machine's), the rest goes to ``temp_directory``.
-    ``engine`` is duckdb, or spark on the cluster of ``master``; both draw the same records by the same key.
+    time, rank) to the file's. ``draws`` is how many records are drawn of each user with replacement (m_C),
+    ``picks`` how many without (m_O); the first of both is the same. ``key`` decides them all: 16 fresh bytes of the
+    operating system unless given. ``keep_lines`` keeps every usable line until the log is closed, for
+    ``statistics`` and the tallies; else only the drawn records are kept. ``draws=0`` keeps every line too, for
+    ``activity``, and draws none. ``strict`` refuses the log at its first malformed line instead of counting it.
+    ``memory`` bounds the database (None: 80 % of the machine's), the rest goes to ``temp_directory``. ``engine`` is
+    duckdb, or spark on the cluster of ``master``; both draw the same records by the same key.
     """
-    for name, number in (("draws", draws), ("picks", picks)):
-        if number < 1:
-            raise InvalidParameter(name, f"expected a whole number of at least 1, found {number!r}")
+    for name, number, least in (("draws", draws, 0), ("picks", picks, 1)):
+        if number < least:
+            raise InvalidParameter(name, f"expected a whole number of at least {least}, found {number!r}")
     column_map = ColumnMap(columns or {}, optin_column)
     files = expand(paths)
     progress = _Progress(files, on_progress)
@@ -77,11 +78,11 @@ def read_log(
     )
     try:
         sources = find_sources(files, format, column_map, opened.column_types)
-        reading = opened.read(sources, progress.add_bytes, progress.set_fraction, keep_lines=keep_lines)
+        reading = opened.read(sources, progress.add_bytes, progress.set_fraction, keep_lines=keep_lines or not draws)
         summary = _summary(sources, reading, host_only=host_only)
         _refuse_useless(sources, summary, strict=strict)
         progress.finish()
-        return SearchLog(opened, reading, summary, by_column=optin_column is not None)
+        return SearchLog(opened, reading, summary, by_column=optin_column is not None, draws=draws)
     except BaseException:
         opened.close()
         raise

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final, Self
 
 from searchblend.blender.groups import UserGroup
+from searchblend.clickgraph.click_log import ClickLog
 from searchblend.errors import InvalidParameter
+from searchblend.logs.activity import ActivityRules
 from searchblend.logs.engine import LogEngine, Reading
 from searchblend.logs.summary import InputSummary, LogStatistics
 from searchblend.mechanisms.tally import RecordTally
@@ -14,8 +16,10 @@ from searchblend.mechanisms.tally import RecordTally
 class SearchLog:
     """One random record of each user of a log, and what the log held. Close it, or use it in a ``with``."""
 
-    def __init__(self, engine: LogEngine, reading: Reading, summary: InputSummary, *, by_column: bool) -> None:
-        self._engine, self._reading, self._by_column = engine, reading, by_column
+    def __init__(
+        self, engine: LogEngine, reading: Reading, summary: InputSummary, *, by_column: bool, draws: int = 1
+    ) -> None:
+        self._engine, self._reading, self._by_column, self._draws = engine, reading, by_column, draws
         self.summary: Final = summary
         """What was read. NOT FOR RELEASE."""
 
@@ -30,6 +34,8 @@ class SearchLog:
         """
         if (optin_fraction is None) is not self._by_column:
             raise InvalidParameter("opt-in", "expected either a fraction or a column of the log, not both or none")
+        if not self._draws:
+            raise InvalidParameter("draws", "expected a log that was read with at least one draw per user")
         if optin_fraction is None:
             return self._engine.split_by_column()
         if not 0 < optin_fraction < 1:
@@ -39,6 +45,10 @@ class SearchLog:
     def statistics(self) -> LogStatistics:
         """The columns of [BLJ] Fig. 8. NOT PRIVATE. The log must have been read with ``keep_lines``."""
         return self._engine.statistics(self._reading)
+
+    def activity(self, rules: ActivityRules | None = None) -> ClickLog:
+        """Searches and clicks, with each user's activity limited. The log must have been read with ``draws=0``."""
+        return self._engine.activity(rules or ActivityRules())
 
     def query_tally(self, first: int | None = None, *, distinct: bool = False) -> RecordTally:
         """How often each query was searched: the first d searches of each user, as ⟨query, ⋆⟩. Needs ``keep_lines``.

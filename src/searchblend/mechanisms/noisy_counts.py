@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from searchblend.mechanisms.noise_table import IntegerNoise
-from searchblend.mechanisms.tally import Ints, RecordTally
+from searchblend.mechanisms.tally import Ints, Tally
 from searchblend.randomness import Randomness
 from searchblend.records import Record
 
@@ -24,7 +24,7 @@ class NoisyThreshold(Protocol):
         ...
 
 
-def noisy_counts(tally: RecordTally, threshold: NoisyThreshold, *, randomness: Randomness) -> dict[Record, int]:
+def noisy_counts(tally: Tally, threshold: NoisyThreshold, *, randomness: Randomness) -> dict[Record, int]:
     """The records whose noisy count reaches T, with that count: one draw for each distinct record, however rare.
 
     Records with the same count are exchangeable, so the noises of all that share a count are drawn as one array. Of the

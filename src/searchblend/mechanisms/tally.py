@@ -17,7 +17,7 @@ from searchblend.records import WILDCARD, HeadList, Record
 Ints = NDArray[np.int64]
 
 
-class RecordTally(Protocol):
+class Tally(Protocol):
     """How common the distinct records of a group are: their users, or the units that users gave them."""
 
     def sizes(self) -> Mapping[int, int]:
@@ -39,6 +39,10 @@ class RecordTally(Protocol):
     def of_queries(self, queries: Sequence[str]) -> Mapping[Record, int]:
         """All records of these queries with their counts."""
         ...
+
+
+class RecordTally(Tally, Protocol):
+    """A tally of ⟨query, URL⟩ that can also be taken by query."""
 
     def by_query(self, cap: int, without: Sequence[str]) -> RecordTally:
         """The tally of ⟨q,⋆⟩ for all other queries, each record counted up to ``cap``."""

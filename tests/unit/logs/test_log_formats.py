@@ -206,7 +206,7 @@ def test_misuse(tmp_path: Path):
     with pytest.raises(InvalidColumns, match="same column"):
         read(tmp_path / "log", columns={"user": "query", "query": "query"})
     with pytest.raises(InvalidParameter, match="draws"):
-        read(tmp_path / "log", draws=0)
+        read(tmp_path / "log", draws=-1)
     (tmp_path / "excite").write_text(EXCITE)
     with pytest.raises(InvalidColumns, match="excite"):
         read(tmp_path / "excite", columns={"user": "a"})

@@ -1,0 +1,163 @@
+"""Limited activity in DuckDB against the same questions asked of people in memory."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from made_logs import QUERIES, URLS, counts_of, read, some_lines
+from reference_activity import click_log
+from reference_rules import Line, tsv
+
+from searchblend.clickgraph.click_log import Cap
+from searchblend.errors import InvalidParameter
+from searchblend.logs.activity import ActivityRules
+from searchblend.normalization import normalize
+from searchblend.records import Record
+
+LISTED = ["google", "null", "nan", "ünïcode", "東京 天気", "weather berlin"]
+CAPS = [Cap(1), Cap(3), Cap(100), Cap(2, distinct=False), Cap(100, distinct=False)]
+WITHIN = [Cap(2), Cap(3, distinct=False)]
+
+
+def timed_lines(n_users: int, seed: int, *, times: str = "dates") -> list[Line]:
+    """Lines whose times tie often, with clicks and without."""
+    chance = random.Random(seed)
+    return [
+        (user, _time(int(time), chance, times), query, url if chance.random() < 0.7 else "", rank)
+        for user, time, query, url, rank in some_lines(n_users, seed)
+    ]
+
+
+def _time(step: int, chance: random.Random, times: str) -> str:
+    seconds = 1200 * step
+    return {
+        "dates": f"2006-03-01 {7 + seconds // 3600:02}:{seconds // 60 % 60:02}:12",
+        "numbers": f"{1_141_200_000 + seconds}",
+        "mixed": chance.choice([f"{seconds}", f"day {step}", "", f"2006-03-01T0{step}:00:00"]),
+        "none": "",
+    }[times]
+
+
+def activity_of(tmp_path: Path, lines: list[Line], rules: ActivityRules | None = None):
+    path = tmp_path / "log.tsv"
+    path.write_text(tsv(lines))
+    return read(path, draws=0).activity(rules)
+
+
+def same(mine, theirs) -> None:
+    for cap in CAPS:
+        assert counts_of(mine.searches(cap)) == counts_of(theirs.searches(cap))
+        assert mine.searches_of(LISTED, cap) == theirs.searches_of(LISTED, cap)
+        assert counts_of(mine.reformulations(LISTED, cap)) == counts_of(theirs.reformulations(LISTED, cap))
+        for within in WITHIN:
+            assert counts_of(mine.clicks(LISTED, cap, within=within)) == counts_of(
+                theirs.clicks(LISTED, cap, within=within)
+            )
+    for first, units, without in [(1, 100, []), (3, 100, ["google"]), (50, 7, LISTED), (50, 1000, [])]:
+        assert counts_of(mine.weighted_searches(first, units, without)) == counts_of(
+            theirs.weighted_searches(first, units, without)
+        )
+
+
+@pytest.mark.parametrize("times", ["dates", "numbers", "none", "mixed"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_every_answer_is_that_of_the_rules(tmp_path, seed, times):
+    lines = timed_lines(25, seed, times=times)
+    # Lines without a time have no order among repetitions of a query: one of each will do.
+    lines = list(
+        {
+            (user, time or normalize(query), place * bool(time)): (user, time, query, *rest)
+            for place, (user, time, query, *rest) in enumerate(lines)
+        }.values()
+    )
+    same(activity_of(tmp_path, lines), click_log(lines))
+
+
+@pytest.mark.parametrize("restrict_first", [True, False])
+def test_clicks_on_named_records(tmp_path, restrict_first):
+    lines = timed_lines(40, 3)
+    mine, theirs = activity_of(tmp_path, lines), click_log(lines)
+    records = [
+        Record("google", "http://a.example"),
+        Record("null", "/only/a/path"),
+        Record("nobody", "http://x.example"),
+    ]
+    for cap in CAPS:
+        for within in WITHIN:
+            asked = {"cap": cap, "within": within, "restrict_first": restrict_first}
+            assert mine.clicks_of(records, **asked) == theirs.clicks_of(records, **asked)
+
+
+def test_synonyms_and_a_window(tmp_path):
+    lines = timed_lines(30, 4)
+    synonyms = {"null": "google", "ünïcode": "Unicode!"}
+    window = (1141196400.0, 1141196400.0 + 1300)
+    rules = ActivityRules(*window, synonyms)
+    mine, theirs = activity_of(tmp_path, lines, rules), click_log(lines, synonyms, window)
+    same(mine, theirs)
+    assert Record("Unicode!") in counts_of(mine.searches(Cap(100)))
+    assert mine.searches(Cap(5)).of_queries(["google"])[Record("google")] > 0
+
+
+def test_the_common_and_the_rare_agree_with_the_sizes(tmp_path):
+    tally = activity_of(tmp_path, timed_lines(60, 5)).clicks(LISTED, Cap(20), within=Cap(20))
+    counts = counts_of(tally)
+    common = tally.at_least(3)
+    assert {record: n for n, records in common.items() for record in records} == {
+        record: n for record, n in counts.items() if n >= 3
+    }
+
+
+def test_a_log_without_urls_has_no_clicks(tmp_path):
+    path = tmp_path / "queries.tsv"
+    path.write_text("user\tquery\nu1\ta\nu1\tb\nu2\ta\n")
+    activity = read(path, draws=0).activity()
+    assert counts_of(activity.searches(Cap(5))) == {Record("a"): 2, Record("b"): 1}
+    assert counts_of(activity.clicks(["a", "b"], Cap(5), within=Cap(5))) == {}
+
+
+def test_an_empty_window_is_empty(tmp_path):
+    activity = activity_of(tmp_path, timed_lines(5, 6), ActivityRules(0.0, 1.0))
+    assert activity.searches(Cap(5)).sizes() == {}
+    with pytest.raises(InvalidParameter, match="window"):
+        ActivityRules(2.0, 1.0)
+
+
+def test_drawing_is_needed_for_groups_and_lines_for_activity(tmp_path):
+    path = tmp_path / "log.tsv"
+    path.write_text(tsv(timed_lines(5, 7)))
+    with pytest.raises(InvalidParameter, match="draws"):
+        read(path).activity()
+    with pytest.raises(InvalidParameter, match="draws"):
+        read(path, draws=0).split(optin_fraction=0.5)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["a", "b", "c"]),
+            st.sampled_from(["", "5", "5.0", "2000", "2006-03-01 10:00:00", "soon"]),
+            st.sampled_from(QUERIES),
+            st.sampled_from(["", *URLS]),
+            st.sampled_from(["", "1", "2", "10"]),
+        ),
+        min_size=1,
+        max_size=30,
+        unique_by=lambda line: (line[0], normalize(line[2]), line[1] or line[3]),
+    )
+)
+def test_any_few_lines(tmp_path, lines):
+    lines = [line for line in lines if line[1] or not line[4]]
+    if not any(line[3] for line in lines):
+        return
+    mine, theirs = activity_of(tmp_path, lines), click_log(lines)
+    for cap in (Cap(2), Cap(100, distinct=False)):
+        assert counts_of(mine.searches(cap)) == counts_of(theirs.searches(cap))
+        assert counts_of(mine.clicks(LISTED, Cap(9), within=cap)) == counts_of(
+            theirs.clicks(LISTED, Cap(9), within=cap)
+        )
