@@ -296,7 +296,12 @@ YANDEX_WHY = "of the Yandex log only sizes are published, so its shares are a fi
 CLAIMS: tuple[tuple[str, str, Callable[[Evidence], Verdict], str], ...] = (
     ("4.3.1", "m_C = 1: one record per client yields the greatest utility", lambda e: e.records_per_client, ""),
     ("4.3.1", "The larger f_C, the better the L1 of clients and blend", _split_l1, ""),
-    ("4.3.1", "f_C = 0.85: the clients' NDCG peaks there", _splits, "our made-up URLs need a little more budget"),
+    (
+        "4.3.1",
+        "f_C = 0.85: the clients' NDCG peaks there",
+        _splits,
+        "to rank our made-up URLs takes more of the budget",
+    ),
     (
         "4.3.1",
         "A split above 0.85 makes the blended NDCG drop significantly",
@@ -397,7 +402,7 @@ def _draw(verdicts: list[tuple[str, str, Verdict, str]]) -> Figure:
         axis.text(0.0, row, "holds" if verdict.holds else "does not hold", color=color, va="center", fontsize=8)
         axis.text(0.085, row, f"§{section}", va="center", fontsize=8, color="#666666")
         axis.text(0.125, row, "\n".join(textwrap.wrap(claim, 66)), va="center", fontsize=8)
-        axis.text(0.52, row, "\n".join(textwrap.wrap(verdict.numbers, 82)), va="center", fontsize=7, color="#333333")
+        axis.text(0.47, row, "\n".join(textwrap.wrap(verdict.numbers, 104)), va="center", fontsize=7, color="#333333")
     axis.set(xlim=(0, 1), ylim=(len(verdicts) - 0.5, -0.8))
     axis.set_axis_off()
     return figure

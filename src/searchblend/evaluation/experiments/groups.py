@@ -18,7 +18,7 @@ def panels(request: Request) -> list[Panel]:
         settings = {"size": size, "epsilon": epsilon}
         curves = [Curve("blended", m, "query_l1", "#111111", settings, needs_list=False) for m in request.methods]
         curves += [
-            Curve("blended", UNCHECKED, "query_l1", "#c8553d", settings, needs_list=False),
+            Curve(UNCHECKED, UNCHECKED, "query_l1", "#c8553d", settings, needs_list=False),
             Curve("clients only", "best", "client_query_l1", "#1b6ca8", settings, needs_list=False),
         ]
         found.append(
@@ -33,10 +33,18 @@ def panels(request: Request) -> list[Panel]:
             )
         )
     alarms = tuple(
-        Curve(f"ε = {epsilon:g}", "best", "groups_differ", color, {"size": size, "epsilon": epsilon}, needs_list=False)
+        Curve(
+            f"alarms, ε = {epsilon:g}",
+            "best",
+            "groups_differ",
+            color,
+            {"size": size, "epsilon": epsilon},
+            banded=False,
+            needs_list=False,
+        )
         for epsilon, color in zip(_EPSILONS, ("#7a4ea3", "#b8860b"), strict=True)
     )
-    label = "runs in which the check says that groups differ"
+    label = "share of runs with an alarm"
     return [*found, Panel("(c) the group check", people, "tilt", tilts, alarms, label, ylim=(0, 1.02))]
 
 

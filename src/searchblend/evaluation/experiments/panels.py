@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
@@ -45,6 +46,7 @@ Y_LABELS: Final = {
     "ndcg": "NDCG",
 }
 PERCENT: Final = {"optin", "fake"}
+_LEAST_ON_LOG: Final = 1e-9
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ class Curve:
     quantity: str
     color: str
     settings: Mapping[str, Scalar] = field(default_factory=dict, hash=False)
+    banded: bool = True
+    """whether the middle 80 % of the runs say something; not of a yes or no"""
     needs_list: bool = True
     """whether points where the head size is not reached are left out"""
 
@@ -223,7 +227,9 @@ def draw_panel(axis: Axes, panel: Panel, points: Mapping[Curve, list[Point]]) ->
         lows = [point.band.low if point and point.band else nan for point in shown]
         highs = [point.band.high if point and point.band else nan for point in shown]
         axis.plot(x, means, color=curve.color, linestyle=curve.style, linewidth=1.5, marker="o", markersize=3)
-        axis.fill_between(x, lows, highs, color=curve.color, alpha=0.13, linewidth=0)
+        if curve.banded:
+            least = _LEAST_ON_LOG if panel.yscale == "log" else -np.inf
+            axis.fill_between(x, np.maximum(lows, least), highs, color=curve.color, alpha=0.13, linewidth=0)
     for label, published in panel.published:
         xs, ys = zip(*published, strict=True)
         axis.plot([factor * x for x in xs], ys, linestyle="none", **published_style(label))
@@ -235,6 +241,8 @@ def draw_panel(axis: Axes, panel: Panel, points: Mapping[Curve, list[Point]]) ->
     axis.set(xscale=panel.xscale, yscale=panel.yscale)
     if panel.yscale == "log":
         plain_log_ticks(axis.yaxis)
+    if panel.xscale == "log" and panel.x in PERCENT:
+        plain_log_ticks(axis.xaxis)
     if panel.x == "epsilon":
         axis.xaxis.set_major_locator(MultipleLocator(1))
     if panel.ylim:
@@ -274,7 +282,7 @@ def add_legend(figure: Figure, panels: Sequence[Panel]) -> None:
     """One legend for all panels: colours say what, line styles say which method, open marks are the paper's."""
     curves = sorted((curve for panel in panels for curve in panel.curves), key=lambda curve: curve.settings_size)
     colors = {curve.label: curve.color for curve in curves}
-    styles = {curve.method: curve.style for panel in panels for curve in panel.curves}
+    styles = {curve.method: curve.style for curve in curves if curve.method != UNCHECKED}
     handles = [Line2D([], [], color=color, marker="o", markersize=3, label=label) for label, color in colors.items()]
     handles += [
         Line2D([], [], color="#555555", linestyle=style, label=algorithm_label(method))

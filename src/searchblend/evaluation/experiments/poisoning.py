@@ -18,7 +18,7 @@ def panels(request: Request) -> list[Panel]:
         curves = [
             Curve("shift of the blend", m, "shift", "#111111", settings, needs_list=False) for m in request.methods
         ]
-        curves.append(Curve("shift of the blend", UNCHECKED, "shift", "#c8553d", settings, needs_list=False))
+        curves.append(Curve(UNCHECKED, UNCHECKED, "shift", "#c8553d", settings, needs_list=False))
         found.append(
             Panel(
                 f"({'ab'[i]}) {people.label}, ε = {epsilon:g}",
@@ -29,13 +29,22 @@ def panels(request: Request) -> list[Panel]:
                 "shift of the promoted query's share",
                 yscale="log",
                 xscale="log",
+                ylim=(2e-5, 0.2),
             )
         )
     flagged = tuple(
-        Curve(f"ε = {epsilon:g}", "best", "target_flagged", color, {"size": size, "epsilon": epsilon}, needs_list=False)
+        Curve(
+            f"named, ε = {epsilon:g}",
+            "best",
+            "target_flagged",
+            color,
+            {"size": size, "epsilon": epsilon},
+            banded=False,
+            needs_list=False,
+        )
         for epsilon, color in zip(_EPSILONS, ("#7a4ea3", "#b8860b"), strict=True)
     )
-    label = "runs in which the check names the promoted query"
+    label = "share of runs that name the query"
     return [*found, Panel("(c) the group check", people, "fake", SHARES, flagged, label, xscale="log", ylim=(0, 1.02))]
 
 

@@ -50,7 +50,7 @@ class RecordsPerClient:
                 epsilon=4.0,
                 size=50,
             )
-            for run in range(request.n_runs(8, 2))
+            for run in range(request.n_runs(6, 2))
         ]
 
     def bands(self, request: Request, results: Results) -> dict[tuple[str, bool, int, str], Band | None]:
