@@ -89,7 +89,7 @@ def test_presets():
 
 @pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf"), True, "1"])
 def test_shares_are_positive_numbers(value):
-    with pytest.raises(InvalidParameter, match="shares.clicks"):
+    with pytest.raises(InvalidParameter, match=r"shares\.clicks"):
         Shares(0.5, 0.3, value)
 
 
@@ -101,5 +101,5 @@ def test_an_epsilon_that_protects_nobody_is_refused():
 def test_parameters_can_be_replaced():
     params = ClickGraphParams(BUDGET)
     assert replace(params, max_queries_per_user=5).query_noise == "reuse"
-    with pytest.raises(InvalidParameter, match="count_unit|accounting|query_noise"):
+    with pytest.raises(InvalidParameter, match="query_noise"):
         replace(params, algorithm="kkmn2009", count_unit="impressions", query_noise="both")

@@ -89,7 +89,7 @@ def test_the_2009_algorithm_asks_what_the_paper_asks():
         ("searches", Cap(4, distinct=False)),
         (
             "clicks_of",
-            {record for record in PUBLIC[:3]},
+            set(PUBLIC[:3]),
             Cap(3, distinct=False),
             Cap(4, distinct=False),
             False,
@@ -103,7 +103,7 @@ def test_the_default_counts_users_and_restricts_first():
     release, asked = run(urls="public", public_source="made up")
     assert asked == [
         ("searches", Cap(4)),
-        ("clicks_of", {record for record in PUBLIC[:3]}, Cap(3), Cap(4), True),
+        ("clicks_of", set(PUBLIC[:3]), Cap(3), Cap(4), True),
     ]
     counts = {row.query: row.count for row in release.queries}
     assert counts.keys() == HEAD | {"maps"}
