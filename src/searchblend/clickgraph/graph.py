@@ -22,8 +22,8 @@ from searchblend.normalization import normalize
 Integers = NDArray[np.int64]
 Numbers = NDArray[np.float64]
 TableName = Literal["queries", "clicks", "reformulations"]
-CountRow = tuple[int, float, float]
-"""count, lower and upper end of its 95 % interval"""
+CountRow = tuple[int, float, float] | tuple[int, float, float, float]
+"""count, lower and upper end of its 95 % interval, and the estimate where that is not the count itself"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,13 +33,17 @@ class Counts:
     count: Integers
     low: Numbers
     high: Numbers
+    estimate: Numbers = field(default_factory=lambda: np.empty(0))
+    """counts corrected for having been selected by their own noise; the counts themselves unless given"""
 
     def __post_init__(self) -> None:
-        if not len(self.count) == len(self.low) == len(self.high):
-            raise InvalidParameter("counts", "expected as many interval ends as counts")
+        if not len(self.estimate) and len(self.count):
+            object.__setattr__(self, "estimate", self.count.astype(np.float64))
+        if not len(self.count) == len(self.low) == len(self.high) == len(self.estimate):
+            raise InvalidParameter("counts", "expected as many interval ends and estimates as counts")
         if not (np.isfinite(self.low).all() and np.isfinite(self.high).all() and (self.low <= self.high).all()):
             raise InvalidParameter("counts", "expected intervals whose lower end is not above the upper one")
-        for array in (self.count, self.low, self.high):
+        for array in (self.count, self.low, self.high, self.estimate):
             array.setflags(write=False)
 
     @classmethod
@@ -49,6 +53,7 @@ class Counts:
             np.array([row[0] for row in table], dtype=np.int64),
             np.array([row[1] for row in table], dtype=np.float64),
             np.array([row[2] for row in table], dtype=np.float64),
+            np.array([row[3] if len(row) > 3 else row[0] for row in table], dtype=np.float64),
         )
 
     @classmethod
@@ -67,7 +72,7 @@ class Counts:
         return len(self.count)
 
     def __getitem__(self, chosen: Integers) -> Counts:
-        return Counts(self.count[chosen], self.low[chosen], self.high[chosen])
+        return Counts(self.count[chosen], self.low[chosen], self.high[chosen], self.estimate[chosen])
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,7 +249,13 @@ def _text_ranks(texts: Sequence[str]) -> Integers:
 
 
 def _count_columns(counts: Counts) -> dict[str, Any]:
-    return {"count": counts.count, "count_clamped": counts.clamped, "lo95": counts.low, "hi95": counts.high}
+    return {
+        "count": counts.count,
+        "count_clamped": counts.clamped,
+        "estimate": counts.estimate,
+        "lo95": counts.low,
+        "hi95": counts.high,
+    }
 
 
 def _edges(rows: Mapping[tuple[str, str], CountRow], sources: Mapping[str, int], targets: Mapping[str, int]) -> Edges:

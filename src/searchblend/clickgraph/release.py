@@ -104,9 +104,13 @@ class ClickGraphRelease:
         a query that follows a click on its suggestion is counted there too."""
         typed_last = sorted(self.reformulations, key=lambda row: row.kind == "typed")
         return ClickGraph.of(
-            {row.query: (row.count, row.lo95, row.hi95) for row in self.queries},
-            {(row.query, row.url): (row.count, row.lo95, row.hi95) for row in self.clicks},
-            {(row.query, row.next_query): (row.count, row.lo95, row.hi95) for row in typed_last},
+            {row.query: _figures(row) for row in self.queries},
+            {(row.query, row.url): _figures(row) for row in self.clicks},
+            {(row.query, row.next_query): _figures(row) for row in typed_last},
             noise=self.noise(),
             cuts=self.cuts(),
         )
+
+
+def _figures(row: QueryRow | ClickRow | ReformulationRow) -> tuple[int, float, float, float]:
+    return row.count, row.lo95, row.hi95, row.count if row.debiased is None else row.debiased

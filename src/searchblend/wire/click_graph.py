@@ -65,6 +65,7 @@ def _count_columns(what: str) -> tuple[Column, ...]:
     return (
         Column("count", "integer", f"{what}, plus noise, as drawn; may be negative, use it in sums"),
         Column("count_clamped", "integer", "the same, but 0 where it is negative; sums of it are too large"),
+        Column("estimate", "number", "the count, corrected for having been selected by its own noise where it was"),
         Column("lo95", "number", "lower end of the 95 % interval of the count without noise"),
         Column("hi95", "number", "upper end of the 95 % interval"),
     )

@@ -229,7 +229,7 @@ def _numbers(table: str, texts: Sequence[str], number_of: Mapping[str, int]) -> 
 
 
 def _counts(columns: Mapping[str, Any]) -> Counts:
-    return Counts(columns["count"], columns["lo95"], columns["hi95"])
+    return Counts(columns["count"], columns["lo95"], columns["hi95"], columns["estimate"])
 
 
 def _sql(path: Path) -> str:

@@ -51,7 +51,7 @@ def test_columns_become_data_frames(monkeypatch: pytest.MonkeyPatch):
     library = SimpleNamespace(DataFrame=lambda columns: list(columns), table=lambda columns: list(columns))
     for name, convert in (("pandas", ClickGraph.to_pandas), ("pyarrow", ClickGraph.to_arrow)):
         monkeypatch.setitem(sys.modules, name, library)
-        assert convert(made_graph(), "clicks") == ["query", "url", "count", "count_clamped", "lo95", "hi95"]
+        assert convert(made_graph(), "clicks") == ["query", "url", "count", "count_clamped", "estimate", "lo95", "hi95"]
         monkeypatch.setitem(sys.modules, name, None)
         with pytest.raises(UsageError, match=f"{name} is not installed"):
             convert(made_graph(), "clicks")
