@@ -69,7 +69,7 @@ def check_reaching(values: np.ndarray, positions: np.ndarray, tail: float, given
     passed, missed = len(values), n - len(values)
     check_law([1] * passed + [0] * missed, {1: tail, 0: 1 - tail})
     check_law(values.tolist(), given)
-    check_law((positions * 8 // n).tolist(), {part: 1 / 8 for part in range(8)})
+    check_law((positions * 8 // n).tolist(), dict.fromkeys(range(8), 1 / 8))
 
 
 FLOORS = [-3, 0, 1, 3, 5, 6]
