@@ -79,7 +79,20 @@ def _run_http(settings: ServeSettings, services: Services, on_ready: Callable[[s
     )
     services.logbook.write("listening", port=port)
     on_ready(f"{'https' if settings.tls_certificate else 'http'}://{settings.host}:{port}")
-    uvicorn.Server(config).run(sockets=[listener])
+    _Server(config).run(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    """Ends in order on SIGTERM and SIGINT; uvicorn's own would kill itself with the signal afterwards."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        earlier = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for number, handler in earlier.items():
+                signal.signal(number, handler)
 
 
 def _run_curator(

@@ -1,0 +1,178 @@
+"""A real server process, senders that repeat what was not answered, and the means to kill it."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from searchblend.server.crash_points import VARIABLE
+
+REPORT = "application/vnd.searchblend.report"
+REPORTS = "application/vnd.searchblend.reports"
+
+
+class ServerProcess:
+    """``searchblend serve`` in a process of its own."""
+
+    def __init__(self, folder: Path, where: str, *arguments: str) -> None:
+        self.folder, self.log = folder, folder / "server.log"
+        self._command = [sys.executable, "-m", "searchblend.cli", "serve", "--data-dir", str(folder), *arguments]
+        self._command += ["--database", where] if where.startswith("postgresql") else []
+        self.process: subprocess.Popen[str] | None = None
+        self.address = ""
+
+    def start(self, crash_at: str | None = None, port: int = 0) -> str:
+        environment = {**os.environ, **({VARIABLE: crash_at} if crash_at else {})}
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [*self._command, "--port", str(port), "--poll-seconds", "0.1"],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env=environment,
+            )
+        self.address = self.process.stdout.readline().strip()
+        self.process.stdout.close()
+        assert self.address, self.log.read_text()[-2000:]
+        return self.address
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.wait()
+
+    def wait(self, seconds: float = 30) -> int:
+        return self.process.wait(seconds)
+
+    def terminate(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.wait()
+
+    @property
+    def is_running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+
+class Senders:
+    """Threads that send reports until each was acknowledged; every acknowledgement is written down."""
+
+    def __init__(self, path: str, messages: list[bytes], *, threads: int = 4, batch_share: float = 0.5, seed: int = 1):
+        self._path, self._messages = path, list(messages)
+        self._lock = threading.Lock()
+        self._random = random.Random(seed)
+        self._batch_share = batch_share
+        self.acked: set[bytes] = set()
+        self.repeated = 0
+        self.refused: list[int] = []
+        self.address = ""
+        self._stop = threading.Event()
+        self._released = 0
+        self._taken = 0
+        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(threads)]
+
+    def release(self, n: int) -> None:
+        """Let so many more be sent."""
+        self._released += n
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(30)
+
+    def done(self) -> bool:
+        with self._lock:
+            return not self._messages and not any(thread.is_alive() for thread in self._threads)
+
+    def wait(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while not self.done() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert self.done(), "not everything was acknowledged"
+
+    def _work(self) -> None:
+        wire = _Connection()
+        while not self._stop.is_set():
+            group = self._take()
+            if group is None:
+                break
+            if not group:
+                time.sleep(0.002)
+                continue
+            while not self._stop.is_set():
+                try:
+                    status = self._send(wire.to(self.address), group)
+                except (OSError, http.client.HTTPException):
+                    wire.close()
+                    self.repeated += 1
+                    time.sleep(0.01)
+                    continue
+                if status == 200:
+                    with self._lock:
+                        self.acked |= {message[-16:] for message in group}
+                    break
+                if status != 503:
+                    self.refused.append(status)
+                    break
+                time.sleep(0.01)
+        wire.close()
+
+    def _take(self) -> list[bytes] | None:
+        """The next reports to send, nothing if they were not released yet, None at the end."""
+        with self._lock:
+            if not self._messages:
+                return None
+            if self._taken >= self._released:
+                return []
+            n = self._random.choice((5, 50, 200)) if self._random.random() < self._batch_share else 1
+            group, self._messages = self._messages[:n], self._messages[n:]
+            self._taken += len(group)
+            return group
+
+    def _send(self, connection: http.client.HTTPConnection, group: list[bytes]) -> int:
+        path, kind = (f"{self._path}/reports", REPORT) if len(group) == 1 else (f"{self._path}/report-batches", REPORTS)
+        connection.request("POST", path, b"".join(group), {"Content-Type": kind})
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status
+
+
+class _Connection:
+    """A connection that follows the server to its new port."""
+
+    def __init__(self) -> None:
+        self._address, self._open = "", None
+
+    def to(self, address: str) -> http.client.HTTPConnection:
+        if self._open is None or self._address != address:
+            self.close()
+            parts = urlsplit(address)
+            self._address = address
+            self._open = http.client.HTTPConnection(parts.hostname, parts.port, timeout=10)
+        return self._open
+
+    def close(self) -> None:
+        if self._open is not None:
+            self._open.close()
+        self._open = None
+
+
+@contextlib.contextmanager
+def running(server: ServerProcess, **arguments):
+    server.start(**arguments)
+    try:
+        yield server
+    finally:
+        if server.is_running:
+            server.kill()
