@@ -25,8 +25,10 @@ def _act(options: argparse.Namespace) -> Any:
         return {"removed": options.key_id}
     with opened(options, create=options.action == "token") as store:
         if options.action == "token":
-            token = store.tokens.add_admin(options.name, options.role, actor=actor_of(options), now=SystemClock().now())
-            return {"name": options.name, "role": options.role, "token": token}
+            token = store.tokens.add_admin(
+                options.name, options.token_role, actor=actor_of(options), now=SystemClock().now()
+            )
+            return {"name": options.name, "role": options.token_role, "token": token}
         if options.action == "revoke":
             if not store.tokens.revoke_admin(options.name, actor=actor_of(options), now=SystemClock().now()):
                 raise UsageError("no such token, or revoked already")

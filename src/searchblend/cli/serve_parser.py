@@ -179,7 +179,12 @@ def _add_keys(commands: Commands) -> None:
         if name in ("token", "revoke"):
             action.add_argument("name", metavar="NAME", help="whose token")
         if name == "token":
-            action.add_argument("role", choices=["viewer", "operator", "reviewer", "auditor"], help="what it may do")
+            action.add_argument(
+                "token_role",
+                choices=["viewer", "operator", "reviewer", "auditor"],
+                metavar="ROLE",
+                help="what it may do",
+            )
         _add_place(action)
         action.add_argument("--signing-dir", metavar="DIR", help="the manifests' signing keys")
 

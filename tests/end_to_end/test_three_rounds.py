@@ -1,0 +1,92 @@
+"""Three rounds with people who join, leave and switch groups, and a device of another protocol minor."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from databases import DATABASES, fresh_database
+from searchblend.accounting.totals import Cap
+from searchblend.privacy import Budget
+from searchblend.server.round_model import sealing_context
+from searchblend.store.ledger_errors import BudgetExceeded
+from searchblend.store.states import State
+from searchblend.wire.manifest import encode_signed
+from searchblend.wire.sealed import seal_records
+from searchblend.wire.signing import sign_manifest, verify_manifest
+from service_http import http_service
+from service_parts import people
+
+N = 700
+
+
+def groups(n_round):
+    """Opt-in users and clients of a round: everybody is in one group, a third changes from round to round."""
+    everybody = list(enumerate(people(N, seed=5)))
+    here = [person for person in everybody if person[0] % 10 != n_round]  # some join, some leave
+    optin = [person for person in here if (person[0] + 100 * n_round) % 3 == 0]
+    chosen = {number for number, _ in optin}
+    return optin, [person for person in here if person[0] not in chosen]
+
+
+@pytest.mark.parametrize("kind", DATABASES)
+def test_three_rounds(kind, tmp_path):
+    with http_service(fresh_database(kind, tmp_path), tmp_path) as http:
+        parts = http.parts
+        parts.store.ledger.set_cap(Cap(lifetime=Budget(24.0, 1e-3)))
+        task = parts.task(min_clients=100, expected_clients=400)
+        codes = parts.lifecycle.enrol(task, N, actor="ann")
+        memberships, earlier, old_message = [], None, b""
+        for n_round in (1, 2, 3):
+            optin, clients = groups(n_round)
+            memberships.append(({number for number, _ in optin}, {number for number, _ in clients}))
+            found = parts.open(task)
+            assert found.number == n_round
+            for number, record in optin[:10]:
+                sealed = seal_records([record], sealing_context(found), found.public_key)
+                assert http.contribute(found, sealed, codes[number]).status_code == 200
+            leaver = optin[0][0]
+            assert http.contribute(found, b"", codes[leaver], "DELETE").status_code == 204
+            parts.contribute(found, [record for _, record in optin[10:]], first=1000)
+            assert parts.store.contributions.count(found.key) == len(optin) - 1
+            found = parts.head_list(task)
+            messages = parts.messages(found, [record for _, record in clients])
+            assert http.reports(found, b"".join(messages)).json()["accepted"] == len(clients)
+            if earlier is not None:
+                assert http.report(earlier, old_message).status_code == 409
+                assert http.report(found, old_message).status_code == 400
+            assert parts.finish(task).state is State.PUBLISHED
+            assert parts.current(task).reports == len(clients)
+            earlier, old_message = found, messages[0]
+        switched = (memberships[0][0] & memberships[1][1]) | (memberships[0][1] & memberships[1][0])
+        assert len(switched) > 100
+        trends = http.client.get(f"/v1/tasks/{task.task}/trends").json()["trends"]
+        assert {row["round"] for row in trends} == {1, 2, 3}
+        # One lifetime total per person covers both groups: two debits a round on the same population.
+        entries = parts.store.ledger.entries("everybody")
+        assert [entry.release_id.split("/", 1)[1] for entry in entries] == [
+            f"{n}/{group}" for n in (1, 2, 3) for group in ("opt-in", "clients")
+        ]
+        assert sum(entry.spend.epsilon for entry in entries) == 24.0
+        with pytest.raises(BudgetExceeded):
+            parts.open(task)
+
+
+def test_devices_of_other_minors(tmp_path):
+    """A device knows minor 0: a manifest of a later minor with a new field still works; a later version does not."""
+    with http_service(str(tmp_path / "service.db"), tmp_path) as http:
+        found = http.client_round()
+        keys = http.parts.signing_keys.all()
+        pinned = {key.key_id: key.public_point for key in keys}
+        manifest = verify_manifest(http.client.get(f"/v1/tasks/{found.task}/manifest").content, pinned)
+        assert manifest["minor"] == 0
+
+        def signed(**changes):
+            payload = json.dumps({**manifest, **changes}, sort_keys=True, separators=(",", ":")).encode()
+            return encode_signed(sign_manifest(payload, keys))
+
+        assert verify_manifest(signed(minor=1, new_field="x"), pinned)["round"] == found.number
+        for changes in ({"version": 2}, {"minor": 0, "new_field": "x"}):
+            with pytest.raises(Exception, match="manifest"):
+                verify_manifest(signed(**changes), pinned)

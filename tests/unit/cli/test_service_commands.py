@@ -1,0 +1,158 @@
+"""The commands that look after a service: what they print, refuse and leave behind."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import pytest
+
+from databases import fresh_database
+from searchblend.cli.main import main
+from searchblend.server.clock import SystemClock
+from service_parts import Service, people
+
+
+@pytest.fixture
+def run(tmp_path, capsys):
+    def run(*arguments, data=True):
+        place = ["--data-dir", str(tmp_path / "data"), "--json"] if data else []
+        code = main([*arguments, *place])
+        captured = capsys.readouterr()
+        return code, json.loads(captured.out) if captured.out.startswith("{") else captured.out, captured.err
+
+    return run
+
+
+def test_a_task_is_made_shown_capped_and_killed(run):
+    code, made, _ = run("task", "create", "searches", "--set", "epsilon=2", "--set", "market=en-GB")
+    assert (code, made["settings"]["epsilon"], made["settings"]["market"]) == (0, 2, "en-GB")
+    assert run("task", "list")[1]["tasks"][0]["name"] == "searches"
+    assert run("task", "show", "searches")[1]["task"] == made["task"]
+    assert len(run("task", "enrol", "searches", "3")[1]["codes"]) == 3
+    assert run("task", "cap", "--lifetime", "10,1e-3")[1]["cap"]["lifetime"]["epsilon"] == 10
+    assert run("task", "kill", "searches")[1]["killed"] is True
+    code, _, err = run("round", "draft", "searches")
+    assert (code, "stopped" in err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("task", "create", "x", "--set", "epsilon=-1"), "epsilon"),
+        (("task", "create", "x", "--set", "colour=red"), "unknown fields"),
+        (("task", "create", "x", "--set", "colour"), "NAME=VALUE"),
+        (("task", "create", "x", "--settings", "none.json"), "cannot be read"),
+        (("task", "cap"), "--per-window"),
+        (("serve", "--role", "king"), "role"),
+        (("serve", "--port", "70000"), "port"),
+        (("serve", "--port", "many"), "port"),
+        (("serve", "--database", "mysql://x"), "database"),
+        (("serve", "--tls-key", "x.pem"), "tls"),
+        (("serve", "--once"), "--demo"),
+        (("serve", "--config", "none.toml"), "cannot be read"),
+    ],
+)
+def test_misuse_is_exit_code_2(run, arguments, says):
+    code, out, err = run(*arguments, data=False) if arguments[0] == "serve" else run(*arguments)
+    assert (code, out) == (2, "")
+    assert says in err
+    assert "Traceback" not in err
+
+
+def test_what_is_not_there_is_exit_code_1(run):
+    for arguments in (("task", "list"), ("round", "show", "x", "1"), ("doctor",), ("audit-log", "verify")):
+        code, _, err = run(*arguments)
+        assert (code, "no such database" in err) == (1, True)
+
+
+def test_keys_and_tokens(run):
+    first = run("keys", "add")[1]["key_id"]
+    assert run("keys", "remove", first)[0] == 2
+    second = run("keys", "add")[1]["key_id"]
+    assert run("keys", "remove", first)[1] == {"removed": first}
+    token = run("keys", "token", "ann", "operator")[1]["token"]
+    listed = run("keys", "list")[1]
+    assert [key["key_id"] for key in listed["signing_keys"]] == [second]
+    assert listed["admin_tokens"] == [{"name": "ann", "role": "operator", "revoked": False}]
+    assert token not in json.dumps(listed)
+    assert run("keys", "revoke", "ann")[0] == 0
+    assert run("keys", "revoke", "ann")[0] == 2
+
+
+@pytest.fixture
+def filled(tmp_path):
+    """A service in the middle of a round, with a signing key."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    service = Service.start(fresh_database("sqlite", folder), folder, SystemClock())
+    task = service.task(client_seconds=100_000)
+    service.contribute(service.open(task), people(300, seed=1))
+    yield service, task
+    service.store.close()
+
+
+def test_a_round_is_driven_by_commands(run, filled):
+    service, task = filled
+    at = ("searches", "1")
+    assert run("round", "show", *at)[1]["opt_in_records"] == 300
+    assert run("round", "close-opt-in", *at, "--as", "ann")[1]["state"] == "OPTIN_CLOSED"
+    service.work()
+    queries = run("round", "candidate", *at)[1]["queries"]
+    assert queries[0][:2] == [0, "weather"]
+    code, _, err = run("round", "review", *at, "--as", "ann")
+    assert (code, "somebody else" in err) == (1, True)
+    assert run("round", "review", *at, "--as", "rob", "--remove", "x:other")[0] == 2
+    assert run("round", "review", *at, "--as", "rob", "--remove", "1:other")[1]["state"] == "REVIEWED"
+    service.work()
+    found = service.current(task)
+    service.count(found, service.messages(found, people(100, seed=2)))
+    assert run("round", "close-clients", *at)[1]["state"] == "CLIENT_GRACE"
+    assert run("round", "end-grace", *at)[1]["state"] == "CLOSED"
+    service.work()
+    shown = run("round", "show", *at)[1]
+    assert (shown["state"], shown["reports_counted"], shown["conservation"]["holds"]) == ("PUBLISHED", 100, True)
+    code, out, _ = run("doctor")
+    assert code == 0, out
+    assert all(check["fine"] for check in out["checks"])
+
+
+def test_the_doctor_finds_faults(run, filled):
+    service, task = filled
+    service.head_list(task)
+    found = service.current(task)
+    service.count(found, service.messages(found, people(10, seed=2)))
+    service.store.database.execute("UPDATE counts SET n = n + 1")
+    service.vault.create(found.task, found.number)
+    code, out, err = run("doctor")
+    faults = {check["check"].split()[0] for check in out["checks"] if not check["fine"]}
+    assert (code, faults) == (1, {"conservation", "round"})
+    assert "checks failed" in err
+
+
+def test_the_audit_log_is_verified(run, filled, tmp_path):
+    head = run("audit-log", "verify")[1]["head"]
+    assert run("audit-log", "verify", "--head", head)[0] == 0
+    assert run("audit-log", "verify", "--head", "0" * 64)[0] == 1
+    assert run("audit-log", "show")[1]["rows"][0]["action"] == "task created"
+    raw = sqlite3.connect(tmp_path / "data" / "service.db")
+    raw.execute("DROP TRIGGER audit_no_update")
+    raw.execute("UPDATE audit SET body = replace(body, 'ann', 'eve') WHERE position = 2")
+    raw.commit()
+    raw.close()
+    code, _, err = run("audit-log", "verify")
+    assert (code, "row 2" in err) == (1, True)
+
+
+def test_backup_and_restore_end_what_held_raw_data(run, filled, tmp_path, capsys):
+    backup = tmp_path / "backup.db"
+    assert run("backup", "write", str(backup))[0] == 0
+    assert run("backup", "write", str(backup))[0] == 1
+    code = main(["backup", "restore", str(backup), "--data-dir", str(tmp_path / "new"), "--json"])
+    out = json.loads(capsys.readouterr().out)
+    assert (code, out["rounds_ended"]) == (0, 1)
+    assert main(["backup", "restore", str(backup), "--data-dir", str(tmp_path / "new")]) == 1
+    assert main(["backup", "restore", str(tmp_path / "none"), "--data-dir", str(tmp_path / "newer")]) == 2
+    capsys.readouterr()
+    assert main(["round", "show", "searches", "1", "--data-dir", str(tmp_path / "new")]) == 0
+    assert "state: ABORTED" in capsys.readouterr().out
