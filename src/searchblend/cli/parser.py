@@ -10,6 +10,7 @@ from pathlib import Path
 from searchblend.cli.arguments import Commands, add_command, positive_int, share
 from searchblend.cli.evaluate_parser import add_evaluate
 from searchblend.cli.graph_parser import add_graph
+from searchblend.cli.release_parser import add_release
 from searchblend.cli.serve_parser import add_serve
 
 RUN_EXAMPLES = """\
@@ -71,6 +72,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_stats(commands)
     _add_generate(commands)
     _add_ledger(commands)
+    add_release(commands, _add_log)
     add_graph(commands)
     add_evaluate(commands, _column_map)
     add_serve(commands)

@@ -68,7 +68,7 @@ def read_click_graph(folder: str | Path, *, on_step: OnStep = lambda step: None)
     path = Path(folder)
     if not path.is_dir():
         raise InputError(path, "expected the folder of a released click graph")
-    statement = _read_statement(path / STATEMENT)
+    statement = read_statement(path / STATEMENT)
     try:
         noise, cuts = decode_noise(statement.get("parameters"))
     except MessageError as error:
@@ -85,7 +85,7 @@ def read_click_graph(folder: str | Path, *, on_step: OnStep = lambda step: None)
         raise InputError(path, str(error)) from error
 
 
-def _read_statement(path: Path) -> dict[str, Any]:
+def read_statement(path: Path) -> dict[str, Any]:
     try:
         document = json.loads(path.read_bytes())
     except FileNotFoundError as error:

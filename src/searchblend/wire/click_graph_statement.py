@@ -1,0 +1,163 @@
+"""The privacy statement of a released click graph: as JSON for programs, and as one page for people.
+
+The page has the parts that NIST SP 800-226 asks about: the guarantee, its unit, mechanisms, utility and bias, trust,
+implementation, security, and how the data were collected.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Final
+
+from searchblend.clickgraph.design import ClickGraphDesign
+from searchblend.clickgraph.release import ClickGraphRelease
+from searchblend.errors import InvalidParameter, MessageError
+from searchblend.params import ClickGraphParams, Shares
+from searchblend.privacy import Budget
+from searchblend.wire.click_graph import STATEMENT_KIND, noise_parameters
+from searchblend.wire.release import statement_document
+
+STATEMENT_TEXT: Final = "statement.txt"
+CAVEATS: Final = (
+    "The unit is one user id. Somebody with k ids is protected by k·ε, and δ grows by (e^{kε} − 1)/(e^ε − 1).",
+    "What many people search is not hidden: names of public persons, and secrets that many know.",
+    "Whoever controls enough accounts can have a text published (see accounts_to_force).",
+    "What is searched often and clicked seldom shows the search engine's own weaknesses.",
+    "Every further release about the same people adds to their ε and δ.",
+)
+
+
+def parameters_of(release: ClickGraphRelease, options: Mapping[str, Any]) -> dict[str, Any]:
+    """All that is needed to compute (ε, δ) again, and to read the tables."""
+    params = asdict(release.params)
+    budget = params.pop("budget")
+    return {
+        **budget,
+        **params,
+        "design": release.design.as_json(),
+        **noise_parameters(release.graph()),
+        "log": dict(options),
+    }
+
+
+def params_of_statement(parameters: Any) -> ClickGraphParams:
+    """The parameters that a statement states, or ``MessageError`` naming the field that is wrong."""
+    if not isinstance(parameters, dict):
+        raise MessageError("parameters: expected a JSON object")
+    known = {name: parameters[name] for name in ClickGraphParams.__dataclass_fields__ if name in parameters}
+    try:
+        known["shares"] = Shares(**known["shares"])
+        return ClickGraphParams(budget=Budget(parameters["epsilon"], parameters["delta"]), **known)
+    except InvalidParameter as error:
+        raise MessageError(f"parameters.{error}") from error
+    except (KeyError, TypeError) as error:
+        raise MessageError("parameters: expected those of a released click graph") from error
+
+
+def click_graph_statement(
+    release: ClickGraphRelease, *, created: str, options: Mapping[str, Any], files: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """``statement.json``"""
+    return statement_document(
+        kind=STATEMENT_KIND,
+        method=release.params.algorithm,
+        created=created,
+        parameters=parameters_of(release, options),
+        guarantee=release.guarantee.as_json(),
+        public=[f"{what}: {why}" for what, why in release.treated_as_public.items()],
+        caveats=CAVEATS,
+        files=files,
+        notice=None,
+    )
+
+
+def statement_page(release: ClickGraphRelease, *, created: str, options: Mapping[str, Any]) -> str:
+    """``statement.txt``: one page that says what was promised, to whom, and what was not."""
+    design, params = release.design, release.params
+    budget = params.budget
+    parts = [
+        ("1. The guarantee", _guarantee(design)),
+        (
+            "2. Unit of privacy",
+            "One user id with all its searches and clicks. Two logs are neighbours if one of them has one user more. "
+            "If instead a user's searches are replaced, ε counts twice and δ is multiplied by 1 + e^ε.",
+        ),
+        ("3. Mechanisms", _mechanisms(design)),
+        ("4. Utility", _utility(release)),
+        (
+            "5. Bias",
+            "Only what many users share is published; rare queries and small groups of users are missing. Each user's "
+            "earliest activity counts, later activity beyond the caps does not. Clamped counts add up to too much."
+            " Where counts were selected by their own noise, the column estimate corrects them.",
+        ),
+        (
+            "6. Trust model",
+            "Central: the publisher held the raw log and drew the noise. Readers of this folder need not be trusted.",
+        ),
+        (
+            "7. What was treated as public",
+            " ".join(f"{what}: {why}." for what, why in release.treated_as_public.items()),
+        ),
+        (
+            "8. Implementation",
+            "Noise is drawn from tables of integers and the operating system's generator; counts are whole numbers. "
+            f"The samplers' distance from the ideal laws, {design.sampler_delta:.2g}, is part of δ.",
+        ),
+        (
+            "9. Security and further releases",
+            "The raw log is not part of this folder. Its protection, and the sum of all releases about the same "
+            "people, are the publisher's duty; a budget ledger adds them up.",
+        ),
+        ("10. Data", _data(options)),
+        ("11. What is not promised", " ".join(CAVEATS)),
+    ]
+    made = f"made {created}; ε = {budget.epsilon:g}, δ = {budget.delta:g}"
+    return f"Privacy statement of a released query click graph\n{made}\n" + "".join(
+        f"\n{title}\n{_wrapped(text)}\n" for title, text in parts
+    )
+
+
+def _guarantee(design: ClickGraphDesign) -> str:
+    budget, population = design.params.budget, design.params.population
+    text = (
+        f"(ε, δ)-differential privacy with ε = {budget.epsilon:g} and δ = {budget.delta:g} for everything in this "
+        "folder together. In plain words: whatever somebody concludes from it about a user, that user's own data "
+        f"change the odds by a factor of {math.exp(budget.epsilon):.3g} at most, except with probability "
+        f"{design.delta:.2g}."
+    )
+    if population is not None:
+        text += f" The declared number of users is {population:,}: δ times users is {budget.delta * population:.2g}."
+    return text
+
+
+def _mechanisms(design: ClickGraphDesign) -> str:
+    lines = [f"Algorithm {design.params.algorithm} (proofs/README.md), accounting: {design.params.accounting}."]
+    for step in design.steps:
+        unit = "different things" if step.cap.distinct else "events"
+        threshold = "all counts are published" if step.threshold is None else f"published from {step.threshold} on"
+        lines.append(
+            f"{step.name}: the first {step.cap.first} {unit} of each user; noise {step.law.law} of scale "
+            f"{step.noise.scale:.4g}; {threshold}; ε = {step.epsilon:.4g}, δ = {step.delta:.2g}."
+        )
+    return "\n".join(lines)
+
+
+def _utility(release: ClickGraphRelease) -> str:
+    law = release.design.query_counts.law
+    return (
+        f"{len(release.queries):,} queries, {len(release.clicks):,} clicks, {len(release.reformulations):,} "
+        f"reformulations. Standard deviation of a query count: {law.standard_deviation:.3g}; 95 % interval about "
+        f"± {law.half_width():.0f}. The intervals in the tables account for selection."
+    )
+
+
+def _data(options: Mapping[str, Any]) -> str:
+    chosen = [f"{name}: {value}" for name, value in options.items() if value]
+    return " ".join(["A search log; queries and URLs in normal form.", *([f"{'; '.join(chosen)}."] if chosen else [])])
+
+
+def _wrapped(text: str) -> str:
+    return "\n".join(textwrap.fill(line, 100, initial_indent="  ", subsequent_indent="  ") for line in text.split("\n"))
