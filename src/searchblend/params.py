@@ -191,7 +191,8 @@ class ClickGraphParams:
         _one_of("algorithm", self.algorithm, ALGORITHMS)
         for field, allowed in _CHOICES[self.algorithm].items():
             if getattr(self, field) == AS_ALGORITHM:
-                object.__setattr__(self, field, allowed[0])
+                only_exact = field == "accounting" and self.count_unit == "users"
+                object.__setattr__(self, field, "exact" if only_exact else allowed[0])
             _one_of(field, getattr(self, field), allowed, f" with algorithm {self.algorithm}")
         _one_of("urls", self.urls, URL_MODES)
         _one_of("reformulations", self.reformulations, REFORMULATION_MODES)

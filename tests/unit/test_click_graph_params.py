@@ -23,6 +23,7 @@ def test_defaults_are_those_of_the_algorithm():
     )
     paper = ClickGraphParams(BUDGET, algorithm="kkmn2009")
     assert (paper.count_unit, paper.accounting, paper.query_noise) == ("impressions", "paper", "fresh")
+    assert ClickGraphParams(BUDGET, algorithm="kkmn2009", count_unit="users").accounting == "exact"
     for algorithm in ("weighted_gaussian", "dp_sips"):
         assert ClickGraphParams(BUDGET, algorithm=algorithm).query_noise == "fresh"
 
@@ -45,7 +46,7 @@ def test_urls_are_not_published_unless_asked_for():
         ({"count_unit": "people"}, "count_unit"),
         ({"accounting": "paper"}, "accounting"),
         ({"algorithm": "kkmn2009", "accounting": "eq9"}, "accounting"),
-        ({"algorithm": "kkmn2009", "count_unit": "users"}, "accounting"),
+        ({"algorithm": "kkmn2009", "count_unit": "users", "accounting": "paper"}, "accounting"),
         ({"algorithm": "weighted_gaussian", "query_noise": "reuse"}, "query_noise"),
         ({"algorithm": "dp_sips", "query_noise": "reuse"}, "query_noise"),
         ({"urls": "log"}, "urls"),

@@ -108,7 +108,7 @@ def _survival_table(sigma: Fraction) -> NoiseTable:
     """c_m = round(2^63 · P(|Y| ≥ m)), P(|Y| ≥ m) = 1 − 2φ(z)·Σ z^{2n+1}/(2n+1)!!, z = (m − ½)/σ.
 
     All terms of the series are positive, so nothing cancels; e^{−z²/2} comes from the entry before by the ratio
-    e^{−m/σ²}. Together they are off by less than 2^-79 (proofs/rounded_gaussian.md).
+    e^{−m/σ²}. Together they are off by less than 2^-80 (proofs/rounded_gaussian.md).
     """
     one = 1 << _BITS
     density = _fixed(exp_fraction_bounds(-1 / (8 * sigma**2))[0] / _ROOT_OF_TWO_PI)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from decimal import Decimal, localcontext
 from itertools import product
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from searchblend.clickgraph.design import ClickGraphDesign
-from searchblend.clickgraph.gaussian_account import Reach, gaussian_delta, largest_mu, least_epsilon, total_delta
+from searchblend.clickgraph.gaussian_account import SLACK, Reach, gaussian_delta, largest_mu, least_epsilon, total_delta
 from searchblend.clickgraph.gaussian_totals import gaussian_total_delta, reach
 from searchblend.clickgraph.step import StepDesign
 from searchblend.clickgraph.weighted_gaussian import weight
@@ -29,6 +30,26 @@ def test_hockey_stick_of_two_normals(epsilon, mu):
     at = epsilon / mu + mu / 2
     expected, _ = quad(lambda x: norm.pdf(x - mu) - math.exp(epsilon) * norm.pdf(x), at, at + 40, epsabs=1e-14)
     assert float(gaussian_delta(epsilon, mu)) == pytest.approx(expected, rel=1e-6, abs=1e-13)
+
+
+def normal_cdf(x: Decimal) -> Decimal:
+    """Φ by its Taylor series, with enough digits for the cancellation."""
+    term, total = x, Decimal(0)
+    for n in range(800):
+        total += term / (2 * n + 1)
+        term *= -x * x / (2 * n + 2)
+    pi = Decimal("3.141592653589793238462643383279502884197169399375105820974944592307816406286209")
+    return Decimal("0.5") + total / (2 * pi).sqrt()
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "mu"), [(LN10, 0.5365), (LN10, 0.4), (0.05, 0.01), (0.01, 0.003), (1.0, 0.14), (10.0, 2.0), (30.0, 6.5)]
+)
+def test_its_error_is_far_below_the_slack(epsilon, mu):
+    with localcontext(prec=80):
+        e, m = Decimal(epsilon), Decimal(mu)
+        exact = normal_cdf(m / 2 - e / m) - e.exp() * normal_cdf(-m / 2 - e / m)
+        assert abs(Decimal(float(gaussian_delta(epsilon, mu))) / exact - 1) < Decimal(SLACK) / 100
 
 
 def test_known_calibration():

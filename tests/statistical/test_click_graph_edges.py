@@ -1,0 +1,117 @@
+"""Pairs of one person alone are published at the stated rate: URLs that only they clicked, rewrites only they typed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import permutations
+
+import pytest
+from click_graph_checks import FALSE_ALARM, tail
+from click_graph_mutants import delta_not_divided, noise_scaled, threshold_moved
+from scipy.stats import binomtest
+
+from searchblend.clickgraph.click_counts import private_click_counts
+from searchblend.clickgraph.design import ClickGraphDesign
+from searchblend.clickgraph.in_memory import InMemoryClickLog, Search
+from searchblend.clickgraph.reformulations import typed_reformulations
+from searchblend.clickgraph.step import StepDesign
+from searchblend.params import ClickGraphParams
+from searchblend.privacy import Budget
+from searchblend.randomness import SystemRandomness
+
+N, OWN = 20_000, 3
+HEAD = [f"head {i}" for i in range(120)]
+ALGORITHMS = {"gaussian": {"algorithm": "gaussian"}, "kkmn2009": {"algorithm": "kkmn2009", "count_unit": "users"}}
+MUTANTS = {
+    "threshold one lower": threshold_moved(-1),
+    "noise halved": noise_scaled(0.5),
+    "noise of one count for two": noise_scaled(1 / math.sqrt(2)),
+    "noise a quarter too wide": noise_scaled(1.25),
+}
+algorithms = pytest.mark.parametrize("algorithm", ALGORITHMS)
+
+
+def design(algorithm: str) -> ClickGraphDesign:
+    params = ClickGraphParams(
+        Budget(3.0, 0.2),
+        max_queries_per_user=1,
+        max_clicks_per_user=OWN,
+        max_reformulations_per_user=1,
+        urls="private",
+        reformulations="typed",
+        **ALGORITHMS[algorithm],
+    )
+    return ClickGraphDesign.of(params)
+
+
+@pytest.fixture(scope="module")
+def clicks() -> InMemoryClickLog:
+    """Everybody searches the same, and clicks URLs that nobody else does."""
+    return InMemoryClickLog([[Search("q", 0, tuple(f"{i}-{j}" for j in range(OWN)))] for i in range(N)])
+
+
+@pytest.fixture(scope="module")
+def rewrites() -> InMemoryClickLog:
+    """Each ordered pair of 120 queries is typed by one user."""
+    return InMemoryClickLog([[Search(one, 0), Search(other, 60)] for one, other in permutations(HEAD, 2)])
+
+
+def check_clicks(log: InMemoryClickLog, made: ClickGraphDesign, run_with: StepDesign) -> None:
+    step = made.click_counts
+    rate = -math.expm1(OWN * math.log1p(-tail(step, step.threshold - 1)))
+    assert rate <= step.delta * (1 + 1e-9)
+    named = private_click_counts(log, ["q"], run_with, made, randomness=SystemRandomness())
+    users = {str(record.url).split("-")[0] for record in named}
+    assert binomtest(len(users), N, rate).pvalue >= FALSE_ALARM
+
+
+def check_rewrites(log: InMemoryClickLog, made: ClickGraphDesign, run_with: StepDesign) -> None:
+    step = made.reformulations
+    rate = tail(step, step.threshold - 1)
+    assert rate <= step.delta * (1 + 1e-9)
+    named = typed_reformulations(log, HEAD, run_with, randomness=SystemRandomness())
+    assert binomtest(len(named), len(HEAD) * (len(HEAD) - 1), rate).pvalue >= FALSE_ALARM
+
+
+@algorithms
+def test_lone_clicks_are_named_at_the_stated_rate(algorithm, clicks):
+    made = design(algorithm)
+    check_clicks(clicks, made, made.click_counts)
+
+
+@algorithms
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_wrong_clicks_are_rejected(algorithm, mutant, clicks):
+    made = design(algorithm)
+    with pytest.raises(AssertionError):
+        check_clicks(clicks, made, MUTANTS[mutant](made.click_counts))
+
+
+@algorithms
+def test_a_threshold_for_one_click_of_many_is_rejected(algorithm, clicks):
+    made = design(algorithm)
+    with pytest.raises(AssertionError):
+        check_clicks(clicks, made, delta_not_divided(made.click_counts))
+
+
+@algorithms
+def test_lone_rewrites_are_named_at_the_stated_rate(algorithm, rewrites):
+    made = design(algorithm)
+    check_rewrites(rewrites, made, made.reformulations)
+
+
+@algorithms
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_wrong_rewrites_are_rejected(algorithm, mutant, rewrites):
+    made = design(algorithm)
+    with pytest.raises(AssertionError):
+        check_rewrites(rewrites, made, MUTANTS[mutant](made.reformulations))
+
+
+def test_the_budget_of_the_queries_is_not_taken_for_the_pairs(clicks):
+    """Pairs that pass the selection's threshold with the selection's noise, as if they were queries."""
+    made = design("gaussian")
+    wrong = replace(made.rounds[0], cap=made.click_counts.cap)
+    with pytest.raises(AssertionError):
+        check_clicks(clicks, made, wrong)
