@@ -40,11 +40,11 @@ def noise_scaled(factor: float) -> Change:
     return change
 
 
-def delta_not_divided(step: StepDesign) -> StepDesign:
+def delta_not_divided(step: StepDesign, delta: float | None = None) -> StepDesign:
     """The threshold is made for one query of a user, not for all of them."""
-    allowed = step.delta
     threshold = least_threshold(
-        lambda t: step.noise.at_least(t - step.units) <= allowed, above=step.units if step.cap.distinct else 1
+        lambda t: step.noise.at_least(t - step.units) <= (delta or step.delta),
+        above=step.units if step.cap.distinct else 1,
     )
     return replace(step, threshold=threshold)
 
