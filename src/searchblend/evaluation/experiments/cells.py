@@ -57,6 +57,7 @@ _EVALUATION: Final = tuple(
     f"evaluation/{name}.py"
     for name in ("algorithms", "count_group", "count_reports", "indexed_records", "metrics", "population", "seeded")
 )
+_CLICK_GRAPH: Final = (*_BASE, "clickgraph", "evaluation/zipf_log.py", "evaluation/experiments/kkmn_cells.py")
 KINDS: Final[dict[str, Kind]] = {
     kind.name: kind
     for kind in (
@@ -74,6 +75,10 @@ KINDS: Final[dict[str, Kind]] = {
             "statistics",
             "searchblend.evaluation.experiments.statistics_cells:compute",
             (*_BASE, *_EVALUATION, "evaluation/experiments/statistics_cells.py"),
+        ),
+        *(
+            Kind(f"kkmn-{name}", f"searchblend.evaluation.experiments.kkmn_cells:compute_{name}", _CLICK_GRAPH)
+            for name in ("selection", "span", "study", "keywords")
         ),
     )
 }

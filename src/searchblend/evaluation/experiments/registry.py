@@ -22,6 +22,15 @@ from searchblend.evaluation.experiments import (
     fig18,
     fig19,
     groups,
+    kkmn_fig1,
+    kkmn_fig2,
+    kkmn_fig3,
+    kkmn_fig4,
+    kkmn_table1,
+    kkmn_table2,
+    kkmn_table3,
+    kkmn_table4,
+    kkmn_table5,
     poisoning,
     records_per_client,
 )
@@ -47,6 +56,15 @@ EXPERIMENTS: Final[dict[str, Experiment]] = {
         groups.EXPERIMENT,
         poisoning.EXPERIMENT,
         convergence.EXPERIMENT,
+        kkmn_table1.EXPERIMENT,
+        kkmn_fig1.EXPERIMENT,
+        kkmn_fig2.EXPERIMENT,
+        kkmn_fig3.EXPERIMENT,
+        kkmn_fig4.EXPERIMENT,
+        kkmn_table2.EXPERIMENT,
+        kkmn_table3.EXPERIMENT,
+        kkmn_table4.EXPERIMENT,
+        kkmn_table5.EXPERIMENT,
     )
 }
 ALL: Final = "all"
