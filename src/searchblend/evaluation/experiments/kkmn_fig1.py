@@ -72,7 +72,7 @@ def _draw(rows: list[dict[str, Scalar]]) -> Figure:
         [110, 170], [0, 1], linestyle="none", label="“virtually guaranteed” [KKMN09]", **published_style("BLENDER")
     )
     axis.set(xlabel="frequency of the query", ylabel="probability of being published", ylim=(-0.03, 1.03))
-    axis.legend(frameon=False, fontsize=8)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
     return figure
 
 

@@ -145,8 +145,8 @@ def _draw(means: Bands) -> Figure:
         )
     shared.axhline(100 * LEAST_OVERLAP, color="#cc0066", linewidth=0.8, linestyle=":")
     shared.text(0.5, 100 * LEAST_OVERLAP + 0.6, "published: more than 78 %", color="#cc0066", fontsize=8)
-    axis.set(xlabel="relevance threshold", ylabel="keywords of the release, % of the original", ylim=(0, None))
-    shared.set(xlabel="relevance threshold", ylabel="released keywords found on the original, too (%)")
+    axis.set(xlabel="relevance threshold", ylabel="keywords, % of the original graph's", ylim=(0, None))
+    shared.set(xlabel="relevance threshold", ylabel="keywords that the original has too (%)")
     handles, labels = axis.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
     return figure

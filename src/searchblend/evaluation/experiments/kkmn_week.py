@@ -9,7 +9,7 @@ from searchblend.evaluation.experiments.kkmn_published import GRID, GRID_LIMIT
 QUANTITIES = {
     "published": ("distinct queries published (%)", "distinct"),
     "published_impressions": ("impressions published (%)", "impressions"),
-    "volume": ("search volume of the published queries (%)", "impressions"),
+    "volume": ("search volume covered (%)", "impressions"),
 }
 
 
