@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
+import numpy as np
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from searchblend.server.answers import Refusal, problem_response, read_body
+from searchblend.server.answers import Refusal, read_body
 from searchblend.server.operations import Operation
 from searchblend.server.services import RoundFacts, Services
 from searchblend.store.reports import Arrivals
-from searchblend.wire.report import ReportRefused, ReportShape
-from searchblend.wire.report_batch import ReportBatch, decode_reports
+from searchblend.wire.report import ReportRefused, ReportShape, counters_of, decode_report
+from searchblend.wire.report_batch import decode_reports
 
 REPORT: Final = "application/vnd.searchblend.report"
 REPORTS: Final = "application/vnd.searchblend.reports"
@@ -69,15 +70,14 @@ class Collector:
     async def one(self, request: Request) -> Response:
         facts, shape = await self._facts(request)
         body = await self._body(request, facts, REPORT, LARGEST_REPORT)
-        if len(body) != shape.size:
-            self._services.writer.refuse(facts.key, "malformed")
-            raise Refusal("malformed", f"expected {shape.size} bytes")
-        batch = decode_reports(body, shape)
-        if batch.refused:
-            self._services.writer.refuse(facts.key, batch.refused[0])
-            return problem_response(batch.refused[0])
-        if not await self._keep(request, facts, batch):
-            return problem_response(await self._services.why_closed(request.path_params["task"]))
+        try:
+            report_id, parts = decode_report(body, shape)
+        except ReportRefused as refusal:
+            self._services.writer.refuse(facts.key, refusal.reason)
+            raise Refusal(refusal.reason) from None
+        counters = np.array([counters_of(parts, shape)], dtype=np.int64)
+        if not await self._keep(facts, Arrivals(facts.key, [report_id], counters)):
+            raise Refusal(await self._services.why_closed(request.path_params["task"]))
         return Response(status_code=200)
 
     async def many(self, request: Request) -> Response:
@@ -92,8 +92,8 @@ class Collector:
             raise Refusal(refusal.reason, f"expected a multiple of {shape.size} bytes") from None
         for reason, n in Counter(batch.refused.values()).items():
             self._services.writer.refuse(facts.key, reason, n)
-        if batch.ids and not await self._keep(request, facts, batch):
-            return problem_response(await self._services.why_closed(request.path_params["task"]))
+        if batch.ids and not await self._keep(facts, Arrivals(facts.key, batch.ids, batch.counters)):
+            raise Refusal(await self._services.why_closed(request.path_params["task"]))
         refused = {str(position): reason for position, reason in sorted(batch.refused.items())}
         return JSONResponse({"accepted": len(batch.ids), "refused": refused})
 
@@ -112,10 +112,10 @@ class Collector:
                 self._services.writer.refuse(facts.key, "too-large")
             raise
 
-    async def _keep(self, request: Request, facts: RoundFacts, batch: ReportBatch) -> bool:
-        if not self._services.bucket.take(len(batch.ids)):
+    async def _keep(self, facts: RoundFacts, arrivals: Arrivals) -> bool:
+        if not self._services.bucket.take(len(arrivals.ids)):
             raise Refusal("rate-limited")
-        taken = await self._services.writer.add(Arrivals(facts.key, batch.ids, batch.counters))
+        taken = await self._services.writer.add(arrivals)
         if not taken:
-            self._services.writer.refuse(facts.key, "window-closed", len(batch.ids))
+            self._services.writer.refuse(facts.key, "window-closed", len(arrivals.ids))
         return taken
