@@ -8,7 +8,8 @@ from typing import Any
 
 from searchblend.logs.read import read_log
 from searchblend.logs.search_log import SearchLog
-from searchblend.records import WILDCARD, Record
+from searchblend.mechanisms.tally import Tally
+from searchblend.records import Record
 
 KEY = bytes(range(16))
 DRAWN = ("person", "draw", "pick", "query", "url")
@@ -23,14 +24,11 @@ def drawn_records(log: SearchLog) -> list[tuple[Any, ...]]:
     return sorted((tuple(row) for row in rows), key=repr)
 
 
-def counts_of(tally: Any) -> dict[Record, int]:
+def counts_of(tally: Tally) -> dict[Record, int]:
     """All records of a tally with their counts."""
-    if hasattr(tally, "_rows"):
-        rows = tally._rows.select("query", "url", "n").collect()
-    else:
-        rows = tally._session.rows(f"SELECT query, url, n FROM {tally._table}")
-    assert len({(query, url) for query, url, _ in rows}) == len(rows)
-    return {Record(query, WILDCARD if url is None else url): int(n) for query, url, n in rows}
+    found = [(record, n) for n, records in tally.at_least(1).items() for record in records]
+    assert len(dict(found)) == len(found)
+    return dict(found)
 
 
 @contextmanager
@@ -40,6 +38,7 @@ def read_with_both(paths: Any, **options: Any) -> Iterator[tuple[SearchLog, Sear
         duckdb = stack.enter_context(read_log(paths, key=KEY, **options))
         spark = stack.enter_context(read_log(paths, key=KEY, engine="spark", **options))
         assert spark.summary.as_json() == duckdb.summary.as_json()
-        assert drawn_records(spark) == drawn_records(duckdb)
-        assert len(drawn_records(spark)) >= spark.summary.users > 0
+        if options.get("draws") != 0:
+            assert drawn_records(spark) == drawn_records(duckdb)
+            assert len(drawn_records(spark)) >= spark.summary.users > 0
         yield duckdb, spark

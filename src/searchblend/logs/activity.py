@@ -2,11 +2,12 @@
 
 - The *moment* of a line is its time in seconds. A date ``2006-03-01 07:17:12`` (a T instead of the blank is fine) is
   taken as UTC; a number is seconds, from 10^11 on milliseconds, from 10^14 on microseconds. A time that is neither has
-  no moment and comes after all that have one, in the order of its text (``late``); lines without a time come last.
+  no moment and comes after all that have one, in the order of its text (``late``); lines without a time come last. So
+  do clicks whose rank is no number.
 - Lines of one user with the same query and time are one search with several clicks; a line without a time is a search
   of its own.
 - A user's searches are ordered by moment, then ``late``, then the keyed MD5 of the query; clicks of one search by rank,
-  then the keyed MD5 of the URL.
+  then the keyed MD5 of the URL, and so are searches of one query without a time.
 - A synonym map is applied to queries in normal form, before anything is counted. It must come from outside the log.
 - A window keeps the lines with first ≤ moment < last, and no line without a moment.
 """
@@ -21,6 +22,7 @@ from searchblend.errors import InvalidParameter
 
 MILLISECONDS_FROM: Final = 1e11
 MICROSECONDS_FROM: Final = 1e14
+DATE: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 NUMBER: Final = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 
 

@@ -16,7 +16,7 @@ from typing import Final, Literal
 from searchblend.clickgraph.click_log import SESSION_GAP, Cap
 from searchblend.clickgraph.weighted_gaussian import weight
 from searchblend.logs import normal_forms
-from searchblend.logs.activity import MICROSECONDS_FROM, MILLISECONDS_FROM, NUMBER, ActivityRules
+from searchblend.logs.activity import DATE, MICROSECONDS_FROM, MILLISECONDS_FROM, NUMBER, ActivityRules
 from searchblend.logs.duckdb_draws import make_forms
 from searchblend.logs.duckdb_scan import PROBLEMS
 from searchblend.logs.duckdb_session import DuckDBSession, quoted
@@ -24,10 +24,11 @@ from searchblend.logs.duckdb_tally import ShelvedTally, record_of
 from searchblend.logs.judge import WITHOUT_URL
 from searchblend.records import Record
 
-_IN_ORDER: Final = "moment NULLS LAST, late NULLS LAST, q"
-_CLICKS_IN_ORDER: Final = f"{_IN_ORDER}, rank NULLS LAST, u"
+_BY_TIME: Final = "moment NULLS LAST, late NULLS LAST, q"
+_IN_ORDER: Final = f"{_BY_TIME}, rank NULLS LAST, u NULLS LAST"
 _USABLE: Final = f"problem IN (0, {PROBLEMS.index(WITHOUT_URL)})"
-_OWN: Final = "CASE WHEN moment IS NULL AND late IS NULL THEN line END"
+_UNTIMED: Final = "moment IS NULL AND late IS NULL"
+_OWN: Final = f"CASE WHEN {_UNTIMED} THEN line END"
 """A line without a time is a search of its own: its number tells it from others."""
 
 _Kind = Literal["searches", "clicks", "pairs"]
@@ -37,13 +38,18 @@ def moment_of(time: str) -> str:
     """SQL: the time in seconds, or NULL."""
     number = f"try_cast({time} AS DOUBLE)"
     return f"""
-        CASE WHEN strlen({time}) = 19 THEN epoch(try_cast({time} AS TIMESTAMP))
+        CASE WHEN regexp_full_match({time}, '{DATE}') THEN epoch(try_cast({time} AS TIMESTAMP))
             WHEN regexp_full_match({time}, '{NUMBER}') THEN
                 CASE WHEN {number} >= {MICROSECONDS_FROM:.0f} THEN {number} / 1000000
                     WHEN {number} >= {MILLISECONDS_FROM:.0f} THEN {number} / 1000
                     ELSE {number} END
         END
     """
+
+
+def rank_of(text: str) -> str:
+    """SQL: the rank as a number, or NULL."""
+    return f"CASE WHEN regexp_full_match({text}, '{NUMBER}') THEN try_cast({text} AS DOUBLE) END"
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ class DuckDBActivity:
         weights = [weight(units, queries) for queries in range(1, first + 1)]
         with self._wanted([(query, None) for query in without]) as excluded:
             others = f"SELECT * FROM {self._distinct_searches} ANTI JOIN {excluded} USING (q)"
-            mine = f"SELECT *, count(*) OVER (PARTITION BY user) AS s FROM ({_first(others, first, _IN_ORDER)})"
+            mine = f"SELECT *, count(*) OVER (PARTITION BY user) AS s FROM ({_first(others, first, _BY_TIME)})"
             return self._tally(
                 "searches",
                 f"""
@@ -83,8 +89,7 @@ class DuckDBActivity:
 
     def searches_of(self, queries: Sequence[str], cap: Cap) -> Mapping[str, int]:
         with self._wanted([(query, None) for query in queries]) as wanted:
-            source = self._distinct_searches if cap.distinct else self._all_searches
-            mine = _first(f"SELECT * FROM {source} SEMI JOIN {wanted} USING (q)", cap.first, _IN_ORDER)
+            mine = self._kept(cap, f"SEMI JOIN {wanted} USING (q)")
             found = self._session.rows(
                 f"SELECT number, n FROM (SELECT q, count(*) AS n FROM ({mine}) GROUP BY q) JOIN {wanted} USING (q)"
             )
@@ -113,12 +118,11 @@ class DuckDBActivity:
         return counts | {records[number]: n for number, n in found}
 
     def reformulations(self, queries: Sequence[str], cap: Cap) -> ActivityTally:
-        after = f"OVER (PARTITION BY user ORDER BY {_IN_ORDER}, own)"
-        own = f"SELECT *, {_OWN} AS own FROM {self._all_searches}"
+        after = f"OVER (PARTITION BY user ORDER BY {_IN_ORDER}, line)"
         pairs = f"""
             SELECT user, q, lead(q) {after} AS u, moment, late, NULL::DOUBLE AS rank, line, lead(line) {after} AS next,
                 lead(moment) {after} AS next_moment
-            FROM ({own})
+            FROM {self._all_searches}
         """
         with self._wanted([(query, None) for query in queries]) as wanted:
             both = f"""
@@ -133,10 +137,11 @@ class DuckDBActivity:
                 """,
             )
 
-    def _kept(self, cap: Cap) -> str:
-        """SELECT of the searches that a cap keeps."""
-        source = self._distinct_searches if cap.distinct else self._all_searches
-        return _first(f"SELECT * FROM {source}", cap.first, _IN_ORDER)
+    def _kept(self, cap: Cap, of: str = "") -> str:
+        """SELECT of the searches that a cap keeps, perhaps after a join that leaves out others."""
+        if cap.distinct:
+            return _first(f"SELECT * FROM {self._distinct_searches} {of}", cap.first, _BY_TIME)
+        return _first(f"SELECT * FROM {self._all_searches} {of}", cap.first, f"{_IN_ORDER}, line")
 
     def _clicks_within(self, within: Cap, condition: str) -> str:
         """SELECT of the clicks on some queries, of the searches that ``within`` keeps."""
@@ -165,18 +170,29 @@ class DuckDBActivity:
 
     @cached_property
     def _all_searches(self) -> str:
-        """The table of each user's searches: those with the same query and time are one."""
-        own = f"SELECT *, {_OWN} AS own FROM ({self._lines('moment', 'late')})"
+        """The table of each user's searches: those with the same query and time are one.
+
+        Searches without a time have a rank and a URL, by which they are ordered.
+        """
+        rank, u, join = "NULL::DOUBLE", "NULL::HUGEINT", ""
+        if self._session.value(f"SELECT count(*) FROM lines WHERE {_UNTIMED}"):
+            url, join = self._url
+            rank, u = (f"CASE WHEN {_UNTIMED} THEN {value} END" for value in ("rank", self._id(url)))
+        lines = self._lines("moment", "late", f"{rank} AS rank", f"{u} AS u", join=join)
         return self._made(
             "all_searches",
-            f"SELECT user, q, moment, late, min(line) AS line FROM ({own}) GROUP BY user, q, moment, late, own",
+            f"""
+            SELECT user, q, moment, late, min(rank) AS rank, min(u) AS u, min(line) AS line
+            FROM (SELECT *, {_OWN} AS own FROM ({lines})) GROUP BY user, q, moment, late, own
+            """,
         )
 
     @cached_property
     def _clicks(self) -> str:
         """The table of all clicks."""
         url, join = self._url
-        return self._made("all_clicks", self._lines("moment", "late", "rank", f"{self._id(url)} AS u", join=join))
+        lines = self._lines("moment", "late", "rank", f"{self._id(url)} AS u", join=join, clicks=True)
+        return self._made("all_clicks", lines)
 
     @cached_property
     def _url(self) -> tuple[str, str]:
@@ -216,8 +232,8 @@ class DuckDBActivity:
             form = f"coalesce(synonyms.meant, {form})"
         return form, joins
 
-    def _lines(self, *columns: str, join: str | None = None) -> str:
-        """SELECT of the usable lines: user, q, the line's number, and more columns. With a join for URLs, clicks."""
+    def _lines(self, *columns: str, join: str = "", clicks: bool = False) -> str:
+        """SELECT of the usable lines, or of the clicks alone: user, q, the line's number, and more columns."""
         form, joins = self._query
         window = [
             f"moment {sign} {bound!r}"
@@ -226,8 +242,8 @@ class DuckDBActivity:
         ]
         return f"""
             SELECT user, {self._id(form)} AS q, lines.rowid AS line, {", ".join(columns)}
-            FROM lines {joins} {join or ""}
-            WHERE {" AND ".join([_USABLE if join is None else "problem = 0 AND url IS NOT NULL", *window])}
+            FROM lines {joins} {join}
+            WHERE {" AND ".join(["problem = 0 AND url IS NOT NULL" if clicks else _USABLE, *window])}
         """
 
     def _id(self, text: str) -> str:
@@ -323,6 +339,6 @@ def _first(events: str, first: int, order: str) -> str:
 def _limited_clicks(clicks: str, cap: Cap) -> str:
     """SELECT of the clicks (or pairs) that a cap keeps; distinct ones first, each at its first time."""
     if cap.distinct:
-        again = f"row_number() OVER (PARTITION BY user, q, u ORDER BY {_CLICKS_IN_ORDER}, line)"
+        again = f"row_number() OVER (PARTITION BY user, q, u ORDER BY {_IN_ORDER}, line)"
         clicks = f"SELECT * FROM ({clicks}) QUALIFY {again} = 1"
-    return _first(clicks, cap.first, f"{_CLICKS_IN_ORDER}, line")
+    return _first(clicks, cap.first, f"{_IN_ORDER}, line")

@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from searchblend.errors import InvalidParameter, RunError
+from searchblend.logs.activity import ActivityRules
 from searchblend.logs.duckdb_draws import Drawing
 from searchblend.logs.duckdb_engine import DuckDBEngine
 from searchblend.logs.duckdb_session import DuckDBSession
@@ -25,6 +26,7 @@ from searchblend.logs.files import compression_of, open_text_bytes
 from searchblend.logs.gate import OnBytes
 from searchblend.logs.judge import WITHOUT_URL
 from searchblend.logs.layout import Columns, Source
+from searchblend.logs.spark_activity import SparkActivity
 from searchblend.logs.spark_draws import contents_of, joined, people_of
 from searchblend.logs.spark_files import SparkFiles, clean, files_for_spark, first_places, name_as_path
 from searchblend.logs.spark_formats import SILENT
@@ -80,15 +82,15 @@ class SparkEngine:
             lines = self._all_lines(self._look.repeated_headers)
             if reading.in_fields and isinstance(sources[0][0], Columns):
                 reading = self._with_rows(reading, lines)
+            if keep_lines:
+                self._lines = usable(self._runner, lines, self._look, with_urls_only=False)
             if reading.used:
                 with our_words(), self._runner.watched(lambda f: on_fraction(_LOOKING_SHARE * (1 - f) + f)):
-                    users = self._draw(usable(self._runner, lines, self._look), reading.used)
+                    users = self._draw(lines, reading.used) if self._drawing.draws else self._count_users(reading.used)
                 reading = replace(reading, users=users)
         except RunError:
             self._find_damaged()
             raise
-        if keep_lines:
-            self._lines = usable(self._runner, lines, self._look, with_urls_only=False)
         return reading
 
     def _all_lines(self, repeated: Counter[str]) -> DataFrame:
@@ -145,16 +147,21 @@ class SparkEngine:
 
     def _draw(self, lines: DataFrame, expected: int) -> int:
         """Makes ``drawn`` (person, optin, draw, pick, query, url), after checking that no line got lost."""
-        people = self._runner.keep(people_of(contents_of(lines, self._drawing.key), self._drawing))
+        contents = contents_of(usable(self._runner, lines, self._look), self._drawing.key)
+        people = self._runner.keep(people_of(contents, self._drawing))
         n_lines, users = people.agg(F.sum("lines"), F.count(F.lit(1))).collect()[0]
-        if n_lines != expected:
-            raise RunError(f"{expected} usable lines were counted and {n_lines} drawn from: did the log change?")
+        _refuse_change(expected, n_lines)
         drawn = people.select("person", "optin", F.inline("drawn"))
         if not self.has_urls:
             drawn = drawn.withColumn("url", F.lit(None).cast("string"))
         self._drawn = self._runner.keep(normal_records(self._runner, drawn, host_only=self._drawing.host_only))
         self._drawn.count()
         self._runner.forget(people)
+        return int(users)
+
+    def _count_users(self, expected: int) -> int:
+        n_lines, users = self._kept_events().agg(F.count_if("is_used"), F.count_distinct("user")).collect()[0]
+        _refuse_change(expected, n_lines)
         return int(users)
 
     def split_by_fraction(self, fraction: float) -> tuple[SparkGroup, SparkGroup]:
@@ -182,6 +189,11 @@ class SparkEngine:
             distinct = distinct_counts(self._kept_events())
         return LogStatistics(reading.bytes, reading.lines, reading.users, *distinct, malformed)
 
+    def activity(self, rules: ActivityRules) -> SparkActivity:
+        if self._drawing.draws:
+            raise InvalidParameter("draws", "expected a log that was read with draws=0")
+        return SparkActivity(self._runner, self._kept_events(), self._drawing.key, rules)
+
     def query_tally(self, first: int | None = None, *, distinct: bool = False) -> SparkTally:
         return SparkTally(self._runner, searches_of(self._kept_events(), first, distinct=distinct))
 
@@ -206,3 +218,8 @@ class SparkEngine:
                     with open_text_bytes(path) as (source, _):
                         while source.read(1 << 20):
                             pass
+
+
+def _refuse_change(counted: int, found: int) -> None:
+    if counted != found:
+        raise RunError(f"{counted} usable lines were counted and {found} read again: did the log change?")

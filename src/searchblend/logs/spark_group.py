@@ -21,6 +21,8 @@ from searchblend.records import WILDCARD, HeadList, Record
 _SHELF_BITS: Final = 12
 """Records of one count stand on 4096 shelves by their hash: a rank is found by counting shelves, without sorting."""
 _BIN_DIGITS: Final = 4
+_Standing = tuple[int, int, int]
+"""a count, one of its shelves, and a place on it from 1"""
 
 
 class SparkTally:
@@ -36,44 +38,44 @@ class SparkTally:
             return {int(n): size for n, size in self._rows.groupBy("n").count().collect()}
 
     def pick(self, count: int, ranks: Ints) -> Sequence[Record]:
-        shelf = F.shiftrightunsigned("place", 64 - _SHELF_BITS)
-        rows = self._rows.where(F.col("n") == count).withColumn("shelf", shelf)
-        with our_words():
-            on_shelf = sorted((int(number), n) for number, n in rows.groupBy("shelf").count().collect())
-            ends = np.fromiter(accumulate(n for _, n in on_shelf), dtype=np.int64, count=len(on_shelf))
-            at = np.searchsorted(ends, ranks, side="right")
-            wanted = [
-                (on_shelf[i][0], int(rank - ends[i] + on_shelf[i][1]) + 1)
-                for i, rank in zip(at.tolist(), ranks.tolist(), strict=True)
-            ]
-            places = self._runner.frame(sorted(set(wanted)), "shelf bigint, place_there int")
-            shelves = places.select("shelf").distinct()
-            there = F.row_number().over(Window.partitionBy("shelf").orderBy("place", "query", "url"))
-            found = (
-                rows.join(F.broadcast(shelves), "shelf", "left_semi")
-                .withColumn("place_there", there)
-                .join(F.broadcast(places), ["shelf", "place_there"])
-                .select("shelf", "place_there", "query", "url")
-            )
-            records = {(int(number), place): _record(query, url) for number, place, query, url in found.collect()}
-        return [records[key] for key in wanted]
+        return self.pick_each({count: ranks})[count]
 
-    def pick_each(self, ranks: Mapping[int, Ints]) -> dict[int, Sequence[Record]]:
-        return {count: self.pick(count, wanted) for count, wanted in ranks.items()}
+    def pick_each(self, ranks: Mapping[int, Ints]) -> dict[int, list[Record]]:
+        counts = self._runner.frame([(count,) for count in ranks], "n bigint")
+        rows = self._rows.join(F.broadcast(counts), "n", "left_semi").withColumn("shelf", _shelf())
+        on_shelf: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        with our_words():
+            for count, shelf, size in sorted(tuple(row) for row in rows.groupBy("n", "shelf").count().collect()):
+                on_shelf[count].append((shelf, size))
+            wanted = {count: _on_shelves(count, on_shelf[count], some) for count, some in ranks.items()}
+            records = self._standing(rows, sorted({place for places in wanted.values() for place in places}))
+        return {count: [records[place] for place in places] for count, places in wanted.items()}
+
+    def _standing(self, rows: DataFrame, places: list[_Standing]) -> dict[_Standing, Record]:
+        """The records that stand there, of rows with their shelf."""
+        wanted = self._runner.frame(places, "n bigint, shelf bigint, there bigint")
+        shelves = wanted.select("n", "shelf").distinct()
+        there = F.row_number().over(Window.partitionBy("n", "shelf").orderBy("place", "query", "url"))
+        found = (
+            rows.join(F.broadcast(shelves), ["n", "shelf"], "left_semi")
+            .withColumn("there", there)
+            .join(F.broadcast(wanted), ["n", "shelf", "there"])
+            .select("n", "shelf", "there", "query", "url")
+        )
+        return {(n, shelf, there): record_of(query, url) for n, shelf, there, query, url in found.collect()}
 
     def at_least(self, count: int) -> Mapping[int, Sequence[Record]]:
         found: dict[int, list[Record]] = defaultdict(list)
-        shelf = F.shiftrightunsigned("place", 64 - _SHELF_BITS)
-        rows = self._rows.where(F.col("n") >= count).orderBy(shelf, "place", "query", "url")
+        rows = self._rows.where(F.col("n") >= count).orderBy(_shelf(), "place", "query", "url")
         with our_words():
             for query, url, n in rows.select("query", "url", "n").collect():
-                found[int(n)].append(_record(query, url))
+                found[int(n)].append(record_of(query, url))
         return found
 
     def of_queries(self, queries: Sequence[str]) -> dict[Record, int]:
         rows = self._rows.join(F.broadcast(self._queries(queries)), "query", "left_semi")
         with our_words():
-            return {_record(query, url): int(n) for query, url, n in rows.select("query", "url", "n").collect()}
+            return {record_of(query, url): int(n) for query, url, n in rows.select("query", "url", "n").collect()}
 
     def by_query(self, cap: int, without: Sequence[str]) -> SparkTally:
         others = self._rows.join(F.broadcast(self._queries(without)), "query", "left_anti")
@@ -184,5 +186,19 @@ class SparkGroup:
         return counts
 
 
-def _record(query: str, url: str | None) -> Record:
+def _shelf() -> Column:
+    return F.shiftrightunsigned("place", 64 - _SHELF_BITS)
+
+
+def _on_shelves(count: int, on_shelf: Sequence[tuple[int, int]], ranks: Ints) -> list[_Standing]:
+    """For each rank among the records with this count where it is found; ``on_shelf`` has (shelf, records there)."""
+    ends = np.fromiter(accumulate(n for _, n in on_shelf), dtype=np.int64, count=len(on_shelf))
+    at = np.searchsorted(ends, ranks, side="right")
+    return [
+        (count, on_shelf[i][0], int(rank - ends[i] + on_shelf[i][1]) + 1)
+        for i, rank in zip(at.tolist(), ranks.tolist(), strict=True)
+    ]
+
+
+def record_of(query: str, url: str | None) -> Record:
     return Record(query, WILDCARD if url is None else url)

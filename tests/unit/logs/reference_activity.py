@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from reference_rules import KEY, Line, number
@@ -12,13 +13,17 @@ from reference_rules import KEY, Line, number
 from searchblend.clickgraph.in_memory import InMemoryClickLog, Search
 from searchblend.normalization import normalize, normalize_url
 
+Key = tuple[float, str, int, str, int | None]
+"""moment, late, hash of the query, query, and the place of a line without a time"""
+
 _LAST = float("inf")
 
 
 def moment(time: str) -> float | None:
-    if re.fullmatch(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d", time):
-        return datetime.fromisoformat(time).replace(tzinfo=UTC).timestamp()
-    if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", time):
+    if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}", time):
+        with suppress(ValueError):
+            return datetime.fromisoformat(time).replace(tzinfo=UTC).timestamp()
+    if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", time):
         value = float(time)
         return value / 1e6 if value >= 1e14 else value / 1e3 if value >= 1e11 else value
     return None
@@ -34,7 +39,7 @@ def click_log(
     window: tuple[float, float] = (-_LAST, _LAST),
 ) -> InMemoryClickLog:
     """Searches in the order of their times, ties by the hash of the query; clicks by rank, ties by that of the URL."""
-    users: dict[str, dict[object, list[Line]]] = defaultdict(lambda: defaultdict(list))
+    users: dict[str, dict[Key, list[Line]]] = defaultdict(lambda: defaultdict(list))
     for place, line in enumerate(lines):
         user, time, query, _, _ = line
         at = moment(time)
@@ -54,14 +59,27 @@ def click_log(
     return InMemoryClickLog(
         [
             Search(key[3], key[0], tuple(_clicks(found)))
-            for key, found in sorted(searches.items(), key=lambda item: item[0][:3])
+            for key, found in sorted(searches.items(), key=lambda item: (item[0][:3], _first_click(item)))
         ]
         for searches in users.values()
     )
 
 
+def _first_click(search: tuple[Key, list[Line]]) -> tuple[float, float]:
+    """The rank and the URL by which searches of one query without a time are ordered."""
+    (*_, place), lines = search
+    if place is None:
+        return 0, 0
+    rank, url = _target(lines[0])
+    return _number(rank), id_of(url) if url else _LAST
+
+
+def _number(rank: str) -> float:
+    return float(rank) if rank.isdecimal() else _LAST
+
+
 def _clicks(lines: list[Line]) -> list[str]:
-    clicked = [(float(rank) if rank else _LAST, id_of(url), url) for rank, url in map(_target, lines) if url]
+    clicked = [(_number(rank), id_of(url), url) for rank, url in map(_target, lines) if url]
     return [url for _, _, url in sorted(clicked)]
 
 
