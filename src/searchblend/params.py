@@ -123,6 +123,11 @@ _CHOICES: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
 """what each algorithm allows, its own choice first"""
 
 
+def suggested_delta(population: int) -> float:
+    """A δ for so many users: at most a millionth, and a tenth of what would expose one of them on average."""
+    return min(1e-6, 0.1 / population)
+
+
 @dataclass(frozen=True)
 class Shares:
     """How the budget is divided among the steps: of ε with Laplace noise, of μ² = Σ (Δ/σ)² with Gaussian noise.

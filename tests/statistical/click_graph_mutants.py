@@ -42,10 +42,8 @@ def noise_scaled(factor: float) -> Change:
 
 def delta_not_divided(step: StepDesign, delta: float | None = None) -> StepDesign:
     """The threshold is made for one query of a user, not for all of them."""
-    threshold = least_threshold(
-        lambda t: step.noise.at_least(t - step.units) <= (delta or step.delta),
-        above=step.units if step.cap.distinct else 1,
-    )
+    allowed, above = delta or step.delta, step.units if step.cap.distinct else 1
+    threshold = least_threshold(lambda t: step.noise.at_least(t - step.units) <= allowed, above=above)
     return replace(step, threshold=threshold)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from searchblend.errors import InvalidParameter
-from searchblend.params import ALGORITHMS, PRESETS, ClickGraphParams, Shares
+from searchblend.params import ALGORITHMS, PRESETS, ClickGraphParams, Shares, suggested_delta
 from searchblend.privacy import Budget
 
 BUDGET = Budget(2.3, 1e-6)
@@ -77,6 +77,13 @@ def test_no_algorithm_publishes_urls_of_the_log_as_they_are():
     for algorithm in ALGORITHMS:
         with pytest.raises(InvalidParameter, match="urls"):
             ClickGraphParams(BUDGET, algorithm=algorithm, urls="log_urls")
+
+
+def test_the_suggested_delta_is_always_accepted():
+    assert suggested_delta(1000) == 1e-6
+    for population in (1, 10**5, 10**9):
+        params = ClickGraphParams(Budget(1.0, suggested_delta(population)), population=population)
+        assert params.budget.delta * population <= 0.1
 
 
 def test_presets():

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final
 
 import numpy as np
@@ -48,7 +48,11 @@ class RoundedGaussian:
         if (sigma * SIGMA_GRID).denominator != 1:
             raise InvalidParameter("sigma", f"expected a whole number of 1/{SIGMA_GRID}")
         self.sigma: Final = sigma
-        self._table: Final = _survival_table(sigma)
+
+    @cached_property
+    def _table(self) -> NoiseTable:
+        """Made when the first noise is drawn: plans need none."""
+        return _survival_table(self.sigma)
 
     @property
     def scale(self) -> float:
@@ -58,13 +62,13 @@ class RoundedGaussian:
     @property
     def variance(self) -> float:
         """Var(Y) = Σ (2m−1) P(|Y| ≥ m), which is σ² + 1/12 but for the narrowest noise."""
-        odd = 2.0 * np.arange(1, len(self._table.survival) + 1) - 1
-        return float(odd @ self._table.survival.astype(np.float64)) * 2.0**-MAGNITUDE_BITS
+        reach = math.ceil(_REACH * self.scale) + 1
+        return 2 * math.fsum((2 * m - 1) * self.at_least(m) for m in range(1, reach + 1))
 
     @property
     def distance(self) -> float:
         """An upper bound of the total variation between the sampler and the ideal law."""
-        return self._table.distance
+        return distance_bound(self.scale)
 
     @property
     def reach(self) -> int:
@@ -99,7 +103,7 @@ def on_sigma_grid(sigma: float) -> Fraction:
 
 
 def distance_bound(sigma: float) -> float:
-    """What ``distance`` will be at most, without making the table."""
+    """(K+2)·2^-64 for the longest table that σ may have."""
     return distance_of_length(math.ceil(_REACH * sigma) + 1)
 
 
@@ -115,8 +119,9 @@ def _survival_table(sigma: Fraction) -> NoiseTable:
     decay = _fixed(exp_fraction_bounds(-1 / sigma**2)[0])
     ratio = decay
     table: list[int] = []
-    while (z := Fraction(2 * len(table) + 1, 2) / sigma) < _REACH:
-        inside = 2 * density * _odd_series(z) >> _BITS
+    grid = (sigma * SIGMA_GRID).numerator
+    while (z := (2 * len(table) + 1) * SIGMA_GRID // 2) < _REACH * grid:
+        inside = 2 * density * _odd_series(z, grid) >> _BITS
         step = max(one - inside, 0) + (1 << (_BITS - MAGNITUDE_BITS - 1)) >> (_BITS - MAGNITUDE_BITS)
         if not step:
             break
@@ -130,14 +135,16 @@ def _fixed(value: Fraction) -> int:
     return (value.numerator << _BITS) // value.denominator
 
 
-def _odd_series(z: Fraction) -> int:
-    """2^192 · Σ_{n≥0} z^{2n+1}/(2n+1)!!, less up to 2^-101; each term left out is at most half the one before."""
-    square = z * z
-    above, below = square.numerator, square.denominator
-    term = _fixed(z)
+def _odd_series(above: int, below: int) -> int:
+    """2^192 · Σ_{n≥0} z^{2n+1}/(2n+1)!! for z = above/below, less up to 2^-101.
+
+    The terms left out are each at most half the one before.
+    """
+    term = (above << _BITS) // below
+    above, below = above * above, below * below
     total = term
     odd = 1
-    while term > _NEGLIGIBLE or odd < 2 * square:
+    while term > _NEGLIGIBLE or odd * below < 2 * above:
         odd += 2
         term = term * above // (below * odd)
         total += term

@@ -116,3 +116,4 @@ def test_a_long_table_is_made_in_seconds():
     assert np.std(noise.sample(200_000, SystemRandomness())) == pytest.approx(2048, rel=0.02)
     assert gaussian_at_least(9 * 2048, 2048.0) > 2.0**-64
     assert noise.reach > 9 * 2048
+    assert (np.diff(noise._table.survival.astype(np.float64)) <= 0).all()
