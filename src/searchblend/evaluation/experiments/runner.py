@@ -7,11 +7,13 @@ import signal
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
 
 from searchblend.blender.pipeline import METHODS
+from searchblend.errors import RunError
 from searchblend.evaluation.algorithms import UNCHECKED, algorithm_named
 from searchblend.evaluation.experiments.cells import Cell, Result, Results
 from searchblend.evaluation.experiments.people import People, make_known
@@ -78,6 +80,8 @@ def _computed(
     try:
         for future in as_completed([pool.submit(compute_chunk, piece, seed) for piece in pieces]):
             yield future.result()
+    except BrokenProcessPool as error:
+        raise RunError("a worker process ended unexpectedly (out of memory?); finished runs are kept") from error
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
