@@ -200,35 +200,37 @@ class DuckDBActivity:
         host_only = self._texts.host_only
         rule = normal_forms.host_form if host_only else normal_forms.url_form
         hard = normal_forms.url_is_hard("url", host_only=host_only)
-        make_forms(self._session, "url_forms", f"SELECT url FROM lines WHERE {_USABLE}", "url", hard, rule)
+        forms = self._session.new_name("url_forms")
+        make_forms(self._session, forms, f"SELECT url FROM lines WHERE {_USABLE}", "url", hard, rule)
         simple = f"nullif({normal_forms.normal_simple_url('url', host_only=host_only)}, '')"
-        if not self._session.value("SELECT count(*) FROM url_forms"):
+        if not self._session.value(f"SELECT count(*) FROM {forms}"):
             return simple, ""
         form = f"CASE WHEN url_forms.text IS NULL THEN {simple} ELSE url_forms.form END"
-        return form, " LEFT JOIN url_forms ON url = url_forms.text"
+        return form, f" LEFT JOIN {forms} AS url_forms ON url = url_forms.text"
 
     @cached_property
     def _query(self) -> tuple[str, str]:
         """SQL of a line's query as it is counted, and of the joins that this needs."""
         form, joins = normal_forms.normal_ascii_query("query", tame_file=self._texts.tame), ""
         if not self._texts.ascii:
+            forms = self._session.new_name("query_forms")
             make_forms(
                 self._session,
-                "query_forms",
+                forms,
                 f"SELECT query FROM lines WHERE {_USABLE}",
                 "query",
                 normal_forms.query_is_hard("query"),
                 normal_forms.query_form,
             )
             form = f"CASE WHEN query_forms.text IS NULL THEN {form} ELSE query_forms.form END"
-            joins = "LEFT JOIN query_forms ON query = query_forms.text"
+            joins = f"LEFT JOIN {forms} AS query_forms ON query = query_forms.text"
         if self._rules.synonyms:
-            pairs = self._rules.synonyms
+            pairs, synonyms = self._rules.synonyms, self._session.new_name("synonyms")
             self._session.execute(
-                "CREATE TEMP TABLE synonyms AS SELECT unnest(?::VARCHAR[]) AS text, unnest(?::VARCHAR[]) AS meant",
+                f"CREATE TEMP TABLE {synonyms} AS SELECT unnest(?::VARCHAR[]) AS text, unnest(?::VARCHAR[]) AS meant",
                 [list(pairs), list(pairs.values())],
             )
-            joins += f" LEFT JOIN synonyms ON {form} = synonyms.text"
+            joins += f" LEFT JOIN {synonyms} AS synonyms ON {form} = synonyms.text"
             form = f"coalesce(synonyms.meant, {form})"
         return form, joins
 
@@ -250,7 +252,8 @@ class DuckDBActivity:
         """SQL: the keyed MD5 of a text, as a number."""
         return f"md5_number({quoted(self._texts.key)} || {text})"
 
-    def _made(self, name: str, select: str) -> str:
+    def _made(self, kind: str, select: str) -> str:
+        name = self._session.new_name(kind)
         self._session.execute(f"CREATE TEMP TABLE {name} AS {select}")
         return name
 

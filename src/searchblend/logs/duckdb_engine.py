@@ -17,7 +17,6 @@ from searchblend.logs.activity import ActivityRules
 from searchblend.logs.duckdb_activity import ActivityTexts, DuckDBActivity, moment_of, rank_of
 from searchblend.logs.duckdb_draws import Drawing, find_opted_in, make_draws
 from searchblend.logs.duckdb_group import DuckDBGroup
-from searchblend.logs.duckdb_policies import clicks_of, distinct_counts, make_events, searches_of
 from searchblend.logs.duckdb_scan import (
     PROBLEMS,
     REJECTED_TABLE,
@@ -27,7 +26,7 @@ from searchblend.logs.duckdb_scan import (
     scan_json,
 )
 from searchblend.logs.duckdb_session import DatabaseError, DuckDBSession, quoted
-from searchblend.logs.duckdb_tally import DuckDBTally
+from searchblend.logs.duckdb_statistics import distinct_counts
 from searchblend.logs.duckdb_yandex import queries_without_click, scan_yandex, yandex_rows
 from searchblend.logs.engine import OPTIN_DIGITS, Reading
 from searchblend.logs.feed import Feed, Feeder, GuessedWrong, Known
@@ -45,7 +44,6 @@ class DuckDBEngine:
         self.has_urls = False
         self._by_column = False
         self._has_lines = False
-        self._has_events = False
         session.add_function("query_is_usable", normal_forms.query_is_usable)
         session.add_function("url_is_usable", normal_forms.url_is_usable)
         session.add_function("host_is_usable", normal_forms.host_is_usable)
@@ -162,8 +160,6 @@ class DuckDBEngine:
             texts.append(f"{scan.optin()} AS optin")
         if self._drawing.draws:
             texts.append(f"{scan.digest(self._drawing.key)} AS digest")
-            if self._has_lines:
-                texts += [f"{scan.roles.get(role, 'NULL::VARCHAR')} AS {role}" for role in ("time", "rank")]
         else:
             time = f"nullif({scan.roles.get('time', 'NULL')}::VARCHAR, '')"
             texts += [f"{moment_of(time)} AS moment", f"CASE WHEN moment IS NULL THEN {time} END AS late"]
@@ -247,7 +243,8 @@ class DuckDBEngine:
         )
 
     def statistics(self, reading: Reading) -> LogStatistics:
-        self._need_lines()
+        if not self._has_lines:
+            raise InvalidParameter("keep_lines", "expected a log that was read with keep_lines=True")
         malformed = reading.in_fields.total() + sum(kind.count for kind in reading.held_back.values())
         distinct = distinct_counts(self._session, host_only=self._drawing.host_only)
         return LogStatistics(reading.bytes, reading.lines, reading.users, *distinct, malformed)
@@ -256,24 +253,6 @@ class DuckDBEngine:
         if self._drawing.draws:
             raise InvalidParameter("draws", "expected a log that was read with draws=0")
         return DuckDBActivity(self._session, self._texts, rules)
-
-    def query_tally(self, first: int | None = None, *, distinct: bool = False) -> DuckDBTally:
-        self._need_events()
-        return DuckDBTally(self._session, searches_of(first, distinct=distinct))
-
-    def click_tally(self, first: int | None = None, *, distinct: bool = False) -> DuckDBTally:
-        self._need_events()
-        return DuckDBTally(self._session, clicks_of(first, distinct=distinct))
-
-    def _need_lines(self) -> None:
-        if not self._has_lines:
-            raise InvalidParameter("keep_lines", "expected a log that was read with keep_lines=True")
-
-    def _need_events(self) -> None:
-        self._need_lines()
-        if not self._has_events:
-            make_events(self._session, host_only=self._drawing.host_only)
-            self._has_events = True
 
 
 def _together(parts: Iterable[Mapping[str, Malformed]]) -> dict[str, Malformed]:

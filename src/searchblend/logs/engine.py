@@ -30,7 +30,6 @@ from searchblend.logs.activity import ActivityRules
 from searchblend.logs.gate import OnBytes
 from searchblend.logs.layout import Source
 from searchblend.logs.summary import LogStatistics, Malformed
-from searchblend.mechanisms.tally import RecordTally
 
 OPTIN_DIGITS: Final = 13
 """52 bits: exact in a double"""
@@ -80,16 +79,6 @@ class LogEngine(Protocol):
 
     def activity(self, rules: ActivityRules) -> ClickLog:
         """Searches and clicks with each user's activity limited, of a log read with ``draws=0``."""
-        ...
-
-    def query_tally(self, first: int | None = None, *, distinct: bool = False) -> RecordTally:
-        """How often each query was searched, counting the first searches of each user; ``distinct``: each query of a
-        user once."""
-        ...
-
-    def click_tally(self, first: int | None = None, *, distinct: bool = False) -> RecordTally:
-        """How often each record was clicked, counting the first clicks of each user; ``distinct``: each record of a
-        user once."""
         ...
 
     def close(self) -> None: ...

@@ -55,7 +55,7 @@ def read_log(
     time, rank) to the file's. ``draws`` is how many records are drawn of each user with replacement (m_C),
     ``picks`` how many without (m_O); the first of both is the same. ``key`` decides them all: 16 fresh bytes of the
     operating system unless given. ``keep_lines`` keeps every usable line until the log is closed, for
-    ``statistics`` and the tallies; else only the drawn records are kept. ``draws=0`` keeps every line too, for
+    ``statistics``; else only the drawn records are kept. ``draws=0`` keeps every line too, for
     ``activity``, and draws none. ``strict`` refuses the log at its first malformed line instead of counting it.
     ``memory`` bounds the database (None: 80 % of the machine's), the rest goes to ``temp_directory``. ``engine`` is
     duckdb, or spark on the cluster of ``master``; both draw the same records by the same key.

@@ -10,7 +10,6 @@ from searchblend.errors import InvalidParameter
 from searchblend.logs.activity import ActivityRules
 from searchblend.logs.engine import LogEngine, Reading
 from searchblend.logs.summary import InputSummary, LogStatistics
-from searchblend.mechanisms.tally import RecordTally
 
 
 class SearchLog:
@@ -49,18 +48,6 @@ class SearchLog:
     def activity(self, rules: ActivityRules | None = None) -> ClickLog:
         """Searches and clicks, with each user's activity limited. The log must have been read with ``draws=0``."""
         return self._engine.activity(rules or ActivityRules())
-
-    def query_tally(self, first: int | None = None, *, distinct: bool = False) -> RecordTally:
-        """How often each query was searched: the first d searches of each user, as ⟨query, ⋆⟩. Needs ``keep_lines``.
-
-        Clicks on one page are one search; lines without a click count too. ``distinct`` counts each query of a user
-        once, and then takes the first d of those.
-        """
-        return self._engine.query_tally(first, distinct=distinct)
-
-    def click_tally(self, first: int | None = None, *, distinct: bool = False) -> RecordTally:
-        """How often each record was clicked: the first d_c clicks of each user. Needs ``keep_lines``."""
-        return self._engine.click_tally(first, distinct=distinct)
 
     def close(self) -> None:
         """Forget everything, and remove the temporary files."""

@@ -30,11 +30,11 @@ from searchblend.logs.spark_activity import SparkActivity
 from searchblend.logs.spark_draws import contents_of, joined, people_of
 from searchblend.logs.spark_files import SparkFiles, clean, files_for_spark, first_places, name_as_path
 from searchblend.logs.spark_formats import SILENT
-from searchblend.logs.spark_group import SparkGroup, SparkTally
+from searchblend.logs.spark_group import SparkGroup
 from searchblend.logs.spark_look import Look, all_lines, look, rows_of_problems, usable
-from searchblend.logs.spark_policies import clicks_of, distinct_counts, raw_events, searches_of
 from searchblend.logs.spark_scan import IN_BYTES
 from searchblend.logs.spark_session import SparkRunner, our_words
+from searchblend.logs.spark_statistics import distinct_counts, raw_events
 from searchblend.logs.spark_texts import normal_records
 from searchblend.logs.summary import FIRST_PLACES, LogStatistics, Malformed, Place
 
@@ -193,12 +193,6 @@ class SparkEngine:
         if self._drawing.draws:
             raise InvalidParameter("draws", "expected a log that was read with draws=0")
         return SparkActivity(self._runner, self._kept_events(), self._drawing.key, rules)
-
-    def query_tally(self, first: int | None = None, *, distinct: bool = False) -> SparkTally:
-        return SparkTally(self._runner, searches_of(self._kept_events(), first, distinct=distinct))
-
-    def click_tally(self, first: int | None = None, *, distinct: bool = False) -> SparkTally:
-        return SparkTally(self._runner, clicks_of(self._kept_events(), first, distinct=distinct))
 
     def _kept_events(self) -> DataFrame:
         """Lines with records in normal form; their texts are kept on the executors as they stand in the log."""

@@ -125,6 +125,16 @@ def test_a_log_without_urls_has_no_clicks(tmp_path):
     assert counts_of(activity.clicks(["a", "b"], Cap(5), within=Cap(5))) == {}
 
 
+def test_one_log_can_be_asked_under_several_rules(tmp_path):
+    path = tmp_path / "log.tsv"
+    path.write_text("user\tquery\turl\nu1\tä\tHTTP://A.example\nu2\tb\thttp://b.example\n")
+    with read(path, draws=0) as log:
+        for meant in ("x", "y"):
+            activity = log.activity(ActivityRules(synonyms={"ä": meant}))
+            assert counts_of(activity.searches(Cap(5))) == {Record(meant): 1, Record("b"): 1}
+            assert counts_of(activity.clicks([meant], Cap(5), within=Cap(5))) == {Record(meant, "http://a.example"): 1}
+
+
 def test_an_empty_window_is_empty(tmp_path):
     activity = activity_of(tmp_path, timed_lines(5, 6), ActivityRules(0.0, 1.0))
     assert activity.searches(Cap(5)).sizes() == {}
@@ -164,3 +174,80 @@ def test_any_few_lines(tmp_path, lines):
         assert counts_of(mine.clicks(LISTED, Cap(9), within=cap)) == counts_of(
             theirs.clicks(LISTED, Cap(9), within=cap)
         )
+
+
+AOL = """AnonID\tQuery\tQueryTime\tItemRank\tClickURL
+1\tb\t2006-03-01 00:00:03\t1\thttp://b.example
+1\ta\t2006-03-01 00:00:01\t1\thttp://a.example
+1\tA \t2006-03-01 00:00:01\t10\thttp://z.example
+1\ta\t2006-03-01 00:00:01\t2\thttp://y.example
+1\tb\t2006-03-01 00:00:02\t\t
+1\tc\t2006-03-01 00:00:09\t1\thttp://c.example
+2\ta\t2006-03-01 00:00:01
+2\tc\t2006-03-01 00:00:02\t1\thttp://c.example
+2\t-\t2006-03-01 00:00:01\t\t
+3\tÄ\t2006-03-01 00:00:01\t1\thttp://c.example/
+"""
+
+
+@pytest.fixture
+def by_hand(tmp_path: Path):
+    """User 1 searched a at 1 s (three clicks), b at 2 s and 3 s, c at 9 s; user 2 a and c; user 3 ä."""
+    (tmp_path / "log").write_text(AOL)
+    with read(tmp_path / "log", draws=0) as log:
+        yield log.activity()
+
+
+@pytest.mark.parametrize(
+    ("cap", "expected"),
+    [
+        (Cap(1, distinct=False), {"a": 2, "ä": 1}),
+        (Cap(2, distinct=False), {"a": 2, "b": 1, "c": 1, "ä": 1}),
+        (Cap(3, distinct=False), {"a": 2, "b": 2, "c": 1, "ä": 1}),
+        (Cap(9, distinct=False), {"a": 2, "b": 2, "c": 2, "ä": 1}),
+        (Cap(2), {"a": 2, "b": 1, "c": 1, "ä": 1}),
+        (Cap(3), {"a": 2, "b": 1, "c": 2, "ä": 1}),
+    ],
+)
+def test_the_first_searches_of_a_log_counted_by_hand(by_hand, cap, expected):
+    assert {str(record.query): n for record, n in counts_of(by_hand.searches(cap)).items()} == expected
+
+
+@pytest.mark.parametrize(
+    ("first", "expected"), [(1, "aa cc äc"), (2, "aa ay cc äc"), (3, "aa ay az cc äc"), (9, "aa ay az bb cc cc äc")]
+)
+def test_clicks_are_taken_by_time_and_rank(by_hand, first, expected):
+    tally = by_hand.clicks(["a", "b", "c", "ä"], Cap(first, distinct=False), within=Cap(9))
+    found = sorted(f"{record.query}{str(record.url)[7]}" for record in counts_of(tally).elements())
+    assert " ".join(found) == expected
+
+
+@pytest.mark.parametrize(
+    "times", [["9", "10", "100"], ["2006-03-01", "2006-03-02", "2006-04-01"], ["9.5", "1e1", "99"]]
+)
+def test_times_are_compared_as_numbers_or_as_texts(times, tmp_path: Path):
+    names = ["first", "second", "third"]
+    rows = [f"1\t{name}\tu\t{time}" for name, time in zip(names, times, strict=True)]
+    (tmp_path / "log").write_text("\n".join(["user\tquery\turl\ttime", *rows[::-1]]) + "\n")
+    with read(tmp_path / "log", draws=0) as log:
+        for n in (1, 2, 3):
+            assert {record.query for record in counts_of(log.activity().searches(Cap(n)))} == set(names[:n])
+
+
+def test_a_log_without_times_counts_every_line(tmp_path: Path):
+    rows = [("1", "a")] * 3 + [("1", "b"), ("2", "a")]
+    (tmp_path / "log").write_text("user\tquery\n" + "".join(f"{user}\t{query}\n" for user, query in rows))
+    with read(tmp_path / "log", draws=0) as log:
+        counts = [counts_of(log.activity().searches(cap)) for cap in (Cap(9, distinct=False), Cap(9))]
+    assert counts == [{Record("a"): 4, Record("b"): 1}, {Record("a"): 2, Record("b"): 1}]
+
+
+def test_ties_do_not_depend_on_the_order_of_the_lines(tmp_path: Path):
+    lines = timed_lines(30, 8, times="mixed")
+    found = []
+    for seed in range(3):
+        random.Random(seed).shuffle(lines)
+        activity = activity_of(tmp_path, lines)
+        within = Cap(2, distinct=False)
+        found.append((counts_of(activity.searches(Cap(2))), counts_of(activity.clicks(LISTED, within, within=within))))
+    assert found[0] == found[1] == found[2]
