@@ -25,7 +25,7 @@ class QueryRow:
     count: int
     count_clamped: int
     debiased: float | None
-    """corrected for having been selected by the same noise; None with fresh noise, which needs no correction"""
+    """corrected for having been selected by the same noise (``corrected_counts``); None with fresh noise"""
     lo95: int
     hi95: int
 

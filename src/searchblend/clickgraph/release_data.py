@@ -14,6 +14,7 @@ from searchblend.clickgraph.click_counts import (
     suggested_query,
 )
 from searchblend.clickgraph.click_log import ClickLog
+from searchblend.clickgraph.corrected_counts import corrected_counts
 from searchblend.clickgraph.design import ClickGraphDesign
 from searchblend.clickgraph.guarantee import click_graph_guarantee, treated_as_public
 from searchblend.clickgraph.query_counts import fresh_query_counts
@@ -118,6 +119,6 @@ def _with_figures(counts: Mapping[_Key, int], step: StepDesign | None) -> dict[_
     else:
         reused = ReusedNoise(step.noise, step.threshold)
         low, high = reused.interval(drawn)
-        debiased = reused.debiased(drawn).tolist()
+        debiased = corrected_counts(drawn, step.noise, step.threshold).tolist()
     columns = zip(drawn.tolist(), np.maximum(drawn, 0).tolist(), debiased, low.tolist(), high.tolist(), strict=True)
     return dict(zip(counts, columns, strict=True))
