@@ -62,7 +62,9 @@ def test_a_log_of_ones_own_with_an_algorithm_of_ones_own(tmp_path, capsys, monke
     for (method, epsilon, quantity), mean in same.items():
         assert mean == same["paper", epsilon, quantity], f"{method} is the printed algorithm"
     assert "mine beside ours" in (tmp_path / "found" / "fig12.md").read_text()
-    assert (tmp_path / "found" / "index.html").is_file()
+    for page in ("fig12.md", "index.md", "index.html"):
+        assert "NOT PRIVATE" in (tmp_path / "found" / page).read_text()
+    assert document["not_private"]
 
 
 def test_what_is_printed(tmp_path, capsys):

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from searchblend.errors import OutputError
 from searchblend.evaluation.experiments.cells import Scalar
 from searchblend.evaluation.experiments.experiment import Experiment, Finding, Outcome, Request, Table
-from searchblend.evaluation.experiments.people import people_named
+from searchblend.evaluation.experiments.people import LogPeople, people_named
 
 _TYPES = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "VARCHAR"}
 
@@ -114,6 +114,7 @@ def document(experiment: Experiment, outcome: Outcome, request: Request) -> dict
         "seed": request.seed,
         "quick": request.quick,
         "people": people_named(request.people).label if request.people else None,
+        "not_private": _about_a_log(request),
         "text": outcome.text,
         "tables": [asdict(table) for table in outcome.tables],
         "findings": [asdict(finding) | {"verdict": finding.verdict} for finding in outcome.findings],
@@ -123,8 +124,10 @@ def document(experiment: Experiment, outcome: Outcome, request: Request) -> dict
 
 def page(experiment: Experiment, outcome: Outcome, request: Request) -> str:
     """The experiment as a page: plot, paragraph, tables."""
+    warning = ["**NOT PRIVATE**: it compares with a log itself. Not for release."] if _about_a_log(request) else []
     parts = [
         f"# {experiment.title}",
+        *warning,
         f"{experiment.about} ({experiment.source})",
         f"![{experiment.title}]({experiment.name}.png)",
         outcome.text,
@@ -135,6 +138,10 @@ def page(experiment: Experiment, outcome: Outcome, request: Request) -> str:
     how = f"searchblend evaluate {experiment.name}{' --quick' if request.quick else ''} --seed {request.seed} -o DIR"
     parts.append(f"Made by `{how}`. Data: [{experiment.name}.csv]({experiment.name}.csv).")
     return "\n\n".join(parts) + "\n"
+
+
+def _about_a_log(request: Request) -> bool:
+    return request.people is not None and isinstance(people_named(request.people), LogPeople)
 
 
 def findings_table(findings: Sequence[Finding]) -> Table:

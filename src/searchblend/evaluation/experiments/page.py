@@ -47,6 +47,8 @@ def write_index(folder: Path) -> None:
     found = documents(folder)
     lines = ["# Results", INTRODUCTION, "## What there is"]
     lines.append("\n".join(f"- [{d['title']}]({d['experiment']}.md) ({d['source']})" for d in found))
+    if any(document["not_private"] for document in found):
+        lines.append("**NOT PRIVATE**: some of these compare with a log itself. Not for release.")
     lines += ["## The papers and us", _summary(found)]
     for document in found:
         if document["findings"]:
@@ -93,9 +95,11 @@ def _section(document: Mapping[str, Any], folder: Path) -> str:
     tables = [Table(t["title"], tuple(t["columns"]), tuple(map(tuple, t["rows"]))) for t in document["tables"]]
     if document["findings"]:
         tables.append(findings_table([finding(entry) for entry in document["findings"]]))
+    warning = "<p><strong>NOT PRIVATE</strong>: it compares with a log itself. Not for release.</p>"
     return (
         f'<h2 id="{document["experiment"]}">{escape(document["title"])}</h2>'
         f'<p class="about">{escape(document["source"])}. {escape(document["about"])}</p>'
+        f"{warning if document['not_private'] else ''}"
         f'<img alt="{escape(document["title"])}" src="data:image/svg+xml;base64,{svg}">'
         f"<p>{_code(document['text'])}</p>{''.join(map(_table, tables))}"
     )
