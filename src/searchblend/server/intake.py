@@ -10,6 +10,7 @@ from starlette.responses import Response
 from searchblend.errors import MessageError
 from searchblend.server.answers import Refusal, bearer, read_body
 from searchblend.server.operations import Operation
+from searchblend.server.report_writer import SealedArrival
 from searchblend.server.services import RoundFacts, Services
 from searchblend.store.contributions import contributor_tag
 from searchblend.store.service_store import ServiceStore
@@ -27,7 +28,7 @@ class Intake:
 
     def operations(self) -> list[Operation]:
         path = "/v1/tasks/{task}/rounds/{round}/contributions"
-        problems = ("unknown-task", "bad-credential", "window-closed", "killed", "storage-unavailable")
+        problems = ("unknown-task", "bad-credential", "window-closed", "killed", "storage-unavailable", "overloaded")
         return [
             Operation(
                 "POST",
@@ -67,12 +68,7 @@ class Intake:
             reason = "wrong-consent" if "wrong-consent" in str(error) else "malformed"
             self._services.writer.refuse(facts.key, reason)
             raise Refusal(reason) from None
-        now = self._services.clock.now()
-
-        def add(store: ServiceStore) -> str:
-            return store.contributions.add(facts.key, tag, sealed, now)
-
-        outcome = await self._services.reader.call(add)
+        outcome = await self._services.writer.contribute(SealedArrival(facts.key, tag, sealed))
         self._services.metrics.count("contributions_total", result=outcome)
         if outcome == "closed":
             raise Refusal(await self._services.why_closed(task))

@@ -11,8 +11,9 @@ import contextlib
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 from searchblend.server.answers import Refusal
 from searchblend.server.clock import Clock
@@ -25,6 +26,15 @@ MOST_WAITING: Final = 20_000
 MOST_IN_A_COMMIT: Final = 8_000
 _FLUSH_SECONDS: Final = 1.0
 _SWITCH_SECONDS: Final = 0.0005
+
+
+@dataclass(frozen=True)
+class SealedArrival:
+    """A sealed opt-in record, waiting for a commit."""
+
+    round_key: int
+    tag: bytes
+    sealed: bytes
 
 
 class ReportWriter:
@@ -43,6 +53,7 @@ class ReportWriter:
         self._clock, self._metrics, self._most_waiting = clock, metrics, most_waiting
         self._waiting: deque[tuple[Arrivals, asyncio.Future[bool]]] = deque()
         self._n_waiting = 0
+        self._sealed: list[tuple[SealedArrival, asyncio.Future[str]]] = []
         self._refused: Counter[tuple[int, str]] = Counter()
         self._wake: asyncio.Event | None = None
         self._task: asyncio.Task[None] | None = None
@@ -74,6 +85,15 @@ class ReportWriter:
         self._wake.set()
         return await future
 
+    async def contribute(self, arrival: SealedArrival) -> str:
+        """What became of a sealed record (``Contributions.add``); returns after the commit."""
+        if len(self._sealed) >= self._most_waiting or self._stopping or self._wake is None:
+            raise Refusal("overloaded")
+        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._sealed.append((arrival, future))
+        self._wake.set()
+        return await future
+
     def refuse(self, round_key: int, reason: str, n: int = 1) -> None:
         """Count a refusal; written with one of the next commits."""
         self._refused[round_key, reason] += n
@@ -85,12 +105,15 @@ class ReportWriter:
 
     async def _run(self) -> None:
         assert self._wake is not None
-        while not (self._stopping and not self._waiting):
+        while not (self._stopping and not self._waiting and not self._sealed):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), _FLUSH_SECONDS)
             self._wake.clear()
-            while self._waiting:
-                await self._commit(self._take())
+            while self._waiting or self._sealed:
+                if self._waiting:
+                    await self._commit(self._take())
+                if self._sealed:
+                    await self._commit_sealed()
             if self._refused:
                 await self._flush()
 
@@ -113,9 +136,7 @@ class ReportWriter:
         try:
             taken = await self._thread.call(add)
         except Exception as error:
-            for _, future in group:
-                if not future.done():
-                    future.set_exception(error)
+            _fail([future for _, future in group], error)
             return
         self._metrics.commit_took(time.perf_counter() - started)
         for (entry, future), took in zip(group, taken, strict=True):
@@ -123,6 +144,25 @@ class ReportWriter:
                 self._metrics.count("reports_total", len(entry.ids), result="accepted")
             if not future.done():
                 future.set_result(took)
+
+    async def _commit_sealed(self) -> None:
+        group, self._sealed = self._sealed, []
+        now = self._clock.now()
+
+        def add(store: ServiceStore) -> list[str]:
+            with store.database.transaction(exclusive=False):
+                return [
+                    store.contributions.add(arrival.round_key, arrival.tag, arrival.sealed, now) for arrival, _ in group
+                ]
+
+        try:
+            outcomes = await self._thread.call(add)
+        except Exception as error:
+            _fail([future for _, future in group], error)
+            return
+        for (_, future), outcome in zip(group, outcomes, strict=True):
+            if not future.done():
+                future.set_result(outcome)
 
     async def _flush(self) -> None:
         reasons, self._refused = dict(self._refused), Counter()
@@ -135,3 +175,9 @@ class ReportWriter:
         except Exception:
             self._refused.update(reasons)  # statistics only: they can wait
             await asyncio.sleep(_FLUSH_SECONDS)
+
+
+def _fail(futures: Sequence[asyncio.Future[Any]], error: Exception) -> None:
+    for future in futures:
+        if not future.done():
+            future.set_exception(error)
