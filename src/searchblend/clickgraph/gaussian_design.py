@@ -50,8 +50,8 @@ def gaussian_steps(plans: Sequence[StepPlan], budget: Budget) -> list[StepDesign
         found = _at(plans, ceiling / factor, budget)
         if found and (best is None or _merit(found) < best[0]):
             best = _merit(found), factor, found
-        elif best:
-            break
+        if found and plans[0].delta:
+            break  # thresholds are given their δ: more noise is only worse
     if best is None:
         raise InvalidParameter("delta", "too small at this ε: it must cover the thresholds and the noise sampler")
     sized = _refined(plans, ceiling, best[1], best[2], budget)

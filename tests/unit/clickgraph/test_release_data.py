@@ -247,3 +247,50 @@ def test_intervals_and_cuts_of_a_release():
     assert cuts["clicks"] == pytest.approx(2.326 * sigma, abs=1.5)
     assert cuts["reformulations"] == release.design.reformulations.threshold
     assert math.isfinite(release.design.as_json()["steps"][0]["epsilon"])
+
+
+class Flipped(InMemoryClickLog):
+    """Restricts before the cap where it should after it, and the other way round."""
+
+    def clicks_of(self, records, cap, *, within, restrict_first=True):
+        return super().clicks_of(records, cap, within=within, restrict_first=not restrict_first)
+
+
+class WholeActivity(InMemoryClickLog):
+    """Takes clicks of searches beyond the first d."""
+
+    def clicks_of(self, records, cap, *, within, restrict_first=True):
+        return super().clicks_of(records, cap, within=Cap(1000, within.distinct), restrict_first=restrict_first)
+
+
+def check_order(log_type: type[InMemoryClickLog], algorithm: str) -> None:
+    """Two clicks, then the public one, then a search beyond the cap whose click is public too."""
+    users = [[Search("q", 0, ("a", "b", "public")), Search("r", 1), Search("s", 2, ("late",))] for _ in range(500)]
+    public = [Record("q", "public"), Record("s", "late"), Record("r", "x")]
+    params = ClickGraphParams(
+        Budget(12.0, 1e-4),
+        algorithm=algorithm,
+        max_queries_per_user=2,
+        max_clicks_per_user=2,
+        urls="public",
+        public_source="made up",
+    )
+    more = [[Search("s", 0)]] * 500
+    release = release_data(log_type([*users, *more]), params, public_records=public, randomness=SeededRandomness(4))
+    counts = {row.url: row.count for row in release.clicks}
+    assert counts.keys() == {"public", "late", "x"}
+    assert counts["public"] == pytest.approx(0 if algorithm == "kkmn2009" else 500, abs=30)
+    assert counts["late"] == pytest.approx(0, abs=30)
+
+
+@pytest.mark.parametrize("algorithm", ["kkmn2009", "gaussian"])
+def test_the_paper_caps_and_then_restricts_the_others_restrict_first(algorithm):
+    check_order(InMemoryClickLog, algorithm)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "mutant"), [("kkmn2009", Flipped), ("gaussian", Flipped), ("gaussian", WholeActivity)]
+)
+def test_another_order_is_rejected(algorithm, mutant):
+    with pytest.raises(AssertionError):
+        check_order(mutant, algorithm)
