@@ -17,6 +17,7 @@ from both_engines import counts_of, read_with_both
 from odd_logs import HEADER, odd_lines, odd_rows
 
 from searchblend.blender.groups import Spread
+from searchblend.clickgraph.click_log import Cap
 from searchblend.records import HeadList
 
 pytestmark = pytest.mark.usefixtures("cluster")
@@ -129,6 +130,15 @@ def test_yandex_sessions_and_a_log_without_urls(tmp_path: Path):
     (tmp_path / "train").write_text("\n".join(lines) + "\n")
     with read_with_both(tmp_path / "train"):
         pass
+    with read_with_both(tmp_path / "train", draws=0) as (one, other):
+        mine, theirs = one.activity(), other.activity()
+        numbers, every = [str(n) for n in range(9)], Cap(99, distinct=False)
+        assert sum(counts_of(mine.searches(every)).values()) == 60 * 3
+        for cap in (Cap(2), Cap(4, distinct=False)):
+            assert counts_of(mine.searches(cap)) == counts_of(theirs.searches(cap))
+            clicks = counts_of(mine.clicks(numbers, cap, within=cap))
+            assert clicks == counts_of(theirs.clicks(numbers, cap, within=cap))
+            assert clicks
     (tmp_path / "queries.tsv").write_text(
         "\n".join("\t".join(row[:2]) for row in [HEADER.split("\t"), *odd_rows(90, 7)])
     )

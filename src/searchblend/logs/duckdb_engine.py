@@ -146,7 +146,9 @@ class DuckDBEngine:
     def _load_sessions(self, feed: Feed) -> tuple[int, int]:
         rows = "yandex_rows"
         scanned = self._session.execute_counting(f"CREATE TEMP TABLE {rows} AS {yandex_rows(feed)}")
-        self._session.execute(f"CREATE TEMP TABLE lines AS {self._judged(scan_yandex(rows))}")
+        self._session.execute(
+            f"CREATE TEMP TABLE lines AS {self._judged(scan_yandex(rows, searches=not self._drawing.draws))}"
+        )
         without_url = queries_without_click(self._session, rows)
         self._session.execute(f"DROP TABLE {rows}")
         return scanned, without_url

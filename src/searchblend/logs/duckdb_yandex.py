@@ -1,4 +1,4 @@
-"""The Yandex log in DuckDB: the clicks of every session, each with its query and its user."""
+"""The Yandex log in DuckDB: the clicks of every session, each with its query and its user, and the other queries."""
 
 # ruff: noqa: S608  every text in the SQL is a literal of ours or a name of ours
 
@@ -40,34 +40,47 @@ def yandex_rows(feed: Feed) -> str:
     """
 
 
-def scan_yandex(rows: str) -> Scan:
-    """The clicks in a table of such rows, and the lines that are no rows. Who clicked is said by the session."""
-    return Scan(
-        f"""
+def scan_yandex(rows: str, *, searches: bool) -> Scan:
+    """The clicks in a table of such rows, and the lines that are no rows. Who clicked is said by the session.
+
+    With ``searches`` a line is at the time of its query, its rank is the time of the click, and queries without a click
+    are lines without URL; those of nobody are left out.
+    """
+    users = f"SELECT session, min(id) AS id, min(moment) AS day FROM {rows} WHERE kind = 'M' GROUP BY session"
+    moment, rank = ("queries.moment", "clicks.moment::VARCHAR") if searches else ("clicks.moment", "NULL::VARCHAR")
+    lines = f"""
         SELECT coalesce(users.id::VARCHAR, '') AS user, coalesce(queries.id::VARCHAR, '') AS query,
-            clicks.id::VARCHAR AS url,
-            printf('%05d %020d %020d', users.day, clicks.session, clicks.moment) AS time,
+            clicks.id::VARCHAR AS url, {_time("clicks.session", moment)} AS time, {rank} AS rank,
             clicks.kind IS NULL AS is_broken
         FROM (SELECT * FROM {rows} WHERE kind = 'C' OR kind IS NULL) AS clicks
+        LEFT JOIN ({users}) AS users USING (session)
         LEFT JOIN (
-            SELECT session, min(id) AS id, min(moment) AS day FROM {rows} WHERE kind = 'M' GROUP BY session
-        ) AS users USING (session)
-        LEFT JOIN (
-            SELECT session, page, arg_max(id, moment) AS id FROM {rows} WHERE kind = 'Q' GROUP BY session, page
+            SELECT session, page, arg_max(id, moment) AS id, max(moment) AS moment
+            FROM {rows} WHERE kind = 'Q' GROUP BY session, page
         ) AS queries USING (session, page)
-        """,
-        {"user": "user", "query": "query", "url": "url", "time": "time"},
+    """
+    if searches:
+        lines += f"""
+            UNION ALL SELECT users.id::VARCHAR, queries.id::VARCHAR, NULL, {_time("session", "moment")}, NULL, false
+            FROM ({_without_click(rows)}) AS queries JOIN ({users}) AS users USING (session)
+        """
+    return Scan(
+        lines,
+        {"user": "user", "query": "query", "url": "url", "time": "time", "rank": "rank"},
         [(BAD_LINE, "is_broken"), (CLICK_WITHOUT_QUERY, "query = ''")],
         ascii=True,
         tame=True,
     )
 
 
-def queries_without_click(session: DuckDBSession, rows: str) -> int:
+def _time(session: str, moment: str) -> str:
+    return f"printf('%05d %020d %020d', users.day, {session}, {moment})"
+
+
+def _without_click(rows: str) -> str:
     clicked = f"SELECT session, page FROM {rows} WHERE kind = 'C'"
-    return int(
-        session.value(
-            f"SELECT count(*) FROM (SELECT session, page FROM {rows} WHERE kind = 'Q') ANTI JOIN ({clicked}) "
-            "USING (session, page)"
-        )
-    )
+    return f"SELECT * FROM (SELECT * FROM {rows} WHERE kind = 'Q') ANTI JOIN ({clicked}) USING (session, page)"
+
+
+def queries_without_click(session: DuckDBSession, rows: str) -> int:
+    return int(session.value(f"SELECT count(*) FROM ({_without_click(rows)})"))

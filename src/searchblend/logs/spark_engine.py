@@ -95,7 +95,12 @@ class SparkEngine:
 
     def _all_lines(self, repeated: Counter[str]) -> DataFrame:
         return all_lines(
-            self._runner, self._sources, self.column_types, host_only=self._drawing.host_only, repeated=repeated
+            self._runner,
+            self._sources,
+            self.column_types,
+            host_only=self._drawing.host_only,
+            searches=not self._drawing.draws,
+            repeated=repeated,
         )
 
     def _look_at_lines(self) -> None:

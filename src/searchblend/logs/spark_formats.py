@@ -16,6 +16,7 @@ from searchblend.logs.yandex import MOST_FIELDS
 SILENT: Final = "silent"
 """A good line that is no record by itself: a session's user, a query that was clicked."""
 NOT_CLICKED: Final = "not_clicked"
+"""A query without a click: a line without URL, whether its session has a user or not."""
 
 _JSON_OPTIONS: Final = {
     "mode": "PERMISSIVE",
@@ -73,8 +74,11 @@ def _ticked(name: str) -> str:
     return name.replace("`", "``")
 
 
-def session_lines(rows: DataFrame) -> Lines:
-    """The clicks of every session, each with its query and its user; who clicked is said by the session."""
+def session_lines(rows: DataFrame, *, searches: bool) -> Lines:
+    """The clicks of every session, each with its query and its user; who clicked is said by the session.
+
+    With ``searches`` a line is at the time of its query, and its rank is the time of the click.
+    """
     value = F.col("value")
     rows = rows.select(*CARRIED, broken_bytes(value).alias("in_bytes"), F.split(clean_line(value), "\t", -1).alias("f"))
     n = F.size("f")
@@ -100,10 +104,10 @@ def session_lines(rows: DataFrame) -> Lines:
     complete = F.col("session").isNotNull() & F.col("moment").isNotNull() & F.col("id").isNotNull()
     complete &= is_session | F.col("page").isNotNull()
     bad = F.when(~F.coalesce(complete, F.lit(False)), BAD_LINE)
-    return _joined(rows.withColumn("broken", F.coalesce("in_bytes", "too_many", bad)))
+    return _joined(rows.withColumn("broken", F.coalesce("in_bytes", "too_many", bad)), searches=searches)
 
 
-def _joined(rows: DataFrame) -> Lines:
+def _joined(rows: DataFrame, *, searches: bool) -> Lines:
     """A click has the user of its session, and the latest query with its session and page."""
     good = F.col("broken").isNull()
     by_session = rows.where(good & F.col("session").isNotNull()).repartition("session")
@@ -117,6 +121,7 @@ def _joined(rows: DataFrame) -> Lines:
         .groupBy("session", "page")
         .agg(
             F.max_by("id", F.when(F.col("k") == "Q", F.struct("moment", "id"))).alias("page_query"),
+            F.max(F.when(F.col("k") == "Q", F.col("moment"))).alias("page_moment"),
             F.bool_or(F.col("k") == "C").alias("is_clicked"),
         )
     )
@@ -128,8 +133,15 @@ def _joined(rows: DataFrame) -> Lines:
         .when(kind == "Q", NOT_CLICKED)
         .when(F.col("page_query").isNull(), CLICK_WITHOUT_QUERY)
     )
-    time = F.concat_ws(" ", _padded("day", 5), _padded("session", 20), _padded("moment", 20))
-    texts = {"user": F.col("user"), "query": F.col("page_query"), "url": F.col("id"), "time": time}
+    is_click = kind == "C"
+    moment = F.when(is_click, F.col("page_moment")).otherwise(F.col("moment")) if searches else F.col("moment")
+    texts = {
+        "user": F.col("user"),
+        "query": F.when(is_click, F.col("page_query")).otherwise(F.col("id")),
+        "url": F.when(is_click, F.col("id")),
+        "time": F.concat_ws(" ", _padded(F.col("day"), 5), _padded(F.col("session"), 20), _padded(moment, 20)),
+        "rank": F.when(is_click & F.lit(searches), F.col("moment")),
+    }
     return Lines(
         found.select(
             *CARRIED,
@@ -150,6 +162,6 @@ def _id(text: Column) -> Column:
     return F.when(number <= F.lit(_LARGEST).cast("decimal(38,0)"), number)
 
 
-def _padded(name: str, digits: int) -> Column:
-    text = F.col(name).cast("string")
+def _padded(number: Column, digits: int) -> Column:
+    text = number.cast("string")
     return F.when(F.length(text) < digits, F.lpad(text, digits, "0")).otherwise(text)

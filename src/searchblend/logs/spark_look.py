@@ -58,9 +58,13 @@ def all_lines(
     types: ColumnTypes,
     *,
     host_only: bool,
+    searches: bool,
     repeated: Counter[str] | None = None,
 ) -> DataFrame:
-    """The judged lines of all files, with as many more of each header as were found further down."""
+    """The judged lines of all files, with as many more of each header as were found further down.
+
+    ``searches`` is for sessions, whose lines are searches then and not clicks alone.
+    """
     parts: list[Lines] = []
     for files in sources:
         layout = files.layout
@@ -70,7 +74,9 @@ def all_lines(
             parts += _delimited_parts(runner, layout, files, repeated or Counter())
         else:
             rows = text_rows(runner, [*files.raw, *files.cleaned])
-            parts.append(json_lines(layout, rows) if isinstance(layout, JsonLines) else session_lines(rows))
+            parts.append(
+                json_lines(layout, rows) if isinstance(layout, JsonLines) else session_lines(rows, searches=searches)
+            )
     return reduce(DataFrame.union, (judged(part, host_only=host_only) for part in parts))
 
 
@@ -128,9 +134,9 @@ def look(lines: DataFrame, headers: Counter[str], *, host_only: bool) -> Look:
 def usable(runner: SparkRunner, lines: DataFrame, found: Look, *, with_urls_only: bool = True) -> DataFrame:
     """The lines that are somebody's record; with those that only lack a URL, if asked for."""
     problem = F.col("problem")
-    lines = lines.where(F.col("header").isNull()).where(
-        problem == "" if with_urls_only else problem.isin("", WITHOUT_URL)
-    )
+    without_url = (problem == WITHOUT_URL) | ((problem == NOT_CLICKED) & (F.col("user") != ""))
+    lines = lines.where(F.col("header").isNull())
+    lines = lines.where(problem == "" if with_urls_only else (problem == "") | without_url)
     for column, texts in (("query", found.unusable_queries), ("url", found.unusable_urls)):
         if texts:
             lines = lines.join(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from searchblend.logs.judge import WITHOUT_URL
-
 
 def raw_events(lines: DataFrame) -> DataFrame:
     """(user, time, rank, query, url, is_used): usable lines, and those that only lack a URL."""
@@ -16,7 +14,7 @@ def raw_events(lines: DataFrame) -> DataFrame:
         "rank",
         "query",
         F.nullif("url", F.lit("")).alias("url"),
-        (F.col("problem") != WITHOUT_URL).alias("is_used"),
+        (F.col("problem") == "").alias("is_used"),
     )
 
 

@@ -7,6 +7,9 @@
 A record is ⟨QueryID, clicked URLID⟩ of the session's user; a query has no text, only its number. A SERPID is unique
 within its session only: a click belongs to the latest query line with its session and SERPID. The log of 2011
 (``SessionID Time Q QueryID RegionID url...``) has no users and cannot be read.
+
+Where searches are counted, every query line is one, clicked or not, in the order of day, session and TimePassed; its
+clicks are in the order of their TimePassed. These times are no seconds, so no query is said to follow another.
 """
 
 from __future__ import annotations

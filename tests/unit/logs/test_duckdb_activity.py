@@ -251,3 +251,36 @@ def test_ties_do_not_depend_on_the_order_of_the_lines(tmp_path: Path):
         within = Cap(2, distinct=False)
         found.append((counts_of(activity.searches(Cap(2))), counts_of(activity.clicks(LISTED, within, within=within))))
     assert found[0] == found[1] == found[2]
+
+
+YANDEX = """0\tM\t3\t77
+0\t0\tQ\t0\t5\t1\t10,1\t20,2
+0\t4\tC\t0\t20
+0\t9\tC\t0\t10
+0\t9\tT\t1\t6\t1\t10,1
+0\t20\tQ\t2\t5\t1\t10,1
+1\tM\t2\t77
+1\t0\tQ\t0\t7\t1\t10,1
+8\t0\tQ\t0\t5\t1\t10,1
+8\t1\tC\t0\t10
+9\t0\tQ\t0\t5\t1\t10,1
+"""
+
+
+def test_yandex_queries_without_a_click_are_searches_too(tmp_path: Path):
+    """User 77 searched 7 on day 2, on day 3 then 5 (clicks on 20 and 10), 6 and 5; sessions 8 and 9 are nobody's."""
+    (tmp_path / "train").write_text(YANDEX)
+    with read(tmp_path / "train", draws=0) as log, read(tmp_path / "train") as drawn:
+        activity = log.activity()
+        searches = [counts_of(activity.searches(Cap(n, distinct=False))) for n in (1, 2, 3, 9)]
+        clicks = [
+            counts_of(activity.clicks(["5", "6", "7"], Cap(cap), within=Cap(within, distinct=False)))
+            for cap, within in ((1, 2), (9, 1), (9, 9))
+        ]
+        assert (log.summary.users, drawn.summary.users) == (1, 1)
+        assert log.summary.as_json() == drawn.summary.as_json()
+        assert log.summary.without_url == 4
+        assert counts_of(activity.reformulations(["5", "6", "7"], Cap(9))) == {}
+    five, six, seven = Record("5"), Record("6"), Record("7")
+    assert searches == [{seven: 1}, {seven: 1, five: 1}, {seven: 1, five: 1, six: 1}, {seven: 1, five: 2, six: 1}]
+    assert clicks == [{Record("5", "20"): 1}, {}, {Record("5", "20"): 1, Record("5", "10"): 1}]
