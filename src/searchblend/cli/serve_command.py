@@ -87,7 +87,12 @@ def _prepare(settings: ServeSettings, options: argparse.Namespace) -> tuple[str,
     with open_store(settings.where) as store:
         n_clients = options.people - int(_OPTIN_SHARE * options.people)
         wanted = TaskSettings(
-            name=label, method=options.method, expected_clients=max(n_clients, 2), min_optin=200, min_clients=200
+            name=label,
+            method=options.method,
+            expected_clients=max(n_clients, 2),
+            min_optin=200,
+            min_clients=200,
+            min_queries=1,
         )
         task = Lifecycle(store, SystemClock()).add_task(wanted, actor="demo")
         operator, reviewer = (
