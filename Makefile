@@ -44,6 +44,7 @@ slow: install ## the tests that take minutes, and docs/results/best-vs-paper.md
 bench: install ## speed, as ratios against named baselines in one run
 	$(BIN)/python benchmarks/local_reports.py
 	$(BIN)/python benchmarks/log_run.py
+	$(BIN)/python benchmarks/service.py
 	$(BIN)/python benchmarks/keywords.py
 
 figures: install ## every figure and table of the papers, and ours, at full size: docs/results (about 20 minutes)
