@@ -13,9 +13,7 @@ from searchblend.randomness import Randomness
 from searchblend.records import Record
 
 
-def select_queries(
-    log: ClickLog, design: ClickGraphDesign, *, randomness: Randomness
-) -> tuple[dict[str, int], Tally]:
+def select_queries(log: ClickLog, design: ClickGraphDesign, *, randomness: Randomness) -> tuple[dict[str, int], Tally]:
     """Q with the noisy values that the threshold compared, and the tally of the last round.
 
     Q = {q in the limited log : M(q) + Y ≥ T}, noise of its own for each query that occurs. DP-SIPS does so in rounds,
