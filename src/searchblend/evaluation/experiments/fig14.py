@@ -43,12 +43,32 @@ def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
                 )
             )
     lines = " ".join(line_sentences(curves, "query_l1", epsilon))
-    text = (
-        f"{lines} The L1 of method paper falls with ε at every head size, although lists get longer with ε: the "
-        "clients' noise shrinks faster than terms are added. Method best is nearly flat where the paper's is steep, "
-        "because at small ε it leans on the counts of all opt-in users, whose noise is a few people whatever ε is."
-    )
+    text = f"{lines} {_slopes(curves)}"
     return text, findings
+
+
+def _slopes(curves: Curves) -> str:
+    """Whether every line of method paper falls, and how steep both methods are at the smallest size."""
+    means = {
+        (i, size): curves.means(i, "paper", "query_l1", size=size)
+        for i, panel in enumerate(curves.panels)
+        for size in panel.people.sizes
+    }
+    lines = [list(line.values()) for line in means.values() if len(line) > 1]
+    falling = sum(all(b < a for a, b in pairwise(line)) for line in lines)
+    parts = []
+    for i, panel in enumerate(curves.panels):
+        ends = []
+        for method in ("paper", "best"):
+            line = curves.means(i, method, "query_l1", size=panel.people.sizes[0])
+            ends.append(f"{line[min(line)] / line[max(line)]:.0f} times with {method}" if line else f"– with {method}")
+        parts.append(f"{', '.join(ends)} ({panel.people.label})")
+    return (
+        f"{falling} of {len(lines)} lines of method paper fall at every step, although lists get longer with ε: the "
+        f"clients' noise shrinks faster than terms are added. From the least ε to the largest, the L1 at the smallest "
+        f"head size falls {'; '.join(parts)}; at small ε method best leans on the counts of all opt-in users, whose "
+        "noise is a few people."
+    )
 
 
 EXPERIMENT = PanelExperiment(

@@ -28,12 +28,28 @@ def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
             )
     findings += _more_people(curves)
     lines = " ".join(line_sentences(curves, "ndcg", epsilon))
-    text = (
-        f"{lines} The larger lists need a larger ε to be reached at all, as the paper says of its two largest. More "
-        "budget ranks better with method paper; with method best the ranking is already that of the opt-in users' "
-        "counts, and ε mostly buys longer lists."
-    )
+    text = f"{lines} {_gains(curves)}"
     return text, findings
+
+
+def _gains(curves: Curves) -> str:
+    """How much ε buys, by method, and which sizes wait for it."""
+    parts, late = [], []
+    for i, panel in enumerate(curves.panels):
+        for size in panel.people.sizes:
+            line = curves.means(i, "paper", "ndcg", size=size)
+            if not line or min(line) > 1:
+                late.append(f"{panel.people.label} {size}")
+        gains = []
+        for method in ("paper", "best"):
+            line = curves.means(i, method, "ndcg", size=panel.people.sizes[0])
+            if line:
+                gains.append(f"{line[max(line)] - line[min(line)]:+.4f} with {method}")
+        parts.append(f"{' and '.join(gains)} ({panel.people.label})")
+    return (
+        f"Not reached at ε = 1: {', '.join(late) or 'none'}; the paper says so of its two largest lists. From the "
+        f"least ε to the largest the NDCG at the smallest head size changes by {', '.join(parts)}."
+    )
 
 
 def _more_people(curves: Curves) -> list[Finding]:

@@ -49,11 +49,12 @@ def panels(request: Request) -> list[Panel]:
 
 
 def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
-    sentences, findings = [], []
+    sentences, findings, worse = [], [], []
     for i, epsilon in enumerate(_EPSILONS):
         means = {m: curves.means(i, m, "shift") for m in ("paper", "best", UNCHECKED)}
         named = curves.means(2, "best", "target_flagged", epsilon=epsilon)
         one = 0.01
+        worse.append(means["best"][one] / means[UNCHECKED][one])
         seen = min((x for x, value in named.items() if value >= 0.5), default=None)
         when = f"from {100 * seen:g} % of fakes on" if seen else "never here"
         sentences.append(
@@ -70,12 +71,17 @@ def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
                 None,
             )
         )
+    if all(factor > 1 for factor in worse):
+        verdict = (
+            f"Heeding the check makes it worse, {worse[0]:.1f} and {worse[1]:.1f} times at 1 %: it takes groups that "
+            "disagree for groups that differ, trusts the opt-in users less and lets the fakes through."
+        )
+    else:
+        verdict = f"Heeding the check changes the shift by factors of {worse[0]:.1f} and {worse[1]:.1f} at 1 %."
     text = (
         "Fake clients all promote the query of true rank 10, without the noise of an honest device. One fake "
-        f"report is worth 1/(t − a) honest ones, so the damage per fake grows as ε falls. {' '.join(sentences)} The "
-        "opt-in users hold against it: the more weight they have, the smaller the shift. Heeding the check does "
-        "not repair the estimate, on the contrary: it takes groups that disagree for groups that differ, trusts "
-        "the opt-in users less and lets the fakes through. What it gives is the alarm with the query's name. "
+        f"report is worth 1/(t − a) honest ones, so the damage per fake grows as ε falls. {' '.join(sentences)} "
+        f"{verdict} What the check gives is the alarm with the query's name, where enough opt-in users search for it. "
         "Whoever expects fake clients should look at flagged queries before publishing."
     )
     return text, findings
