@@ -107,6 +107,8 @@ def _add_serve(commands: Commands) -> None:
     parser.add_argument("--port", metavar="PORT", help="0 for any that is free (8470)")
     parser.add_argument("--tls-certificate", metavar="FILE", help="PEM; without it put a proxy in front")
     parser.add_argument("--tls-key", metavar="FILE", help="PEM")
+    parser.add_argument("--token-key", metavar="FILE", help="an issuer's public key: each report then needs a token")
+    parser.add_argument("--token-issuer", metavar="NAME", help="the issuer's name in the token challenge")
     parser.add_argument("--reports-per-second", metavar="N", help="beyond it 429; 0 for no limit (0)")
     parser.add_argument("--queue", metavar="N", help="reports that may wait for a commit; beyond it 503 (20000)")
     parser.add_argument("--manifest-seconds", metavar="S", help="how long caches may keep a manifest (60)")

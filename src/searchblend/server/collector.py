@@ -9,10 +9,11 @@ import numpy as np
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from searchblend.errors import MessageError
 from searchblend.server.answers import Refusal, read_body
 from searchblend.server.operations import Operation
 from searchblend.server.services import RoundFacts, Services
-from searchblend.store.reports import Arrivals
+from searchblend.store.reports import Arrivals, Outcome
 from searchblend.wire.report import ReportRefused, ReportShape, counters_of, decode_report
 from searchblend.wire.report_batch import decode_reports
 
@@ -31,6 +32,8 @@ _PROBLEMS: Final = (
     "unknown-task",
     "too-large",
     "unsupported-media-type",
+    "bad-credential",
+    "spent-token",
     "rate-limited",
     "overloaded",
     "storage-unavailable",
@@ -76,12 +79,14 @@ class Collector:
             self._services.writer.refuse(facts.key, refusal.reason)
             raise Refusal(refusal.reason) from None
         counters = np.array([counters_of(parts, shape)], dtype=np.int64)
-        if not await self._keep(facts, Arrivals(facts.key, [report_id], counters)):
-            raise Refusal(await self._services.why_closed(request.path_params["task"]))
+        token = self._token(request, facts, shape)
+        await self._keep(request, facts, Arrivals(facts.key, [report_id], counters, token))
         return Response(status_code=200)
 
     async def many(self, request: Request) -> Response:
         facts, shape = await self._facts(request)
+        if self._services.tokens is not None:
+            raise Refusal("bad-credential", "each report needs a token of its own here; send them one by one")
         body = await self._body(request, facts, REPORTS, LARGEST_BATCH)
         if len(body) > MOST_REPORTS * shape.size:
             raise Refusal("too-large", f"expected at most {MOST_REPORTS} reports")
@@ -92,8 +97,8 @@ class Collector:
             raise Refusal(refusal.reason, f"expected a multiple of {shape.size} bytes") from None
         for reason, n in Counter(batch.refused.values()).items():
             self._services.writer.refuse(facts.key, reason, n)
-        if batch.ids and not await self._keep(facts, Arrivals(facts.key, batch.ids, batch.counters)):
-            raise Refusal(await self._services.why_closed(request.path_params["task"]))
+        if batch.ids:
+            await self._keep(request, facts, Arrivals(facts.key, batch.ids, batch.counters))
         refused = {str(position): reason for position, reason in sorted(batch.refused.items())}
         return JSONResponse({"accepted": len(batch.ids), "refused": refused})
 
@@ -112,10 +117,23 @@ class Collector:
                 self._services.writer.refuse(facts.key, "too-large")
             raise
 
-    async def _keep(self, facts: RoundFacts, arrivals: Arrivals) -> bool:
+    async def _keep(self, request: Request, facts: RoundFacts, arrivals: Arrivals) -> None:
         if not self._services.bucket.take(len(arrivals.ids)):
             raise Refusal("rate-limited")
-        taken = await self._services.writer.add(arrivals)
-        if not taken:
-            self._services.writer.refuse(facts.key, "window-closed", len(arrivals.ids))
-        return taken
+        outcome = await self._services.writer.add(arrivals)
+        if outcome is Outcome.TAKEN:
+            return
+        spent = outcome is Outcome.SPENT
+        reason = "spent-token" if spent else await self._services.why_closed(request.path_params["task"])
+        self._services.writer.refuse(facts.key, reason, len(arrivals.ids))
+        raise Refusal(reason)
+
+    def _token(self, request: Request, facts: RoundFacts, shape: ReportShape) -> bytes | None:
+        """The nonce of the token that pays for a report, where tokens are asked for."""
+        if self._services.tokens is None:
+            return None
+        try:
+            return self._services.tokens.nonce(request.headers.get("authorization", ""), shape.task, shape.round)
+        except MessageError:
+            self._services.writer.refuse(facts.key, "bad-credential")
+            raise Refusal("bad-credential") from None

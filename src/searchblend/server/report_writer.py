@@ -19,7 +19,7 @@ from searchblend.server.answers import Refusal
 from searchblend.server.clock import Clock
 from searchblend.server.metrics import Metrics
 from searchblend.server.store_thread import StoreThread
-from searchblend.store.reports import Arrivals
+from searchblend.store.reports import Arrivals, Outcome
 from searchblend.store.service_store import ServiceStore
 
 MOST_WAITING: Final = 20_000
@@ -51,7 +51,7 @@ class ReportWriter:
     ) -> None:
         self._thread = StoreThread(where, "reports", on_point)
         self._clock, self._metrics, self._most_waiting = clock, metrics, most_waiting
-        self._waiting: deque[tuple[Arrivals, asyncio.Future[bool]]] = deque()
+        self._waiting: deque[tuple[Arrivals, asyncio.Future[Outcome]]] = deque()
         self._n_waiting = 0
         self._sealed: list[tuple[SealedArrival, asyncio.Future[str]]] = []
         self._refused: Counter[tuple[int, str]] = Counter()
@@ -74,12 +74,12 @@ class ReportWriter:
             await self._task
         await self._thread.close()
 
-    async def add(self, arrivals: Arrivals) -> bool:
-        """Whether the round took them; returns after the commit."""
+    async def add(self, arrivals: Arrivals) -> Outcome:
+        """What became of them; returns after the commit."""
         n = len(arrivals.ids)
         if self._n_waiting + n > self._most_waiting or self._stopping or self._wake is None:
             raise Refusal("overloaded")
-        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._waiting.append((arrivals, future))
         self._n_waiting += n
         self._wake.set()
@@ -117,8 +117,8 @@ class ReportWriter:
             if self._refused:
                 await self._flush()
 
-    def _take(self) -> list[tuple[Arrivals, asyncio.Future[bool]]]:
-        group: list[tuple[Arrivals, asyncio.Future[bool]]] = []
+    def _take(self) -> list[tuple[Arrivals, asyncio.Future[Outcome]]]:
+        group: list[tuple[Arrivals, asyncio.Future[Outcome]]] = []
         size = 0
         while self._waiting and (not group or size + len(self._waiting[0][0].ids) <= MOST_IN_A_COMMIT):
             group.append(self._waiting.popleft())
@@ -126,24 +126,24 @@ class ReportWriter:
         self._n_waiting -= size
         return group
 
-    async def _commit(self, group: list[tuple[Arrivals, asyncio.Future[bool]]]) -> None:
+    async def _commit(self, group: list[tuple[Arrivals, asyncio.Future[Outcome]]]) -> None:
         arrivals, now = [entry for entry, _ in group], self._clock.now()
 
-        def add(store: ServiceStore) -> list[bool]:
+        def add(store: ServiceStore) -> list[Outcome]:
             return store.reports.add(arrivals, now)
 
         started = time.perf_counter()
         try:
-            taken = await self._thread.call(add)
+            outcomes = await self._thread.call(add)
         except Exception as error:
             _fail([future for _, future in group], error)
             return
         self._metrics.commit_took(time.perf_counter() - started)
-        for (entry, future), took in zip(group, taken, strict=True):
-            if took:
+        for (entry, future), outcome in zip(group, outcomes, strict=True):
+            if outcome is Outcome.TAKEN:
                 self._metrics.count("reports_total", len(entry.ids), result="accepted")
             if not future.done():
-                future.set_result(took)
+                future.set_result(outcome)
 
     async def _commit_sealed(self) -> None:
         group, self._sealed = self._sealed, []

@@ -9,10 +9,11 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
+from pathlib import Path
 
 import uvicorn
 
-from searchblend.errors import RunError
+from searchblend.errors import RunError, UsageError
 from searchblend.server.app import build_app
 from searchblend.server.clock import Clock, SystemClock
 from searchblend.server.crash_points import crash_points
@@ -26,6 +27,7 @@ from searchblend.server.services import Services
 from searchblend.server.vault import Vault
 from searchblend.server.worker import Runner, Worker
 from searchblend.store.service_store import ServiceStore, open_store
+from searchblend.wire.tokens import TokenVerifier
 
 
 def serve(
@@ -46,6 +48,7 @@ def serve(
         anonymous_intake=anonymous_intake,
         reports_per_second=settings.reports_per_second,
         most_waiting=settings.queue,
+        tokens=_token_verifier(settings),
         on_point=on_point,
     )
     if settings.role == "curator":
@@ -54,6 +57,15 @@ def serve(
     with _workers(settings, clock, services, on_point):
         _run_http(settings, services, on_ready)
     logbook.write("stopped", role=settings.role)
+
+
+def _token_verifier(settings: ServeSettings) -> TokenVerifier | None:
+    if not settings.token_key:
+        return None
+    try:
+        return TokenVerifier(Path(settings.token_key).read_bytes(), settings.token_issuer)
+    except OSError as error:
+        raise UsageError(f"{settings.token_key}: cannot be read: {error.strerror}") from error
 
 
 def _run_http(settings: ServeSettings, services: Services, on_ready: Callable[[str], None]) -> None:

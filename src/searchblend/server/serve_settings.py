@@ -33,6 +33,10 @@ class ServeSettings:
     port: int = 8470
     tls_certificate: str = ""
     tls_key: str = ""
+    token_key: str = ""
+    """PEM public key of a token issuer; with it every report needs a single-use token"""
+    token_issuer: str = "issuer.example"  # noqa: S105  # a name
+    """the issuer's name, as it stands in the token challenge"""
     reports_per_second: int = 0
     """0: no limit"""
     queue: int = 20_000

@@ -17,6 +17,7 @@ from searchblend.server.store_thread import StoreThread
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.store_errors import UnknownName
 from searchblend.wire.report import ReportShape
+from searchblend.wire.tokens import TokenVerifier
 
 _UNKNOWN_SECONDS: Final = 1.0
 _MOST_UNKNOWN: Final = 1000
@@ -62,6 +63,7 @@ class Services:
         anonymous_intake: bool = False,
         reports_per_second: float = 0,
         most_waiting: int = MOST_WAITING,
+        tokens: TokenVerifier | None = None,
         on_point: Callable[[str], None] = lambda point: None,
     ) -> None:
         self.clock = clock or SystemClock()
@@ -71,6 +73,7 @@ class Services:
         self.reader = StoreThread(where, "reader", on_point)
         self.writer = ReportWriter(where, self.clock, self.metrics, most_waiting=most_waiting, on_point=on_point)
         self.bucket = TokenBucket(reports_per_second)
+        self.tokens = tokens
         self._facts: dict[tuple[str, int], RoundFacts] = {}
         self._unknown: dict[tuple[str, int], float] = {}
 

@@ -43,6 +43,7 @@ TABLES: Final[dict[str, tuple[str, ...]]] = {
     "seen": ("round_key", "report_id"),
     "counts": ("round_key", "shard", "cell", "n"),
     "refusals": ("round_key", "reason", "n"),
+    "spent_tokens": ("round_key", "nonce", "report_id"),
     "documents": ("round_key", "name", "content"),
     "artifacts": ("sha256", "media_type", "content"),
     "round_artifacts": ("round_key", "name", "sha256"),

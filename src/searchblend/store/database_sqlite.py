@@ -24,7 +24,7 @@ _PRAGMAS: Final = (
     "secure_delete = ON",
     "temp_store = MEMORY",
     "trusted_schema = OFF",
-    "cache_size = -65536",
+    "cache_size = -16384",
     "wal_autocheckpoint = 2000",
 )
 _FULL: Final = 2

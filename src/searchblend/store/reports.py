@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Final
 
 import numpy as np
@@ -18,7 +19,8 @@ from searchblend.store.database import Database
 from searchblend.store.states import TAKES_REPORTS, State
 
 _SHARDS: Final = 16
-_IDS_AT_ONCE: Final = 500
+_IDS_AT_ONCE: Final = (512, 64, 8, 1)
+"""few sizes: a statement of its own for every number of ids would stay in memory"""
 _ADD: Final = (
     "INSERT INTO counts (round_key, shard, cell, n) VALUES (?, ?, ?, ?) "
     "ON CONFLICT (round_key, shard, cell) DO UPDATE SET n = counts.n + excluded.n"
@@ -38,6 +40,14 @@ _SEE_POSTGRES: Final = (
 _ID_BYTES: Final = 16
 
 
+class Outcome(StrEnum):
+    """What became of arrivals."""
+
+    TAKEN = "taken"
+    CLOSED = "closed"
+    SPENT = "spent"
+
+
 @dataclass(frozen=True)
 class Arrivals:
     """Decoded reports for one round, waiting for a commit."""
@@ -46,6 +56,8 @@ class Arrivals:
     ids: Sequence[bytes]
     counters: NDArray[np.int64]
     """one row per id"""
+    token: bytes | None = None
+    """the nonce of a single-use token, which pays for one report"""
 
 
 @dataclass(frozen=True)
@@ -67,23 +79,28 @@ class Reports:
         self._database, self._on_point = database, on_point
         self._shard = secrets.randbelow(_SHARDS) if database.dialect == "postgresql" else 0
 
-    def add(self, arrivals: Sequence[Arrivals], now: int) -> list[bool]:
-        """Commit them all together; for each whether its round took it. On disk when this returns.
+    def add(self, arrivals: Sequence[Arrivals], now: int) -> list[Outcome]:
+        """Commit them all together; what became of each. On disk when this returns.
 
-        An id that is there already counts nothing and is as good as a new one.
+        An id that is there already counts nothing and is as good as a new one. A token pays for the report that it
+        came with first, however often that is repeated, and for no other.
         """
-        taken: dict[int, bool] = {}
-        by_round: dict[int, list[Arrivals]] = {}
-        for arrival in arrivals:
-            by_round.setdefault(arrival.round_key, []).append(arrival)
+        outcomes = [Outcome.CLOSED] * len(arrivals)
+        by_round: dict[int, list[int]] = {}
+        for position, arrival in enumerate(arrivals):
+            by_round.setdefault(arrival.round_key, []).append(position)
         with self._database.transaction(exclusive=False):
             for key in sorted(by_round):
-                taken[key] = self._takes(key, now)
-                if taken[key]:
-                    self._count(key, by_round[key])
+                if not self._takes(key, now):
+                    continue
+                for position in by_round[key]:
+                    outcomes[position] = Outcome.TAKEN if self._pays(arrivals[position]) else Outcome.SPENT
+                paid = [arrivals[i] for i in by_round[key] if outcomes[i] is Outcome.TAKEN]
+                if paid:
+                    self._count(key, paid)
             self._on_point("reports: before commit")
         self._on_point("reports: after commit")
-        return [taken[arrival.round_key] for arrival in arrivals]
+        return outcomes
 
     def refuse(self, reasons: Mapping[tuple[int, str], int]) -> None:
         """Count refusals by round and reason; all that is kept of what was refused."""
@@ -119,7 +136,20 @@ class Reports:
 
     def forget_ids(self, round_key: int) -> None:
         """A published round takes no reports any more: its ids have no use."""
-        self._database.execute("DELETE FROM seen WHERE round_key = ?", (round_key,))
+        for table in ("seen", "spent_tokens"):
+            self._database.execute(f"DELETE FROM {table} WHERE round_key = ?", (round_key,))
+
+    def _pays(self, arrival: Arrivals) -> bool:
+        if arrival.token is None:
+            return True
+        self._database.execute(
+            "INSERT INTO spent_tokens (round_key, nonce, report_id) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+            (arrival.round_key, arrival.token, arrival.ids[0]),
+        )
+        rows = self._database.execute(
+            "SELECT report_id FROM spent_tokens WHERE round_key = ? AND nonce = ?", (arrival.round_key, arrival.token)
+        )
+        return bytes(rows[0][0]) == arrival.ids[0]
 
     def _takes(self, key: int, now: int) -> bool:
         lock = " FOR SHARE OF rounds" if self._database.dialect == "postgresql" else ""
@@ -156,8 +186,9 @@ class Reports:
             return [bytes(added[start : start + _ID_BYTES]) for start in range(0, len(added), _ID_BYTES)]
         new: list[bytes] = []
         ids = sorted(ids)
-        for start in range(0, len(ids), _IDS_AT_ONCE):
-            chunk = ids[start : start + _IDS_AT_ONCE]
+        while ids:
+            size = next(size for size in _IDS_AT_ONCE if size <= len(ids))
+            chunk, ids = ids[:size], ids[size:]
             places = ", ".join(["(?, ?)"] * len(chunk))
             values = [value for report_id in chunk for value in (key, report_id)]
             new += [

@@ -125,7 +125,14 @@ _VERSION_2: Final = (
     """,
     "CREATE INDEX jobs_due ON jobs (due)",
 )
-MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_VERSION_1, _VERSION_2)
+_VERSION_3: Final = (
+    """
+    CREATE TABLE spent_tokens (
+        round_key BIGINT NOT NULL, nonce {blob} NOT NULL, report_id {blob} NOT NULL, PRIMARY KEY (round_key, nonce)
+    ){clustered}
+    """,
+)
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_VERSION_1, _VERSION_2, _VERSION_3)
 SCHEMA_VERSION: Final = len(MIGRATIONS)
 
 

@@ -60,7 +60,7 @@ def test_a_whole_round(service, changes):
     assert decode_head_list(json.loads(content)).head.digest == client["digest"]
     messages = service.messages(found, people(1500, seed=2, urls=urls))
     assert {len(message) for message in messages} == {client["report_bytes"]}
-    assert service.count(found, messages) == service.count(found, messages[:100]) == [True]
+    assert service.count(found, messages) == service.count(found, messages[:100]) == ["taken"]
     assert service.finish(task).state is State.PUBLISHED
     trends = [row for _, row in service.store.artifacts.trends(task.task)]
     shares = {row.query: row.probability for row in trends}
@@ -133,9 +133,9 @@ def test_the_clock_moves_a_round_through_its_windows(service):
     service.work()
     assert service.current(task).state is State.CLIENT_GRACE
     late = service.messages(found, people(2, seed=3))
-    assert service.count(found, late[:1]) == [True]
+    assert service.count(found, late[:1]) == ["taken"]
     service.clock.time += 10
-    assert service.count(found, late[1:]) == [False]
+    assert service.count(found, late[1:]) == ["closed"]
     service.work()
     assert service.current(task).state is State.PUBLISHED
     assert service.current(task).reports == 101

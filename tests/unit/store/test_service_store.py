@@ -129,8 +129,8 @@ def test_names_are_unique_and_unknown_ones_are_refused(store):
 def test_reports_are_counted_once(store):
     key = a_round(store, State.CLIENT_OPEN).key
     a, b, c = report_ids("a", "b", "c")
-    assert store.reports.add([arrivals(key, [a, b], [[0, 1], [1, 1]])], now=5) == [True]
-    assert store.reports.add([arrivals(key, [b], [[1, 1]]), arrivals(key, [c, c], [[2, 0]] * 2)], now=5) == [True, True]
+    assert store.reports.add([arrivals(key, [a, b], [[0, 1], [1, 1]])], now=5) == ["taken"]
+    assert store.reports.add([arrivals(key, [b], [[1, 1]]), arrivals(key, [c, c], [[2, 0]] * 2)], now=5) == ["taken", "taken"]
     assert store.reports.counts(key, 3).tolist() == [2, 3, 1]
     law = store.reports.conservation(key, 2, None)
     assert (law.counted, law.expected, law.holds) == (6, 6, True)
@@ -140,17 +140,17 @@ def test_reports_are_counted_once(store):
 @pytest.mark.parametrize("state", [s for s in State if s not in (State.CLIENT_OPEN, State.CLIENT_GRACE, State.ABORTED)])
 def test_a_round_in_another_state_takes_no_reports(store, state):
     key = a_round(store, state).key
-    assert store.reports.add([arrivals(key, report_ids("a"), [[0]])], now=5) == [False]
+    assert store.reports.add([arrivals(key, report_ids("a"), [[0]])], now=5) == ["closed"]
     assert store.reports.n_seen(key) == 0
 
 
 def test_the_clock_closes_a_round_even_before_somebody_moves_it(store):
     key = a_round(store, State.CLIENT_OPEN, grace_until=10).key
-    assert store.reports.add([arrivals(key, report_ids("a"), [[0]])], now=9) == [True]
-    assert store.reports.add([arrivals(key, report_ids("b"), [[0]])], now=10) == [False]
+    assert store.reports.add([arrivals(key, report_ids("a"), [[0]])], now=9) == ["taken"]
+    assert store.reports.add([arrivals(key, report_ids("b"), [[0]])], now=10) == ["closed"]
     store.rounds.kill(TASK, actor="op", now=9)
-    assert store.reports.add([arrivals(key, report_ids("c"), [[0]])], now=9) == [False]
-    assert store.reports.add([arrivals(99, report_ids("d"), [[0]])], now=9) == [False]
+    assert store.reports.add([arrivals(key, report_ids("c"), [[0]])], now=9) == ["closed"]
+    assert store.reports.add([arrivals(99, report_ids("d"), [[0]])], now=9) == ["closed"]
     assert store.reports.n_seen(key) == 1
 
 
