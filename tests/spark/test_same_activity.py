@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from both_engines import counts_of, read_with_both
-from odd_logs import HEADER, odd_rows
+from odd_logs import HEADER, QUERIES, odd_rows
 
 from searchblend.clickgraph.click_log import Cap, ClickLog
 from searchblend.clickgraph.release_data import release_data
@@ -41,8 +41,8 @@ def timed_rows(n: int, seed: int) -> list[list[str]]:
     return rows
 
 
-def write(path: Path, rows: list[list[str]]) -> Path:
-    path.write_text("\n".join([HEADER, *("\t".join(row) for row in rows)]) + "\n")
+def write(path: Path, rows: list[list[str]], header: str = HEADER) -> Path:
+    path.write_text("\n".join([header, *("\t".join(row) for row in rows)]) + "\n")
     return path
 
 
@@ -70,17 +70,23 @@ def test_every_question_about_times_of_every_kind(tmp_path: Path):
         same(one.activity(), other.activity())
 
 
-def test_a_window_and_synonyms_and_hosts_only(tmp_path: Path):
-    log = write(tmp_path / "log.tsv", timed_rows(400, seed=12))
-    rules = ActivityRules(1141200000.3, 1141200001.0, {"google": "search", "日本語": "search"})
-    with read_with_both(log, draws=0, host_only=True) as (one, other):
+def test_a_window_and_synonyms_and_suggestions_and_hosts_only(tmp_path: Path):
+    chance = random.Random(14)
+    rows = [[*row, chance.choice([*LISTED[:3], *QUERIES])] for row in timed_rows(400, seed=12)]
+    for row in rows[::2]:
+        row[2] = ""
+    log = write(tmp_path / "log.tsv", rows, f"{HEADER}\toffered")
+    rules = ActivityRules(1141200000.3, 1141200001.5, {"google": "search", "日本語": "search"})
+    with read_with_both(log, draws=0, host_only=True, columns={"suggestion": "offered"}) as (one, other):
         mine, theirs = one.activity(rules), other.activity(rules)
         searches = counts_of(mine.searches(Cap(3)))
         assert searches == counts_of(theirs.searches(Cap(3)))
         assert searches[Record("search")] > 1
         clicks = counts_of(mine.clicks(["search"], Cap(3), within=Cap(3)))
         assert clicks == counts_of(theirs.clicks(["search"], Cap(3), within=Cap(3)))
-        assert clicks
+        suggested = {str(record.url) for record in clicks if str(record.url).startswith("suggestion:")}
+        assert "suggestion:search" in suggested
+        assert not all(map(str.isascii, suggested))
 
 
 def test_a_click_graph_is_released_and_picks_agree_with_sizes(tmp_path: Path):

@@ -12,6 +12,7 @@ from searchblend.cli.evaluate_parser import add_evaluate
 from searchblend.cli.graph_parser import add_graph
 from searchblend.cli.release_parser import add_release
 from searchblend.cli.serve_parser import add_serve
+from searchblend.logs.column_map import NAMEABLE
 
 RUN_EXAMPLES = """\
 examples:
@@ -223,9 +224,9 @@ def _column_map(text: str) -> dict[str, str]:
     names: dict[str, str] = {}
     for part in text.split(","):
         name, equals, column = part.partition("=")
-        if not equals or not column or name in names or name not in {"user", "query", "url", "time", "rank"}:
+        if not equals or not column or name in names or name not in NAMEABLE:
             raise argparse.ArgumentTypeError(
-                "expected user=COLUMN,query=COLUMN[,url=COLUMN], each of user, query, url, time, rank at most once"
+                f"expected user=COLUMN,query=COLUMN[,url=COLUMN], each of {', '.join(NAMEABLE)} at most once"
             )
         names[name] = column
     return names

@@ -8,7 +8,10 @@
   of its own.
 - A user's searches are ordered by moment, then ``late``, then the keyed MD5 of the query; clicks of one search by rank,
   then the keyed MD5 of the URL, and so are searches of one query without a time.
-- A synonym map is applied to queries in normal form, before anything is counted. It must come from outside the log.
+- A line with a URL is a click on it. A line without one but with a suggested query is a click on that query in normal
+  form; a suggestion that is no usable query is none.
+- A synonym map is applied to queries in normal form, suggested ones too, before anything is counted. It must come from
+  outside the log.
 - A window keeps the lines with first ≤ moment < last, and no line without a moment.
 """
 

@@ -16,7 +16,10 @@ _REQUIRED: Final = ("user", "query")
 
 @dataclass(frozen=True)
 class ColumnMap:
-    """role → the name of its column in the files; what is not named here is called like its role."""
+    """role → the name of its column in the files; what is not named here is called like its role.
+
+    There are no suggestions unless their column is named: many logs list under this name what was merely shown.
+    """
 
     named: Mapping[str, str] = field(default_factory=dict)
     optin: str | None = None
@@ -35,7 +38,7 @@ class ColumnMap:
     def find(self, path: Path, names: Sequence[str]) -> dict[str, str]:
         """role → name, for all roles that a file with these columns has. User, query and all that was named must be
         among them."""
-        wanted = {role: self.named.get(role, role) for role in NAMEABLE}
+        wanted = {role: self.named.get(role, role) for role in NAMEABLE if role != "suggestion" or role in self.named}
         needed = {*_REQUIRED, *self.named}
         if self.optin is not None:
             wanted["optin"] = self.optin

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal
 
-from searchblend.clickgraph.click_log import SESSION_GAP, Cap
+from searchblend.clickgraph.click_log import SESSION_GAP, SUGGESTION, Cap
 from searchblend.clickgraph.weighted_gaussian import weight
 from searchblend.logs import normal_forms
 from searchblend.logs.activity import DATE, MICROSECONDS_FROM, MILLISECONDS_FROM, NUMBER, ActivityRules
@@ -62,6 +62,8 @@ class ActivityTexts:
     """whether all files are: then no query needs Python"""
     tame: bool
     """whether no field of any file has a blank but the space"""
+    suggestions: bool = False
+    """whether ``lines`` has a column of them"""
 
 
 class DuckDBActivity:
@@ -176,8 +178,8 @@ class DuckDBActivity:
         """
         rank, u, join = "NULL::DOUBLE", "NULL::HUGEINT", ""
         if self._session.value(f"SELECT count(*) FROM lines WHERE {_UNTIMED}"):
-            url, join = self._url
-            rank, u = (f"CASE WHEN {_UNTIMED} THEN {value} END" for value in ("rank", self._id(url)))
+            target, join = self._target
+            rank, u = (f"CASE WHEN {_UNTIMED} THEN {value} END" for value in ("rank", self._id(target)))
         lines = self._lines("moment", "late", f"{rank} AS rank", f"{u} AS u", join=join)
         return self._made(
             "all_searches",
@@ -190,9 +192,26 @@ class DuckDBActivity:
     @cached_property
     def _clicks(self) -> str:
         """The table of all clicks."""
-        url, join = self._url
-        lines = self._lines("moment", "late", "rank", f"{self._id(url)} AS u", join=join, clicks=True)
-        return self._made("all_clicks", lines)
+        target, join = self._target
+        lines = self._lines("moment", "late", "rank", f"{self._id(target)} AS u", join=join, clicks=True)
+        return self._made("all_clicks", f"SELECT * FROM ({lines}) WHERE u IS NOT NULL")
+
+    @cached_property
+    def _target(self) -> tuple[str, str]:
+        """SQL of what was clicked (NULL if nothing was): a URL or a suggestion; and of the joins that this needs."""
+        url, joins = self._url
+        if not self._texts.suggestions:
+            return url, joins
+        hard, name = normal_forms.suggestion_is_hard("suggestion"), self._session.new_name("suggestion_forms")
+        texts = f"SELECT suggestion FROM lines WHERE {_USABLE}"
+        make_forms(self._session, name, texts, "suggestion", hard, normal_forms.suggestion_form)
+        simple = normal_forms.normal_ascii_query("suggestion")
+        form = f"CASE WHEN suggestion_forms.text IS NULL THEN {simple} ELSE suggestion_forms.form END"
+        joins += f" LEFT JOIN {name} AS suggestion_forms ON suggestion = suggestion_forms.text"
+        if self._rules.synonyms:
+            joins += f" LEFT JOIN {self._synonyms} AS suggested ON {form} = suggested.text"
+            form = f"coalesce(suggested.meant, {form})"
+        return f"coalesce({url}, '{SUGGESTION}' || {form})", joins
 
     @cached_property
     def _url(self) -> tuple[str, str]:
@@ -225,18 +244,26 @@ class DuckDBActivity:
             form = f"CASE WHEN query_forms.text IS NULL THEN {form} ELSE query_forms.form END"
             joins = f"LEFT JOIN {forms} AS query_forms ON query = query_forms.text"
         if self._rules.synonyms:
-            pairs, synonyms = self._rules.synonyms, self._session.new_name("synonyms")
-            self._session.execute(
-                f"CREATE TEMP TABLE {synonyms} AS SELECT unnest(?::VARCHAR[]) AS text, unnest(?::VARCHAR[]) AS meant",
-                [list(pairs), list(pairs.values())],
-            )
-            joins += f" LEFT JOIN {synonyms} AS synonyms ON {form} = synonyms.text"
+            joins += f" LEFT JOIN {self._synonyms} AS synonyms ON {form} = synonyms.text"
             form = f"coalesce(synonyms.meant, {form})"
         return form, joins
+
+    @cached_property
+    def _synonyms(self) -> str:
+        """The table of the synonyms (text, meant)."""
+        pairs, name = self._rules.synonyms, self._session.new_name("synonyms")
+        self._session.execute(
+            f"CREATE TEMP TABLE {name} AS SELECT unnest(?::VARCHAR[]) AS text, unnest(?::VARCHAR[]) AS meant",
+            [list(pairs), list(pairs.values())],
+        )
+        return name
 
     def _lines(self, *columns: str, join: str = "", clicks: bool = False) -> str:
         """SELECT of the usable lines, or of the clicks alone: user, q, the line's number, and more columns."""
         form, joins = self._query
+        clicked = "problem = 0 AND url IS NOT NULL"
+        if self._texts.suggestions:
+            clicked = f"{_USABLE} AND (url <> '' OR suggestion IS NOT NULL)"
         window = [
             f"moment {sign} {bound!r}"
             for sign, bound in ((">=", self._rules.first_moment), ("<", self._rules.last_moment))
@@ -245,7 +272,7 @@ class DuckDBActivity:
         return f"""
             SELECT user, {self._id(form)} AS q, lines.rowid AS line, {", ".join(columns)}
             FROM lines {joins} {join}
-            WHERE {" AND ".join(["problem = 0 AND url IS NOT NULL" if clicks else _USABLE, *window])}
+            WHERE {" AND ".join([clicked if clicks else _USABLE, *window])}
         """
 
     def _id(self, text: str) -> str:
@@ -268,7 +295,7 @@ class DuckDBActivity:
         form, joins = self._query
         url = "NULL::VARCHAR"
         if urls:
-            url, join = self._url
+            url, join = self._target
             joins += join
         return f"""
             SELECT lines.rowid AS line, {form} AS query, {url} AS url FROM lines {joins} WHERE lines.rowid IN ({lines})

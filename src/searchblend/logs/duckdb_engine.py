@@ -44,6 +44,7 @@ class DuckDBEngine:
         self.has_urls = False
         self._by_column = False
         self._has_lines = False
+        self._has_suggestions = False
         session.add_function("query_is_usable", normal_forms.query_is_usable)
         session.add_function("url_is_usable", normal_forms.url_is_usable)
         session.add_function("host_is_usable", normal_forms.host_is_usable)
@@ -67,6 +68,7 @@ class DuckDBEngine:
     ) -> Reading:
         self.has_urls = sources[0][0].has_urls
         self._has_lines = keep_lines
+        self._has_suggestions = any(layout.has_suggestions for layout, _ in sources)
         try:
             feeds, scanned, without_url = self._load(sources, on_bytes, on_fraction)
         except GuessedWrong as wrong:
@@ -76,8 +78,10 @@ class DuckDBEngine:
         reading = self._counted(sources, feeds, scanned, without_url)
         if reading.in_fields and isinstance(sources[0][0], Columns):
             reading = replace(reading, held_back=self._rows_of_problems(sources, feeds), in_fields=Counter())
-        if reading.used:
-            reading = replace(reading, users=self._make_draws() if self._drawing.draws else self._count_users())
+        if not self._drawing.draws:
+            reading = replace(reading, users=self._count_users())
+        elif reading.used:
+            reading = replace(reading, users=self._make_draws())
         if not keep_lines:  # the draws are all that is needed of them
             self._session.execute("DROP TABLE lines")
         return reading
@@ -90,6 +94,7 @@ class DuckDBEngine:
             self._drawing.host_only,
             ascii=kinds <= {Delimited, Sessions} and all(feed.ascii for feed in feeds),
             tame=kinds <= {Delimited, Sessions} and all(feed.tame for feed in feeds),
+            suggestions=self._has_suggestions,
         )
 
     @staticmethod
@@ -166,6 +171,8 @@ class DuckDBEngine:
             time = f"nullif({scan.roles.get('time', 'NULL')}::VARCHAR, '')"
             texts += [f"{moment_of(time)} AS moment", f"CASE WHEN moment IS NULL THEN {time} END AS late"]
             texts.append(f"{rank_of(scan.roles.get('rank', 'NULL::VARCHAR'))} AS rank")
+            if self._has_suggestions:
+                texts.append(f"nullif({scan.roles.get('suggestion', 'NULL')}::VARCHAR, '') AS suggestion")
         return f"""
             SELECT {scan.problem(host_only=self._drawing.host_only)} AS problem, {", ".join(texts)}
             FROM ({scan.select}) WHERE {"true" if self._has_lines else scan.is_kept()}

@@ -10,8 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-ROLES: Final = ("user", "query", "url", "time", "rank", "optin")
-"""What a column can be to us. A user and a query are needed; without ``url`` it is a log of queries alone."""
+ROLES: Final = ("user", "query", "url", "time", "rank", "suggestion", "optin")
+"""What a column can be to us. A user and a query are needed; without ``url`` it is a log of queries alone.
+
+``suggestion`` is a query that was suggested and clicked: to a click graph, a line with one and no URL is a click on
+it. To everything else it is a line without URL.
+"""
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,10 @@ class Delimited:
     def has_urls(self) -> bool:
         return "url" in self.positions
 
+    @property
+    def has_suggestions(self) -> bool:
+        return "suggestion" in self.positions
+
 
 @dataclass(frozen=True)
 class JsonLines:
@@ -47,6 +55,10 @@ class JsonLines:
     @property
     def has_urls(self) -> bool:
         return "url" in self.keys
+
+    @property
+    def has_suggestions(self) -> bool:
+        return "suggestion" in self.keys
 
 
 @dataclass(frozen=True)
@@ -63,6 +75,10 @@ class Columns:
     def has_urls(self) -> bool:
         return "url" in self.columns
 
+    @property
+    def has_suggestions(self) -> bool:
+        return "suggestion" in self.columns
+
 
 @dataclass(frozen=True)
 class Sessions:
@@ -70,6 +86,7 @@ class Sessions:
 
     format: str = "yandex"
     has_urls: bool = True
+    has_suggestions: bool = False
 
 
 Layout = Delimited | JsonLines | Columns | Sessions

@@ -75,13 +75,18 @@ def query_is_hard(text: str) -> str:
     return f"NOT ({_ascii(text)})"
 
 
+def suggestion_is_hard(text: str) -> str:
+    return f"NOT ({' AND '.join([_ascii(text), *surely_usable_query(text, ascii_file=True)])})"
+
+
 def normal_ascii_query(text: str, *, tame_file: bool = False) -> str:
     """SQL: lower case, single blanks. A tame file has hardly any blanks but single spaces."""
     squeezed = f"lower(trim(regexp_replace({text}, '{_BLANKS}', ' ', 'g'), ' '))"
     if not tame_file:
         return squeezed
-    blanks = f"contains({text}, '  ') OR contains({text}, chr(13))"
-    return f"CASE WHEN {blanks} THEN {squeezed} ELSE lower(trim({text}, ' ')) END"
+    ends = f"starts_with({text}, ' ') OR suffix({text}, ' ')"  # trim takes longer than all of this together
+    blanks = f"{ends} OR contains({text}, '  ') OR contains({text}, chr(13))"
+    return f"CASE WHEN {blanks} THEN {squeezed} ELSE lower({text}) END"
 
 
 def url_is_hard(url: str, *, host_only: bool) -> str:
@@ -105,6 +110,11 @@ def _is_plain_url(url: str) -> str:
 
 def query_form(text: str) -> str | None:
     return normalize(text)
+
+
+def suggestion_form(text: str) -> str | None:
+    """Unlike a query, a suggestion has not been found usable before."""
+    return query_form(text) if _is_short(text) else None
 
 
 def url_form(text: str) -> str | None:

@@ -109,7 +109,7 @@ def _refuse_useless(sources: list[Source], summary: InputSummary, *, strict: boo
         raise InputError(path, "there is no line after the header")
     if strict and summary.malformed:
         _refuse_first([path for _, paths in sources for path in paths], summary.malformed)
-    if not summary.used:
+    if not summary.users:
         found = [f"{kind.count} {reason}" for reason, kind in summary.malformed.items()]
         found += [f"{summary.without_url} without URL"] if summary.without_url else []
         raise InputError(path, f"no line of the log can be used ({', '.join(found)})")

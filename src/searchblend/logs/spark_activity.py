@@ -13,7 +13,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F  # noqa: N812
 
-from searchblend.clickgraph.click_log import SESSION_GAP, Cap
+from searchblend.clickgraph.click_log import SESSION_GAP, SUGGESTION, Cap
 from searchblend.clickgraph.weighted_gaussian import weight
 from searchblend.logs.activity import DATE, MICROSECONDS_FROM, MILLISECONDS_FROM, NUMBER, ActivityRules
 from searchblend.logs.spark_group import SparkTally, record_of
@@ -41,7 +41,7 @@ def _number(text: Column) -> Column:
 
 
 class SparkActivity:
-    """A ``ClickLog`` over lines (user, time, rank, query, url) with records in normal form."""
+    """A ``ClickLog`` over lines (user, time, rank, query, url, perhaps suggestion), texts in normal form."""
 
     def __init__(self, runner: SparkRunner, lines: DataFrame, key: str, rules: ActivityRules) -> None:
         self._runner, self._given, self._key, self._rules = runner, lines, key, rules
@@ -131,7 +131,7 @@ class SparkActivity:
         A line without a time is a search of its own: ``own`` numbers those of one user and query.
         """
         time = F.nullif("time", F.lit(""))
-        lines = self._with_synonyms(self._given).select(
+        lines = self._with_targets(self._with_synonyms(self._given, "query")).select(
             "user",
             "query",
             "url",
@@ -151,12 +151,19 @@ class SparkActivity:
         own = F.when(untimed, F.row_number().over(alike))
         return self._runner.keep(lines.repartition("user").withColumn("own", own))
 
-    def _with_synonyms(self, lines: DataFrame) -> DataFrame:
+    def _with_targets(self, lines: DataFrame) -> DataFrame:
+        """``url`` is what was clicked: a URL, or a suggestion."""
+        if "suggestion" not in lines.columns:
+            return lines
+        suggested = F.concat(F.lit(SUGGESTION), F.col("suggestion"))
+        return self._with_synonyms(lines, "suggestion").withColumn("url", F.coalesce(F.col("url"), suggested))
+
+    def _with_synonyms(self, lines: DataFrame, name: str) -> DataFrame:
         if not self._rules.synonyms:
             return lines
-        synonyms = self._runner.frame(list(self._rules.synonyms.items()), "query string, meant string")
-        found = lines.join(F.broadcast(synonyms), "query", "left")
-        return found.withColumn("query", F.coalesce("meant", "query")).drop("meant")
+        synonyms = self._runner.frame(list(self._rules.synonyms.items()), f"{name} string, meant string")
+        found = lines.join(F.broadcast(synonyms), name, "left")
+        return found.withColumn(name, F.coalesce("meant", name)).drop("meant")
 
     def _id(self, name: str) -> Column:
         """The keyed MD5 of a text, as a number."""

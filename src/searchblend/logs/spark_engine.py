@@ -47,7 +47,7 @@ class SparkEngine:
 
     def __init__(self, runner: SparkRunner, drawing: Drawing) -> None:
         self._runner, self._drawing = runner, drawing
-        self.has_urls = False
+        self.has_urls = self._has_suggestions = False
         self._sources: list[SparkFiles] = []
         self._types: dict[Path, Mapping[str, str]] = {}
         self._look = Look()
@@ -72,6 +72,7 @@ class SparkEngine:
         self, sources: Sequence[Source], on_bytes: OnBytes, on_fraction: Callable[[float], None], *, keep_lines: bool
     ) -> Reading:
         self.has_urls = sources[0][0].has_urls
+        self._has_suggestions = any(layout.has_suggestions for layout, _ in sources)
         self._runner.set_partitions(sum(path.stat().st_size for _, paths in sources for path in paths))
         directory = self._runner.directory
         self._sources = [files_for_spark(layout, paths, directory) for layout, paths in sources]
@@ -84,7 +85,7 @@ class SparkEngine:
                 reading = self._with_rows(reading, lines)
             if keep_lines:
                 self._lines = usable(self._runner, lines, self._look, with_urls_only=False)
-            if reading.used:
+            if reading.used or not self._drawing.draws:
                 with our_words(), self._runner.watched(lambda f: on_fraction(_LOOKING_SHARE * (1 - f) + f)):
                     users = self._draw(lines, reading.used) if self._drawing.draws else self._count_users(reading.used)
                 reading = replace(reading, users=users)
@@ -205,7 +206,7 @@ class SparkEngine:
             raise InvalidParameter("keep_lines", "expected a log that was read with keep_lines=True")
         if self._events is None:
             with our_words():
-                raw = self._runner.keep(raw_events(self._lines))
+                raw = self._runner.keep(raw_events(self._lines, suggestions=self._has_suggestions))
                 self._events = normal_records(self._runner, raw, host_only=self._drawing.host_only)
         return self._events
 

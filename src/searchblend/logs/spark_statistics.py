@@ -6,8 +6,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 
-def raw_events(lines: DataFrame) -> DataFrame:
-    """(user, time, rank, query, url, is_used): usable lines, and those that only lack a URL."""
+def raw_events(lines: DataFrame, *, suggestions: bool) -> DataFrame:
+    """(user, time, rank, query, url, is_used), perhaps with the suggestion: usable lines, and those that only lack a
+    URL."""
     return lines.select(
         "user",
         "time",
@@ -15,6 +16,7 @@ def raw_events(lines: DataFrame) -> DataFrame:
         "query",
         F.nullif("url", F.lit("")).alias("url"),
         (F.col("problem") == "").alias("is_used"),
+        *([F.nullif("suggestion", F.lit("")).alias("suggestion")] if suggestions else []),
     )
 
 

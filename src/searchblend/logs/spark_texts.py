@@ -86,11 +86,19 @@ def _normal_simple_url(url: Column, *, host_only: bool) -> Column:
 
 
 def normal_records(runner: SparkRunner, rows: DataFrame, *, host_only: bool) -> DataFrame:
-    """The rows with ``query`` and ``url`` in normal form. ``rows`` is read twice: keep it before."""
+    """The rows with ``query`` and ``url`` in normal form, and ``suggestion`` if they have one.
+
+    ``rows`` is read twice: keep it before.
+    """
     query, url = F.col("query"), F.col("url")
     hard = {"query": _query_is_hard(query), "url": _url_is_hard(url, host_only=host_only)}
     simple = {"query": _normal_ascii_query(query), "url": _normal_simple_url(url, host_only=host_only)}
     rules = {"query": normal_forms.query_form, "url": normal_forms.host_form if host_only else normal_forms.url_form}
+    if "suggestion" in rows.columns:
+        suggestion = F.col("suggestion")
+        sure = (suggestion >= "!") & _ascii(suggestion) & (F.octet_length(suggestion) <= MAX_TEXT)
+        hard["suggestion"], simple["suggestion"] = ~sure, _normal_ascii_query(suggestion)
+        rules["suggestion"] = normal_forms.suggestion_form
     texts = F.explode(F.array(*(F.struct(F.lit(name), F.when(hard[name], F.col(name)).alias("text")) for name in hard)))
     found = rows.select(texts.alias("hard")).where("hard.text IS NOT NULL").select("hard.*").distinct()
     forms: dict[str, list[tuple[str, str | None]]] = {name: [] for name in hard}

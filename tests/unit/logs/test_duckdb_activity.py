@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import random
 from pathlib import Path
 
+import duckdb
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -13,7 +17,7 @@ from reference_activity import click_log
 from reference_rules import Line, tsv
 
 from searchblend.clickgraph.click_log import Cap
-from searchblend.errors import InvalidParameter
+from searchblend.errors import InputError, InvalidColumns, InvalidParameter
 from searchblend.logs.activity import ActivityRules
 from searchblend.records import Record
 
@@ -284,3 +288,84 @@ def test_yandex_queries_without_a_click_are_searches_too(tmp_path: Path):
     five, six, seven = Record("5"), Record("6"), Record("7")
     assert searches == [{seven: 1}, {seven: 1, five: 1}, {seven: 1, five: 1, six: 1}, {seven: 1, five: 2, six: 1}]
     assert clicks == [{Record("5", "20"): 1}, {}, {Record("5", "20"): 1, Record("5", "10"): 1}]
+
+
+SUGGESTED = [
+    ["user", "query", "url", "time", "offered"],
+    ["1", "a", "", "1", "B "],
+    ["1", "a", "http://x.example", "1", ""],
+    ["1", "b", "", "2", ""],
+    ["2", "a", "http://x.example", "1", "c"],
+    ["2", "c", "", "2", "   "],
+    ["3", "ä", "", "1", "Ünï  x"],
+    ["3", "b", "", "2", "\u0378"],
+    ["4", "b", "", "1", "x" * 3000],
+]
+"""User 2 clicked a URL and not its suggestion; the last lines of users 2, 3 and 4 suggest nothing usable."""
+
+
+def write_suggested(path: Path) -> Path:
+    header, *rows = SUGGESTED
+    if path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(dict(zip(header, row, strict=True))) + "\n" for row in rows))
+    elif path.suffix == ".parquet":
+        columns = ", ".join(f"unnest(?) AS {name}" for name in header)
+        with duckdb.connect() as connection:
+            connection.execute(
+                f"CREATE TABLE t AS SELECT {columns}", [list(column) for column in zip(*rows, strict=True)]
+            )
+            connection.execute(f"COPY t TO '{path}'")
+    else:
+        text = io.StringIO()
+        csv.writer(text, delimiter="\t" if path.suffix == ".tsv" else ",", lineterminator="\n").writerows(SUGGESTED)
+        path.write_text(text.getvalue())
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["tsv", "csv", "jsonl", "parquet"])
+def test_a_click_on_a_suggestion_is_a_click(tmp_path: Path, suffix):
+    path = write_suggested(tmp_path / f"log.{suffix}")
+    queries = ["a", "b", "c", "ä"]
+    with read(path, draws=0, columns={"suggestion": "offered"}) as log:
+        activity, renamed = log.activity(), log.activity(ActivityRules(synonyms={"b": "z"}))
+        assert counts_of(activity.searches(Cap(9))) == {Record("a"): 2, Record("b"): 3, Record("c"): 1, Record("ä"): 1}
+        assert counts_of(activity.clicks(queries, Cap(9), within=Cap(9))) == {
+            Record("a", "http://x.example"): 2,
+            Record("a", "suggestion:b"): 1,
+            Record("ä", "suggestion:ünï x"): 1,
+        }
+        assert sum(counts_of(activity.clicks(queries, Cap(1), within=Cap(9))).values()) == 3
+        assert activity.clicks_of([Record("a", "suggestion:b")], Cap(9), within=Cap(9)) == {
+            Record("a", "suggestion:b"): 1
+        }
+        assert Record("a", "suggestion:z") in counts_of(renamed.clicks(queries, Cap(9), within=Cap(9)))
+
+
+def test_to_a_hybrid_run_a_click_on_a_suggestion_is_a_line_without_url(tmp_path: Path):
+    path = write_suggested(tmp_path / "log.tsv")
+    with read(path, columns={"suggestion": "offered"}) as log, read(path) as other:
+        assert log.summary.as_json() == other.summary.as_json()
+        assert (log.summary.used, log.summary.without_url, log.summary.users) == (2, 6, 2)
+
+
+def test_suggestions_are_clicks_in_a_log_without_urls_too(tmp_path: Path):
+    (tmp_path / "log.tsv").write_text("user\tquery\toffered\n1\ta\tb\n1\tb\t\n")
+    with read(tmp_path / "log.tsv", draws=0, columns={"suggestion": "offered"}) as log:
+        assert counts_of(log.activity().clicks(["a", "b"], Cap(9), within=Cap(9))) == {Record("a", "suggestion:b"): 1}
+
+
+def test_a_column_called_suggestion_is_none_unless_it_is_named(tmp_path: Path):
+    (tmp_path / "log.jsonl").write_text('{"user": 1, "query": "a", "url": "u", "suggestion": ["b", "c"]}\n')
+    with read(tmp_path / "log.jsonl", draws=0) as log:
+        assert (log.summary.used, log.summary.malformed) == (1, {})
+    with pytest.raises(InvalidColumns, match="no column 'offered'"):
+        read(tmp_path / "log.jsonl", columns={"suggestion": "offered"})
+
+
+def test_a_log_of_searches_without_a_click(tmp_path: Path):
+    (tmp_path / "log.tsv").write_text("user\tquery\turl\n1\ta\t\n2\ta\t\n")
+    with read(tmp_path / "log.tsv", draws=0) as log:
+        assert log.summary.users == 2
+        assert counts_of(log.activity().searches(Cap(9))) == {Record("a"): 2}
+    with pytest.raises(InputError, match="no line of the log can be used"):
+        read(tmp_path / "log.tsv")
