@@ -267,3 +267,28 @@ def test_the_openapi_document_names_every_operation_and_problem(tmp_path):
             described = document["paths"][operation.path][operation.method.lower()]
             assert str(operation.status) in described["responses"]
             assert all(name in PROBLEMS for name in operation.problems)
+
+
+def test_the_committed_openapi_document_is_the_current_one():
+    from pathlib import Path
+
+    from searchblend.server.app import all_operations
+    from searchblend.server.openapi import openapi_document
+    from searchblend.server.services import Services
+
+    committed = Path(__file__).parents[3] / "docs" / "reference" / "openapi.json"
+    assert json.loads(committed.read_text()) == openapi_document(all_operations(Services("unused")))
+
+
+def test_the_protocol_page_names_every_problem_and_setting():
+    from dataclasses import fields
+    from pathlib import Path
+
+    from searchblend.server.serve_settings import ServeSettings
+
+    docs = Path(__file__).parents[3] / "docs"
+    protocol = (docs / "reference" / "protocol.md").read_text()
+    for name, kind in PROBLEMS.items():
+        assert f"| `{name}` | {kind.status}" in protocol
+    production = (docs / "how-to" / "run-in-production.md").read_text()
+    assert not [field.name for field in fields(ServeSettings) if f"`{field.name}`" not in production]
