@@ -78,6 +78,9 @@ class Scan:
             good += normal_forms.surely_usable_url(url, ascii_file=self.ascii, tame_file=self.tame, host_only=host_only)
             usable = f"{'host' if host_only else 'url'}_is_usable({url})"
             cases.append((UNUSABLE_URL, f"NOT coalesce({usable}, false)"))
+        if url is not None:  # many lines only lack a URL: they need not wait for the slower tests either
+            only = " AND ".join([f"({url} = '' OR {url} IS NULL)", *self._surely_has_user_and_query()])
+            cases.insert(0, (WITHOUT_URL, only))
         whens = "\n".join(f"WHEN {condition} THEN {PROBLEMS.index(problem)}" for problem, condition in cases)
         return f"(CASE WHEN {' AND '.join(good)} THEN 0 {whens} ELSE 0 END)::UTINYINT"
 
