@@ -22,6 +22,7 @@ def run(options: argparse.Namespace) -> None:
             figures = asdict(log.statistics())
             summary = log.summary.as_json()
     if options.json:
+        figures["malformed_by_reason"] = summary.pop("malformed")
         output.file.write(json.dumps({"notice": NOT_FOR_RELEASE, **summary, **figures}, ensure_ascii=False, indent=2))
         output.file.write("\n")
         return

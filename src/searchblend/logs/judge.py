@@ -113,16 +113,17 @@ class _SessionJudge:
         fields = line.split("\t")
         if len(fields) > MOST_FIELDS:
             return TOO_MANY_FIELDS
+        is_session, is_query = self._SESSION.fullmatch(line), self._QUERY.fullmatch(line)
+        if not is_session and not is_query and not self._CLICK.fullmatch(line):
+            return BAD_LINE
         if fields[0] != self._session:
             self._session, self._has_user, self._pages = fields[0], False, set()
-        if self._SESSION.fullmatch(line):
+        if is_session:
             self._has_user = True
             return None
-        if self._QUERY.fullmatch(line):
+        if is_query:
             self._pages.add(fields[3])
             return None
-        if not self._CLICK.fullmatch(line):
-            return BAD_LINE
         if not self._has_user:
             return MISSING_USER
         return None if fields[3] in self._pages else CLICK_WITHOUT_QUERY

@@ -55,20 +55,6 @@ def test_bad_lines_are_counted_by_reason_and_change_nothing(tmp_path: Path):
         assert everybody[0] == everybody[1]
 
 
-@pytest.mark.slow
-def test_a_million_bad_lines(tmp_path: Path):
-    good = tsv(some_lines(2000)).encode().splitlines()
-    bad = [(reason, lines[i % len(lines)]) for i in range(1_000_000 // 7) for reason, lines in BAD.items()]
-    mixed = [*good[1:], *(line for _, line in bad)]
-    random.Random(2).shuffle(mixed)
-    (tmp_path / "clean.tsv").write_bytes(b"\n".join(good))
-    (tmp_path / "mixed.tsv").write_bytes(b"\n".join([good[0], *mixed]))
-    with read(tmp_path / "clean.tsv") as clean, read(tmp_path / "mixed.tsv") as log:
-        assert {reason: kind.count for reason, kind in log.summary.malformed.items()} == Counter(r for r, _ in bad)
-        everybody = [counts_of(one.split(optin_fraction=1e-9)[1].tally()) for one in (clean, log)]
-        assert everybody[0] == everybody[1]
-
-
 @pytest.mark.parametrize("reason", list(BAD))
 def test_strict_stops_at_the_first(reason, tmp_path: Path):
     text = tsv(some_lines(20)).encode().splitlines()
