@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 from searchblend.cli.service_options import actor_of, opened, show
@@ -38,6 +40,8 @@ def _act(options: argparse.Namespace, store: ServiceStore) -> Any:
         remove = [(*_position(text.rpartition(":")[0]), text.rpartition(":")[2]) for text in options.remove]
         keep = [_position(text) for text in options.keep]
         return _document(lifecycle.review(found, actor=actor, remove=remove, keep=keep))
+    if options.action == "load-counts":
+        return _document(lifecycle.close_with_counts(found, _counts_file(options.file), actor=actor))
     if options.action == "abort":
         return _document(lifecycle.abort(found, actor=actor, reason="operator"))
     arrow = {
@@ -46,6 +50,15 @@ def _act(options: argparse.Namespace, store: ServiceStore) -> Any:
         "end-grace": lifecycle.end_grace,
     }[options.action]
     return _document(arrow(found, actor=actor))
+
+
+def _counts_file(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise UsageError(f"{path}: not JSON") from error
 
 
 def _position(text: str) -> tuple[int, int | None]:

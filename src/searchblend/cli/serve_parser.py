@@ -60,6 +60,13 @@ examples:
   searchblend audit-log verify --head 3f5c…            a hash noted earlier must still be in the chain
   searchblend audit-log show --json > audit.json
 """
+AGGREGATE_EXAMPLES = """\
+examples:
+  searchblend aggregate 'reports/*.bin' --head-list headlist.json --task 0123…ef --round 4 -o counts.json
+  searchblend aggregate /shared/reports --head-list headlist.json --task 0123…ef --round 4 --engine spark \\
+      --master spark://HOST:7077 --json
+  searchblend round load-counts searches 4 counts.json         hand the counts to the round, in its grace
+"""
 _ROUND_ACTIONS = {
     "draft": "make a round with the task's settings",
     "open": "ask the curator to open a round",
@@ -69,6 +76,7 @@ _ROUND_ACTIONS = {
     "review": "approve the list without what is removed",
     "close-clients": "end the clients' window now",
     "end-grace": "take no more reports",
+    "load-counts": "close a round with the counts of `searchblend aggregate`",
     "abort": "end a round without a result",
 }
 
@@ -79,6 +87,7 @@ def add_serve(commands: Commands) -> None:
     _add_task(commands)
     _add_round(commands)
     _add_keys(commands)
+    _add_aggregate(commands)
     doctor = add_command(commands, "doctor", "check a service's database, chains and keys", DOCTOR_EXAMPLES)
     _add_place(doctor)
     backup = add_command(commands, "backup", "copy a service's database, and put it back", BACKUP_EXAMPLES)
@@ -156,6 +165,8 @@ def _add_round(commands: Commands) -> None:
             action.add_argument("round", type=positive_int, metavar="ROUND", help="its number")
         _add_place(action)
         action.add_argument("--as", dest="actor", metavar="NAME", help="who is acting, for the audit log (you)")
+        if name == "load-counts":
+            action.add_argument("file", type=Path, metavar="FILE", help="what aggregate wrote")
         if name == "review":
             action.add_argument(
                 "--remove", action="append", default=[], metavar="QUERY[/URL]:REASON", help="by position; repeatable"
@@ -189,6 +200,24 @@ def _add_keys(commands: Commands) -> None:
             )
         _add_place(action)
         action.add_argument("--signing-dir", metavar="DIR", help="the manifests' signing keys")
+
+
+def _add_aggregate(commands: Commands) -> None:
+    parser = add_command(commands, "aggregate", "a round's counters from files of reports", AGGREGATE_EXAMPLES)
+    parser.add_argument("reports", metavar="FILES", help="a file, glob or directory of binary reports")
+    parser.add_argument("--head-list", type=Path, required=True, metavar="FILE", help="the round's head-list message")
+    parser.add_argument("--task", type=_task, required=True, metavar="ID", help="32 hexadecimal digits")
+    parser.add_argument("--round", type=positive_int, required=True, metavar="N", help="the round's number")
+    parser.add_argument("--engine", choices=["local", "spark"], default="local", help="here, or on a cluster (local)")
+    parser.add_argument("--master", metavar="URL", help="the Spark master, with --engine spark")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the counts as JSON")
+    parser.add_argument("--json", action="store_true", help="print the counts as one JSON document")
+
+
+def _task(text: str) -> bytes:
+    if len(text) != 32 or not all(letter in "0123456789abcdef" for letter in text):
+        raise argparse.ArgumentTypeError("expected 32 hexadecimal digits")
+    return bytes.fromhex(text)
 
 
 def _add_place(parser: argparse.ArgumentParser) -> None:

@@ -14,6 +14,7 @@ from searchblend.blender.choose_design import choose_design
 from searchblend.blender.observations import OptinCounts
 from searchblend.errors import InvalidParameter, SearchblendError
 from searchblend.privacy import Neighbors
+from searchblend.server.aggregate import read_counts
 from searchblend.server.clock import Clock
 from searchblend.server.filters import REASONS, check_head_list
 from searchblend.server.round_model import HeadFigures, settings_of, shape_document, shape_of
@@ -147,14 +148,29 @@ class Lifecycle:
         """Nothing is taken any more; the estimator's job begins, or the round ends for want of people."""
         with self._store.transaction():
             # The round's row is taken first: reports that are being committed hold it, so the count is final after.
-            closed = self._store.rounds.advance(found, State.CLOSED, actor=actor, now=self._now)
-            n = self._store.reports.n_seen(found.key)
-            self._store.database.execute("UPDATE rounds SET reports = ? WHERE round_key = ?", (n, found.key))
-            self._store.audit.append(actor, "reports counted", self._now, {**_where(found), "reports": n})
-            if n < settings_of(found).min_clients:
-                return self.abort(closed, actor=actor, reason="too-few-clients")
-            self._store.jobs.add(found.key, "estimate", self._now)
-            return closed
+            self._store.rounds.lock(found)
+            return self._close(found, self._store.reports.n_seen(found.key), actor=actor)
+
+    def _close(self, found: Round, n: int, *, actor: str) -> Round:
+        closed = self._store.rounds.advance(
+            found, State.CLOSED, actor=actor, now=self._now, detail={"reports": n}, reports=n
+        )
+        if n < settings_of(found).min_clients:
+            return self.abort(closed, actor=actor, reason="too-few-clients")
+        self._store.jobs.add(found.key, "estimate", self._now)
+        return closed
+
+    def close_with_counts(self, found: Round, document: Any, *, actor: str) -> Round:
+        """Close a round whose reports were counted from files; none may have been counted here."""
+        with self._store.transaction():
+            self._expect(found, State.CLIENT_GRACE)
+            counts, n = read_counts(document, shape_of(found))
+            self._store.rounds.lock(found)
+            if self._store.reports.n_seen(found.key):
+                raise WrongState(f"round {found.number}: has counted reports of its own; the two cannot be told apart")
+            self._store.reports.load(found.key, counts)
+            self._store.audit.append(actor, "counts loaded", self._now, {**_where(found), "reports": n})
+            return self._close(found, n, actor=actor)
 
     def abort(self, found: Round, *, actor: str, reason: str, detail: Mapping[str, Any] | None = None) -> Round:
         """End a round without a result. Raw records go at once, the key as soon as the curator is there."""

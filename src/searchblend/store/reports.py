@@ -102,6 +102,11 @@ class Reports:
         self._on_point("reports: after commit")
         return outcomes
 
+    def load(self, round_key: int, counts: NDArray[np.int64]) -> None:
+        """Counts that were made elsewhere, into a round that has none."""
+        rows = [(round_key, 0, cell, n) for cell, n in enumerate(counts.tolist()) if n]
+        self._database.execute_many("INSERT INTO counts (round_key, shard, cell, n) VALUES (?, ?, ?, ?)", rows)
+
     def refuse(self, reasons: Mapping[tuple[int, str], int]) -> None:
         """Count refusals by round and reason; all that is kept of what was refused."""
         with self._database.transaction(exclusive=False):

@@ -142,6 +142,11 @@ class Rounds:
         wanted = set(states)
         return [found for found in map(_round, rows) if task in (None, found.task) and found.state in wanted]
 
+    def lock(self, found: Round) -> None:
+        """Wait for reports that are being committed; none is taken until this transaction ends."""
+        if self._database.dialect == "postgresql":
+            self._database.execute("SELECT 1 FROM rounds WHERE round_key = ? FOR UPDATE", (found.key,))
+
     def advance(
         self,
         before: Round,
