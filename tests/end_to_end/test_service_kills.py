@@ -11,6 +11,7 @@ import pytest
 from databases import DATABASES, fresh_database
 from searchblend.server.clock import SystemClock
 from searchblend.server.round_model import shape_of
+from searchblend.store.backup import one_moment
 from searchblend.wire.report import counters_of, decode_report
 from service_parts import Service, people
 from service_process import Senders, ServerProcess, running
@@ -25,18 +26,21 @@ def open_round(where, folder):
 
 
 def check(parts, found, messages, acked):
+    """All in one snapshot: a session of PostgreSQL may still commit what a killed server had sent."""
     store, shape = parts.store, shape_of(found)
-    seen = {
-        bytes(row[0]) for row in store.database.execute("SELECT report_id FROM seen WHERE round_key = ?", (found.key,))
-    }
+    with one_moment(store.database):
+        rows = store.database.execute("SELECT report_id FROM seen WHERE round_key = ?", (found.key,))
+        law = store.reports.conservation(found.key, shape.counts_per_report, None)
+        counts = store.reports.counts(found.key, shape.n_counters)
+    seen = {bytes(row[0]) for row in rows}
     assert acked <= seen
     assert seen <= {message[-16:] for message in messages}
-    assert store.reports.conservation(found.key, shape.counts_per_report, None).holds
+    assert law.holds
     expected = np.zeros(shape.n_counters, dtype=np.int64)
     for message in messages:
         if message[-16:] in seen:
             np.add.at(expected, counters_of(decode_report(message, shape)[1], shape), 1)
-    assert store.reports.counts(found.key, shape.n_counters).tolist() == expected.tolist()
+    assert counts.tolist() == expected.tolist()
 
 
 def kill_loop(kind, folder, *, kills, n_reports, seed):

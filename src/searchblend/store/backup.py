@@ -81,7 +81,7 @@ def write_backup(database: Database, path: Path) -> int:
         target = SqliteStore(partial)
         try:
             migrate(target)
-            with _one_moment(database), target.transaction():
+            with one_moment(database), target.transaction():
                 rows = sum(_copy(database, target, table) for table in TABLES)
             target.execute("PRAGMA journal_mode = DELETE")
         finally:
@@ -120,7 +120,7 @@ def _copy(source: Database, target: Database, table: str) -> int:
 
 
 @contextlib.contextmanager
-def _one_moment(database: Database) -> Iterator[None]:
+def one_moment(database: Database) -> Iterator[None]:
     """Reads see the database as it was at the first of them."""
     kind = "" if database.dialect == "sqlite" else " ISOLATION LEVEL REPEATABLE READ READ ONLY"
     database.execute(f"BEGIN{kind}")

@@ -134,10 +134,16 @@ class Reports:
         return int(self._database.execute("SELECT COUNT(*) FROM seen WHERE round_key = ?", (round_key,))[0][0])
 
     def conservation(self, round_key: int, counts_per_report: int, reports: int | None) -> Conservation:
-        """``reports`` is the number kept when the ids were forgotten, else the ids are counted."""
-        rows = self._database.execute("SELECT COALESCE(SUM(n), 0) FROM counts WHERE round_key = ?", (round_key,))
-        n = reports if reports is not None else self.n_seen(round_key)
-        return Conservation(int(rows[0][0]), counts_per_report * n)
+        """``reports`` is the number kept when the ids were forgotten, else the ids are counted.
+
+        One statement, so that reports which are committed meanwhile are on both sides or on none.
+        """
+        counted, seen = self._database.execute(
+            "SELECT (SELECT COALESCE(SUM(n), 0) FROM counts WHERE round_key = ?), "
+            "(SELECT COUNT(*) FROM seen WHERE round_key = ?)",
+            (round_key, round_key),
+        )[0]
+        return Conservation(int(counted), counts_per_report * int(seen if reports is None else reports))
 
     def forget_ids(self, round_key: int) -> None:
         """A published round takes no reports any more: its ids have no use."""
