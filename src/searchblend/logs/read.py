@@ -52,7 +52,7 @@ def read_log(
     """Reads a log once and draws one random record per user, or none with ``draws=0``.
 
     ``paths`` may be files, globs and directories, plain, .gz or .zst. ``columns`` maps our names (user, query, url,
-    time, rank) to the file's. ``draws`` is how many records are drawn of each user with replacement (m_C),
+    time, rank, suggestion) to the file's. ``draws`` is how many records are drawn of each user with replacement (m_C),
     ``picks`` how many without (m_O); the first of both is the same. ``key`` decides them all: 16 fresh bytes of the
     operating system unless given. ``keep_lines`` keeps every usable line until the log is closed, for
     ``statistics``; else only the drawn records are kept. ``draws=0`` keeps every line too, for
