@@ -11,8 +11,8 @@ import json
 import statistics
 import time
 
-from searchblend.logs.duckdb_tally import DuckDBTally
 from searchblend.logs.duckdb_session import DuckDBSession
+from searchblend.logs.duckdb_tally import DuckDBTally
 from searchblend.mechanisms.noisy_counts import noisy_counts
 from searchblend.mechanisms.threshold import printed_threshold
 from searchblend.privacy import Budget

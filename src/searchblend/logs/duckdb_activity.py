@@ -80,7 +80,7 @@ class DuckDBActivity:
         weights = [weight(units, queries) for queries in range(1, first + 1)]
         with self._wanted([(query, None) for query in without]) as excluded:
             others = f"SELECT * FROM {self._distinct_searches} ANTI JOIN {excluded} USING (q)"
-            mine = f"SELECT *, count(*) OVER (PARTITION BY user) AS s FROM ({_first(others, first, _BY_TIME)})"
+            mine = f"SELECT *, count(*) OVER (PARTITION BY user) AS s FROM ({_first(others, first, self._by_time)})"
             return self._tally(
                 "searches",
                 f"""
@@ -142,7 +142,7 @@ class DuckDBActivity:
     def _kept(self, cap: Cap, of: str = "") -> str:
         """SELECT of the searches that a cap keeps, perhaps after a join that leaves out others."""
         if cap.distinct:
-            return _first(f"SELECT * FROM {self._distinct_searches} {of}", cap.first, _BY_TIME)
+            return _first(f"SELECT * FROM {self._distinct_searches} {of}", cap.first, self._by_time)
         return _first(f"SELECT * FROM {self._all_searches} {of}", cap.first, f"{_IN_ORDER}, line")
 
     def _clicks_within(self, within: Cap, condition: str) -> str:
@@ -159,12 +159,22 @@ class DuckDBActivity:
         """
 
     @cached_property
+    def _has_late(self) -> bool:
+        """Whether any time is no moment: hardly ever, and then there is less to order by."""
+        return bool(self._session.value("SELECT count(late) FROM lines"))
+
+    @property
+    def _by_time(self) -> str:
+        return _BY_TIME if self._has_late else "moment NULLS LAST, q"
+
+    @cached_property
     def _distinct_searches(self) -> str:
         """The table of each user's queries, each at its first time."""
+        late = "CASE WHEN min(moment) IS NULL THEN min(late) END" if self._has_late else "NULL::VARCHAR"
         return self._made(
             "distinct_searches",
             f"""
-            SELECT user, q, min(moment) AS moment, CASE WHEN min(moment) IS NULL THEN min(late) END AS late,
+            SELECT user, q, min(moment) AS moment, {late} AS late,
                 min(line) AS line
             FROM ({self._lines("moment", "late")}) GROUP BY user, q
             """,
@@ -179,7 +189,7 @@ class DuckDBActivity:
         rank, u, join = "NULL::DOUBLE", "NULL::HUGEINT", ""
         if self._session.value(f"SELECT count(*) FROM lines WHERE {_UNTIMED}"):
             target, join = self._target
-            rank, u = (f"CASE WHEN {_UNTIMED} THEN {value} END" for value in ("rank", self._id(target)))
+            rank, u = (f"CASE WHEN {_UNTIMED} THEN {value} END" for value in (rank_of("rank"), self._id(target)))
         lines = self._lines("moment", "late", f"{rank} AS rank", f"{u} AS u", join=join)
         return self._made(
             "all_searches",
@@ -193,7 +203,9 @@ class DuckDBActivity:
     def _clicks(self) -> str:
         """The table of all clicks."""
         target, join = self._target
-        lines = self._lines("moment", "late", "rank", f"{self._id(target)} AS u", join=join, clicks=True)
+        lines = self._lines(
+            "moment", "late", f"{rank_of('rank')} AS rank", f"{self._id(target)} AS u", join=join, clicks=True
+        )
         return self._made("all_clicks", f"SELECT * FROM ({lines}) WHERE u IS NOT NULL")
 
     @cached_property

@@ -14,7 +14,7 @@ from pathlib import Path
 from searchblend.errors import InputError, InvalidParameter, RunError
 from searchblend.logs import normal_forms
 from searchblend.logs.activity import ActivityRules
-from searchblend.logs.duckdb_activity import ActivityTexts, DuckDBActivity, moment_of, rank_of
+from searchblend.logs.duckdb_activity import ActivityTexts, DuckDBActivity, moment_of
 from searchblend.logs.duckdb_draws import Drawing, find_opted_in, make_draws
 from searchblend.logs.duckdb_group import DuckDBGroup
 from searchblend.logs.duckdb_scan import (
@@ -170,7 +170,7 @@ class DuckDBEngine:
         else:
             time = f"nullif({scan.roles.get('time', 'NULL')}::VARCHAR, '')"
             texts += [f"{moment_of(time)} AS moment", f"CASE WHEN moment IS NULL THEN {time} END AS late"]
-            texts.append(f"{rank_of(scan.roles.get('rank', 'NULL::VARCHAR'))} AS rank")
+            texts.append(f"{scan.roles.get('rank', 'NULL::VARCHAR')} AS rank")
             if self._has_suggestions:
                 texts.append(f"nullif({scan.roles.get('suggestion', 'NULL')}::VARCHAR, '') AS suggestion")
         return f"""
