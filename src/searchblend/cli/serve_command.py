@@ -24,7 +24,7 @@ from searchblend.errors import RunError, UsageError
 from searchblend.evaluation.population import aol_population
 from searchblend.records import Record
 from searchblend.server.clock import SystemClock
-from searchblend.server.demo import OnProgress, Population, Staff
+from searchblend.server.demo import OnProgress, Population, Staff, Transport
 from searchblend.server.lifecycle import Lifecycle
 from searchblend.server.publisher import SigningKeys
 from searchblend.server.serve import serve
@@ -66,7 +66,9 @@ def _demo(options: argparse.Namespace) -> None:
         people = _people(options.people)
         n_optin = int(_OPTIN_SHARE * len(people))
         with _progress() as on_progress:
-            population = Population(address, pinned, on_progress)
+            transport = Transport(address)
+            stack.callback(transport.close)
+            population = Population(transport, pinned, on_progress)
             result = population.play_round(task, staff, people[:n_optin], people[n_optin:])
         result["seconds"] = round(time.perf_counter() - started, 1)
         _show(result, as_json=options.json)

@@ -23,6 +23,7 @@ examples:
   searchblend task list --json
   searchblend task enrol searches 100                  codes for opt-in users, shown once
   searchblend task cap --lifetime 50,1e-3 --per-window 8,1e-4
+  searchblend task ledger                              debits of all rounds, totals, what is left of the cap
   searchblend task kill searches
 """
 ROUND_EXAMPLES = """\
@@ -139,9 +140,10 @@ def _add_task(commands: Commands) -> None:
         ("kill", "stop a task for good"),
         ("enrol", "make enrolment codes for opt-in users"),
         ("cap", "put a cap on everybody's budget"),
+        ("ledger", "what was released about whom, and what it cost"),
     ):
         action = add_command(actions, name, what, TASK_EXAMPLES)
-        if name not in ("list", "cap"):
+        if name not in ("list", "cap", "ledger"):
             action.add_argument("task", metavar="TASK", help="its name" if name == "create" else "its name or id")
         _add_place(action)
         action.add_argument("--as", dest="actor", metavar="NAME", help="who is acting, for the audit log (you)")

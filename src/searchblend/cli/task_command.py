@@ -6,13 +6,14 @@ import argparse
 import json
 from typing import Any
 
-from searchblend.accounting.totals import Cap
+from searchblend.accounting.totals import Cap, default_delta, total_of
 from searchblend.cli.service_options import actor_of, opened, show
 from searchblend.errors import UsageError
 from searchblend.privacy import Budget
 from searchblend.server.clock import SystemClock
 from searchblend.server.lifecycle import Lifecycle
 from searchblend.server.task_settings import TaskSettings
+from searchblend.store.ledger_book import Book
 from searchblend.store.rounds import Task
 from searchblend.store.service_store import ServiceStore
 
@@ -35,12 +36,42 @@ def _act(options: argparse.Namespace, store: ServiceStore, settings: TaskSetting
         window, lifetime = (Budget(*pair) if pair else None for pair in (options.per_window, options.lifetime))
         store.ledger.set_cap(Cap(window, lifetime))
         return {"cap": Cap(window, lifetime).as_json()}
+    if options.action == "ledger":
+        return ledger_document(store.ledger.check())
     task = store.rounds.task(options.task)
     if options.action == "kill":
         lifecycle.kill(task, actor=actor)
     if options.action == "enrol":
         return {"codes": lifecycle.enrol(task, options.count, actor=actor)}
     return _document(store.rounds.task(task.task))
+
+
+def ledger_document(book: Book) -> dict[str, Any]:
+    """The debits of all rounds and each population's totals; the chain and the stored files were checked."""
+    totals = []
+    for population, window in book.scopes():
+        spends = book.spends(population, window)
+        budget = book.cap and (book.cap.lifetime if window is None else book.cap.window)
+        totals.append(
+            {
+                "population": population,
+                "window": window or "all (lifetime)",
+                **total_of(spends, budget.delta if budget else default_delta(spends)).as_json()["basic"],
+                "cap": {"epsilon": budget.epsilon, "delta": budget.delta} if budget else None,
+            }
+        )
+    debits = [
+        {
+            "release_id": entry.release_id,
+            "window": entry.window,
+            "epsilon": entry.spend.epsilon,
+            "delta": entry.spend.delta,
+            "mechanism": entry.spend.mechanism,
+            "published": entry.release_id in book.published,
+        }
+        for entry in book.entries.values()
+    ]
+    return {"debits": debits, "totals": totals, "head": book.head}
 
 
 def _settings(options: argparse.Namespace) -> TaskSettings:

@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from searchblend.server.admin_api import AdminApi
 from searchblend.server.answers import problem_response, refusal_of
+from searchblend.server.checkup import gauges
 from searchblend.server.collector import Collector
 from searchblend.server.distribution import Distribution
 from searchblend.server.intake import Intake
@@ -61,8 +62,15 @@ def build_app(services: Services, role: str = "all", *, manifest_seconds: int = 
         return PlainTextResponse("ready\n")
 
     async def metrics(request: Request) -> Response:
+        def look(store: ServiceStore) -> dict[str, float]:
+            return gauges(store, services.clock)
+
         services.metrics.set("reports_waiting", services.writer.n_waiting)
-        return PlainTextResponse(services.metrics.text(), media_type="text/plain; version=0.0.4")
+        text = services.metrics.text()
+        if "admin" in tags:
+            found = await services.reader.call(look)
+            text += "".join(f"searchblend_{name} {value:g}\n" for name, value in found.items())
+        return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
     for path, handler in (
         ("/openapi.json", openapi),

@@ -13,7 +13,7 @@ from searchblend.server.serve_settings import ServeSettings
 from searchblend.server.vault import Vault
 from searchblend.store.schema import SCHEMA_VERSION, schema_version
 from searchblend.store.service_store import ServiceStore
-from searchblend.store.states import HOLDS_RAW, State
+from searchblend.store.states import ENDED, HOLDS_RAW, State
 
 _MOST_ATTEMPTS: Final = 5
 _DAY: Final = 86_400
@@ -43,6 +43,26 @@ def check_up(store: ServiceStore, clock: Clock, settings: ServeSettings) -> list
         *_manifests(store, clock),
         _keys(store, settings),
     ]
+
+
+def gauges(store: ServiceStore, clock: Clock) -> dict[str, float]:
+    """Numbers for alarms, cheap enough for every look at the metrics. None of them is about one person."""
+    now, rounds = clock.now(), store.rounds.rounds()
+    manifests = [store.artifacts.manifest(task.task) for task in store.rounds.tasks() if not task.killed]
+    waiting = store.jobs.waiting()
+    states = {f'rounds{{state="{state}"}}': float(sum(found.state is state for found in rounds)) for state in State}
+    return {
+        **states,
+        "shredding_overdue": sum(
+            found.state in HOLDS_RAW and found.shred_by is not None and now > found.shred_by for found in rounds
+        ),
+        "oldest_unfinished_round_seconds": max(
+            (now - found.changed for found in rounds if found.state not in ENDED), default=0
+        ),
+        "signature_expires_seconds": min((latest[1] - now for latest in manifests if latest), default=0),
+        "jobs_waiting": len(waiting),
+        "jobs_stuck": sum(attempts > _MOST_ATTEMPTS for _, _, attempts in waiting),
+    }
 
 
 def _schema(store: ServiceStore) -> Finding:

@@ -41,6 +41,7 @@ class Transport:
         parts = urlsplit(address)
         self._host, self._port = parts.hostname or "", parts.port or 80
         self._local = threading.local()
+        self._made: list[http.client.HTTPConnection] = []
 
     def send(
         self, method: str, path: str, body: bytes = b"", *, media_type: str = "", credential: str = ""
@@ -68,7 +69,12 @@ class Transport:
         if connection is None:
             connection = http.client.HTTPConnection(self._host, self._port, timeout=60)
             self._local.connection = connection
+            self._made.append(connection)
         return connection
+
+    def close(self) -> None:
+        for connection in self._made:
+            connection.close()
 
 
 @dataclass(frozen=True)
@@ -82,8 +88,8 @@ class Staff:
 class Population:
     """The people of the demo, each with one record, and their devices."""
 
-    def __init__(self, address: str, pinned: Mapping[str, bytes], on_progress: OnProgress) -> None:
-        self._transport = Transport(address)
+    def __init__(self, transport: Transport, pinned: Mapping[str, bytes], on_progress: OnProgress) -> None:
+        self._transport = transport
         self._pinned, self._on_progress = pinned, on_progress
 
     def play_round(

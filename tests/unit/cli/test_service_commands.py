@@ -156,3 +156,14 @@ def test_backup_and_restore_end_what_held_raw_data(run, filled, tmp_path, capsys
     capsys.readouterr()
     assert main(["round", "show", "searches", "1", "--data-dir", str(tmp_path / "new")]) == 0
     assert "state: ABORTED" in capsys.readouterr().out
+
+
+def test_the_service_ledger_is_shown(run, filled):
+    service, task = filled
+    service.head_list(task)
+    run("task", "cap", "--lifetime", "20,1e-3")
+    code, out, _ = run("task", "ledger")
+    assert code == 0
+    assert [entry["release_id"].split("/")[-1] for entry in out["debits"]] == ["opt-in", "clients"]
+    lifetime = out["totals"][-1]
+    assert (lifetime["epsilon"], lifetime["cap"]["epsilon"]) == (8.0, 20.0)

@@ -1,0 +1,114 @@
+"""The service's counters, back in the estimator's form: the same as counting the reports themselves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from searchblend.blender.best import curator_design
+from searchblend.blender.groups import InMemoryGroup
+from searchblend.blender.local_report import local_report
+from searchblend.blender.stability_histogram import count_head_list
+from searchblend.blender.subset_report import (
+    PLAIN_SETS,
+    SINK_SETS,
+    TWO_STAGE,
+    ReportDesign,
+    SubsetReport,
+    subset_report,
+)
+from searchblend.blender.subset_report_bulk import count_subset_reports
+from searchblend.records import HeadList, Record
+from searchblend.server.estimator import estimate, report_counts, report_gains
+from searchblend.server.round_model import HeadFigures
+from searchblend.server.task_settings import TaskSettings
+from searchblend.wire.report import ReportShape, cells_as_parts, counters_of
+
+QUERIES = ["google", "yahoo", "ebay", "maps"]
+DESIGNS = [
+    ReportDesign(0, 1, 1, TWO_STAGE),
+    ReportDesign(0, 1, 3, SINK_SETS),
+    ReportDesign(20, 2, 1, SINK_SETS),
+    ReportDesign(10, 2, 3, SINK_SETS),
+    ReportDesign(0, 1, 3, PLAIN_SETS),
+    ReportDesign(10, 2, 3, PLAIN_SETS),
+]
+
+
+def people(n, seed):
+    generator = np.random.default_rng(seed)
+    return [Record(QUERIES[generator.choice(4, p=[0.4, 0.3, 0.2, 0.1])], f"u{generator.integers(2)}") for _ in range(n)]
+
+
+def figures_of(settings, n=2000):
+    params = settings.params
+    group = InMemoryGroup.from_users([[record] for record in people(n, 1)])
+    counted = count_head_list(group, params, curator_design(params))
+    return HeadFigures(counted.head, n, 0, counts=counted.counts)
+
+
+def counts_of(reports, shape):
+    counters = [counter for parts in reports for counter in counters_of(parts, shape)]
+    return np.bincount(counters, minlength=shape.n_counters)
+
+
+def same(found, expected):
+    for kind in ("queries", "cells"):
+        one, other = getattr(found, kind), getattr(expected, kind)
+        assert (one is None) == (other is None)
+        if one is not None:
+            assert one.items.tolist() == other.items.tolist()
+            assert (one.sinks, one.n) == (other.sinks, other.n)
+    assert (found.two_stage is None) == (expected.two_stage is None)
+    if found.two_stage is not None:
+        assert found.two_stage.tolist() == expected.two_stage.tolist()
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda design: f"{design.mechanism} {design.query_steps}")
+@pytest.mark.parametrize("m", [1, 2])
+def test_counters_come_back_as_the_reports_they_were(design, m):
+    settings = TaskSettings(name="x", records_per_client=m, epsilon=2.0)
+    params, figures = settings.params, figures_of(settings)
+    shape = ReportShape.of(b"t" * 16, 1, figures.head, params, design)
+    reports = [subset_report([record], figures.head, design, params) for record in people(300, 2)]
+    counts = counts_of(reports, shape)
+    assert counts.sum() == shape.counts_per_report * 300
+    flat = [part for parts in reports for part in parts]
+    same(report_counts(counts, shape), count_subset_reports(flat, figures.head, design, params))
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda design: f"{design.mechanism} {design.query_steps}")
+def test_estimates_find_the_shares_and_influence_is_what_a_report_moves(design):
+    settings = TaskSettings(name="x", epsilon=4.0, method="best")
+    params = settings.params
+    figures = replace(figures_of(settings), design=design)
+    shape = ReportShape.of(b"t" * 16, 1, figures.head, params, design)
+    reports = [subset_report([record], figures.head, design, params) for record in people(4000, 3)]
+    counts = counts_of(reports, shape)
+    release = estimate(figures, counts, shape, settings, 4000)
+    by_query = dict(zip(release.head.queries, release.queries.probability, strict=False))
+    for query, share in zip(QUERIES, [0.4, 0.3, 0.2, 0.1], strict=True):
+        assert by_query[query] == pytest.approx(share, abs=0.06)
+    # One more report of the worst kind about the first query moves its client estimate by no more than is said.
+    gains = report_gains(figures, shape, settings, counts)
+    assert (gains >= 1 / 4000 - 1e-12).all()
+    cell = figures.head.first_cells()[0]
+    if design.query_steps == 20:
+        return
+    worst = tuple(range(cell, cell + shape.cell_subset))
+    forged = counts + counts_of([(SubsetReport(False, worst),)], shape)
+    moved = (
+        estimate(figures, forged, shape, settings, 4001).client.queries.probability - release.client.queries.probability
+    )
+    assert abs(moved[0]) <= 1.5 * gains[0]
+
+
+def test_the_printed_method_is_estimated_from_cells():
+    settings = TaskSettings(name="x", method="paper")
+    head = HeadList({"google": ["a"], "yahoo": ["b"]})
+    shape = ReportShape.of(b"t" * 16, 1, head, settings.params, None)
+    reports = [cells_as_parts(local_report([Record("google", "a")], head, settings.params)) for _ in range(500)]
+    counts = counts_of(reports, shape)
+    assert report_counts(counts, shape).two_stage.tolist() == counts[: head.n_cells].tolist()
