@@ -18,6 +18,7 @@ from searchblend.params import BlenderParams
 from searchblend.privacy import Budget
 from searchblend.randomness import Tape
 from searchblend.records import HeadList, Record
+from searchblend.wire.head_list import encode_head_list
 from searchblend.wire.manifest import decode_signed, encode_manifest, encode_signed
 from searchblend.wire.report import ReportShape, cells_as_parts, encode_report
 from searchblend.wire.sealed import SealingContext, new_round_key, seal_records
@@ -72,6 +73,31 @@ def reports() -> list[dict[str, Any]]:
                     "message": encode_report(parts, shape, randomness=Tape(nonce)).hex(),
                 }
             )
+    return cases
+
+
+def shapes() -> list[dict[str, Any]]:
+    """From the head-list message to the shape of a report: every number that fixes its bytes."""
+    cases = []
+    for name, head, design, m in DESIGNS:
+        if head is WIDE:
+            continue
+        params = BlenderParams(Budget(1.0, 1e-6), records_per_client=m)
+        shape = ReportShape.of(TASK, 7, head, params, design)
+        cases.append(
+            {
+                "name": name,
+                "task": TASK.hex(),
+                "round": 7,
+                "head_list": encode_head_list(head, params, design),
+                "shape": shape_document(shape),
+                "items": shape.items,
+                "width": shape.width,
+                "size": shape.size,
+                "n_counters": shape.n_counters,
+                "counts_per_report": shape.counts_per_report,
+            }
+        )
     return cases
 
 
@@ -250,6 +276,7 @@ def main() -> None:
     assert all(decode_signed(case["message"].encode()) for case in good_manifests)
     made: dict[str, Callable[[], list[dict[str, Any]]] | list[dict[str, Any]]] = {
         "report_bytes": reports(),
+        "report_shape": shapes(),
         "bad_report_bytes": bad_reports(),
         "sealed_record": good_sealed,
         "bad_sealed_record": bad_sealed,

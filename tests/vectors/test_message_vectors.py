@@ -12,6 +12,7 @@ from searchblend.blender.subset_report import SubsetReport
 from searchblend.errors import MessageError
 from searchblend.randomness import Tape
 from searchblend.records import WILDCARD, Record
+from searchblend.wire.head_list import decode_head_list
 from searchblend.wire.report import ReportRefused, ReportShape, counters_of, decode_report, encode_report
 from searchblend.wire.report_batch import decode_reports
 from searchblend.wire.sealed import Opener, SealingContext, public_key_of
@@ -46,6 +47,15 @@ def test_report_bytes(case):
     expected = sorted(counters_of(parts, shape))
     assert len(expected) == case["counts_per_report"]
     assert [sorted(row) for row in batch.counters.tolist()] == [expected] * 2
+
+
+@cases("report_shape")
+def test_report_shape(case):
+    message = decode_head_list(case["head_list"])
+    shape = ReportShape.of(bytes.fromhex(case["task"]), case["round"], message.head, message.params, message.design)
+    assert shape == shape_of(case)
+    for name in ("items", "width", "size", "n_counters", "counts_per_report"):
+        assert getattr(shape, name) == case[name]
 
 
 @cases("bad_report_bytes")

@@ -71,6 +71,7 @@ class Intake:
         outcome = await self._services.writer.contribute(SealedArrival(facts.key, tag, sealed))
         self._services.metrics.count("contributions_total", result=outcome)
         if outcome == "closed":
+            self._services.forget(task, request.path_params["round"])
             raise Refusal(await self._services.why_closed(task))
         if outcome == "conflict":
             self._services.writer.refuse(facts.key, "conflicting-contribution")

@@ -152,8 +152,9 @@ class Publisher:
         now = self._clock.now()
         with self._store.transaction():
             latest = self._store.artifacts.manifest(task.task)
-            sequence = latest[0] if latest else 0
-            wanted = self._manifest(task, sequence + 1, now)
+            # Never below the clock: a database restored from a backup must not fall behind what devices have seen.
+            sequence = max(latest[0] + 1 if latest else 1, now)
+            wanted = self._manifest(task, sequence, now)
             if latest is not None:
                 signed = decode_signed(latest[2])
                 before = decode_payload(signed.payload)
@@ -163,7 +164,7 @@ class Publisher:
                 if same and fresh and signers == {key.key_id for key in keys}:
                     return False
             message = encode_signed(sign_manifest(encode_manifest(wanted), keys))
-            self._store.artifacts.add_manifest(task.task, sequence + 1, wanted["expires"], message)
+            self._store.artifacts.add_manifest(task.task, sequence, wanted["expires"], message)
         return True
 
     def _manifest(self, task: Task, sequence: int, now: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
+from typing import Final
 
 import uvicorn
 
@@ -28,6 +29,9 @@ from searchblend.server.vault import Vault
 from searchblend.server.worker import Runner, Worker
 from searchblend.store.service_store import ServiceStore, open_store
 from searchblend.wire.tokens import TokenVerifier
+
+_MOST_CONNECTIONS: Final = 4_000
+"""open at once; beyond it uvicorn answers 503 by itself"""
 
 
 def serve(
@@ -84,6 +88,7 @@ def _run_http(settings: ServeSettings, services: Services, on_ready: Callable[[s
         log_level="critical",
         proxy_headers=False,
         server_header=False,
+        limit_concurrency=_MOST_CONNECTIONS,
         timeout_graceful_shutdown=20,
         timeout_keep_alive=30,
         ssl_certfile=settings.tls_certificate or None,

@@ -110,6 +110,10 @@ class Services:
         self._facts[place] = facts
         return facts
 
+    def forget(self, task: str, number: str) -> None:
+        """A round that has closed: what it needed in memory goes."""
+        self._facts.pop((task, int(number)), None)
+
     async def why_closed(self, task: str) -> str:
         """``killed`` or ``window-closed``"""
 

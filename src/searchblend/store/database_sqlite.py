@@ -49,8 +49,10 @@ class SqliteStore:
         if not create and not path.exists():
             raise StoreError(f"{path}: no such database")
         self._depth = 0
+        is_new = not path.exists() and str(path) != ":memory:"
+        if is_new:
+            _create_private(path)
         with self._errors():
-            is_new = not path.exists()
             self._connection = sqlite3.connect(
                 path, isolation_level=None, timeout=busy_seconds, check_same_thread=False, cached_statements=256
             )
@@ -63,7 +65,6 @@ class SqliteStore:
             self._connection.close()
             raise
         if is_new:
-            path.chmod(0o600)
             _sync_folder(path.parent)
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Rows:
@@ -127,6 +128,14 @@ class SqliteStore:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             kind = StoreUnavailable if code in _AGAIN else StoreError
             raise kind(f"{self.path.name}: {type(error).__name__} ({code})") from None
+
+
+def _create_private(path: Path) -> None:
+    """An empty file for its owner alone; SQLite gives the log beside it the same rights."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+    except OSError as error:
+        raise StoreUnavailable(f"{path}: cannot be made: {error.strerror}") from error
 
 
 def _sync_folder(folder: Path) -> None:

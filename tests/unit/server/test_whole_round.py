@@ -294,15 +294,17 @@ class TestReview:
 def test_manifests_are_signed_anew_only_when_something_changed(service):
     task = service.task()
     service.work()
+    first = service.store.artifacts.manifest(task.task)
+    assert first[0] == service.clock.now()
     service.work()
-    assert service.store.artifacts.manifest(task.task)[0] == 1
+    assert service.store.artifacts.manifest(task.task) == first
     service.signing_keys.add()
     service.work()
     sequence, _, message = service.store.artifacts.manifest(task.task)
-    assert (sequence, len(json.loads(message)["signatures"])) == (2, 2)
+    assert (sequence, len(json.loads(message)["signatures"])) == (first[0] + 1, 2)
     service.clock.time += 4 * 86_400
     service.work()
-    assert service.store.artifacts.manifest(task.task)[0] == 3
+    assert service.store.artifacts.manifest(task.task)[0] == service.clock.now()
 
 
 def test_a_violated_conservation_law_is_never_estimated(service):
