@@ -76,6 +76,11 @@ KINDS: Final[dict[str, Kind]] = {
             "searchblend.evaluation.experiments.statistics_cells:compute",
             (*_BASE, *_EVALUATION, "evaluation/experiments/statistics_cells.py"),
         ),
+        Kind(
+            "graph-algorithms",
+            "searchblend.evaluation.experiments.graph_algorithm_cells:compute",
+            (*_CLICK_GRAPH, "evaluation/experiments/graph_algorithm_cells.py"),
+        ),
         *(
             Kind(f"kkmn-{name}", f"searchblend.evaluation.experiments.kkmn_cells:compute_{name}", _CLICK_GRAPH)
             for name in ("selection", "span", "study", "keywords")

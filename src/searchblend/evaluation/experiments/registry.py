@@ -21,6 +21,7 @@ from searchblend.evaluation.experiments import (
     fig17,
     fig18,
     fig19,
+    graph_algorithms,
     groups,
     kkmn_fig1,
     kkmn_fig2,
@@ -65,6 +66,7 @@ EXPERIMENTS: Final[dict[str, Experiment]] = {
         kkmn_table3.EXPERIMENT,
         kkmn_table4.EXPERIMENT,
         kkmn_table5.EXPERIMENT,
+        graph_algorithms.EXPERIMENT,
     )
 }
 ALL: Final = "all"
