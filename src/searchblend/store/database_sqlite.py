@@ -24,7 +24,7 @@ _PRAGMAS: Final = (
     "secure_delete = ON",
     "temp_store = MEMORY",
     "trusted_schema = OFF",
-    "cache_size = -16384",
+    "cache_size = -4096",  # KiB; the operating system caches the file as well
     "wal_autocheckpoint = 2000",
 )
 _FULL: Final = 2
