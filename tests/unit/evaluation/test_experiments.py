@@ -39,6 +39,8 @@ def made_up(cell: Cell) -> dict[str, object]:
         return {"users": 500_000, "queries": 4_800_000, "urls": 1_600_000, "clicks": 9}
     if cell.kind.startswith("kkmn"):
         return made_up_click_graph(cell)
+    if cell.kind == "graph-algorithms":
+        return {"published": 100 + cell.run, "noise": 8.0, "threshold": 40, "coverage": 0.5, "searches": 10_000_000}
     noise = 1 + 0.1 * uniform(cell.run, cell.settings)
     size, epsilon = settings.get("size") or 50, settings.get("epsilon") or 4.0
     error = noise * 0.0004 * size / epsilon
