@@ -104,9 +104,3 @@ def test_a_click_graph_is_released_and_picks_agree_with_sizes(tmp_path: Path):
         assert picked == tally.at_least(1)
     assert [row.query for row in released.queries] == ["google"]
     assert [(row.query, row.url) for row in released.clicks] == [("google", "http://a.com")]
-
-
-def test_activity_needs_a_log_read_without_draws(tmp_path: Path):
-    log = write(tmp_path / "log.tsv", [["u", "q", "http://a.com", "1", ""]])
-    with read_log(log, engine="spark") as opened, pytest.raises(InvalidParameter, match="draws"):
-        opened.activity()

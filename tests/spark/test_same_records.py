@@ -18,6 +18,7 @@ from odd_logs import HEADER, odd_lines, odd_rows
 
 from searchblend.blender.groups import Spread
 from searchblend.clickgraph.click_log import Cap
+from searchblend.errors import InvalidParameter
 from searchblend.records import HeadList
 
 pytestmark = pytest.mark.usefixtures("cluster")
@@ -87,6 +88,8 @@ def test_aol_with_the_figures_of_a_whole_log(tmp_path: Path):
     (tmp_path / "user-ct-test-collection-01.txt").write_text("\n".join(lines))
     with read_with_both(tmp_path, keep_lines=True) as (one, other):
         assert one.statistics() == other.statistics()
+        with pytest.raises(InvalidParameter, match="draws"):
+            other.activity()
 
 
 def test_parquet_and_json_lines_and_hosts_only(tmp_path: Path):
