@@ -39,6 +39,16 @@ def compared(curves: Curves, panel: int, quantity: str) -> tuple[int, int, int]:
     return len(shared), worse, both
 
 
+def not_better_than_both(curves: Curves, panel: int, quantity: str) -> list[float]:
+    """Where the blend is worse than one of the groups. Method paper."""
+    blended, optin, client = (
+        curves.means(panel, "paper", key) for key in (quantity, f"optin_{quantity}", f"client_{quantity}")
+    )
+    sign = 1 if quantity == "ndcg" else -1
+    shared = [x for x in blended if x in optin and x in client]
+    return [x for x in shared if sign * blended[x] <= max(sign * optin[x], sign * client[x])]
+
+
 def moves(curves: Curves, panel: int, quantity: str) -> str:
     """The two ends of the three curves."""
     parts = []

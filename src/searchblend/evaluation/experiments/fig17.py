@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from searchblend.evaluation.experiments.by_group import compared, group_panels, moves
+from searchblend.evaluation.experiments.by_group import compared, group_panels, moves, not_better_than_both
 from searchblend.evaluation.experiments.experiment import Finding, Request
 from searchblend.evaluation.experiments.panels import Curves, Panel, PanelExperiment
 from searchblend.evaluation.experiments.published import EPSILONS, OPTIN_SHARES
@@ -38,15 +38,20 @@ def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
         Finding(
             "L1 of the blend better than both groups",
             "in all cases",
-            f"{l1_both} of {l1_points} points",
+            f"{l1_both} of {l1_points} points{_where(curves)}",
             "–",
             l1_both == l1_points,
-            ""
-            if l1_both == l1_points
-            else "plug-in variances weigh rare queries wrongly where one group is much better",
+            "" if l1_both == l1_points else "plug-in variances give rare queries of a small group too much weight",
         ),
     ]
     return text, findings
+
+
+def _where(curves: Curves) -> str:
+    """The points at which the blend's L1 is not the least."""
+    shares = [f"{100 * x:g} % opt-in" for x in not_better_than_both(curves, 0, "query_l1")]
+    shares += [f"ε = {x:g}" for x in not_better_than_both(curves, 2, "query_l1")]
+    return f", not at {', '.join(shares)}" if shares else ""
 
 
 def _client_l1(curves: Curves) -> dict[float, float]:

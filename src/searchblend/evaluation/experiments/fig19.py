@@ -16,7 +16,7 @@ def panels(request: Request) -> list[Panel]:
         "optin",
         request.thinned(TINY_SHARES),
         tuple(Curve("blended", method, "optin_weight", "#111111", {"size": 10}) for method in request.methods),
-        "weight of the opt-in estimate in the blend",
+        "weight of the opt-in estimate",
         ylim=(0, 1),
     )
     return [*group_panels(request, people, 10, "optin", TINY_SHARES, 0), weight]

@@ -94,11 +94,13 @@ def _draw(bands: Bands) -> Figure:
             )
             lows, highs = [band.low for band in found], [band.high for band in found]
             axis.fill_between(LIMITS, lows, highs, color=COLORS[method], alpha=0.15, linewidth=0)
-        axis.set(xlabel="searches of each user that count, d", ylabel=label, xscale="log", ylim=(0, None))
+        axis.set(xlabel="searches of each user that count, d", ylabel=label, xscale="log")
         axis.set_xticks(LIMITS, [str(d) for d in LIMITS])
         axis.minorticks_off()
     axes[0].plot([1], [0.75], linestyle="none", **published_style("BLENDER"))
     axes[1].plot([1, 20], [10, 34], linestyle="none", label="published [KKMN09], about", **published_style("BLENDER"))
+    for axis in axes:
+        axis.set_ylim(bottom=0)
     handles, labels = axes[1].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     return figure
