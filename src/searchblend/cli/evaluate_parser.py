@@ -20,7 +20,13 @@ examples:
 def add_evaluate(commands: Commands, column_map: Callable[[str], dict[str, str]]) -> None:
     parser = add_command(commands, "evaluate", "the papers' figures and more, reproduced", EVALUATE_EXAMPLES)
     parser.add_argument("names", nargs="+", metavar="NAME", help="experiments, all, or list")
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder for plots, data and pages; an interrupted evaluation goes on")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="folder for plots, data and pages; an interrupted evaluation goes on",
+    )
     people = parser.add_mutually_exclusive_group()
     people.add_argument("--profile", choices=["aol", "yandex"], help="these made-up people in every experiment")
     people.add_argument("--log", metavar="LOG", help="the people of this log; what is written is NOT PRIVATE")
