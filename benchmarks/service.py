@@ -32,6 +32,7 @@ from databases import fresh_database
 from searchblend.server.app import build_app
 from searchblend.server.clock import SystemClock
 from searchblend.server.services import Services
+from searchblend.store.reports import Outcome
 from service_parts import Service, people
 
 CONNECTIONS = 64
@@ -45,8 +46,8 @@ def serve(where: str, storage: str) -> None:
     services = Services(where, clock=SystemClock())
     if storage == "none":
 
-        async def add(arrivals: object) -> bool:
-            return True
+        async def add(arrivals: object) -> Outcome:
+            return Outcome.TAKEN
 
         services.writer.add = add  # type: ignore[method-assign]
     config = uvicorn.Config(

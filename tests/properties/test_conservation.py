@@ -297,6 +297,9 @@ class Conservation(RuleBasedStateMachine):
                 reports,
                 counts,
             )
+        if found.state is State.ABORTED:
+            assert (store.reports.n_seen(key), store.reports.counts(key, shape.n_counters).sum()) == (0, 0)
+            return
         if found.state is State.PUBLISHED:
             assert len(self.acked) <= found.reports <= len(self.acked) + len(self.unknown)
             return

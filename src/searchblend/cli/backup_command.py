@@ -11,6 +11,9 @@ from searchblend.server.lifecycle import Lifecycle
 from searchblend.store.backup import read_backup, write_backup
 from searchblend.store.states import HOLDS_RAW, State
 
+_SKIPPED = 1000
+"""round numbers that may have been given out after the backup was made"""
+
 
 def run(options: argparse.Namespace) -> None:
     if options.action == "write":
@@ -27,5 +30,6 @@ def run(options: argparse.Namespace) -> None:
             lifecycle.abort(found, actor=actor, reason="restored")
             for found in store.rounds.rounds(states=HOLDS_RAW | {State.DRAFT})
         ]
+        store.rounds.skip_numbers(_SKIPPED)
         store.audit.append(actor, "restored from a backup", SystemClock().now(), {"rows": rows})
     show({"restored": str(options.file), "rows": rows, "rounds_ended": len(ended)}, as_json=options.json)

@@ -180,10 +180,12 @@ class Lifecycle:
                 State.ABORTED,
                 actor=actor,
                 now=self._now,
-                detail={"reason": reason, **(detail or {})},
+                detail={"reason": reason, "reports": self._store.reports.n_seen(found.key), **(detail or {})},
                 tag_key=None,
+                reports=0 if found.shape else None,
             )
             self._store.contributions.shred(found.key)
+            self._store.reports.forget_all(found.key)
             for name in (CANDIDATE, REVIEWED):
                 self._store.artifacts.drop(found.key, name)
             self._store.jobs.cancel(found.key)

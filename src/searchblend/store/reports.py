@@ -150,6 +150,11 @@ class Reports:
         for table in ("seen", "spent_tokens"):
             self._database.execute(f"DELETE FROM {table} WHERE round_key = ?", (round_key,))
 
+    def forget_all(self, round_key: int) -> None:
+        """A round that ended without a result: its counts have no use either."""
+        self.forget_ids(round_key)
+        self._database.execute("DELETE FROM counts WHERE round_key = ?", (round_key,))
+
     def _pays(self, arrival: Arrivals) -> bool:
         if arrival.token is None:
             return True

@@ -30,6 +30,9 @@ _CHANGEABLE: Final = (
 )
 
 
+_FLOOR: Final = "least round number of "
+
+
 @dataclass(frozen=True)
 class Task:
     """A question that is asked round after round of the same population."""
@@ -114,9 +117,7 @@ class Rounds:
     def add_round(self, task: str, settings: Mapping[str, Any], budget_window: str, *, actor: str, now: int) -> Round:
         with self._database.transaction():
             key = self._database.execute("SELECT COALESCE(MAX(round_key), 0) + 1 FROM rounds")[0][0]
-            number = self._database.execute("SELECT COALESCE(MAX(number), 0) + 1 FROM rounds WHERE task = ?", (task,))[
-                0
-            ][0]
+            number = self._next_number(task)
             self._database.execute(
                 "INSERT INTO rounds (round_key, task, number, state, version, settings, budget_window, changed) "
                 "VALUES (?, ?, ?, ?, 1, ?, ?, ?)",
@@ -141,6 +142,23 @@ class Rounds:
         rows = self._database.execute(f"{_ROUND} ORDER BY task, number")
         wanted = set(states)
         return [found for found in map(_round, rows) if task in (None, found.task) and found.state in wanted]
+
+    def skip_numbers(self, n: int) -> None:
+        """Leave out the next numbers of every task: after a restore some of them may have been used."""
+        for task in self.tasks():
+            floor = self._next_number(task.task) + n
+            self._database.execute(
+                "INSERT INTO documents (round_key, name, content) VALUES (0, ?, ?) "
+                "ON CONFLICT (round_key, name) DO UPDATE SET content = excluded.content",
+                (f"{_FLOOR}{task.task}", str(floor).encode()),
+            )
+
+    def _next_number(self, task: str) -> int:
+        rows = self._database.execute("SELECT COALESCE(MAX(number), 0) + 1 FROM rounds WHERE task = ?", (task,))
+        floors = self._database.execute(
+            "SELECT content FROM documents WHERE round_key = 0 AND name = ?", (f"{_FLOOR}{task}",)
+        )
+        return max(int(rows[0][0]), int(bytes(floors[0][0])) if floors else 1)
 
     def lock(self, found: Round) -> None:
         """Wait for reports that are being committed; none is taken until this transaction ends."""

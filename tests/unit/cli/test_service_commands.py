@@ -156,6 +156,8 @@ def test_backup_and_restore_end_what_held_raw_data(run, filled, tmp_path, capsys
     capsys.readouterr()
     assert main(["round", "show", "searches", "1", "--data-dir", str(tmp_path / "new")]) == 0
     assert "state: ABORTED" in capsys.readouterr().out
+    assert main(["round", "draft", "searches", "--data-dir", str(tmp_path / "new"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["round"] == 1002, "numbers that devices may have seen are not reused"
 
 
 def test_the_service_ledger_is_shown(run, filled):
