@@ -324,6 +324,7 @@ def run(kind, **changes):
             **{"max_examples": 20, "stateful_step_count": 25, **changes},
             deadline=None,
             database=None,
+            report_multiple_bugs=False,
             suppress_health_check=list(HealthCheck),
         ),
     )
