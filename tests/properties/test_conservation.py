@@ -17,6 +17,7 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
+from hypothesis.errors import Flaky
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
@@ -40,6 +41,8 @@ from searchblend.wire.signing import verify_manifest
 from service_http import HttpService
 from service_parts import Service, people
 
+ANY = st.integers(0, 10**6)
+"""taken modulo: what is drawn must not depend on noise or timing"""
 SETTINGS = {"min_optin": 50, "min_clients": 2, "expected_clients": 100, "delta": 1e-3, "min_queries": 1}
 
 
@@ -79,6 +82,11 @@ class Conservation(RuleBasedStateMachine):
             self.client.__exit__(None, None, None)
             self.parts.store.close()
             shutil.rmtree(self.folder, ignore_errors=True)
+
+    def in_writer(self, statement):
+        """On the writer's own connection, in its own thread."""
+        thread = self.services.writer._thread
+        return thread._executor.submit(thread._run, lambda store: store.database.execute(statement)).result()
 
     @property
     def state(self):
@@ -129,22 +137,22 @@ class Conservation(RuleBasedStateMachine):
         for message in messages:
             self.note(message, answer.status_code)
 
-    @rule(data=st.data())
-    def retry(self, data):
-        known = [*self.acked.values(), *self.unknown.values()]
+    @rule(which=ANY)
+    def retry(self, which):
+        known = sorted([*self.acked.values(), *self.unknown.values()])
         if known:
-            message = data.draw(st.sampled_from(sorted(known)))
+            message = known[which % len(known)]
             open_now = self.open_for_reports()
             answer = self.http.report(self.found, message)
             assert answer.status_code == (200 if open_now else 409)
             self.note(message, answer.status_code)
 
-    @rule(data=st.data())
-    def retry_changed(self, data):
-        known = [*self.acked.values(), *self.unknown.values()]
+    @rule(which=ANY, place=ANY, change=st.integers(1, 255))
+    def retry_changed(self, which, place, change):
+        known = sorted([*self.acked.values(), *self.unknown.values()])
         if known:
-            message = bytearray(data.draw(st.sampled_from(sorted(known))))
-            message[data.draw(st.integers(0, len(message) - 1))] ^= data.draw(st.integers(1, 255))
+            message = bytearray(known[which % len(known)])
+            message[place % len(message)] ^= change
             answer = self.http.report(self.found, bytes(message))
             assert answer.status_code == 400
 
@@ -193,22 +201,22 @@ class Conservation(RuleBasedStateMachine):
         if store is None:
             return
         message = self.fresh()[0]
-        with self.locked(store):
+        with self.locked():
             answer = self.http.report(self.found, message)
         assert answer.status_code in (503, 409)
         self.note(message, answer.status_code)
 
     @contextlib.contextmanager
-    def locked(self, store):
+    def locked(self):
         if self.kind == "sqlite":
-            store.database.execute("PRAGMA busy_timeout = 20")
+            self.in_writer("PRAGMA busy_timeout = 20")
             other = sqlite3.connect(self.where, isolation_level=None)
             other.execute("BEGIN IMMEDIATE")
             yield
             other.execute("ROLLBACK")
             other.close()
         else:
-            store.database.execute("SET lock_timeout = '20ms'")
+            self.in_writer("SET lock_timeout = '20ms'")
             with psycopg.connect(self.where) as other:
                 other.execute("LOCK TABLE seen IN EXCLUSIVE MODE")
                 yield
@@ -223,11 +231,11 @@ class Conservation(RuleBasedStateMachine):
         if store is None:
             return
         if self.kind == "sqlite":
-            pages = store.database.execute("PRAGMA page_count")[0][0]
-            store.database.execute(f"PRAGMA max_page_count = {pages}")
+            pages = self.in_writer("PRAGMA page_count")[0][0]
+            self.in_writer(f"PRAGMA max_page_count = {pages}")
             messages = self.fresh(400)
             answer = self.http.reports(self.found, b"".join(messages))
-            store.database.execute("PRAGMA max_page_count = 1073741823")
+            self.in_writer("PRAGMA max_page_count = 1073741823")
         else:
             pid = store.database._connection.info.backend_pid
             with psycopg.connect(self.where, autocommit=True) as other:
@@ -372,7 +380,7 @@ def counts_outside_of_the_transaction(monkeypatch):
 )
 def test_planted_faults_are_found(mutant, monkeypatch):
     mutant(monkeypatch)
-    with pytest.raises(AssertionError):
+    with pytest.raises((AssertionError, Flaky)):  # flaky: it failed, and in another way when repeated
         run("sqlite", max_examples=60, phases=[Phase.generate])
 
 

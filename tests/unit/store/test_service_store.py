@@ -130,7 +130,8 @@ def test_reports_are_counted_once(store):
     key = a_round(store, State.CLIENT_OPEN).key
     a, b, c = report_ids("a", "b", "c")
     assert store.reports.add([arrivals(key, [a, b], [[0, 1], [1, 1]])], now=5) == ["taken"]
-    assert store.reports.add([arrivals(key, [b], [[1, 1]]), arrivals(key, [c, c], [[2, 0]] * 2)], now=5) == ["taken", "taken"]
+    again = [arrivals(key, [b], [[1, 1]]), arrivals(key, [c, c], [[2, 0]] * 2)]
+    assert store.reports.add(again, now=5) == ["taken", "taken"]
     assert store.reports.counts(key, 3).tolist() == [2, 3, 1]
     law = store.reports.conservation(key, 2, None)
     assert (law.counted, law.expected, law.holds) == (6, 6, True)
