@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchblend.clickgraph.click_log import Cap
+from searchblend.clickgraph.click_log import Cap, weight
 from searchblend.clickgraph.in_memory import InMemoryClickLog, Search
-from searchblend.clickgraph.weighted_gaussian import weight
 from searchblend.mechanisms.tally import InMemoryTally
 from searchblend.records import Record
 

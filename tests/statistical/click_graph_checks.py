@@ -10,11 +10,10 @@ import numpy as np
 from sampler_checks import check_counts
 from scipy.stats import binomtest, norm
 
-from searchblend.clickgraph.click_log import Cap, ClickLog
+from searchblend.clickgraph.click_log import Cap, ClickLog, weight
 from searchblend.clickgraph.design import ClickGraphDesign
 from searchblend.clickgraph.select_queries import select_queries
 from searchblend.clickgraph.step import StepDesign
-from searchblend.clickgraph.weighted_gaussian import weight
 from searchblend.evaluation.zipf_log import NumberedQueries, ZipfLog, number_of
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian
 from searchblend.mechanisms.tally import InMemoryTally

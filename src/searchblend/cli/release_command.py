@@ -5,20 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
-
-from rich.table import Table
 
 from searchblend.cli.log_options import log_settings
 from searchblend.cli.progress import run_progress, step_progress
 from searchblend.cli.run_command import malformed_warnings, now
 from searchblend.cli.tables import new_table, output, say, warn
-from searchblend.clickgraph.design import ClickGraphDesign
 from searchblend.clickgraph.review import ABANDONED, review
 from searchblend.errors import InputError, OutputError, RunError, UsageError
-from searchblend.evaluation.plots import check_suffix, save
-from searchblend.evaluation.release_plan import release_curve_figure, release_plan
 from searchblend.params import AS_ALGORITHM, ClickGraphParams, Shares
 from searchblend.privacy import Budget
 from searchblend.runs.click_graph import ReleaseResult, ReleaseSettings, run_release
@@ -33,10 +29,13 @@ _LARGEST_DELTA = 1e-6
 
 
 def run(options: argparse.Namespace) -> None:
-    {"run": _run, "plan": _plan, "verify": _verify, "review": _review}[options.action](options)
+    if options.action == "plan":  # the only one that draws: the others need not wait for it
+        import_module("searchblend.cli.release_plan_command").run(options)
+        return
+    {"run": _run, "verify": _verify, "review": _review}[options.action](options)
 
 
-def _params(options: argparse.Namespace, **fixed: Any) -> ClickGraphParams:
+def params_of(options: argparse.Namespace, **fixed: Any) -> ClickGraphParams:
     delta = options.delta
     if delta is None:
         delta = min(_LARGEST_DELTA, 0.1 / options.population) if options.population else _LARGEST_DELTA
@@ -81,7 +80,7 @@ def _run(options: argparse.Namespace) -> None:
         raise UsageError("--public-urls: say where the table comes from with --public-source; it must not be the log")
     settings = ReleaseSettings(
         log=log_settings(options),
-        params=_params(options, **fixed),
+        params=params_of(options, **fixed),
         output=options.output,
         public_urls=options.public_urls,
         synonyms=options.synonyms,
@@ -144,53 +143,6 @@ def _show_release(statement: Mapping[str, Any], folder: Path) -> None:
         f"guarantee {'holds' if guarantee['holds'] else 'does NOT hold'}"
     )
     say(f"files: {folder}/ (before publishing: searchblend release review {folder})")
-
-
-def _plan(options: argparse.Namespace) -> None:
-    if options.plot:
-        check_suffix(options.plot)
-    fixed: dict[str, Any] = {"public_source": "declared in the plan"} if options.urls == "public" else {}
-    if options.selection_only:
-        if options.urls or options.reformulations:
-            raise UsageError("--selection-only: not with --urls or --reformulations")
-        fixed = {"query_noise": "reuse"} if options.algorithm in ("kkmn2009", "gaussian") else {}
-    design = ClickGraphDesign.of(_params(options, **fixed))
-    document = release_plan(design, selection_only=options.selection_only)
-    if options.plot:
-        save(release_curve_figure(document), options.plot)
-    if options.json:
-        _print_json(document)
-        return
-    output.print(_steps_table(document))
-    say(
-        f"ε = {document['epsilon']:g}, δ = {document['budget_delta']:g} "
-        f"(used with whole-number noise: {document['mechanism_delta']:.3g}); "
-        f"a query needs about {document['threshold']:.4g} {document['unit']}"
-    )
-    say(
-        f"published with 1 %, 50 %, 99 % probability at {', '.join(str(n) for n in document['quantiles'].values())} "
-        f"{document['unit']}; {document['accounts_to_force']} accounts can force a query out"
-    )
-    if options.plot:
-        say(f"plot: {options.plot}")
-
-
-def _steps_table(document: Mapping[str, Any]) -> Table:
-    table = new_table(f"Release with {document['algorithm']}: nothing was read")
-    for name in ("step", "first of a user", "noise", "scale", "threshold", "95 % ±", "ε", "δ"):
-        table.add_column(name, justify="left" if name in ("step", "noise") else "right")
-    for step in document["steps"]:
-        table.add_row(
-            step["name"],
-            f"{step['first']} {'different' if step['unit'] == 'users' else 'in all'}",
-            step["noise"]["law"].replace("_", " "),
-            f"{step['noise']['scale']:.4g}",
-            "–" if step["threshold"] is None else str(step["threshold"]),
-            f"{step['half_width']:.0f}",
-            f"{step['epsilon']:.3g}",
-            f"{step['delta']:.2g}",
-        )
-    return table
 
 
 def _verify(options: argparse.Namespace) -> None:

@@ -9,8 +9,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from searchblend.clickgraph.click_log import SESSION_GAP, Cap
-from searchblend.clickgraph.weighted_gaussian import weight
+from searchblend.clickgraph.click_log import SESSION_GAP, Cap, weight
 from searchblend.mechanisms.tally import InMemoryTally, ListedRecords
 from searchblend.records import WILDCARD, Record
 

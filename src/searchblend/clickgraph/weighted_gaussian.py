@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from searchblend.clickgraph.click_log import weight
 from searchblend.clickgraph.gaussian_account import Reach
 from searchblend.errors import InvalidParameter
 
@@ -25,11 +26,6 @@ _LARGEST_SIGMA: Final = 2048
 """A longer noise table would take seconds to make."""
 _LEAST_WEIGHT: Final = 8
 """Coarser weights would lose more than an eighth."""
-
-
-def weight(units: int, queries: int) -> int:
-    """floor(units/√s), exactly"""
-    return math.isqrt(units * units // queries)
 
 
 def units_for(relative_sigma: float, cap: int) -> int:

@@ -15,8 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from searchblend.clickgraph.click_log import Cap
-from searchblend.clickgraph.weighted_gaussian import weight
+from searchblend.clickgraph.click_log import Cap, weight
 from searchblend.errors import InvalidParameter
 from searchblend.mechanisms.tally import InMemoryTally, Ints
 from searchblend.records import WILDCARD, HeadList, Record

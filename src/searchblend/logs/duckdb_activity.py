@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal
 
-from searchblend.clickgraph.click_log import SESSION_GAP, SUGGESTION, Cap
-from searchblend.clickgraph.weighted_gaussian import weight
+from searchblend.clickgraph.click_log import SESSION_GAP, SUGGESTION, Cap, weight
 from searchblend.logs import normal_forms
 from searchblend.logs.activity import DATE, MICROSECONDS_FROM, MILLISECONDS_FROM, NUMBER, ActivityRules
 from searchblend.logs.duckdb_draws import make_forms

@@ -13,8 +13,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F  # noqa: N812
 
-from searchblend.clickgraph.click_log import SESSION_GAP, SUGGESTION, Cap
-from searchblend.clickgraph.weighted_gaussian import weight
+from searchblend.clickgraph.click_log import SESSION_GAP, SUGGESTION, Cap, weight
 from searchblend.logs.activity import DATE, MICROSECONDS_FROM, MILLISECONDS_FROM, NUMBER, ActivityRules
 from searchblend.logs.spark_group import SparkTally, record_of
 from searchblend.logs.spark_session import SparkRunner, our_words

@@ -12,11 +12,11 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
+from searchblend.clickgraph.click_log import weight
 from searchblend.clickgraph.design import ClickGraphDesign
 from searchblend.clickgraph.gaussian_account import SLACK, Reach, gaussian_delta, largest_mu, least_epsilon, total_delta
 from searchblend.clickgraph.gaussian_totals import gaussian_total_delta, reach
 from searchblend.clickgraph.step import StepDesign
-from searchblend.clickgraph.weighted_gaussian import weight
 from searchblend.params import ClickGraphParams, Shares
 from searchblend.privacy import Budget
 
