@@ -18,7 +18,7 @@ from searchblend.evaluation.experiments.evaluate import CELLS_FILE, evaluate
 from searchblend.evaluation.experiments.experiment import Outcome, Request
 from searchblend.evaluation.experiments.kkmn_cells import LIMITS, SEED_SETS, THRESHOLDS
 from searchblend.evaluation.experiments.kkmn_published import TABLE_4
-from searchblend.evaluation.experiments.outputs import write_outcome
+from searchblend.evaluation.experiments.outputs import columns, write_outcome
 from searchblend.evaluation.experiments.page import write_index, write_page
 from searchblend.evaluation.experiments.people import LogPeople, make_known
 from searchblend.evaluation.experiments.published import FIGURE_9
@@ -171,6 +171,7 @@ def test_files_hold_the_rows(tmp_path):
         lines = database.execute(f"SELECT * FROM '{tmp_path / 'fig14.csv'}'").fetchall()
     assert len(read) == len(lines) == len(outcome.rows)
     assert {type(value) for value in read[0]} == {str, float, int, bool}
+    assert [dict(zip(columns(outcome.rows), row, strict=True)) for row in read] == outcome.rows
     svg = (tmp_path / "fig14.svg").read_text()
     assert "Created with" not in svg
     assert "<dc:date>" not in svg

@@ -36,7 +36,7 @@ def write_outcome(experiment: Experiment, outcome: Outcome, request: Request, fo
     paths = [folder / f"{experiment.name}{suffix}" for suffix in (*files, ".parquet")]
     for path, content in zip(paths, files.values(), strict=False):
         write_whole(path, content)
-    write_parquet(outcome.rows, paths[-1])
+    write_parquet(outcome.rows, folder / f"{experiment.name}.csv", paths[-1])
     return paths
 
 
@@ -78,21 +78,26 @@ def as_json(value: Any) -> bytes:
     return (json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode()
 
 
-def write_parquet(rows: Sequence[dict[str, Scalar]], path: Path) -> None:
-    """Through the database that reads logs; one thread, so that rows stay in order."""
+def write_parquet(rows: Sequence[dict[str, Scalar]], written: Path, path: Path) -> None:
+    """The CSV with its types, through the database that reads logs; one thread, so that rows stay in order."""
     names = columns(rows)
-    types = [_type_of([row.get(name) for row in rows]) for name in names]
+    types = {name: _type_of([row.get(name) for row in rows]) for name in names}
+    fields = ", ".join(f"{_text(name)}: {_text(kind)}" for name, kind in types.items())
     partial = path.with_name(f".{path.name}.partial")
     try:
         with duckdb.connect(config={"threads": 1}) as database:
-            fields = ", ".join(f'"{name}" {kind}' for name, kind in zip(names, types, strict=True))
-            database.execute(f"CREATE TABLE rows ({fields})")
-            marks = ", ".join("?" for _ in names)
-            database.executemany(f"INSERT INTO rows VALUES ({marks})", [[row.get(n) for n in names] for row in rows])  # noqa: S608
-            database.execute(f"COPY rows TO '{str(partial).replace(chr(39), chr(39) * 2)}' (FORMAT parquet)")
+            source = (
+                f"read_csv({_text(str(written))}, header = true, delim = ',', quote = '\"', columns = {{{fields}}})"
+            )
+            database.execute(f"COPY (SELECT * FROM {source}) TO {_text(str(partial))} (FORMAT parquet)")  # noqa: S608
         partial.replace(path)
     except (OSError, duckdb.Error) as error:
         raise OutputError(f"{path}: cannot be written: {error}") from error
+
+
+def _text(value: str) -> str:
+    """As SQL has it."""
+    return "'" + value.replace("'", "''") + "'"
 
 
 def _type_of(values: list[Scalar]) -> str:
