@@ -63,9 +63,8 @@ examples:
 """
 AGGREGATE_EXAMPLES = """\
 examples:
-  searchblend aggregate 'reports/*.bin' --head-list headlist.json --task 0123…ef --round 4 -o counts.json
-  searchblend aggregate /shared/reports --head-list headlist.json --task 0123…ef --round 4 --engine spark \\
-      --master spark://HOST:7077 --json
+  searchblend aggregate 'in/*.bin' --head-list list.json --task 0123456789abcdef0123456789abcdef --round 4 -o counts.json
+  searchblend aggregate /in --head-list list.json --task 0123456789abcdef0123456789abcdef --round 4 --engine spark
   searchblend round load-counts searches 4 counts.json         hand the counts to the round, in its grace
 """
 _ROUND_ACTIONS = {
