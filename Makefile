@@ -43,7 +43,9 @@ slow: install ## the tests that take minutes, and docs/results/best-vs-paper.md
 
 bench: install ## speed, as ratios against named baselines in one run
 	$(BIN)/python benchmarks/local_reports.py
+	$(BIN)/python benchmarks/head_list.py
 	$(BIN)/python benchmarks/log_run.py
+	$(BIN)/python benchmarks/release_run.py
 	$(BIN)/python benchmarks/service.py
 	$(BIN)/python benchmarks/keywords.py
 

@@ -63,7 +63,7 @@ examples:
 """
 AGGREGATE_EXAMPLES = """\
 examples:
-  searchblend aggregate 'in/*.bin' --head-list list.json --task 0123456789abcdef0123456789abcdef --round 4 -o counts.json
+  searchblend aggregate 'r/*.bin' --head-list list.json --task 0123456789abcdef0123456789abcdef --round 4 -o counts.json
   searchblend aggregate /in --head-list list.json --task 0123456789abcdef0123456789abcdef --round 4 --engine spark
   searchblend round load-counts searches 4 counts.json         hand the counts to the round, in its grace
 """

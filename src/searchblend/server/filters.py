@@ -13,6 +13,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from searchblend.records import HeadList
+from searchblend.suspects import is_luhn
 
 REASONS: Final = ("email", "phone", "card", "credentials", "long-number", "blocklist", "unsafe-url", "other")
 _EMAIL: Final = re.compile(r"[^\s@/]+@[^\s@/]+\.[a-z]{2,}")
@@ -58,7 +59,7 @@ def text_reason(text: str, blocked: Iterable[str] = ()) -> str | None:
         return "email"
     for match in _DIGITS.finditer(text):
         digits = re.sub(r"\D", "", match.group())
-        if len(digits) in _CARD_DIGITS and _luhn(digits):
+        if len(digits) in _CARD_DIGITS and is_luhn(digits):
             return "card"
     if _PHONE.search(text):
         return "phone"
@@ -81,12 +82,3 @@ def url_reason(url: str, blocked: Iterable[str] = ()) -> str | None:
     if has_user or _SECRET_FIELD.search(url):
         return "credentials"
     return text_reason(url.lower(), blocked)
-
-
-def _luhn(digits: str) -> bool:
-    """The check digit of payment cards."""
-    total = 0
-    for position, digit in enumerate(reversed(digits)):
-        value = int(digit) * (1 + position % 2)
-        total += value - 9 * (value > 9)
-    return total % 10 == 0
