@@ -123,6 +123,7 @@ def main() -> None:
     parser.add_argument("--users", type=int, default=657_426, help="of the AOL log (657426, its full size)")
     parser.add_argument("--yandex-users", type=int, default=1_600_000, help="of the Yandex log; 0 leaves it out")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--text-only", action="store_true", help="AOL text in its three sizes, and nothing else")
     parser.add_argument("--folder", type=Path, default=Path("out/bench"), help="where logs are made and kept")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
@@ -139,10 +140,11 @@ def main() -> None:
         results[show(f"AOL text, {rows:,} lines, {path.stat().st_size / 1e9:.2f} GB", found)] = found
         growth[f"1/{part}"] = found["searchblend"] / rows * 1e6
         beyond[f"1/{part}"] = (found["searchblend"] - start) / rows * 1e6
-    path = make("aol", options.users, "parquet", options.folder)
-    found = compare(path, options.folder, options.rounds)
-    results[show(f"AOL Parquet, {path.stat().st_size / 1e9:.2f} GB", found)] = found
-    if options.yandex_users:
+    if not options.text_only:
+        path = make("aol", options.users, "parquet", options.folder)
+        found = compare(path, options.folder, options.rounds)
+        results[show(f"AOL Parquet, {path.stat().st_size / 1e9:.2f} GB", found)] = found
+    if options.yandex_users and not options.text_only:
         path = make("yandex", options.yandex_users, "yandex", options.folder)
         evict(path)
         seconds, peak = timed([*ours(path, options.folder), "--opt-in", "0.2", "--max-queries", "500"])
