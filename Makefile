@@ -16,6 +16,7 @@ $(RUNS): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "searchblend needs Python 3.11 or later")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) install --constraint constraints.txt --editable .
+	$(BIN)/python -m compileall -q src/searchblend
 	@touch $@
 
 $(TESTS): $(RUNS)
