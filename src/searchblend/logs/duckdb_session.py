@@ -131,6 +131,11 @@ class DuckDBSession:
             found = self._connection.execute(statement, parameters).fetchnumpy().values()
             return [np.asarray(column, dtype=kind) for column in found]
 
+    def arrays(self, statement: str, parameters: Sequence[object] = ()) -> list[NDArray[Any]]:
+        """The columns that a statement yields, of any type; where there are NULLs, masked."""
+        with _our_words():
+            return list(self._connection.execute(statement, parameters).fetchnumpy().values())
+
     @contextmanager
     def watched(self, on_fraction: OnFraction) -> Iterator[None]:
         """Tells how far the statements inside are, several times a second."""

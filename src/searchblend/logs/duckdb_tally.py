@@ -65,9 +65,13 @@ class ShelvedTally:
 
     def at_least(self, count: int) -> Mapping[int, Sequence[Record]]:
         rows = self._shelves.chosen("n >= ?")
-        return _by_first(
-            self._session.rows(f"SELECT n::BIGINT, query, url FROM ({rows}) ORDER BY place, query, url", [count])
+        numbers, queries, urls = self._session.arrays(
+            f"SELECT n::BIGINT AS n, query, url FROM ({rows}) ORDER BY n, place, query, url", [count]
         )
+        counts, starts = np.unique(np.asarray(numbers, dtype=np.int64), return_index=True)
+        ends = [*starts.tolist(), len(queries)][1:]
+        records = list(map(record_of, queries.tolist(), urls.tolist()))  # a masked URL becomes None
+        return {n: records[first:last] for n, first, last in zip(counts.tolist(), starts.tolist(), ends, strict=True)}
 
 
 class DuckDBTally(ShelvedTally):
