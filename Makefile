@@ -4,13 +4,15 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 RUNS   := $(VENV)/.installed
 TESTS  := $(VENV)/.installed-tests
+BROWSERS := $(VENV)/.browsers
+NODE   := extension/node_modules/.installed
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test check slow bench figures vectors clean
+.PHONY: help install browsers extension extension-lint run test check slow bench figures vectors clean
 
 help: ## what can be made
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 $(RUNS): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "searchblend needs Python 3.11 or later")'
@@ -23,12 +25,29 @@ $(TESTS): $(RUNS)
 	$(PIP) install --constraint constraints.txt --editable '.[test,check,spark,server]'
 	@touch $@
 
+$(BROWSERS): $(RUNS) scripts/install-browsers.sh
+	scripts/install-browsers.sh
+	@touch $@
+
+$(NODE): extension/package.json $(BROWSERS)
+	npm --prefix extension install --no-package-lock --no-audit --no-fund --loglevel=error
+	@touch $@
+
 install: $(TESTS) ## make .venv with the package and all that its tests need
+
+browsers: $(BROWSERS) $(NODE) ## Chromium, Firefox ESR and Node's packages, which the tests of the extension drive
+	scripts/install-browsers.sh
+
+extension: $(RUNS) ## dist/searchblend-chromium.zip and dist/searchblend-firefox.xpi
+	$(BIN)/python extension/build.py --output dist
+
+extension-lint: extension browsers ## Mozilla's linter on the Firefox build (the linter takes minutes to install)
+	npm exec --yes --package web-ext@10.7.0 -- web-ext lint --self-hosted --warnings-as-errors --source-dir build/extension/firefox
 
 run: $(RUNS) ## the main job: a hybrid private run on a made-up log, shown as a table
 	$(BIN)/searchblend demo
 
-test: install ## all tests (but for the slow ones)
+test: install browsers ## all tests (but for the slow ones)
 	$(BIN)/pytest -n 2 -m 'not slow' --ignore tests/spark
 	$(BIN)/pytest -m 'not slow' tests/spark
 
@@ -38,7 +57,7 @@ check: install ## lint, format, types, import rule
 	$(BIN)/mypy
 	$(BIN)/pytest -q tests/architecture
 
-slow: install ## the tests that take minutes, and docs/results/best-vs-paper.md
+slow: install browsers extension-lint ## the tests that take minutes, and docs/results/best-vs-paper.md
 	$(BIN)/pytest -m slow
 	$(BIN)/python benchmarks/best_vs_paper.py
 
@@ -59,5 +78,5 @@ vectors: install ## write the test vectors anew (a change in them is a change of
 	$(BIN)/python vectors/make_messages.py
 
 clean: ## remove what was made
-	rm -rf $(VENV) build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist out extension/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
