@@ -68,7 +68,7 @@ TABLES: Final[dict[str, tuple[str, ...]]] = {
         "influence",
     ),
 }
-LEFT_OUT: Final = ("contributions", "schema_version")
+LEFT_OUT: Final = ("contributions", "sessions", "schema_version")
 
 
 def write_backup(database: Database, path: Path) -> int:

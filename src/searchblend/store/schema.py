@@ -132,7 +132,14 @@ _VERSION_3: Final = (
     ){clustered}
     """,
 )
-MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_VERSION_1, _VERSION_2, _VERSION_3)
+_VERSION_4: Final = (
+    """
+    CREATE TABLE sessions (
+        session_hash TEXT PRIMARY KEY, token_hash TEXT NOT NULL, expires BIGINT NOT NULL
+    )
+    """,
+)
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4)
 SCHEMA_VERSION: Final = len(MIGRATIONS)
 
 

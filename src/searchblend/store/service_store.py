@@ -17,8 +17,10 @@ from searchblend.store.database_sqlite import SqliteStore
 from searchblend.store.jobs import Jobs
 from searchblend.store.ledger import Ledger
 from searchblend.store.reports import Reports
+from searchblend.store.round_figures import RoundFigures
 from searchblend.store.rounds import Rounds
 from searchblend.store.schema import migrate
+from searchblend.store.sessions import Sessions
 from searchblend.store.tokens import Tokens
 
 
@@ -35,6 +37,8 @@ class ServiceStore:
         self.jobs = Jobs(database)
         self.artifacts = Artifacts(database)
         self.tokens = Tokens(database, self.audit)
+        self.sessions = Sessions(database, self.audit)
+        self.figures = RoundFigures(database)
         self.ledger = Ledger(database)
 
     def transaction(self) -> contextlib.AbstractContextManager[None]:

@@ -1,0 +1,70 @@
+"""Numbers about many rounds in one statement each: what pages show must not cost more as rounds add up."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from searchblend.store.artifacts import TrendRow
+from searchblend.store.database import Database
+
+
+class RoundFigures:
+    """Reads only. Keys of the answers are round keys, unless said otherwise."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def counted(self) -> dict[int, tuple[int, int]]:
+        """Sum of counts and number of report ids of rounds that have a head list; both of one moment."""
+        rows = self._database.execute(
+            "SELECT round_key, (SELECT COALESCE(SUM(n), 0) FROM counts WHERE counts.round_key = rounds.round_key), "
+            "(SELECT COUNT(*) FROM seen WHERE seen.round_key = rounds.round_key) FROM rounds WHERE shape IS NOT NULL"
+        )
+        return {int(key): (int(counts), int(ids)) for key, counts, ids in rows}
+
+    def contributed(self) -> dict[int, int]:
+        """Sealed records that are there now."""
+        rows = self._database.execute("SELECT round_key, COUNT(*) FROM contributions GROUP BY round_key")
+        return {int(key): int(n) for key, n in rows}
+
+    def refused(self) -> dict[int, dict[str, int]]:
+        """How many messages were refused, by reason."""
+        found: dict[int, dict[str, int]] = {}
+        for key, reason, n in self._database.execute("SELECT round_key, reason, n FROM refusals ORDER BY reason"):
+            found.setdefault(int(key), {})[reason] = int(n)
+        return found
+
+    def signatures(self) -> dict[str, int]:
+        """When the newest manifest of each task expires."""
+        rows = self._database.execute("SELECT task, MAX(expires) FROM manifests GROUP BY task")
+        return {task: int(expires) for task, expires in rows}
+
+    def history(self, task: str) -> list[dict[str, Any]]:
+        """What the audit log says about a task, oldest first."""
+        rows = self._database.execute(
+            "SELECT body FROM audit WHERE body LIKE ? ORDER BY position", (f'%"task":"{task}"%',)
+        )
+        return [json.loads(body) for (body,) in rows]
+
+    def trends(self, round_key: int) -> list[TrendRow]:
+        """The published rows of one round."""
+        rows = self._database.execute(
+            "SELECT place, query, probability, low, high, variance, optin, client, optin_weight, influence "
+            "FROM trends WHERE round_key = ? ORDER BY place",
+            (round_key,),
+        )
+        return [TrendRow(*row) for row in rows]
+
+    def files(self, names: tuple[str, ...]) -> dict[int, dict[str, tuple[str, int]]]:
+        """Published files of these names: SHA-256 and size."""
+        places = ", ".join("?" * len(names))
+        rows = self._database.execute(
+            "SELECT round_key, name, artifacts.sha256, LENGTH(content) FROM round_artifacts "
+            f"JOIN artifacts ON artifacts.sha256 = round_artifacts.sha256 WHERE name IN ({places})",
+            names,
+        )
+        found: dict[int, dict[str, tuple[str, int]]] = {}
+        for key, name, sha256, size in rows:
+            found.setdefault(int(key), {})[name] = (sha256, int(size))
+        return found
