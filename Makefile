@@ -9,7 +9,7 @@ NODE   := extension/node_modules/.installed
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install browsers extension extension-lint run test check slow bench figures vectors clean
+.PHONY: help install browsers extension extension-lint run test check slow bench docs figures vectors clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -22,7 +22,7 @@ $(RUNS): pyproject.toml constraints.txt
 	@touch $@
 
 $(TESTS): $(RUNS)
-	$(PIP) install --constraint constraints.txt --editable '.[test,check,spark,server]'
+	$(PIP) install --constraint constraints.txt --editable '.[test,check,spark,server,docs]'
 	@touch $@
 
 $(BROWSERS): $(RUNS) scripts/install-browsers.sh
@@ -71,6 +71,10 @@ bench: install ## speed, as ratios against named baselines in one run
 
 figures: install ## every figure and table of the papers, and ours, at full size: docs/results (about 20 minutes)
 	$(BIN)/searchblend evaluate all --html -o docs/results
+
+docs: install ## the documentation as a site: build/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "build/docs/index.html"
 
 vectors: install ## write the test vectors anew (a change in them is a change of protocol)
 	$(BIN)/python vectors/make_vectors.py
