@@ -28,6 +28,7 @@ class BlenderParams:
     """
 
     budget: Budget
+    """ε and δ of every person, opt-in user or client"""
     max_head_queries: int = 50
     """M: how many queries the head list may hold, ⋆ not counted."""
     head_fraction: float = 0.95
@@ -136,9 +137,13 @@ class Shares:
     """
 
     select: float
+    """for choosing which queries are published"""
     counts: float
+    """for counting how often they were searched"""
     clicks: float
+    """for counting clicks, and for naming URLs where that is done privately"""
     reformulations: float = 0.1
+    """for counting which query followed which"""
 
     def __post_init__(self) -> None:
         for field in ("select", "counts", "clicks", "reformulations"):
@@ -148,6 +153,7 @@ class Shares:
 
     @classmethod
     def preset(cls, name: str) -> Shares:
+        """A division by its name: ``select-heavy``, ``even`` or ``counts-heavy``."""
         if name not in PRESETS:
             raise InvalidParameter("shares", f"expected one of {', '.join(PRESETS)}")
         return cls(*PRESETS[name])
@@ -252,6 +258,7 @@ class ClickGraphParams:
 
     @property
     def gaussian_noise(self) -> bool:
+        """Whether the algorithm draws Gaussian noise, else Laplace."""
         return self.algorithm != "kkmn2009"
 
 

@@ -75,17 +75,21 @@ class Guarantee:
 
     @property
     def epsilon(self) -> float:
+        """The largest ε of any group."""
         return max(group.budget.epsilon for group in self.groups)
 
     @property
     def delta(self) -> float:
+        """The largest δ of any group."""
         return max(group.budget.delta for group in self.groups)
 
     @property
     def holds(self) -> bool:
+        """Whether every condition holds."""
         return all(condition.holds for condition in self.conditions)
 
     def as_json(self) -> dict[str, Any]:
+        """As it stands in a result and in a statement."""
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,

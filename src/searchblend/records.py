@@ -84,6 +84,7 @@ class HeadList:
 
     @property
     def has_urls(self) -> bool:
+        """Whether any query has a listed URL."""
         return any(self._urls.values())
 
     @property
@@ -102,6 +103,7 @@ class HeadList:
         return sum(map(len, self._urls.values())) if self.has_urls else len(self._urls)
 
     def urls(self, query: str) -> tuple[str, ...]:
+        """The listed URLs of a query, in order."""
         return self._urls[query]
 
     def __contains__(self, query: object) -> bool:
@@ -139,6 +141,7 @@ class HeadList:
         return first + len(listed)
 
     def as_json(self) -> list[list[object]]:
+        """Pairs of a query and its URLs, in order."""
         return [[query, list(listed)] for query, listed in self._urls.items()]
 
     @cached_property

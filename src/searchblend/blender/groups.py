@@ -42,16 +42,22 @@ class UserGroup(Protocol):
     """People with one random record each. Only people who have a record are in a group."""
 
     @property
-    def n_users(self) -> int: ...
+    def n_users(self) -> int:
+        """How many people the group has."""
+        ...
 
     @property
-    def has_urls(self) -> bool: ...
+    def has_urls(self) -> bool:
+        """Whether records have URLs; else every record is ⟨query, ⋆⟩."""
+        ...
 
     def split(self, fraction: float, *, randomness: Randomness | None = None) -> tuple[Self, Self]:
         """Two disjoint random parts; the first holds round(fraction · n) users."""
         ...
 
-    def tally(self, spread: Spread = ONE_RECORD, *, randomness: Randomness | None = None) -> RecordTally: ...
+    def tally(self, spread: Spread = ONE_RECORD, *, randomness: Randomness | None = None) -> RecordTally:
+        """How many distinct records have each count, by users."""
+        ...
 
     def cell_counts(self, head: HeadList, draws: int = 1, *, randomness: Randomness | None = None) -> Ints:
         """How many drawn records fall into each cell: the first draw is the group's own, others are fresh."""
@@ -107,6 +113,7 @@ class InMemoryGroup:
         return self._drawn
 
     def record(self, number: int) -> Record:
+        """The record that a number of the arrays stands for."""
         return self._universe[number]
 
     def select(self, users: NDArray[np.bool_] | Ints) -> InMemoryGroup:

@@ -66,6 +66,7 @@ class ReportProbabilities:
 
     @property
     def n_queries(self) -> int:
+        """k: the number of queries, ⋆ included."""
         return len(self.n_urls)
 
     @property

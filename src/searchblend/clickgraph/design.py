@@ -54,6 +54,7 @@ class ClickGraphDesign:
 
     @property
     def epsilon(self) -> float:
+        """ε of the whole release."""
         return self.params.budget.epsilon
 
     @property
@@ -73,14 +74,17 @@ class ClickGraphDesign:
 
     @property
     def reuses_noise(self) -> bool:
+        """Whether the noisy counts that selected the queries are themselves published."""
         return self._step(QUERY_COUNTS) is None
 
     @property
     def click_counts(self) -> StepDesign | None:
+        """The step that counts clicks, if there is one."""
         return self._step(CLICK_COUNTS)
 
     @property
     def reformulations(self) -> StepDesign | None:
+        """The step that counts reformulations, if there is one."""
         return self._step(REFORMULATIONS)
 
     @property
@@ -92,6 +96,7 @@ class ClickGraphDesign:
         return next((step for step in self.steps if step.name == name), None)
 
     def as_json(self) -> dict[str, Any]:
+        """As it stands in the statement."""
         return {
             "algorithm": self.params.algorithm,
             "accounting": self.params.accounting,

@@ -34,6 +34,7 @@ class NoiseLaw:
 
     @property
     def standard_deviation(self) -> float:
+        """Of one draw."""
         if self.law == "rounded_gaussian":
             return math.sqrt(self.scale**2 + _ROUNDING)
         decay = math.exp(-1 / self.scale)

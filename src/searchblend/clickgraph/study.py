@@ -42,6 +42,7 @@ class Study:
 
     @property
     def ranking(self) -> list[str]:
+        """The categories, most frequent first."""
         return [category.name for category in self.categories]
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from searchblend.blender.pipeline import METHODS
-from searchblend.errors import InvalidParameter
+from searchblend.errors import InvalidParameter, listed
 from searchblend.params import BlenderParams
 from searchblend.privacy import Budget
 
@@ -25,21 +25,33 @@ class TaskSettings:
     """All settings of a task; every one has a default but the name."""
 
     name: str
+    """what people call the task; unique in a service"""
     engine: str = "any"
     """whose searches: lists of several engines are kept apart"""
     market: str = "any"
+    """which country or language: lists of several markets are kept apart"""
     population: str = "everybody"
     """whom the ledger charges; tasks that ask the same people must say the same"""
     method: str = "best"
+    """``best``, or ``paper``: the algorithm as printed"""
     epsilon: float = 4.0
+    """ε of each person in each round"""
     delta: float = 1e-5
+    """δ of each person in each round"""
     max_head_queries: int = 50
+    """M: how many queries the head list may hold"""
     head_fraction: float = 0.95
+    """f_O, in method ``paper``: the share of the opt-in users that makes the list"""
     query_budget_fraction: float = 0.85
+    """f_C: the share of a client's budget that protects the query"""
     records_per_client: int = 1
+    """m_C: cells in a report; each gets its part of the budget"""
     records_per_optin: int = 1
+    """m_O: records of an opt-in user; more than 1 in method ``best`` only"""
     has_urls: bool = True
+    """whether records have URLs; without, only queries are asked for"""
     wide_list: bool = False
+    """whether queries without a listed URL are listed too, in method ``best``"""
     expected_clients: int = 10_000
     """for choosing how clients report, before they do"""
     min_optin: int = 500
@@ -49,7 +61,9 @@ class TaskSettings:
     min_queries: int = 3
     """with fewer listed queries after review a round ends"""
     optin_seconds: int = 7 * _DAY
+    """how long opt-in records are taken"""
     client_seconds: int = 7 * _DAY
+    """how long reports are taken"""
     grace_seconds: int = _DAY
     """for reports that were on their way"""
     shred_seconds: int = 14 * _DAY
@@ -57,8 +71,11 @@ class TaskSettings:
     repeat_seconds: int = 0
     """a new round this long after the start of the one before; 0: only by hand"""
     budget_window: str = "week"
+    """``week``, ``month`` or ``year``: the period of the cap per window"""
     silent_devices: str = "skip"
+    """what a device without a record does: ``skip`` the round, or ``report_wildcard``"""
     min_device_version: str = "0.1"
+    """older devices take no part"""
     consent: str = "I agree that one of my searches is sent, sealed, to the curator of this list."
     """the text that opt-in users agree to"""
 
@@ -130,7 +147,7 @@ class TaskSettings:
             raise InvalidParameter("settings", "expected an object")
         unknown = set(document) - {field.name for field in fields(cls)}
         if unknown:
-            raise InvalidParameter("settings", f"unknown fields: {', '.join(sorted(map(str, unknown)))[:200]}")
+            raise InvalidParameter("settings", f"unknown fields: {listed(sorted(map(str, unknown)))}")
         if "name" not in document:
             raise InvalidParameter("name", "expected a text")
         settings = cls(**document)
