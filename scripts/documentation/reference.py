@@ -6,6 +6,7 @@ import argparse
 import ast
 import dataclasses
 import enum
+import functools
 import inspect
 import itertools
 import re
@@ -131,7 +132,10 @@ def _entry(name: str, value: Any) -> str:
 
 
 def documentation(value: object) -> str:
-    return _docstring(getattr(value, "__doc__", None) or "")
+    """The docstring as Markdown; what ``dataclass`` writes by itself does not count as one."""
+    text = getattr(value, "__doc__", None) or ""
+    written_for = f"{getattr(value, '__name__', '')}("
+    return "" if inspect.isclass(value) and text.startswith(written_for) else _docstring(text)
 
 
 def _class(name: str, value: type) -> list[str]:
@@ -146,8 +150,35 @@ def _class(name: str, value: type) -> list[str]:
         parts.append(_fields(value))
     elif isinstance(init := vars(value).get("__init__"), type(_fields)):
         parts.append(_signature(name, _definition(init), skip_self=True))
-    methods = [_member(member, found) for member, found in vars(value).items() if not member.startswith("_")]
-    return [*parts, *(method for method in methods if method)]
+    return [*parts, *(_member(member, found, text) for member, (found, text) in members(value).items())]
+
+
+def members(value: type) -> dict[str, tuple[object, str]]:
+    """The public methods and properties of a class, each with its text.
+
+    A class that does all that an exported protocol asks for need not say again what the protocol says.
+    """
+    kinds = property | functools.cached_property | classmethod | staticmethod
+    found = {
+        name: member
+        for name, member in vars(value).items()
+        if not name.startswith("_") and (isinstance(member, kinds) or inspect.isfunction(member))
+    }
+    protocols = [
+        protocol
+        for protocol in map(searchblend.__getattr__, searchblend.__all__)
+        if getattr(protocol, "_is_protocol", False) and protocol is not value and _does(value, protocol)
+    ]
+    return {name: (member, _told(name, [value, *protocols])) for name, member in found.items()}
+
+
+def _does(value: type, protocol: type) -> bool:
+    return all(hasattr(value, name) for name in vars(protocol) if not name.startswith("_"))
+
+
+def _told(name: str, sources: list[type]) -> str:
+    texts = [documentation(vars(source).get(name)) for source in sources if name in vars(source)]
+    return next((text for text in texts if text), "")
 
 
 def _fields(value: type) -> str:
@@ -165,16 +196,15 @@ def _type(annotation: object) -> str:
     return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
 
 
-def _member(name: str, found: object) -> str:
+def _member(name: str, found: object, text: str) -> str:
+    getter = found.fget if isinstance(found, property) else getattr(found, "func", None)
+    if getter is not None:
+        returns = _definition(getter).returns
+        return f"**`.{name}`**{f' → `{ast.unparse(returns)}`' if returns else ''}\n\n{text}".rstrip()
     function = found.__func__ if isinstance(found, classmethod | staticmethod) else found
-    if isinstance(found, property):
-        assert found.fget is not None
-        returns = _definition(found.fget).returns
-        return f"**`.{name}`**{f' → `{ast.unparse(returns)}`' if returns else ''}\n\n{documentation(found)}".rstrip()
-    if not inspect.isfunction(function):
-        return ""
+    assert inspect.isfunction(function)
     signature = _signature(f".{name}", _definition(function), skip_self=not isinstance(found, staticmethod))
-    return f"{signature}\n\n{documentation(function)}".rstrip()
+    return f"{signature}\n\n{text}".rstrip()
 
 
 def _definition(function: Callable[..., Any]) -> _Function:

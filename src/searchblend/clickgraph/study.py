@@ -34,6 +34,8 @@ class Category:
 
 @dataclass(frozen=True)
 class Study:
+    """Queries of a released graph added up by a pattern, with how sure their order is."""
+
     categories: Sequence[Category]
     """all of them, the largest first"""
     matched: int

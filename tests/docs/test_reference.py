@@ -1,0 +1,160 @@
+"""Nothing that people can use is undocumented: options, names of the API, settings, error types."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import dataclasses
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+import reference
+
+import searchblend
+from searchblend.cli.parser import build_parser
+from searchblend.server.serve_settings import ServeSettings
+from searchblend.server.task_settings import TaskSettings
+from searchblend.wire.problems import PROBLEMS
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src/searchblend"
+HIDDEN = {
+    "searchblend release run --seed",  # there to be refused with a reason
+    "searchblend serve --demo-server",  # how the demo starts its own server
+}
+ERRORS = (ROOT / "docs/reference/errors.md").read_text()
+
+
+def silent_options(parser: argparse.ArgumentParser) -> list[str]:
+    """Options without a help text, commands without a description or examples."""
+    found = []
+    for command in reference.commands(parser):
+        found += [f"{command.prog} {action.dest}" for action in reference.options(command) if not action.help]
+        if command is not parser and not (command.description and "examples:" in (command.epilog or "")):
+            found.append(command.prog)
+    return found
+
+
+def test_every_option_has_a_help_text_and_every_command_examples():
+    assert silent_options(build_parser()) == []
+
+
+def test_the_check_sees_a_silent_option_and_a_silent_command():
+    parser = argparse.ArgumentParser(prog="p")
+    command = parser.add_subparsers().add_parser("c")
+    command.add_argument("--told", help="something")
+    command.add_argument("--silent")
+    assert silent_options(parser) == ["p c silent", "p c"]
+
+
+def test_no_option_is_hidden_but_those_that_nobody_should_use():
+    assert set(reference.hidden_options(build_parser())) == HIDDEN
+
+
+def test_every_command_and_option_is_in_the_reference():
+    text = reference.command_reference()
+    for command in reference.commands(build_parser()):
+        if " " in command.prog:
+            section = re.search(rf"^#+ {re.escape(command.prog)}$(.*?)(?=^#|\Z)", text, re.MULTILINE | re.DOTALL)
+            assert section, command.prog
+            names = [name for action in reference.options(command) for name in action.option_strings]
+            assert [name for name in names if name not in section[1]] == []
+
+
+def silent_names(names: list[str]) -> list[str]:
+    """Exported names, and public methods and properties of exported classes, that do not say what they are."""
+    found = []
+    for name in names:
+        value = getattr(searchblend, name)
+        told = value if inspect.isfunction(value) or inspect.isclass(value) else type(value)
+        found += [] if reference.documentation(told) else [name]
+        if inspect.isclass(value):
+            found += [f"{name}.{member}" for member, (_, text) in reference.members(value).items() if not text]
+    return found
+
+
+def test_every_public_name_has_a_docstring():
+    assert silent_names(searchblend.__all__) == []
+
+
+def test_the_check_sees_a_class_and_a_method_without_a_docstring(monkeypatch):
+    @dataclasses.dataclass
+    class Silent:
+        field: int
+
+        def method(self) -> int:
+            return self.field
+
+    monkeypatch.setattr(searchblend, "Silent", Silent, raising=False)
+    assert silent_names(["Silent"]) == ["Silent", "Silent.method"]
+
+
+def test_every_public_name_is_in_the_reference():
+    text = reference.api_reference()
+    assert [name for name in searchblend.__all__ if f"\n### {name}\n" not in text] == []
+    assert "### SearchIndex" in text
+    assert "<function" not in text
+    assert "0x" not in text
+
+
+def test_every_setting_of_a_server_is_a_documented_flag():
+    flags = reference.serve_flags()
+    fields = [field.name for field in dataclasses.fields(ServeSettings)]
+    assert [name for name in fields if name not in flags or not flags[name].help] == []
+    table = reference.serve_settings()
+    assert [name for name in fields if f"| `{name}` | `SEARCHBLEND_{name.upper()}` | `--" not in table] == []
+
+
+def test_every_setting_of_a_task_says_what_it_is():
+    told = reference.attribute_docs(TaskSettings)
+    fields = [field.name for field in dataclasses.fields(TaskSettings)]
+    assert [name for name in fields if not told.get(name)] == []
+    assert [name for name in fields if f"| `{name}` |" not in reference.task_settings()] == []
+
+
+def error_types() -> set[str]:
+    """Every class of the package whose base is one of its errors, read from the source."""
+    bases = {
+        node.name: {ast.unparse(base) for base in node.bases}
+        for path in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+    }
+    found = {"SearchblendError"}
+    while new := {name for name, parents in bases.items() if parents & found} - found:
+        found |= new
+    return {name for name in found if not name.startswith("_")}
+
+
+def table_rows(text: str) -> dict[str, list[str]]:
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| `")]
+    return {row[0].strip("`"): row[1:] for row in rows}
+
+
+def test_every_error_type_is_documented_with_what_to_do():
+    program = table_rows(ERRORS.split("## Of the service")[0])
+    assert set(program) == error_types()
+    assert all(len(row) == 2 and all(cell.strip() for cell in row) for row in program.values())
+
+
+def test_every_refusal_of_the_service_is_documented_with_what_to_do():
+    service = table_rows(ERRORS.split("## Of the service")[1])
+    assert {name: row[0] for name, row in service.items()} == {n: str(p.status) for n, p in PROBLEMS.items()}
+    assert all(len(row) == 3 and all(cell.strip() for cell in row) for row in service.values())
+
+
+def test_the_protocol_page_has_every_refusal_too():
+    protocol = (ROOT / "docs/reference/protocol.md").read_text()
+    stated = dict(re.findall(r"\| `([a-z-]+)` \| (\d{3})", protocol))
+    assert stated == {name: str(problem.status) for name, problem in PROBLEMS.items()}
+
+
+@pytest.mark.parametrize("page", ["symbols.md", "papers.md"])
+def test_names_beside_the_papers_letters_exist(page: str):
+    source = "\n".join(path.read_text() for path in SOURCE.rglob("*.py"))
+    names = re.findall(r"`([A-Za-z_.]+)(?:\[q\])?`", (ROOT / "docs/reference" / page).read_text())
+    assert names
+    words = {word for name in names for word in name.split(".") if word}
+    assert sorted(word for word in words if not re.search(rf"\b{word}\b", source)) == []
