@@ -52,7 +52,7 @@ def _shape(options: argparse.Namespace) -> ReportShape:
         document = json.loads(options.head_list.read_bytes())
     except OSError as error:
         raise InputError(options.head_list, f"cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise MessageError(f"{options.head_list}: not JSON") from error
     message = decode_head_list(document)
     return ReportShape.of(options.task, options.round, message.head, message.params, message.design)

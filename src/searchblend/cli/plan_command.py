@@ -64,7 +64,7 @@ def _situation(options: argparse.Namespace) -> tuple[RecordModel, Situation]:
 def _read_result(path: Path) -> Mapping[str, Any]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"--profile: expected aol, yandex or a result.json, cannot read {path}") from error
     if not isinstance(document, dict):
         raise UsageError(f"--profile: {path}: expected a result.json of searchblend run")

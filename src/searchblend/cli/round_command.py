@@ -57,7 +57,7 @@ def _counts_file(path: Path) -> Any:
         return json.loads(path.read_bytes())
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}: not JSON") from error
 
 

@@ -81,7 +81,7 @@ def _settings(options: argparse.Namespace) -> TaskSettings:
             values = json.loads(options.settings.read_text(encoding="utf-8"))
         except OSError as error:
             raise UsageError(f"{options.settings}: cannot be read: {error.strerror}") from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise UsageError(f"{options.settings}: not JSON") from error
         if not isinstance(values, dict):
             raise UsageError(f"{options.settings}: expected a JSON object")
@@ -97,7 +97,7 @@ def _value(text: str) -> Any:
     """A number or a truth value where it is one, else the text."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

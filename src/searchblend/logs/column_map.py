@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from searchblend.errors import InvalidColumns
+from searchblend.errors import InvalidColumns, listed
 from searchblend.logs.layout import ROLES
 
 NAMEABLE: Final = ROLES[:-1]
@@ -55,5 +55,5 @@ def _no_such_column(path: Path, missing: Sequence[str], names: Sequence[str], ex
     if set(expected).isdisjoint(names):
         found = f"none of the expected names is among the {len(names)} fields of its first line (is it a header?)"
     else:
-        found = f"there are {', '.join(names)}"
+        found = f"there are {listed(names)}"
     return f"{path}: no column {absent}: {found}; say which is which with --columns user=NAME,query=NAME,url=NAME"

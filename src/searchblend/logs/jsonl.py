@@ -18,7 +18,7 @@ def json_layout(path: Path, start: bytes, columns: ColumnMap) -> JsonLines:
     for line in (whole or start).splitlines():
         try:
             found = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(found, dict):
             names |= dict.fromkeys(found)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
-from searchblend.errors import InvalidParameter, UsageError
+from searchblend.errors import InvalidParameter, UsageError, listed
 
 ROLES: Final = ("all", "collector", "intake", "curator", "publisher", "admin")
 PREFIX: Final = "SEARCHBLEND_"
@@ -105,9 +105,11 @@ def _from_file(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not TOML: {error}") from error
+    except RecursionError as error:
+        raise UsageError(f"{path}: not TOML: nested too deeply") from error
     unknown = set(document) - {field.name for field in fields(ServeSettings)}
     if unknown:
-        raise UsageError(f"{path}: unknown settings: {', '.join(sorted(unknown))}")
+        raise UsageError(f"{path}: unknown settings: {listed(sorted(unknown))}")
     return document
 
 

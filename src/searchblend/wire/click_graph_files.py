@@ -92,7 +92,7 @@ def read_statement(path: Path) -> dict[str, Any]:
         raise InputError(path, "is missing; expected the statement of a released click graph") from error
     except OSError as error:
         raise InputError(path, f"cannot be read: {error.strerror or error}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(path, "expected a JSON document") from error
     if not isinstance(document, dict) or document.get("format") != "searchblend-statement":
         raise InputError(path, "expected a searchblend statement", field="format")

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from searchblend.errors import MessageError
+from searchblend.errors import MessageError, listed
 from searchblend.wire.canonical import canonical_json, parse_canonical
 
 FORMAT: Final = "searchblend-manifest"
@@ -143,7 +143,7 @@ def _check_fields(document: Mapping[str, Any], fields: Mapping[str, Any], where:
     missing, unknown = set(fields) - set(document), set(document) - set(fields)
     # A later minor version may add fields; it must not take any away.
     if missing or (unknown and document.get("minor", 0) <= MANIFEST_MINOR and where == "manifest"):
-        raise MessageError(f"{where}: wrong fields: {', '.join(sorted(missing | unknown))}")
+        raise MessageError(f"{where}: wrong fields: {listed(sorted(missing | unknown))}")
     for name, kind in fields.items():
         value = document[name]
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
