@@ -14,7 +14,7 @@ LEVELS = {
     1: {"mechanisms"},
     2: {"blender", "accounting", "clickgraph"},
     3: {"wire", "logs", "store", "search"},
-    4: {"runs", "evaluation", "server"},
+    4: {"runs", "evaluation", "server", "device"},
     5: {"cli"},
 }
 LEVEL_OF = {name: level for level, names in LEVELS.items() for name in names}
@@ -106,6 +106,37 @@ def test_what_runs_on_a_device_is_standard_library_only(start):
             else:
                 assert parts[0] in sys.stdlib_module_names, f"{path.name} imports {name}"
     assert len(seen) > 1 or start == "normalization.py"
+
+
+def reached_from(folder: str) -> tuple[set[str], set[str]]:
+    """All that the modules of a folder import, directly or not: units of this package, and packages of others."""
+    todo, seen, outside = list((ROOT / folder).glob("*.py")), set(), set()
+    while todo:
+        path = todo.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        for name in imports(path):
+            parts = name.split(".")
+            if parts[0] != "searchblend":
+                outside.add(parts[0])
+                continue
+            module = ROOT.joinpath(*parts[1:]).with_suffix(".py")
+            todo += [module] if module.exists() else list(ROOT.joinpath(*parts[1:]).glob("*.py"))
+    return {unit(path) for path in seen}, outside
+
+
+def test_a_device_reaches_no_seeded_generator_and_little_else():
+    """Its noise is the operating system's: neither ``evaluation`` nor ``random`` is behind any import of it."""
+    units, outside = reached_from("device")
+    assert not units & {"evaluation", "server", "runs", "logs", "store", "clickgraph", "cli"}
+    assert "random" not in outside
+    assert outside - set(sys.stdlib_module_names) == {"cryptography"}
+
+
+def test_a_device_never_names_the_tape_of_the_tests():
+    named = [path.name for path in (ROOT / "device").glob("*.py") if "Tape" in path.read_text()]
+    assert named == []
 
 
 def test_no_import_hides_in_a_function_except_declared_lazy_ones():

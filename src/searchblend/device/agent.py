@@ -1,0 +1,340 @@
+"""The device agent: consent, searches, one private report a round, and everything about it for the user to see.
+
+agent = DeviceAgent.open(folder, create=True)
+agent.enrol("https://lists.example", task, keys)
+agent.consent("local", LOCAL_TEXT)
+agent.record("weather", "https://weather.example/today")
+print(agent.sync().text)
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from searchblend.device import state as kept
+from searchblend.device.admission import Admission, admit
+from searchblend.device.consent_texts import LOCAL, LOCAL_TEXT, MODES, OFF, text_digest
+from searchblend.device.device_errors import DeviceRefused, NoAnswer
+from searchblend.device.policy import POLICY, Policy
+from searchblend.device.rounds import Enrolment, OnPoint, Outcome, Participant
+from searchblend.device.state import FILE, DeviceState
+from searchblend.device.transport import Transport, check_address
+from searchblend.errors import InputError, InvalidParameter, UsageError
+from searchblend.randomness import Randomness, SystemRandomness
+from searchblend.wire.signing import key_id
+
+_LONGEST_LINE: Final = 16 << 10
+_POINT_BYTES: Final = 65
+_TASK_DIGITS: Final = 32
+
+
+def system_clock() -> int:
+    return int(time.time())
+
+
+class DeviceAgent:
+    """One device. Several processes may use the same folder."""
+
+    def __init__(
+        self,
+        state: DeviceState,
+        *,
+        transport: Transport | None = None,
+        policy: Policy = POLICY,
+        clock: Callable[[], int] = system_clock,
+        randomness: Randomness | None = None,
+        on_point: OnPoint = lambda point: None,
+    ) -> None:
+        self._state, self._transport, self._policy, self._clock = state, transport, policy, clock
+        self._randomness, self._on_point = randomness or SystemRandomness(), on_point
+
+    @classmethod
+    def open(cls, folder: Path, *, create: bool = False, **arguments: Any) -> DeviceAgent:
+        """The device whose state is in this folder."""
+        return cls(DeviceState(folder / FILE, create=create), **arguments)
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+        self._state.close()
+
+    def __enter__(self) -> DeviceAgent:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Enrolment and consent
+
+    def enrol(
+        self,
+        server: str,
+        task: str,
+        keys: Iterable[str],
+        *,
+        code: str | None = None,
+        has_urls: bool = True,
+        plain_http: bool = False,
+    ) -> None:
+        """Take part in a task whose manifests these keys sign. Collects and sends nothing before ``consent``."""
+        check_address(server, plain_http=plain_http)
+        if len(task) != _TASK_DIGITS or not set(task) <= set("0123456789abcdef"):
+            raise InvalidParameter("task", f"expected {_TASK_DIGITS} hexadecimal digits")
+        pinned = dict(_pinned(point) for point in keys)
+        if not pinned:
+            raise InvalidParameter("key", "expected at least one signing key to pin")
+        enrolment = Enrolment(server.rstrip("/"), task, pinned, code, has_urls, plain_http)
+        with self._state.transaction():
+            before = self._state.fact("enrolment")
+            if before is not None and before["task"] != task:
+                raise UsageError("this device takes part in another task; leave that one first")
+            self._state.set_fact("enrolment", vars(enrolment))
+            if before is None:
+                self._state.set_fact("mode", OFF)
+                self._state.set_fact("paused", False)
+
+    def consent(self, mode: str, text: str | None = None) -> Outcome | None:
+        """Agree to a mode in the words of ``text``, or withdraw with ``off``; what was withdrawn from the service.
+
+        A report that waits is dropped when the mode changes: it was made under another consent.
+        """
+        self._enrolment()
+        if mode not in MODES:
+            raise InvalidParameter("mode", f"expected one of {', '.join(MODES)}")
+        if mode != OFF and not text:
+            raise InvalidParameter("text", "expected the text that is agreed to")
+        if mode == LOCAL and text != LOCAL_TEXT:
+            raise InvalidParameter("text", "expected the text of this program for local reports")
+        withdrawn = self._participant().withdraw() if mode != kept.OPT_IN else None
+        with self._state.transaction():
+            if self._state.fact("mode") != mode:
+                self._state.drop_waiting()
+            self._state.add_consent(self._clock(), mode, text_digest(text) if text else None, text)
+            self._state.set_fact("mode", mode)
+        return withdrawn
+
+    # Searches
+
+    def record(self, query: str, url: str | None = None, *, from_suggestion: bool = False) -> Admission:
+        """Keep one search on this device, if it may be kept. Never call this for private windows."""
+        self._check_collecting()
+        found = Admission(reason="from-suggestion") if from_suggestion else admit(query, url, self._policy)
+        if found.kept:
+            with self._state.transaction():
+                self._keep(found)
+        return found
+
+    def import_searches(self, path: Path) -> dict[str, int]:
+        """Searches from a file of JSON lines ``{"query": …, "url": …}``: all that may be kept, or none on an error."""
+        self._check_collecting()
+        counts: Counter[str] = Counter()
+        with self._state.transaction():
+            for found in _admitted(path, self._policy):
+                counts[found.reason or "kept"] += 1
+                if found.kept:
+                    self._keep(found)
+        return dict(counts)
+
+    # Taking part
+
+    def sync(self, *, immediately: bool = False) -> Outcome:
+        """Fetch the manifest and do what it asks, if this device agrees. Never raises for what others do wrong."""
+        self._on_point("sync: begun")
+        enrolment = self._enrolment()
+        stopped = self._stopped(enrolment)
+        if stopped is not None:
+            return stopped
+        participant = self._participant()
+        try:
+            manifest = participant.manifest()
+            if manifest["killed"]:
+                return self._noted(Outcome("killed", "the task was stopped for good; nothing is sent any more"))
+            outcome = participant.take_part(manifest, immediately=immediately)
+        except DeviceRefused as refusal:
+            outcome = Outcome(refusal.reason, f"this device refuses: {refusal}", ok=False)
+        except NoAnswer as error:
+            outcome = Outcome("no-answer", f"the service does not answer ({error})", ok=False)
+        return self._noted(outcome)
+
+    # What the user sees and decides
+
+    def status(self) -> dict[str, Any]:
+        """Everything in a few lines; nothing of the searches themselves."""
+        found, now = self._state.fact("enrolment"), self._clock()
+        seen = self._participant().seen() if found else None
+        week, _ = self._state.spent(since=max(now, seen.issued if seen else 0) - self._policy.window_seconds)
+        ever, delta = self._state.spent()
+        return {
+            "task": found["task"] if found else None,
+            "server": found["server"] if found else None,
+            "mode": self._state.fact("mode") or OFF,
+            "paused": bool(self._state.fact("paused")),
+            "killed": bool(found and self._state.fact(f"killed {found['task']}")),
+            "searches": self._state.n_searches(),
+            "round": seen.round if seen else None,
+            "waiting": len(self._state.turns(kept.MADE)),
+            "sent": len(self._state.turns(kept.ACCEPTED)),
+            "clock_behind": bool(seen and now + self._policy.clock_skew_seconds < seen.issued),
+            "budget": {
+                "window_days": self._policy.window_seconds // 86_400,
+                "window_epsilon": float(week),
+                "window_epsilon_left": float(self._policy.window_epsilon - week),
+                "lifetime_epsilon": float(ever),
+                "lifetime_epsilon_left": float(self._policy.lifetime_epsilon - ever),
+                "lifetime_delta": float(delta),
+            },
+            "last": self._state.fact("last"),
+        }
+
+    def sent(self) -> list[dict[str, Any]]:
+        """Every turn: what was true (it never left), what was said, the exact bytes, its cost, and how it ended."""
+        costs = {(debit["task"], debit["round"]): debit for debit in self._state.debits()}
+        return [
+            {
+                "task": turn.task,
+                "round": turn.round,
+                "group": turn.part,
+                "state": turn.state,
+                "answer": turn.answer,
+                "mechanism": turn.mechanism,
+                "true": turn.held,
+                "said": turn.said,
+                "bytes": turn.message.hex() if turn.message is not None else None,
+                "epsilon": costs[turn.task, turn.round]["epsilon"],
+                "delta": costs[turn.task, turn.round]["delta"],
+                "made_at": turn.made_at,
+                "answered_at": turn.answered_at,
+                "tries": turn.tries,
+            }
+            for turn in self._state.turns()
+        ]
+
+    def pause(self) -> None:
+        """Neither keep searches nor ask or tell the service anything, until ``resume``."""
+        self._enrolment()
+        with self._state.transaction():
+            self._state.set_fact("paused", True)
+
+    def resume(self) -> None:
+        self._enrolment()
+        with self._state.transaction():
+            self._state.set_fact("paused", False)
+
+    def erase(self) -> None:
+        """Forget all searches and what was said about them. What was spent stays spent."""
+        self._state.erase()
+
+    def leave(self) -> Outcome | None:
+        """Withdraw what can be withdrawn, erase, and forget the task. The ledger stays for the next one."""
+        withdrawn = None
+        if self._state.fact("enrolment") is not None:
+            withdrawn = self._participant().withdraw()
+            with self._state.transaction():
+                self._state.add_consent(self._clock(), OFF, None, None)
+                for name in ("enrolment", "mode", "paused", "last"):
+                    self._state.forget_fact(name)
+        self.erase()
+        return withdrawn
+
+    def export(self) -> dict[str, Any]:
+        """All that is kept here, as one document."""
+        enrolment = self._state.fact("enrolment")
+        return {
+            "format": "searchblend-device-export",
+            "version": 1,
+            "enrolment": {**enrolment, "code": bool(enrolment["code"])} if enrolment else None,
+            "consents": self._state.consents(),
+            "searches": self._state.searches(),
+            "sent": self.sent(),
+            "ledger": self._state.debits(),
+        }
+
+    def _enrolment(self) -> Enrolment:
+        found = self._state.fact("enrolment")
+        if found is None:
+            raise UsageError("this device takes part in no task; enrol first")
+        return Enrolment(**found)
+
+    def _participant(self) -> Participant:
+        enrolment = self._enrolment()
+        if self._transport is None:
+            self._transport = Transport(enrolment.server, plain_http=enrolment.plain_http)
+        return Participant(
+            self._state,
+            enrolment,
+            self._transport,
+            policy=self._policy,
+            clock=self._clock,
+            randomness=self._randomness,
+            on_point=self._on_point,
+        )
+
+    def _stopped(self, enrolment: Enrolment) -> Outcome | None:
+        if (self._state.fact("mode") or OFF) == OFF:
+            return Outcome("off", "there is no consent; nothing is collected or sent")
+        if self._state.fact("paused"):
+            return Outcome("paused", "this device is paused")
+        if self._state.fact(f"killed {enrolment.task}"):
+            return Outcome("killed", "the task was stopped for good; nothing is sent any more")
+        return None
+
+    def _noted(self, outcome: Outcome) -> Outcome:
+        with self._state.transaction():
+            self._state.set_fact("last", {"at": self._clock(), **outcome.as_json()})
+        return outcome
+
+    def _check_collecting(self) -> None:
+        self._enrolment()
+        if (self._state.fact("mode") or OFF) == OFF:
+            raise UsageError("there is no consent: nothing is kept before `consent`")
+        if self._state.fact("paused"):
+            raise UsageError("this device is paused: nothing is kept before `resume`")
+
+    def _keep(self, found: Admission) -> None:
+        now = self._clock()
+        self._state.add_search(now, found.query, found.url)
+        self._state.forget_searches(before=now - self._policy.search_seconds, keep=self._policy.most_searches)
+
+
+def _pinned(point: str) -> tuple[str, str]:
+    try:
+        raw = bytes.fromhex(point)
+    except ValueError:
+        raw = b""
+    if len(raw) != _POINT_BYTES or raw[0] != 4:
+        raise InvalidParameter("key", "expected an uncompressed P-256 point: 130 hexadecimal digits from 04")
+    return key_id(raw), raw.hex()
+
+
+def _admitted(path: Path, policy: Policy) -> Iterable[Admission]:
+    try:
+        with path.open("rb") as file:
+            number = 0
+            while line := file.readline(_LONGEST_LINE + 1):
+                number += 1
+                if len(line) > _LONGEST_LINE:
+                    raise InputError(path, f"expected at most {_LONGEST_LINE} bytes", line=number)
+                if line.strip():
+                    yield _admit_line(line, path, number, policy)
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror}") from None
+
+
+def _admit_line(line: bytes, path: Path, number: int, policy: Policy) -> Admission:
+    try:
+        document = json.loads(line.decode("utf-8"))
+    except (ValueError, RecursionError):
+        raise InputError(path, "expected a JSON object in UTF-8", line=number) from None
+    if not isinstance(document, dict) or set(document) - {"query", "url"}:
+        raise InputError(path, "expected an object with query and, if a result was chosen, url", line=number)
+    query, url = document.get("query"), document.get("url")
+    if not isinstance(query, str):
+        raise InputError(path, "expected a text", line=number, field="query")
+    if url is not None and not isinstance(url, str):
+        raise InputError(path, "expected a text or null", line=number, field="url")
+    return admit(query, url, policy)

@@ -1,0 +1,64 @@
+"""What can go wrong on a device, under ``RunError``.
+
+DeviceError
+├── DeviceRefused     the device will not do what it was asked for; ``reason`` says why in one word
+├── NoAnswer          the service said nothing that can be believed; the same bytes may be sent again
+└── StateError        the device's own file cannot be used
+    └── StorageFull   there is no room; nothing was changed and nothing was sent
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from searchblend.errors import RunError
+
+REASONS: Final = {
+    "forged": "the manifest carries no valid signature of a pinned key, or is malformed",
+    "wrong-task": "the manifest is another task's",
+    "expired": "the manifest has expired",
+    "clock-behind": "the manifest was signed in this device's future: is the clock right?",
+    "valid-too-long": "the manifest would be valid for longer than this device accepts",
+    "rolled-back": "the manifest is older than one that was seen before",
+    "two-faces": "the manifest differs from another one with the same number",
+    "older-round": "the round is older than one that was seen before",
+    "device-too-old": "the task asks for a newer version of this program",
+    "over-policy": "the task asks for more than this device ever gives",
+    "over-budget": "this device's privacy budget does not allow another report now",
+    "window-closed": "the round does not take reports now",
+    "wrong-artifact": "the head list is not the file that the manifest names",
+    "bad-head-list": "the head list is malformed",
+    "wrong-digest": "the head list is not the one that the manifest names",
+    "wrong-parameters": "the head list asks for something else than the manifest",
+    "empty-list": "the head list is empty",
+    "wrong-consent": "the round asks for consent to another text than the one that was agreed to",
+    "no-credential": "an opt-in contribution needs an enrolment code",
+}
+
+
+class DeviceError(RunError):
+    """Base of what a device reports about itself."""
+
+
+class DeviceRefused(DeviceError):
+    """The device refuses; nothing of the user's was sent."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        self.reason, self.detail = reason, detail
+        super().__init__(f"{reason}: {REASONS[reason]}{f' ({detail})' if detail else ''}")
+
+
+class NoAnswer(DeviceError):
+    """Nothing came back that can be believed."""
+
+    def __init__(self, kind: str, detail: str) -> None:
+        self.kind = kind
+        super().__init__(f"{kind}: {detail}")
+
+
+class StateError(DeviceError):
+    """The device's file cannot be used."""
+
+
+class StorageFull(StateError):
+    """No room on the device."""

@@ -1,0 +1,142 @@
+"""What a device asks of a signed manifest and of the head list it names, before anything of the user's is touched."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from searchblend.blender.report_probabilities import ReportProbabilities
+from searchblend.blender.subset_report import TWO_STAGE
+from searchblend.device.device_errors import DeviceRefused
+from searchblend.device.policy import DEVICE_VERSION, Policy
+from searchblend.errors import InvalidParameter, MessageError
+from searchblend.wire.head_list import HeadListMessage, decode_head_list
+from searchblend.wire.report import ReportShape
+from searchblend.wire.signing import verify_manifest
+
+Manifest = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The newest manifest that this device has believed."""
+
+    sequence: int = 0
+    digest: str = ""
+    """SHA-256 of its canonical form"""
+    round: int = 0
+    issued: int = 0
+
+
+def believe(message: bytes, pinned: Mapping[str, bytes]) -> Manifest:
+    """The manifest, if a pinned key has signed it."""
+    try:
+        return verify_manifest(message, pinned)
+    except MessageError as error:
+        raise DeviceRefused("forged", str(error)) from None
+
+
+def check_manifest(manifest: Manifest, *, task: str, seen: Seen, now: int, policy: Policy) -> Seen:
+    """What to remember of it from now on; ``DeviceRefused`` for one that is old, expired or another task's.
+
+    ``now`` is never before the newest manifest was signed, whatever the clock says (``device_now``).
+    """
+    if manifest["task"] != task:
+        raise DeviceRefused("wrong-task")
+    digest = manifest_digest(manifest)
+    if manifest["sequence"] < seen.sequence:
+        raise DeviceRefused("rolled-back")
+    if manifest["sequence"] == seen.sequence and digest != seen.digest:
+        raise DeviceRefused("two-faces")
+    if manifest["round"] < seen.round:
+        raise DeviceRefused("older-round")
+    if manifest["issued"] > now + policy.clock_skew_seconds:
+        raise DeviceRefused("clock-behind")
+    if manifest["expires"] <= now:
+        raise DeviceRefused("expired")
+    if manifest["expires"] - manifest["issued"] > policy.longest_manifest_seconds:
+        raise DeviceRefused("valid-too-long")
+    if _version(manifest["min_device_version"]) > DEVICE_VERSION:
+        raise DeviceRefused("device-too-old")
+    return Seen(manifest["sequence"], digest, manifest["round"], max(manifest["issued"], seen.issued))
+
+
+def manifest_digest(manifest: Manifest) -> str:
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+
+
+def device_now(clock: int, seen: Seen) -> int:
+    """The time, but never before the newest manifest was signed: a clock that jumps back revives nothing."""
+    return max(clock, seen.issued)
+
+
+def check_request(manifest: Manifest, policy: Policy) -> None:
+    """The promises of a round against the limits of this device."""
+    epsilon, delta = float(manifest["epsilon"]), float(manifest["delta"])
+    records = max(manifest["records_per_client"], manifest["records_per_optin"])
+    for field, value, least, most in (
+        ("epsilon", epsilon, 0.0, policy.largest_epsilon),
+        ("delta", delta, -1.0, policy.largest_delta),
+        ("records", records, 0, policy.most_records_per_round),
+        ("report_bytes", manifest["client"]["report_bytes"] if manifest["client"] else 1, 0, policy.largest_report),
+    ):
+        if not least < value <= most:
+            raise DeviceRefused("over-policy", field)
+
+
+def check_head_list(content: bytes, manifest: Manifest, policy: Policy) -> tuple[HeadListMessage, ReportShape]:
+    """The head list of a manifest in its client phase, and the shape of a report on it."""
+    client = manifest["client"]
+    if hashlib.sha256(content).hexdigest() != client["artifact"]:
+        raise DeviceRefused("wrong-artifact")
+    try:
+        message = decode_head_list(json.loads(content.decode("utf-8")))
+    except (MessageError, ValueError, RecursionError) as error:
+        raise DeviceRefused("bad-head-list", str(error) if isinstance(error, MessageError) else "") from None
+    _check_list(message, manifest, policy)
+    try:
+        if message.design is None:
+            ReportProbabilities.of(message.head, message.params)
+        shape = ReportShape.of(
+            bytes.fromhex(manifest["task"]), manifest["round"], message.head, message.params, message.design
+        )
+    except InvalidParameter as error:
+        raise DeviceRefused("bad-head-list", error.field) from None
+    if shape.size != client["report_bytes"]:
+        raise DeviceRefused("wrong-parameters", "report_bytes")
+    return message, shape
+
+
+def _check_list(message: HeadListMessage, manifest: Manifest, policy: Policy) -> None:
+    head, params, design = message.head, message.params, message.design
+    if head.digest != manifest["client"]["digest"]:
+        raise DeviceRefused("wrong-digest")
+    if len(head) == 0:
+        raise DeviceRefused("empty-list")
+    if not policy.fewest_queries <= len(head) <= policy.most_queries or head.n_cells > policy.most_cells:
+        raise DeviceRefused("over-policy", "list size")
+    agreed = {
+        "epsilon": params.budget.epsilon == float(manifest["epsilon"]),
+        "delta": params.budget.delta == float(manifest["delta"]),
+        "records_per_client": params.records_per_client == manifest["records_per_client"],
+        "method": (design is not None) == (manifest["method"] == "best"),
+        "mechanism": (design.mechanism if design else "two-stage") == manifest["client"]["mechanism"],
+        # k_q = 1: a list without any URL must give the URL no budget, and only such a list may. Single queries without
+        # URLs (their results were removed at the review) are reported by the query stage alone, which stays private.
+        "query_budget_fraction": head.has_urls == (params.query_budget_fraction < 1),
+        "design": design is None or design.mechanism != TWO_STAGE or design.query_steps == 0,
+    }
+    for field, is_same in agreed.items():
+        if not is_same:
+            raise DeviceRefused("wrong-parameters", field)
+
+
+def _version(text: str) -> tuple[int, ...]:
+    """``0.1`` and ``0.1.3`` as numbers; what is no version is newer than everything."""
+    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,6}){0,3}", text):
+        raise DeviceRefused("device-too-old", "min_device_version")
+    return tuple(int(part) for part in text.split("."))[: len(DEVICE_VERSION)]

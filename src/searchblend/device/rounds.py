@@ -1,0 +1,338 @@
+"""A device's part in a round: one turn, made once and kept before it is sent.
+
+    manifest  fetched, its signature checked against the pinned keys, then its age and its limits
+    turn      in one transaction: records chosen, ledger debited, report randomized, exact bytes kept
+    send      the kept bytes, after a random delay; again, and the same, while no answer came
+
+A crash before the commit leaves nothing, and nothing has left the device. A crash after it leaves bytes that are sent
+later. There is no way back from a turn: its primary key (task, round) is also what keeps a device from being in both
+groups of one round.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from searchblend.device import state as kept
+from searchblend.device.consent_texts import LOCAL, OPT_IN
+from searchblend.device.device_errors import DeviceRefused, NoAnswer
+from searchblend.device.make_report import Made, make_contribution, make_report
+from searchblend.device.manifest_checks import (
+    Manifest,
+    Seen,
+    believe,
+    check_head_list,
+    check_manifest,
+    check_request,
+    device_now,
+)
+from searchblend.device.policy import Policy
+from searchblend.device.state import DeviceState, Turn
+from searchblend.device.transport import Answer, Transport
+from searchblend.randomness import Randomness, uniform_below
+from searchblend.records import WILDCARD, Record
+from searchblend.wire.head_list import HeadListMessage
+from searchblend.wire.report import ReportShape
+
+OnPoint = Callable[[str], None]
+POINTS: Final = (
+    "sync: begun",
+    "manifest: believed",
+    "manifest: remembered",
+    "turn: begun",
+    "turn: debited",
+    "turn: randomized",
+    "turn: before commit",
+    "turn: committed",
+    "send: before",
+    "send: answered",
+    "send: noted",
+)
+"""where a crash is tested"""
+REPORT_TYPE: Final = "application/vnd.searchblend.report"
+SEALED_TYPE: Final = "application/vnd.searchblend.sealed"
+_PROBLEM: Final = re.compile(r"urn:searchblend:problem:([a-z-]{1,40})")
+_LARGEST_ANSWER: Final = 64 << 10
+_AGAIN: Final = (429, 503)
+_FIRST_WAIT: Final = 30
+
+
+@dataclass(frozen=True)
+class Enrolment:
+    """The task that this device takes part in."""
+
+    server: str
+    task: str
+    keys: dict[str, str]
+    """key id → uncompressed public point, hexadecimal"""
+    code: str | None = None
+    """the enrolment code of opt-in users"""
+    has_urls: bool = True
+    plain_http: bool = False
+
+    @property
+    def pinned(self) -> dict[str, bytes]:
+        return {name: bytes.fromhex(point) for name, point in self.keys.items()}
+
+    def __repr__(self) -> str:
+        return f"Enrolment({self.server}, {self.task})"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a step ended: a word for programs, a sentence for people."""
+
+    status: str
+    text: str
+    ok: bool = True
+    round: int | None = None
+    epsilon: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+class Participant:
+    """Takes this device's turns. Everything random comes from ``randomness``, every time from ``clock``."""
+
+    def __init__(
+        self,
+        state: DeviceState,
+        enrolment: Enrolment,
+        transport: Transport,
+        *,
+        policy: Policy,
+        clock: Callable[[], int],
+        randomness: Randomness,
+        on_point: OnPoint,
+    ) -> None:
+        self._state, self._enrolment, self._transport = state, enrolment, transport
+        self._policy, self._clock, self._randomness, self._on_point = policy, clock, randomness, on_point
+
+    def manifest(self) -> Manifest:
+        """The task's manifest, fetched, believed and remembered; ``DeviceRefused`` or ``NoAnswer`` otherwise."""
+        answer = self._transport.send(
+            "GET", f"/v1/tasks/{self._enrolment.task}/manifest", at_most=self._policy.largest_manifest
+        )
+        if answer.status != 200:
+            raise NoAnswer("refused", _problem(answer) or f"status {answer.status}")
+        manifest = believe(answer.body, self._enrolment.pinned)
+        self._on_point("manifest: believed")
+        with self._state.transaction():
+            seen = self.seen()
+            found = check_manifest(manifest, task=self._enrolment.task, seen=seen, now=self.now(), policy=self._policy)
+            self._state.set_fact(f"seen {self._enrolment.task}", vars(found))
+            if manifest["killed"]:
+                self._state.set_fact(f"killed {self._enrolment.task}", True)
+                self._state.drop_waiting()
+        self._on_point("manifest: remembered")
+        return manifest
+
+    def seen(self) -> Seen:
+        return Seen(**(self._state.fact(f"seen {self._enrolment.task}") or {}))
+
+    def now(self) -> int:
+        return device_now(self._clock(), self.seen())
+
+    def take_part(self, manifest: Manifest, *, immediately: bool = False) -> Outcome:
+        """Make this round's turn if there is none, and send it if it is time."""
+        number = manifest["round"]
+        with self._state.transaction():
+            self._state.drop_waiting(kept.TOO_LATE, unless_round=(self._enrolment.task, number))
+        turn = self._state.turn(self._enrolment.task, number)
+        if turn is None:
+            outcome = self._make(manifest, immediately=immediately)
+            if outcome is not None:
+                return outcome
+            turn = self._state.turn(self._enrolment.task, number)
+            assert turn is not None
+        if turn.state != kept.MADE:
+            return _done(turn)
+        return self._send(turn, immediately=immediately)
+
+    def _make(self, manifest: Manifest, *, immediately: bool) -> Outcome | None:
+        """Commit a turn (None), or say why there is none."""
+        number, mode = manifest["round"], self._state.fact("mode")
+        wanted = {"client": LOCAL, "opt-in": OPT_IN}.get(manifest["phase"])
+        if wanted is None:
+            return Outcome("idle", "the task asks for nothing now", round=number)
+        if mode != wanted:
+            return Outcome("other-group", f"this phase asks the {wanted} group; this device is {mode}", round=number)
+        if self._state.has_debit(self._enrolment.task, number):
+            return Outcome("already-spent", "this round was already paid for; nothing is made again", round=number)
+        check_request(manifest, self._policy)
+        part = manifest["client"] if wanted == LOCAL else manifest["optin"]
+        if not part.get("opens", 0) <= self.now() < part["closes"]:
+            raise DeviceRefused("window-closed")
+        prepared = self._head_list(manifest) if wanted == LOCAL else None
+        with self._state.transaction():
+            self._on_point("turn: begun")
+            if self._state.turn(self._enrolment.task, number) is not None:
+                return None  # another process of this device was faster; its bytes are the ones to send
+            if self._state.fact("mode") != wanted or self._state.fact("paused"):
+                return Outcome("changed", "consent was changed meanwhile; nothing was made", round=number)
+            records = self._records(manifest, prepared)
+            if not records:
+                return Outcome("no-record", "there is no search to report; nothing was sent", round=number)
+            self._debit(manifest, wanted)
+            self._on_point("turn: debited")
+            made = self._made(records, manifest, prepared)
+            self._on_point("turn: randomized")
+            now = self.now()
+            self._state.add_turn(
+                self._enrolment.task,
+                number,
+                kept.CLIENT if wanted == LOCAL else kept.OPT_IN,
+                made,
+                made_at=now,
+                send_after=now if immediately else now + self._delay(part["closes"] - now),
+                closes=part["closes"],
+            )
+            self._on_point("turn: before commit")
+        self._on_point("turn: committed")
+        return None
+
+    def _head_list(self, manifest: Manifest) -> tuple[HeadListMessage, ReportShape]:
+        path = f"/v1/artifacts/{manifest['client']['artifact']}"
+        answer = self._transport.send("GET", path, at_most=self._policy.largest_head_list)
+        if answer.status != 200:
+            raise NoAnswer("refused", _problem(answer) or f"status {answer.status}")
+        return check_head_list(answer.body, manifest, self._policy)
+
+    def _records(self, manifest: Manifest, prepared: tuple[HeadListMessage, ReportShape] | None) -> list[Record]:
+        has_urls = prepared[0].head.has_urls if prepared else self._enrolment.has_urls
+        records = self._state.records(has_urls=has_urls, since=self.now() - self._policy.search_seconds)
+        if not records and prepared and manifest["silent_devices"] == "report_wildcard":
+            return [Record(WILDCARD, WILDCARD)]
+        return records
+
+    def _made(
+        self, records: list[Record], manifest: Manifest, prepared: tuple[HeadListMessage, ReportShape] | None
+    ) -> Made:
+        if prepared:
+            return make_report(records, *prepared, self._randomness)
+        consents = self._state.consents()
+        if not consents or consents[-1]["sha256"] != manifest["optin"]["consent"]:
+            raise DeviceRefused("wrong-consent")
+        if not self._enrolment.code:
+            raise DeviceRefused("no-credential")
+        return make_contribution(records, manifest, self._randomness)
+
+    def _debit(self, manifest: Manifest, mode: str) -> None:
+        """Pay before anything is drawn; refuse if the round would exceed a limit over time."""
+        # The shortest text of the double: a manifest may write 1e-99999999, which nobody should compute exactly.
+        epsilon, delta = repr(float(manifest["epsilon"])), repr(float(manifest["delta"]))
+        policy, now = self._policy, self.now()
+        recent, _ = self._state.spent(since=now - policy.window_seconds)
+        ever_epsilon, ever_delta = self._state.spent()
+        own = Fraction(epsilon), Fraction(delta)
+        if recent + own[0] > Fraction(policy.window_epsilon):
+            raise DeviceRefused("over-budget", f"ε of the last {policy.window_seconds // 86_400} days")
+        if ever_epsilon + own[0] > Fraction(policy.lifetime_epsilon):
+            raise DeviceRefused("over-budget", "ε of this device's life")
+        if ever_delta + own[1] > Fraction(policy.lifetime_delta):
+            raise DeviceRefused("over-budget", "δ of this device's life")
+        part = kept.CLIENT if mode == LOCAL else kept.OPT_IN
+        self._state.debit(self._enrolment.task, manifest["round"], part, epsilon, delta, now)
+
+    def _delay(self, left: int) -> int:
+        """Seconds until the report is sent: uniform over the first part of what is left of the window."""
+        most = min(self._policy.longest_delay_seconds, left * 3 // 4)
+        return uniform_below(most + 1, self._randomness) if most > 0 else 0
+
+    def _send(self, turn: Turn, *, immediately: bool) -> Outcome:
+        now = self.now()
+        # A clock that went back must not hold a report for ever: before it was made it is due.
+        if not immediately and turn.made_at <= now < turn.send_after:
+            text = f"the report is made and will be sent in about {max(1, (turn.send_after - now) // 60)} min"
+            return Outcome("waiting", text, round=turn.round)
+        assert turn.message is not None
+        self._on_point("send: before")
+        try:
+            answer = self._post(turn, turn.message)
+        except NoAnswer as error:
+            return self._not_answered(turn, str(error), None)
+        self._on_point("send: answered")
+        problem = _problem(answer)
+        if answer.status == 200 and not answer.body:
+            outcome = self._finish(turn, kept.ACCEPTED, "200")
+        elif answer.status not in _AGAIN and problem is not None:
+            outcome = self._finish(turn, kept.REFUSED, problem)
+        else:
+            return self._not_answered(turn, problem or f"status {answer.status}", answer.headers.get("retry-after"))
+        self._on_point("send: noted")
+        return outcome
+
+    def _post(self, turn: Turn, message: bytes) -> Answer:
+        kind = "reports" if turn.part == kept.CLIENT else "contributions"
+        headers = {"Content-Type": REPORT_TYPE if turn.part == kept.CLIENT else SEALED_TYPE}
+        if turn.part == kept.OPT_IN and self._enrolment.code:
+            headers["Authorization"] = f"Bearer {self._enrolment.code}"
+        path = f"/v1/tasks/{turn.task}/rounds/{turn.round}/{kind}"
+        return self._transport.send("POST", path, message, headers=headers, at_most=_LARGEST_ANSWER)
+
+    def _finish(self, turn: Turn, state: str, answer: str) -> Outcome:
+        with self._state.transaction():
+            self._state.note_answer(turn, state, answer, self.now())
+        found = self._state.turn(turn.task, turn.round)
+        return _done(found if found is not None else turn)
+
+    def _not_answered(self, turn: Turn, why: str, retry_after: str | None) -> Outcome:
+        wait = min(_FIRST_WAIT * 2 ** min(turn.tries, 16), self._policy.longest_wait_seconds)
+        if retry_after and retry_after.isdecimal() and len(retry_after) < 9:
+            wait = min(max(wait, int(retry_after)), self._policy.longest_wait_seconds)
+        wait += uniform_below(wait + 1, self._randomness)
+        with self._state.transaction():
+            self._state.note_try(turn, why, self.now() + wait)
+        text = f"no answer yet ({why}); the same bytes will be sent again"
+        return Outcome("unanswered", text, ok=False, round=turn.round)
+
+    def withdraw(self) -> Outcome | None:
+        """Take contributions back that may still be taken back; None if there are none."""
+        last = None
+        for turn in self._state.turns():
+            if turn.part != kept.OPT_IN or turn.closes <= self._clock() or turn.task != self._enrolment.task:
+                continue
+            if turn.state in (kept.ACCEPTED, kept.MADE):  # what waits may have arrived unanswered
+                last = self._withdraw(turn)
+        return last
+
+    def _withdraw(self, turn: Turn) -> Outcome:
+        path = f"/v1/tasks/{turn.task}/rounds/{turn.round}/contributions"
+        headers = {"Authorization": f"Bearer {self._enrolment.code}"}
+        try:
+            answer = self._transport.send("DELETE", path, headers=headers, at_most=_LARGEST_ANSWER)
+        except NoAnswer as error:
+            return Outcome("not-withdrawn", f"the contribution could not be withdrawn: {error}", ok=False)
+        if answer.status != 204:
+            why = _problem(answer) or f"status {answer.status}"
+            return Outcome("not-withdrawn", f"the contribution could not be withdrawn: {why}", ok=False)
+        return Outcome("withdrawn", "the contribution was taken back", round=turn.round)
+
+
+def _problem(answer: Answer) -> str | None:
+    """The name of a problem document of this protocol; anything else is somebody else's answer."""
+    try:
+        document = json.loads(answer.body.decode("utf-8")) if answer.status >= 400 else None
+    except (ValueError, RecursionError):
+        return None
+    found = _PROBLEM.fullmatch(str(document.get("type"))) if isinstance(document, dict) else None
+    return found[1] if found else None
+
+
+def _done(turn: Turn) -> Outcome:
+    """What became of a turn that is over."""
+    texts = {
+        kept.ACCEPTED: ("reported", "the service has counted this round's report"),
+        kept.REFUSED: ("refused", f"the service refused this round's report: {turn.answer}"),
+        kept.TOO_LATE: ("too-late", "the round ended before the report was answered"),
+        kept.DROPPED: ("dropped", "this round's report was dropped before it was sent"),
+        kept.MADE: ("waiting", "the report is made and not sent yet"),
+    }
+    status, text = texts[turn.state]
+    return Outcome(status, text, ok=turn.state != kept.REFUSED, round=turn.round)

@@ -1,0 +1,303 @@
+"""All that a device keeps, in one SQLite file: searches, consents, reports as they were sent, and the budget's ledger.
+
+Write-ahead log with ``synchronous = FULL``: what was committed survives a crash and a power cut, so bytes that were
+sent are always on disk. Every step is one transaction that takes the write lock first; that lock is what two processes
+of one device race for. ``secure_delete`` overwrites what is erased.
+
+A *turn* is this device's part in one round, at most one for each (task, round) by its primary key. A debit is written
+in the same transaction and is never deleted, not even by ``erase``: budget that was spent stays spent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+from searchblend.device.device_errors import StateError, StorageFull
+from searchblend.device.make_report import Made
+from searchblend.records import WILDCARD, Record
+
+FILE: Final = "device.db"
+APPLICATION_ID: Final = 0x53424456  # "SBDV"
+SCHEMA_VERSION: Final = 1
+CLIENT: Final = "client"
+OPT_IN: Final = "opt-in"
+MADE: Final = "made"
+ACCEPTED: Final = "accepted"
+REFUSED: Final = "refused"
+TOO_LATE: Final = "too-late"
+DROPPED: Final = "dropped"
+_SCHEMA: Final = (
+    "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE consents (at INTEGER NOT NULL, mode TEXT NOT NULL, digest TEXT, text TEXT)",
+    "CREATE TABLE searches (id INTEGER PRIMARY KEY, recorded INTEGER NOT NULL, query TEXT NOT NULL, url TEXT)",
+    """CREATE TABLE debits (
+        task TEXT NOT NULL, round INTEGER NOT NULL, part TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL,
+        at INTEGER NOT NULL, PRIMARY KEY (task, round)) WITHOUT ROWID""",
+    """CREATE TABLE turns (
+        task TEXT NOT NULL, round INTEGER NOT NULL, part TEXT NOT NULL, state TEXT NOT NULL, message BLOB,
+        mechanism TEXT NOT NULL, held TEXT, said TEXT, made_at INTEGER NOT NULL, send_after INTEGER NOT NULL,
+        closes INTEGER NOT NULL, tries INTEGER NOT NULL DEFAULT 0, answer TEXT, answered_at INTEGER,
+        PRIMARY KEY (task, round), FOREIGN KEY (task, round) REFERENCES debits (task, round))""",
+)
+_PRAGMAS: Final = (
+    "journal_mode = WAL",
+    "synchronous = FULL",
+    "fullfsync = ON",
+    "secure_delete = ON",
+    "temp_store = MEMORY",
+    "trusted_schema = OFF",
+    "foreign_keys = ON",
+)
+_TURN: Final = (
+    "task, round, part, state, message, mechanism, held, said, made_at, send_after, closes, tries, answer, answered_at"
+)
+_ONE_TURN: Final = f"SELECT {_TURN} FROM turns WHERE task = ? AND round = ?"  # noqa: S608  # names of columns
+_ALL_TURNS: Final = f"SELECT {_TURN} FROM turns ORDER BY made_at, round"  # noqa: S608
+_ADD_TURN: Final = f"INSERT INTO turns ({_TURN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, NULL, NULL)"  # noqa: S608
+
+
+@dataclass(frozen=True)
+class Turn:
+    """This device's part in one round. ``repr`` shows nothing of what was true or said."""
+
+    task: str
+    round: int
+    part: str
+    state: str
+    message: bytes | None
+    mechanism: str
+    held: list[list[str | None]] | None
+    said: list[dict[str, Any]] | None
+    made_at: int
+    send_after: int
+    closes: int
+    tries: int
+    answer: str | None
+    answered_at: int | None
+
+    def __repr__(self) -> str:
+        return f"Turn(round {self.round}, {self.part}, {self.state})"
+
+
+class DeviceState:
+    """One device's file. ``:memory:`` keeps everything in this process, for simulations."""
+
+    def __init__(self, path: Path | str, *, create: bool = False, busy_seconds: float = 30.0) -> None:
+        self.path = Path(path)
+        in_memory = str(path) == ":memory:"
+        if not in_memory:
+            _prepare(self.path, create=create)
+        with self._errors():
+            self._connection = sqlite3.connect(path, isolation_level=None, timeout=busy_seconds)
+        try:
+            for pragma in _PRAGMAS:
+                self._run(f"PRAGMA {pragma}")
+            if not in_memory and self._run("PRAGMA journal_mode")[0][0] != "wal":
+                raise StateError(f"{self.path}: the file system does not allow a write-ahead log")
+            self._claim()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> DeviceState:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing, and nobody else writes meanwhile."""
+        self._run("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._run("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.rollback()
+            raise
+
+    # Facts: single values
+
+    def fact(self, name: str) -> Any:
+        rows = self._run("SELECT value FROM facts WHERE name = ?", (name,))
+        return json.loads(rows[0][0]) if rows else None
+
+    def set_fact(self, name: str, value: Any) -> None:
+        text = json.dumps(value, ensure_ascii=False)
+        self._run(
+            "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", (name, text)
+        )
+
+    def forget_fact(self, name: str) -> None:
+        self._run("DELETE FROM facts WHERE name = ?", (name,))
+
+    # Consents
+
+    def add_consent(self, at: int, mode: str, digest: str | None, text: str | None) -> None:
+        self._run("INSERT INTO consents VALUES (?, ?, ?, ?)", (at, mode, digest, text))
+
+    def consents(self) -> list[dict[str, Any]]:
+        rows = self._run("SELECT at, mode, digest, text FROM consents ORDER BY rowid")
+        return [dict(zip(("at", "mode", "sha256", "text"), row, strict=True)) for row in rows]
+
+    # Searches
+
+    def add_search(self, at: int, query: str, url: str | None) -> None:
+        self._run("INSERT INTO searches (recorded, query, url) VALUES (?, ?, ?)", (at, query, url))
+
+    def forget_searches(self, *, before: int, keep: int) -> None:
+        """Those that are too old, and all but the newest ``keep``."""
+        self._run("DELETE FROM searches WHERE recorded < ?", (before,))
+        self._run(
+            "DELETE FROM searches WHERE id <= (SELECT id FROM searches ORDER BY id DESC LIMIT 1 OFFSET ?)", (keep,)
+        )
+
+    def n_searches(self) -> int:
+        return int(self._run("SELECT count(*) FROM searches")[0][0])
+
+    def searches(self) -> list[dict[str, Any]]:
+        rows = self._run("SELECT recorded, query, url FROM searches ORDER BY id")
+        return [dict(zip(("recorded", "query", "url"), row, strict=True)) for row in rows]
+
+    def records(self, *, has_urls: bool, since: int) -> list[Record]:
+        """What may be reported: searches with a chosen result, or the queries alone in a task without URLs."""
+        rows = self._run("SELECT query, url FROM searches WHERE recorded >= ? ORDER BY id", (since,))
+        if has_urls:
+            return [Record(query, url) for query, url in rows if url is not None]
+        return [Record(query, WILDCARD) for query, _ in rows]
+
+    # Ledger
+
+    def debit(self, task: str, number: int, part: str, epsilon: str, delta: str, at: int) -> None:
+        self._run("INSERT INTO debits VALUES (?, ?, ?, ?, ?, ?)", (task, number, part, epsilon, delta, at))
+
+    def debits(self) -> list[dict[str, Any]]:
+        rows = self._run("SELECT task, round, part, epsilon, delta, at FROM debits ORDER BY at, task, round")
+        return [dict(zip(("task", "round", "part", "epsilon", "delta", "at"), row, strict=True)) for row in rows]
+
+    def spent(self, *, since: int | None = None) -> tuple[Fraction, Fraction]:
+        """Σ ε and Σ δ, exactly, of all debits or of those not before ``since``."""
+        rows = self._run(
+            "SELECT epsilon, delta FROM debits WHERE at >= ?", (since if since is not None else -(1 << 62),)
+        )
+        return sum((Fraction(e) for e, _ in rows), Fraction(0)), sum((Fraction(d) for _, d in rows), Fraction(0))
+
+    # Turns
+
+    def add_turn(
+        self, task: str, number: int, part: str, made: Made, *, made_at: int, send_after: int, closes: int
+    ) -> None:
+        held, said = (json.dumps(value, ensure_ascii=False) for value in (made.held, made.said))
+        values = (task, number, part, MADE, made.message, made.mechanism, held, said, made_at, send_after, closes)
+        self._run(_ADD_TURN, values)
+
+    def turn(self, task: str, number: int) -> Turn | None:
+        rows = self._run(_ONE_TURN, (task, number))
+        return _turn(rows[0]) if rows else None
+
+    def turns(self, state: str | None = None) -> list[Turn]:
+        return [turn for turn in map(_turn, self._run(_ALL_TURNS)) if state in (None, turn.state)]
+
+    def has_debit(self, task: str, number: int) -> bool:
+        return bool(self._run("SELECT 1 FROM debits WHERE task = ? AND round = ?", (task, number)))
+
+    def note_answer(self, turn: Turn, state: str, answer: str, at: int) -> None:
+        """How sending it ended; only what is still waiting changes."""
+        self._run(
+            "UPDATE turns SET state = ?, answer = ?, answered_at = ?, tries = tries + 1"
+            " WHERE task = ? AND round = ? AND state = ?",
+            (state, answer, at, turn.task, turn.round, MADE),
+        )
+
+    def note_try(self, turn: Turn, answer: str, again_at: int) -> None:
+        """No answer: the same bytes stay to be sent."""
+        self._run(
+            "UPDATE turns SET tries = tries + 1, answer = ?, send_after = ? WHERE task = ? AND round = ? AND state = ?",
+            (answer, again_at, turn.task, turn.round, MADE),
+        )
+
+    def drop_waiting(self, state: str = DROPPED, *, unless_round: tuple[str, int] | None = None) -> int:
+        """Reports that were not sent are never sent, nor made again: the row and its debit stay."""
+        task, number = unless_round or ("", -1)
+        before = self._connection.total_changes
+        self._run(
+            "UPDATE turns SET state = ?, message = NULL WHERE state = ? AND NOT (task = ? AND round = ?)",
+            (state, MADE, task, number),
+        )
+        return self._connection.total_changes - before
+
+    def erase(self) -> None:
+        """Searches, true values and sent values. Debits and the bare rounds stay, so that nothing is said twice."""
+        with self.transaction():
+            self.drop_waiting()
+            self._run("DELETE FROM searches")
+            self._run("UPDATE turns SET held = NULL, said = NULL, message = NULL")
+        self._scrub()
+
+    def _scrub(self) -> None:
+        """Nothing erased stays in free pages or in the log."""
+        self._run("VACUUM")
+        self._run("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _claim(self) -> None:
+        """Make the tables of a new file; refuse one that is something else."""
+        with self.transaction():
+            found = self._run("PRAGMA application_id")[0][0]
+            if found == 0 and not self._run("SELECT 1 FROM sqlite_master LIMIT 1"):
+                for statement in _SCHEMA:
+                    self._run(statement)
+                self._run(f"PRAGMA application_id = {APPLICATION_ID}")
+                self._run(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            elif found != APPLICATION_ID or self._run("PRAGMA user_version")[0][0] != SCHEMA_VERSION:
+                raise StateError(f"{self.path}: not the state of a device of this version")
+
+    def _run(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._errors():
+            return self._connection.execute(statement, values).fetchall()
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM):
+                raise StorageFull(f"{self.path}: no room to write; nothing was changed and nothing was sent") from None
+            if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise StateError(f"{self.path}: another process of this device is busy; try again") from None
+            raise StateError(f"{self.path}: {type(error).__name__} ({code})") from None
+
+
+def _turn(row: Sequence[Any]) -> Turn:
+    fields = dict(zip(_TURN.split(", "), row, strict=True))
+    for name in ("held", "said"):
+        fields[name] = json.loads(fields[name]) if fields[name] else None
+    return Turn(**fields)
+
+
+def _prepare(path: Path, *, create: bool) -> None:
+    """The folder and an empty file, for their owner alone."""
+    if not create and not path.exists():
+        raise StateError(f"{path.parent}: no device here; `searchblend device enrol` makes one")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise StateError(f"{path}: cannot be opened: {error.strerror}") from None
