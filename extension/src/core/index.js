@@ -1,0 +1,78 @@
+/**
+ * The entry points of the core; see README.md. Everything that draws is bound to the platform's generator here: none of
+ * these functions takes a source of randomness.
+ */
+
+import { concat, equalBytes, fromHex, sha256, toHex, utf8 } from "./bytes.js";
+import * as errors from "./errors.js";
+import { localReport } from "./local_report.js";
+import { systemRandomness, uniformBelow } from "./randomness.js";
+import { cellsAsParts, decodeReport, encodeReport, ReportShape } from "./report.js";
+import { sealRecords as sealed } from "./sealed.js";
+import { subsetReport } from "./subset_report.js";
+
+/** @typedef {import("./head_list.js").HeadListMessage} HeadListMessage */
+/** @typedef {import("./records.js").DeviceRecord} DeviceRecord */
+
+export { normalize, normalizeUrl } from "./normalize.js";
+export { suspicions } from "./suspects.js";
+export { admit, whyNotKept } from "./admission.js";
+export { keyId, verifyManifest } from "./signing.js";
+export { readHeadList } from "./head_list.js";
+export { checkContribution, checkHeadList, checkManifest, checkRequest, POLICY, REASONS } from "./policy.js";
+export { errors };
+export const bytes = Object.freeze({ concat, equalBytes, fromHex, sha256, toHex, utf8 });
+
+/** Randomize once and encode: the exact bytes to keep and to send.
+ * @param {readonly DeviceRecord[]} records @param {HeadListMessage} message @param {string} task @param {number} round */
+export async function makeReport(records, message, task, round) {
+  const { head, params, design } = message;
+  const shape = await shapeOf(message, task, round);
+  const parts = design
+    ? subsetReport(records, head, design, params, systemRandomness)
+    : cellsAsParts(localReport(records, head, params, systemRandomness));
+  return encodeReport(parts, shape, systemRandomness);
+}
+
+/** What a report says, in words: the records that each part names; none is the sink. ⋆ is null.
+ * @param {Uint8Array} report @param {HeadListMessage} message @param {string} task @param {number} round */
+export async function explainReport(report, message, task, round) {
+  const { id, parts } = await decodeReport(report, await shapeOf(message, task, round));
+  const { head } = message;
+  const named = (/** @type {boolean} */ aboutQueries, /** @type {number} */ item) =>
+    aboutQueries ? { query: head.queries[item] ?? null, url: null } : head.recordOfCell(item);
+  return {
+    id: toHex(id),
+    parts: parts.map(({ aboutQueries, items }) => ({ aboutQueries, items: items.map((item) => named(aboutQueries, item)) })),
+  };
+}
+
+/** Seal records to the curator of one round; the texts are those of the manifest.
+ * @param {readonly DeviceRecord[]} records @param {{task: string, round: number, consent: string}} context
+ * @param {string} publicKey */
+export async function sealRecords(records, { task, round, consent }, publicKey) {
+  return sealed(records, { task: fromHex(task), round, consent: fromHex(consent) }, fromHex(publicKey));
+}
+
+/** What a manifest names when it asks for consent to this text. @param {string} text */
+export async function consentDigest(text) {
+  return toHex(await sha256(utf8(text)));
+}
+
+/** An exactly uniform whole number in [0, n). @param {number} n from 1 to 2^32 − 1 */
+export function randomBelow(n) {
+  if (!(Number.isInteger(n) && n >= 1 && n < 2 ** 32)) {
+    throw new errors.InvalidParameter("n", "expected a whole number from 1 to 2^32 - 1");
+  }
+  return uniformBelow(n, systemRandomness);
+}
+
+/** @param {HeadListMessage} message @param {string} task @param {number} round */
+function shapeOf({ head, params, design }, task, round) {
+  const content = fromHex(task);
+  if (content.length !== 16) throw new errors.InvalidParameter("task", "expected 32 hexadecimal digits");
+  if (!(Number.isInteger(round) && round >= 0 && round < 2 ** 32)) {
+    throw new errors.InvalidParameter("round", "expected a whole number below 2^32");
+  }
+  return ReportShape.of(content, round, head, params, design);
+}

@@ -1,0 +1,182 @@
+/** The manifest: what a task asks of devices now. The twin of wire/manifest.py; signatures are checked in signing.js. */
+
+import { concat, textOf, utf8 } from "./bytes.js";
+import { isObject, parseCanonical } from "./canonical.js";
+import { MessageError } from "./errors.js";
+
+export const FORMAT = "searchblend-manifest";
+export const MANIFEST_VERSION = 1;
+export const MANIFEST_MINOR = 0;
+export const ALGORITHM = "ES256";
+export const LARGEST = 64 * 1024;
+export const PHASES = Object.freeze(["idle", "opt-in", "client"]);
+const SIGNED_PREFIX = utf8("searchblend manifest v1\n");
+
+/** @typedef {{keyId: string, signature: string}} Signature */
+/** @typedef {{payload: Uint8Array, signatures: Signature[]}} SignedManifest */
+/** @typedef {"text" | "number" | "boolean" | "object or null"} Kind */
+
+/** @type {Readonly<Record<string, Kind>>} */
+const FIELDS = Object.freeze({
+  format: "text",
+  version: "number",
+  minor: "number",
+  task: "text",
+  name: "text",
+  engine: "text",
+  market: "text",
+  sequence: "number",
+  issued: "number",
+  expires: "number",
+  phase: "text",
+  round: "number",
+  killed: "boolean",
+  min_device_version: "text",
+  silent_devices: "text",
+  method: "text",
+  epsilon: "text",
+  delta: "text",
+  records_per_client: "number",
+  records_per_optin: "number",
+  optin: "object or null",
+  client: "object or null",
+  pack: "object or null",
+});
+
+/** @type {Readonly<Record<string, Readonly<Record<string, Kind>>>>} */
+const PARTS = Object.freeze({
+  optin: { public_key: "text", consent: "text", closes: "number" },
+  client: {
+    artifact: "text",
+    digest: "text",
+    mechanism: "text",
+    report_bytes: "number",
+    opens: "number",
+    closes: "number",
+  },
+  pack: { artifact: "text", bytes: "number", round: "number" },
+});
+
+/** @type {ReadonlyArray<[string, string | null, number]>} */
+const HEX = Object.freeze([
+  ["task", null, 32],
+  ["optin", "public_key", 64],
+  ["optin", "consent", 64],
+  ["client", "artifact", 64],
+  ["client", "digest", 64],
+  ["pack", "artifact", 64],
+]);
+
+/** @type {Readonly<Record<Kind, (value: any) => boolean>>} */
+const IS = Object.freeze({
+  text: (value) => typeof value === "string",
+  number: (value) => Number.isSafeInteger(value),
+  boolean: (value) => typeof value === "boolean",
+  "object or null": (value) => value === null || isObject(value),
+});
+
+/** What is signed: a prefix of its own and the payload's exact bytes. @param {SignedManifest} signed */
+export function signedBytes(signed) {
+  return concat(SIGNED_PREFIX, signed.payload);
+}
+
+/** The envelope, strictly; the payload is still unread. @param {Uint8Array} message @returns {SignedManifest} */
+export function decodeSigned(message) {
+  if (message.length > LARGEST) throw new MessageError("manifest: larger than 64 KiB");
+  const document = parsed(message);
+  if (!isObject(document) || Object.keys(document).sort().join() !== "payload,signatures") {
+    throw new MessageError("manifest: expected payload and signatures");
+  }
+  const { payload, signatures } = document;
+  if (typeof payload !== "string" || !Array.isArray(signatures) || !(signatures.length >= 1 && signatures.length <= 8)) {
+    throw new MessageError("manifest: expected a payload and 1 to 8 signatures");
+  }
+  return { payload: payloadBytes(payload), signatures: signatures.map(decodeSignature) };
+}
+
+/** A manifest's fields, each of the right type and none more. @param {Uint8Array} payload @returns {any} */
+export function decodePayload(payload) {
+  const document = parseCanonical(payload, "manifest");
+  if (!isObject(document)) throw new MessageError("manifest: expected an object");
+  checkFields(document, FIELDS, "manifest");
+  if (document.format !== FORMAT || document.version !== MANIFEST_VERSION) {
+    throw new MessageError(`manifest: expected ${FORMAT} version ${MANIFEST_VERSION}`);
+  }
+  for (const [name, fields] of Object.entries(PARTS)) {
+    if (document[name] !== null) checkFields(/** @type {any} */ (document[name]), fields, `manifest: ${name}`);
+  }
+  checkValues(document);
+  return document;
+}
+
+/** @param {Uint8Array} message */
+function parsed(message) {
+  try {
+    return JSON.parse(textOf(message));
+  } catch {
+    throw new MessageError("manifest: expected a JSON object");
+  }
+}
+
+/** @param {string} payload */
+function payloadBytes(payload) {
+  try {
+    return utf8(payload);
+  } catch {
+    throw new MessageError("manifest: payload: a lone surrogate");
+  }
+}
+
+/** @param {Record<string, any>} document @param {Readonly<Record<string, Kind>>} fields @param {string} where */
+function checkFields(document, fields, where) {
+  const missing = Object.keys(fields).filter((name) => !Object.hasOwn(document, name));
+  const unknown = Object.keys(document).filter((name) => !Object.hasOwn(fields, name));
+  // A later minor version may add fields; it must not take any away.
+  if (missing.length || (where === "manifest" && unknown.length && !(document.minor > MANIFEST_MINOR))) {
+    throw new MessageError(`${where}: wrong fields: ${[...missing, ...unknown].sort().join(", ")}`);
+  }
+  for (const [name, kind] of Object.entries(fields)) {
+    if (!IS[kind](document[name])) throw new MessageError(`${where}: ${name}: wrong type`);
+    if (kind === "number" && document[name] < 0) throw new MessageError(`${where}: ${name}: expected 0 or more`);
+  }
+}
+
+/** @param {Record<string, any>} document */
+function checkValues(document) {
+  if (!PHASES.includes(document.phase)) throw new MessageError(`manifest: phase: expected one of ${PHASES.join(", ")}`);
+  if (!["skip", "report_wildcard"].includes(document.silent_devices)) {
+    throw new MessageError("manifest: silent_devices: expected skip or report_wildcard");
+  }
+  if (!["best", "paper"].includes(document.method)) throw new MessageError("manifest: method: expected best or paper");
+  for (const [part, phase] of [["optin", "opt-in"], ["client", "client"]]) {
+    if ((document[part] !== null) !== (document.phase === phase)) {
+      throw new MessageError(`manifest: ${part}: expected exactly in phase ${phase}`);
+    }
+  }
+  for (const [outer, inner, length] of HEX) {
+    const value = inner === null ? document[outer] : document[outer]?.[inner];
+    if (value !== undefined && !new RegExp(`^[0-9a-f]{${length}}$`).test(value)) {
+      throw new MessageError(`manifest: ${inner ?? outer}: expected ${length} hexadecimal digits`);
+    }
+  }
+  for (const name of ["epsilon", "delta"]) {
+    if (!/^[0-9]+(\.[0-9]+)?(e-?[0-9]+)?$/.test(document[name])) {
+      throw new MessageError(`manifest: ${name}: expected a number written as a text`);
+    }
+  }
+}
+
+/** @param {any} entry @returns {Signature} */
+function decodeSignature(entry) {
+  if (!isObject(entry) || Object.keys(entry).sort().join() !== "algorithm,key_id,signature") {
+    throw new MessageError("manifest: signatures: expected key_id, algorithm and signature");
+  }
+  const { key_id: keyId, algorithm, signature } = entry;
+  if (typeof keyId !== "string" || typeof signature !== "string" || algorithm !== ALGORITHM) {
+    throw new MessageError(`manifest: signatures: expected texts and algorithm ${ALGORITHM}`);
+  }
+  if (!/^[0-9a-f]{16}$/.test(keyId) || !/^[A-Za-z0-9_-]{86}$/.test(signature)) {
+    throw new MessageError("manifest: signatures: expected a key id of 16 hexadecimal digits and 64 bytes in base64url");
+  }
+  return { keyId, signature };
+}

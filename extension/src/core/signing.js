@@ -1,0 +1,45 @@
+/** ECDSA P-256 with SHA-256 over manifests, checked by WebCrypto: one pinned key is believed. The twin of wire/signing.py. */
+
+import { fromBase64url, sha256, toHex } from "./bytes.js";
+import { MessageError } from "./errors.js";
+import { decodePayload, decodeSigned, signedBytes } from "./manifest.js";
+
+const CURVE = Object.freeze({ name: "ECDSA", namedCurve: "P-256" });
+const HASH = Object.freeze({ name: "ECDSA", hash: "SHA-256" });
+
+/** @typedef {Readonly<Record<string, Uint8Array>>} PinnedKeys public points (65 bytes) by key id */
+
+/** The first 8 bytes of SHA-256 of an uncompressed public point. @param {Uint8Array} point */
+export async function keyId(point) {
+  return toHex((await sha256(point)).subarray(0, 8));
+}
+
+/** The manifest, if one of the pinned keys has signed it; else MessageError.
+ * @param {Uint8Array} message @param {PinnedKeys} pinned @returns {Promise<any>} */
+export async function verifyManifest(message, pinned) {
+  const signed = decodeSigned(message);
+  const content = signedBytes(signed);
+  for (const signature of signed.signatures) {
+    if (await isBy(signature, content, pinned)) return decodePayload(signed.payload);
+  }
+  throw new MessageError("manifest: no valid signature of a pinned key");
+}
+
+/** Whether a pinned key made this signature (r ‖ s in base64url) over these bytes.
+ * @param {{keyId: string, signature: string}} signature @param {Uint8Array} content @param {PinnedKeys} pinned */
+export async function isBy(signature, content, pinned) {
+  const point = Object.hasOwn(pinned, signature.keyId) ? pinned[signature.keyId] : undefined;
+  if (!point || point.length !== 65 || point[0] !== 4 || (await keyId(point)) !== signature.keyId) return false;
+  const raw = fromBase64url(signature.signature);
+  try {
+    const key = await crypto.subtle.importKey("raw", /** @type {BufferSource} */ (point), CURVE, false, ["verify"]);
+    return await crypto.subtle.verify(
+      HASH,
+      key,
+      /** @type {BufferSource} */ (raw),
+      /** @type {BufferSource} */ (content),
+    );
+  } catch {
+    return false; // not a point of the curve
+  }
+}
