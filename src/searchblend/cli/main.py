@@ -7,8 +7,9 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from searchblend.cli.extras import missing_extra
 from searchblend.cli.parser import build_parser
-from searchblend.errors import SearchblendError
+from searchblend.errors import SearchblendError, UsageError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -16,9 +17,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = build_parser()
     options = parser.parse_args(arguments)
     # Commands are loaded when asked for, so that --help does not wait for numpy.
-    command = import_module(f"searchblend.cli.{options.command.replace('-', '_')}_command")
     try:
-        command.run(options)
+        import_module(f"searchblend.cli.{options.command.replace('-', '_')}_command").run(options)
+    except ModuleNotFoundError as error:
+        lacking = missing_extra(error)
+        if lacking is None:
+            raise
+        print(f"searchblend: error: {lacking}", file=sys.stderr)
+        return UsageError.exit_code
     except SearchblendError as error:
         sys.stdout.flush()
         print(f"searchblend: error: {error}", file=sys.stderr)

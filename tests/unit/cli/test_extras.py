@@ -1,0 +1,48 @@
+"""A command without its extra says which one it needs; and help loads nothing heavy."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from searchblend.cli.extras import EXTRA_OF, missing_extra
+
+HEAVY = {"numpy", "duckdb", "matplotlib", "scipy", "rich", "zstandard", "dp_accounting", "sqlite3", "json", "asyncio"}
+
+
+@pytest.mark.parametrize("module", ["starlette.routing", "cryptography", "psycopg"])
+def test_names_the_extra(module):
+    assert missing_extra(ModuleNotFoundError(name=module)) == (
+        f"this needs {module.partition('.')[0]}: pip install 'searchblend[server]'"
+    )
+
+
+def test_says_nothing_about_modules_of_no_extra():
+    assert missing_extra(ModuleNotFoundError(name="numpy")) is None
+    assert missing_extra(ModuleNotFoundError("no name")) is None
+
+
+@pytest.mark.parametrize("command", [["serve", "--demo", "--once"], ["task", "list"], ["keys", "list"]])
+def test_a_command_without_its_extra_is_misuse_and_no_traceback(command, tmp_path):
+    hidden = f"import sys; sys.modules.update(dict.fromkeys({sorted(EXTRA_OF)!r}));"
+    code = f"{hidden} from searchblend.cli.main import main; sys.exit(main({command!r}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("searchblend: error: this needs ")
+    assert "pip install 'searchblend[server]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["serve", "--help"], ["release", "plan", "--help"]])
+def test_help_loads_nothing_heavy(words):
+    heavy = sorted(HEAVY | set(EXTRA_OF))
+    code = (
+        "import sys\nfrom searchblend.cli.main import main\n"
+        f"try: main({words!r})\nexcept SystemExit: pass\n"
+        f"print(sorted(set({heavy!r}) & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("usage: searchblend")
+    assert done.stderr == "[]\n"
