@@ -1,0 +1,165 @@
+/** Replays vectors/v1: what every implementation of the protocol must make, read and refuse. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Tape } from "./tape.js";
+import { core, replay, replayed, vectorFiles } from "./vectors.js";
+
+const { fromHex, toHex, utf8 } = await core("bytes");
+const errors = await core("errors");
+const { decodeHeadList } = await core("head_list");
+const { localReport } = await core("local_report");
+const { normalize, normalizeUrl } = await core("normalize");
+const { ReportParams } = await core("params");
+const { HeadList } = await core("records");
+const { countersOf, decodeReport, encodeReport, ReportShape } = await core("report");
+const { ReportProbabilities } = await core("report_probabilities");
+const { openRecords, sealRecords } = await core("sealed");
+const { verifyManifest } = await core("signing");
+const { subsetReport } = await core("subset_report");
+const { ladderKeyPair, platformKeyPair, platformKeyPairOf } = await core("x25519");
+
+/** Vectors of what the collecting side computes; no device does. */
+const COLLECTOR = ["bad_report", "blend", "estimate_client", "estimate_optin", "projection"];
+
+const paramsOf = ({ params: p }) =>
+  new ReportParams({
+    epsilon: p.epsilon,
+    delta: p.delta,
+    queryBudgetFraction: p.query_budget_fraction,
+    recordsPerClient: p.records_per_client,
+  });
+const recordsOf = (pairs) => pairs.map(([query, url]) => ({ query, url: url ?? null }));
+const partsOf = (pairs) => pairs.map(([aboutQueries, items]) => ({ aboutQueries, items }));
+const shapeOf = ({ shape: s }) =>
+  new ReportShape({
+    task: fromHex(s.task),
+    round: s.round,
+    digest: fromHex(s.digest),
+    suite: s.suite,
+    records: s.records,
+    queryItems: s.query_items,
+    querySubset: s.query_subset,
+    cellItems: s.cell_items,
+    cellSubset: s.cell_subset,
+  });
+
+async function refused(kind, says, run) {
+  await assert.rejects(run, (error) => {
+    assert.ok(error instanceof kind, `${error.name}: ${error.message}`);
+    assert.ok(error.message.includes(says), error.message);
+    return true;
+  });
+}
+
+replay(
+  "normalize",
+  ({ in: text, out }) => {
+    assert.equal(normalize(text), out);
+    if (out !== null) assert.equal(normalize(out), out);
+  },
+  "queries",
+);
+replay(
+  "normalize",
+  ({ in: text, out, host_only: hostOnly }) => {
+    assert.equal(normalizeUrl(text, { hostOnly }), out);
+    if (out !== null) assert.equal(normalizeUrl(out, { hostOnly }), out);
+  },
+  "urls",
+);
+
+replay("report_probabilities", (one) => {
+  const found = ReportProbabilities.of(new HeadList(one.queries), paramsOf(one));
+  assert.equal(String(found.keepQueryBelow), one.keep_query_below);
+  assert.deepEqual(found.keepRecordBelow.map(String), one.keep_record_below);
+});
+replay("bad_report_probabilities", (one) =>
+  refused(errors.InvalidParameter, one.says, async () => ReportProbabilities.of(new HeadList(one.queries), paramsOf(one))),
+);
+replay("local_report", (one) => {
+  const tape = new Tape(fromHex(one.tape));
+  const report = localReport(recordsOf(one.records), new HeadList(one.queries), paramsOf(one), tape);
+  assert.deepEqual(report, one.report);
+  assert.equal(tape.left, 0);
+});
+replay("subset_report", async (one) => {
+  const { head, params, design } = await decodeHeadList(one.head_list);
+  const tape = new Tape(fromHex(one.tape));
+  const parts = subsetReport(recordsOf(one.records), head, design, params, tape);
+  assert.deepEqual(parts, partsOf(one.parts));
+  assert.equal(tape.left, 0);
+  const shape = await ReportShape.of(fromHex(one.task), one.round, head, params, design);
+  assert.equal(toHex(await encodeReport(parts, shape, new Tape(fromHex(one.nonce)))), one.message);
+});
+
+replay("head_list", async (one) => {
+  const { head, params, design } = await decodeHeadList(one.document);
+  assert.equal(await head.digest(), one.digest);
+  assert.equal(head.nQueries, one.n_queries);
+  assert.deepEqual([...head.nUrls], one.n_urls);
+  assert.equal(head.nCells, one.n_cells);
+  const cells = one.cells.map(([query, url]) => ({ query, url }));
+  assert.deepEqual(cells.map((_, cell) => head.recordOfCell(cell)), cells);
+  assert.deepEqual(cells.map((cell) => head.cellOf(cell)), cells.map((_, cell) => cell));
+  assert.equal((await ReportShape.of(new Uint8Array(16), 7, head, params, design)).size, one.report_bytes);
+});
+replay("bad_head_list", (one) => refused(errors.MessageError, one.says, () => decodeHeadList(one.document)));
+
+replay("report_shape", async (one) => {
+  const { head, params, design } = await decodeHeadList(one.head_list);
+  const shape = await ReportShape.of(fromHex(one.task), one.round, head, params, design);
+  assert.deepEqual({ ...shape }, { ...shapeOf(one) });
+  const { items, width, size, nCounters: n_counters, countsPerReport: counts_per_report } = shape;
+  const expected = Object.fromEntries(["items", "width", "size", "n_counters", "counts_per_report"].map((name) => [name, one[name]]));
+  assert.deepEqual({ items, width, size, n_counters, counts_per_report }, expected);
+});
+replay("report_bytes", async (one) => {
+  const shape = shapeOf(one);
+  const parts = partsOf(one.parts);
+  assert.equal(toHex(await encodeReport(parts, shape, new Tape(fromHex(one.nonce)))), one.message);
+  const decoded = await decodeReport(fromHex(one.message), shape);
+  assert.deepEqual(decoded.parts, parts);
+  assert.equal(toHex(decoded.id), one.message.slice(-32));
+  assert.equal(one.message.length / 2, shape.size);
+  assert.equal(countersOf(parts, shape).length, one.counts_per_report);
+});
+replay("bad_report_bytes", (one) =>
+  assert.rejects(decodeReport(fromHex(one.message), shapeOf(one)), (error) => {
+    assert.ok(error instanceof errors.ReportRefused);
+    assert.equal(error.reason, one.reason);
+    return true;
+  }),
+);
+
+const contextOf = (one) => ({ task: fromHex(one.task), round: one.round, consent: fromHex(one.consent) });
+replay("sealed_record", async (one) => {
+  const records = recordsOf(one.records);
+  const pairs = [ladderKeyPair(fromHex(one.private_key)), await platformKeyPairOf(fromHex(one.private_key))];
+  for (const pair of pairs) {
+    assert.equal(toHex(pair.publicKey), one.public_key);
+    assert.deepEqual(await openRecords(fromHex(one.message), contextOf(one), pair, one.at_most), records);
+  }
+  const ephemerals = [platformKeyPair, async () => ladderKeyPair(crypto.getRandomValues(new Uint8Array(32)))];
+  for (const ephemeral of ephemerals) {
+    const again = await sealRecords(records, contextOf(one), fromHex(one.public_key), ephemeral);
+    assert.equal(again.length, one.message.length / 2);
+    assert.deepEqual(await openRecords(again, contextOf(one), pairs[0], one.at_most), records);
+  }
+});
+replay("bad_sealed_record", (one) =>
+  refused(errors.MessageError, one.says, () =>
+    openRecords(fromHex(one.message), contextOf(one), ladderKeyPair(fromHex(one.private_key)), one.at_most),
+  ),
+);
+
+const pinnedOf = (one) => Object.fromEntries(Object.entries(one.pinned).map(([id, point]) => [id, fromHex(point)]));
+replay("manifest", async (one) => {
+  assert.deepEqual(await verifyManifest(utf8(one.message), pinnedOf(one)), one.manifest);
+  await refused(errors.MessageError, "pinned key", () => verifyManifest(utf8(one.message), {}));
+});
+replay("bad_manifest", (one) => refused(errors.MessageError, one.says, () => verifyManifest(utf8(one.message), pinnedOf(one))));
+
+test("every file of vectors is replayed, or is the collector's alone", () => {
+  assert.deepEqual([...replayed, ...COLLECTOR].sort(), vectorFiles().sort());
+});
