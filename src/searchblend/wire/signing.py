@@ -1,4 +1,4 @@
-"""ECDSA P-256 with SHA-256 over manifests: sign with every active key, believe one pinned key.
+"""ECDSA P-256 with SHA-256 over manifests and packs: sign with every active key, believe one pinned key.
 
 A key's id is the first 8 bytes of SHA-256 of its uncompressed public point. Several signatures let a key be replaced
 while devices still pin the old one.
@@ -73,12 +73,17 @@ def sign_manifest(payload: bytes, keys: Iterable[SigningKey]) -> SignedManifest:
 def verify_manifest(message: bytes, pinned: Mapping[str, bytes]) -> dict[str, Any]:
     """The manifest, if one of the pinned public points (by key id) has signed it; else ``MessageError``."""
     signed = decode_signed(message)
-    if not any(_is_by(signature, signed, pinned) for signature in signed.signatures):
+    if not is_signed(signed.signed_bytes, signed.signatures, pinned):
         raise MessageError("manifest: no valid signature of a pinned key")
     return decode_payload(signed.payload)
 
 
-def _is_by(signature: Signature, signed: SignedManifest, pinned: Mapping[str, bytes]) -> bool:
+def is_signed(content: bytes, signatures: Iterable[Signature], pinned: Mapping[str, bytes]) -> bool:
+    """Whether one of the pinned public points (by key id) has signed exactly these bytes."""
+    return any(_is_by(signature, content, pinned) for signature in signatures)
+
+
+def _is_by(signature: Signature, content: bytes, pinned: Mapping[str, bytes]) -> bool:
     point = pinned.get(signature.key_id)
     if point is None or key_id(point) != signature.key_id:
         return False
@@ -88,7 +93,7 @@ def _is_by(signature: Signature, signed: SignedManifest, pinned: Mapping[str, by
         return False
     try:
         key = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), point)
-        key.verify(encode_dss_signature(r, s), signed.signed_bytes, _HASH)
+        key.verify(encode_dss_signature(r, s), content, _HASH)
     except (InvalidSignature, ValueError):
         return False
     return True

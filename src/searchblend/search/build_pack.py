@@ -1,0 +1,131 @@
+"""From a release to the pack of its answers: what is certain enough goes in, the rest stays out.
+
+A pair ⟨query, URL⟩ is in the pack if the lower bound of its 95 % interval is above 0 and so is its probability; a
+query if it has such a pair (in a release without URLs: if that holds for the query itself). A query is at least as
+likely as each of its pairs, so its numbers are raised to theirs where noise says otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from searchblend.blender.release import BlenderRelease
+from searchblend.errors import MessageError
+from searchblend.normalization import normalize, normalize_url
+from searchblend.search.pack import (
+    DEFAULT_FRACTION_BITS,
+    NO_TASK,
+    Pack,
+    PackEntry,
+    PackInfo,
+    PackUrl,
+    best_first,
+    encode_pack,
+    fits_pack,
+)
+
+_RESULT: Final = "searchblend-result"
+
+
+@dataclass(frozen=True)
+class BuiltPack:
+    """A pack and what was left out of it."""
+
+    content: bytes
+    pairs_listed: int
+    """pairs (queries, in a release without URLs) of the head list"""
+    pairs_kept: int
+
+    @property
+    def pack(self) -> Pack:
+        return Pack(self.content)
+
+
+@dataclass(frozen=True)
+class _Estimate:
+    """One query or pair of a release, as a pack needs it."""
+
+    query: str
+    url: str | None
+    low: float
+    probability: float
+
+
+def build_pack(
+    document: Mapping[str, Any],
+    *,
+    task: bytes = NO_TASK,
+    round_number: int = 0,
+    fraction_bits: int = DEFAULT_FRACTION_BITS,
+) -> BuiltPack:
+    """The pack of a result document (``result.json``)."""
+    if document.get("format") != _RESULT or document.get("version") != 1:
+        raise MessageError(f"result: expected {_RESULT} version 1")
+    if document.get("notice") is not None:
+        raise MessageError("result: notice: it comes from an evaluation and is not private")
+    try:
+        guarantee, method = document["guarantee"], document["method"]
+        info = PackInfo(method, guarantee["epsilon"], guarantee["delta"], task, round_number, fraction_bits)
+        queries = list(_estimates(document["trends"], ("query",)))
+        records = list(_estimates(document["records"], ("record",)))
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise MessageError("result: expected the fields that a release has") from error
+    return _built(info, queries, records)
+
+
+def pack_of_release(release: BlenderRelease) -> Pack:
+    """The pack of a release in memory."""
+    guarantee, head = release.guarantee, release.head
+    info = PackInfo(release.method, guarantee.epsilon, guarantee.delta)
+    low = release.queries.raw.interval[:, 0]
+    queries = [
+        _Estimate(query, None, float(low[i]), float(release.queries.probability[i]))
+        for i, query in enumerate(head.queries)
+    ]
+    low = release.records.raw.interval[:, 0]
+    records = [
+        _Estimate(cell.query, cell.url, float(low[i]), float(release.records.probability[i]))
+        for i, cell in enumerate(head.cells())
+        if isinstance(cell.query, str) and isinstance(cell.url, str)
+    ]
+    return _built(info, queries, records).pack
+
+
+def _estimates(rows: Iterable[Mapping[str, Any]], kinds: tuple[str, ...]) -> Iterator[_Estimate]:
+    for row in rows:
+        if row["kind"] in kinds and (low := row["interval"][0]) is not None and row["probability"] is not None:
+            yield _Estimate(row["query"], row.get("url"), float(low), float(row["probability"]))
+
+
+def _built(info: PackInfo, queries: list[_Estimate], records: list[_Estimate]) -> BuiltPack:
+    pairs = [record for record in records if record.url is not None]
+    urls: dict[str, list[PackUrl]] = {}
+    for pair in pairs:
+        numbers = _numbers(pair, info)
+        if numbers and pair.url is not None and normalize_url(pair.url) == pair.url and fits_pack(pair.url):
+            urls.setdefault(pair.query, []).append(PackUrl(pair.url, *numbers))
+    entries = []
+    for query in queries:
+        answers = tuple(sorted(urls.get(query.query, ()), key=best_first))
+        numbers = _numbers(query, info) or ((0, 0) if answers else None)
+        if numbers and (answers or not pairs) and normalize(query.query) == query.query and fits_pack(query.query):
+            lower = max(numbers[0], *(url.lower for url in answers)) if answers else numbers[0]
+            probability = max(numbers[1], *(url.probability for url in answers)) if answers else numbers[1]
+            entries.append(PackEntry(query.query, lower, probability, answers))
+    kept = sum(len(entry.urls) for entry in entries) if pairs else len(entries)
+    return BuiltPack(encode_pack(info, entries), len(pairs) or len(queries), kept)
+
+
+def _numbers(estimate: _Estimate, info: PackInfo) -> tuple[int, int] | None:
+    """Lower bound and probability in whole units, rounded down; None where nothing above 0 is certain.
+
+    The interval belongs to the estimate before it was projected to probabilities that sum to 1, so its lower bound
+    can be above the projected probability; then it is cut to that.
+    """
+    top = 1 << info.fraction_bits
+    probability = min(math.floor(estimate.probability * top), top)
+    lower = min(math.floor(estimate.low * top), probability)
+    return (lower, probability) if lower >= 1 else None
