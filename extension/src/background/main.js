@@ -1,0 +1,62 @@
+/**
+ * The background: a service worker in Chromium, an event page in Firefox. Both end it whenever it is idle, so
+ * listeners are set while this file is read and nothing is kept in variables.
+ */
+
+import "../content/engines.js";
+import { everyMinutes, hasAccess, onAccessChanged, onAlarm, onAsked, onOmnibox, onStarted, openOptions, openPage, ownPage, setContentScripts } from "../platform/browser.js";
+import { theDevice } from "../platform/make_device.js";
+import { omniboxEntered, omniboxSuggestions } from "./omnibox.js";
+
+const CHECK = "check";
+/** Often enough for a phase of a day, seldom enough to say nothing about when the browser is used. */
+const CHECK_MINUTES = 120;
+const SCRIPTS = ["src/platform/tell_background.js", "src/content/engines.js", "src/content/observe.js"];
+
+onStarted(async (reason) => {
+  await everyMinutes(CHECK, CHECK_MINUTES);
+  await watchSearchPages();
+  if (reason === "install") await openOptions();
+});
+onAlarm(async (name) => {
+  if (name === CHECK) await (await theDevice()).check();
+});
+onAccessChanged(watchSearchPages);
+onAsked(answer);
+onOmnibox(
+  async (text) => omniboxSuggestions(await (await theDevice()).openPacks(), text),
+  async (text, where) => omniboxEntered(await theDevice(), text, (url) => openPage(url, where), ownPage("src/ui/popup.html")),
+);
+everyMinutes(CHECK, CHECK_MINUTES);
+
+async function answer(message, fromPage) {
+  const device = await theDevice();
+  if (message?.type === "clicked") {
+    if (fromPage === null || fromPage.isPrivate) return null;
+    // The page cannot be believed about the user's consent or its own name; the device filters what it says.
+    const engine = globalThis.searchblendEngines.find(({ id }) => id === message.engine);
+    return engine ? device.observe({ query: message.query, url: message.url, engine: engine.id }) : null;
+  }
+  if (fromPage !== null) return null;
+  if (message?.type === "check") return device.check({ sendNow: message.sendNow === true });
+  if (message?.type === "consent-changed") return watchSearchPages();
+  return null;
+}
+
+/** Content scripts exactly where the user allowed them, and only with consent. */
+async function watchSearchPages() {
+  const { mode } = await (await theDevice()).settings();
+  const scripts = [];
+  for (const engine of mode === "off" ? [] : globalThis.searchblendEngines) {
+    for (const [i, origin] of engine.origins.entries()) {
+      if (!(await hasAccess([origin]))) continue;
+      scripts.push({ id: `${engine.id}-${i}`, matches: engine.matches.filter((match) => sameHost(match, origin)), js: SCRIPTS });
+    }
+  }
+  await setContentScripts(scripts);
+  return scripts.length;
+}
+
+function sameHost(match, origin) {
+  return match.startsWith(origin.slice(0, -1));
+}

@@ -1,0 +1,83 @@
+// Search engines: where their result pages are, which parameter holds the query, which links are results.
+// A classic script, since content scripts are no modules; the background imports it for the list it leaves behind.
+
+globalThis.searchblendEngines = (() => {
+  const GOOGLE = ["com", "ca", "co.in", "co.jp", "co.uk", "com.au", "com.br", "de", "es", "fr", "it", "nl"];
+
+  /** A parameter's address, if it is one. */
+  function target(text) {
+    try {
+      const url = new URL(text);
+      return url.protocol === "https:" || url.protocol === "http:" ? url.href : null;
+    } catch {
+      return null;
+    }
+  }
+
+  function fromBase64Url(text) {
+    try {
+      const bytes = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
+      return new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(bytes, (letter) => letter.charCodeAt(0)));
+    } catch {
+      return null;
+    }
+  }
+
+  function isHost(url, host) {
+    return url.hostname === host || url.hostname.endsWith(`.${host}`);
+  }
+
+  return [
+    {
+      id: "google",
+      name: "Google",
+      origins: GOOGLE.map((end) => `https://www.google.${end}/*`),
+      matches: GOOGLE.map((end) => `https://www.google.${end}/search*`),
+      parameter: "q",
+      results: "#search a[href], #rso a[href], #botstuff a[href]",
+      unwrap(url) {
+        if (!/(^|\.)google\.[a-z.]+$/u.test(url.hostname)) return url.href;
+        // /aclk are advertisements, the rest are Google's own pages
+        return url.pathname === "/url" ? target(url.searchParams.get("q") ?? url.searchParams.get("url")) : null;
+      },
+    },
+    {
+      id: "bing",
+      name: "Bing",
+      origins: ["https://www.bing.com/*"],
+      matches: ["https://www.bing.com/search*"],
+      parameter: "q",
+      results: "#b_results .b_algo a[href]",
+      unwrap(url) {
+        if (!isHost(url, "bing.com")) return url.href;
+        const packed = url.pathname === "/ck/a" ? url.searchParams.get("u") : null;
+        return packed?.startsWith("a1") ? target(fromBase64Url(packed.slice(2))) : null;
+      },
+    },
+    {
+      id: "duckduckgo",
+      name: "DuckDuckGo",
+      origins: ["https://duckduckgo.com/*", "https://html.duckduckgo.com/*"],
+      matches: ["https://duckduckgo.com/*", "https://html.duckduckgo.com/html*"],
+      parameter: "q",
+      results: "[data-testid=result] a[href], .results .result:not(.result--ad) a[href]",
+      unwrap(url) {
+        if (!isHost(url, "duckduckgo.com")) return url.href;
+        return url.pathname === "/l/" ? target(url.searchParams.get("uddg")) : null;
+      },
+    },
+    {
+      // Our own pages for tests. Its origin is in no package that people get, so it cannot be allowed there.
+      id: "test-engine",
+      name: "Test engine",
+      origins: ["http://127.0.0.1/*"],
+      matches: ["http://127.0.0.1/engine/search*"],
+      parameter: "q",
+      results: ".results a[href]",
+      unwrap(url) {
+        if (url.hostname !== "127.0.0.1") return url.href;
+        return url.pathname === "/engine/out" ? target(url.searchParams.get("to")) : null;
+      },
+    },
+  ];
+})();

@@ -1,0 +1,302 @@
+/**
+ * A person's device: consent, searches, tasks, one report a round, packs.
+ *
+ * Storage, network, clock and lock are given to it, so that the same code runs in a browser's worker, in its pages and
+ * in tests. All state is in the storage: the browser may end the worker between any two lines.
+ */
+
+import { bytes, checkManifest, checkRequest, errors, keyId, verifyManifest } from "../core/index.js";
+import { account } from "./ledger.js";
+import { keep, withSuggestion } from "./observations.js";
+import { cancelUncovered, sendPending } from "./outbox.js";
+import { openPacks, updatePack } from "./packs.js";
+import { NothingToSay, prepareContribution, prepareReport } from "./rounds.js";
+import { StorageFull } from "./storage.js";
+import { Transport, Unreachable } from "./transport.js";
+
+export const MODES = Object.freeze(["off", "local", "opt-in"]);
+const DEFAULTS = Object.freeze({ mode: "off", paused: false, agreedAt: null, suggestions: [], dropped: {} });
+
+export class Device {
+  #clock;
+  #onPoint;
+
+  /** `clock` gives seconds since 1970; `lock(name, work)` runs one work at a time; `onPoint` is for tests of crashes. */
+  constructor({ storage, fetch, clock, lock, version, onPoint = () => undefined }) {
+    this.storage = storage;
+    this.transport = new Transport(fetch);
+    this.lock = lock;
+    this.version = version;
+    this.#clock = clock;
+    this.#onPoint = onPoint;
+  }
+
+  now() {
+    return Math.floor(this.#clock());
+  }
+
+  async point(name) {
+    await this.#onPoint(name);
+  }
+
+  /** Inside a transaction nothing may be awaited. */
+  pointInTransaction(name) {
+    this.#onPoint(name);
+  }
+
+  // ---- consent ----
+
+  async settings() {
+    return this.storage.read(settingsIn);
+  }
+
+  /** Off keeps nothing new and sends nothing; a pending report of another group is dropped, its debit stays. */
+  async setMode(mode) {
+    if (!MODES.includes(mode)) throw new errors.InvalidParameter("mode", `expected one of ${MODES.join(", ")}`);
+    const now = this.now();
+    await this.storage.write(async (transaction) => {
+      const settings = await settingsIn(transaction);
+      const agreedAt = mode === "off" ? null : now;
+      await transaction.put("settings", "settings", { ...settings, mode, agreedAt, paused: false });
+      await cancelUncovered(transaction, mode);
+    });
+  }
+
+  async setPaused(paused) {
+    await this.storage.write(async (transaction) => {
+      await transaction.put("settings", "settings", { ...(await settingsIn(transaction)), paused });
+    });
+  }
+
+  // ---- searches ----
+
+  /** A clicked result of a search: kept, or the reason why not. */
+  async observe(search) {
+    const now = this.now();
+    return this.storage.write(async (transaction) => keep(transaction, await settingsIn(transaction), search, now));
+  }
+
+  /** A local answer was opened: a search that follows from it is not the user's own. */
+  async noteSuggestion(query, url) {
+    const now = this.now();
+    await this.storage.write(async (transaction) => {
+      await transaction.put("settings", "settings", withSuggestion(await settingsIn(transaction), query, url, now));
+    });
+  }
+
+  // ---- tasks ----
+
+  /** Enrol with what the people of a list gave out: server, task, their keys, and the text that opt-in users agree to. */
+  async enrol({ server, task, keys, consent = "", code = "", hasUrls = true }) {
+    const enrolment = { server: serverOf(server), task: taskOf(task), keys: keys.map(pointOf), consent, code, hasUrls, enrolledAt: this.now() };
+    if (enrolment.keys.length === 0) throw new errors.InvalidParameter("keys", "expected at least one public key");
+    await this.storage.write(async (transaction) => {
+      const known = await transaction.get("tasks", enrolment.task);
+      // What was seen of a task outlives a second enrolment: an older manifest stays refused.
+      const memory = known ?? (await transaction.get("settings", `left ${enrolment.task}`)) ?? {};
+      await transaction.put("tasks", enrolment.task, { sequence: 0, round: 0, issued: 0, manifest: null, ...memory, ...enrolment, status: null });
+    });
+    return enrolment.task;
+  }
+
+  /** Leave a task: what is pending is dropped; the ledger and the newest manifest's number stay. */
+  async leave(task) {
+    await this.storage.write(async (transaction) => {
+      const known = await transaction.get("tasks", task);
+      if (!known) return;
+      const { sequence, round, issued } = known;
+      await transaction.put("settings", `left ${task}`, { sequence, round, issued });
+      await transaction.remove("tasks", task);
+      for (const [key, report] of await transaction.all("reports")) if (report.task === task) await transaction.remove("reports", key);
+      for (const slot of ["current", "previous"]) await transaction.remove("packs", [task, slot]);
+    });
+  }
+
+  async tasks() {
+    return (await this.storage.read((transaction) => transaction.all("tasks"))).map(([, task]) => task);
+  }
+
+  /** Take a sealed record back while the service still takes them. */
+  async withdraw(task, round) {
+    const [enrolment, report] = await this.storage.read(async (transaction) => [
+      await transaction.get("tasks", task),
+      await transaction.get("reports", [task, round]),
+    ]);
+    if (!enrolment || report?.kind !== "sealed" || report.status !== "sent") return false;
+    if (!(await this.transport.withdraw(enrolment, report))) return false;
+    await this.storage.write((transaction) => transaction.put("reports", [task, round], { ...report, status: "withdrawn" }));
+    return true;
+  }
+
+  // ---- what happens by itself ----
+
+  /** Look at every task: manifest, report or contribution, sending, pack. Never throws; says each task's status. */
+  async check({ sendNow = false } = {}) {
+    const settings = await this.settings();
+    if (settings.mode === "off") return [];
+    const statuses = [];
+    for (const task of await this.tasks()) statuses.push(await this.#checkTask(task, sendNow));
+    return statuses;
+  }
+
+  async #checkTask(task, sendNow) {
+    let code;
+    try {
+      code = await this.#actOn(task, sendNow);
+    } catch (error) {
+      code = reasonOf(error);
+    }
+    const status = { code, at: this.now() };
+    try {
+      await this.storage.write(async (transaction) => {
+        const known = await transaction.get("tasks", task.task);
+        if (known) await transaction.put("tasks", task.task, { ...known, status });
+      });
+    } catch (error) {
+      if (!(error instanceof StorageFull)) throw error;
+    }
+    return { task: task.task, ...status };
+  }
+
+  async #actOn(task, sendNow) {
+    let manifest;
+    try {
+      manifest = await this.#readManifest(task);
+    } catch (error) {
+      // What was written down may go out although no new manifest came.
+      await sendPending(this, task, { now: sendNow });
+      throw error;
+    }
+    await this.point("manifest-read");
+    const said = await this.#say(task, manifest);
+    const sent = await sendPending(this, task, { now: sendNow });
+    await updatePack(this, task, manifest);
+    return sent ?? said;
+  }
+
+  /** The service's manifest, if it is signed by a pinned key, newer than what was seen, and within the policy. */
+  async #readManifest(task) {
+    const pinned = {};
+    for (const point of task.keys) pinned[await keyId(bytes.fromHex(point))] = bytes.fromHex(point);
+    const manifest = await verifyManifest(await this.transport.manifest(task), pinned);
+    // A clock behind what was signed is wrong: time is at least the newest manifest's.
+    const now = Math.max(this.now(), task.issued);
+    const { sequence: seen, round: seenRound } = task;
+    checkManifest(manifest, { now, sequence: seen, round: seenRound, deviceVersion: this.version, task: task.task, manifest: task.manifest });
+    await this.storage.write(async (transaction) => {
+      const known = await transaction.get("tasks", task.task);
+      if (!known) throw new NothingToSay("left");
+      if (manifest.sequence < known.sequence) throw new errors.PolicyRefused("rolled-back", "older than a manifest that was seen");
+      const { sequence, round, issued } = manifest;
+      await transaction.put("tasks", task.task, { ...known, sequence, round, issued: Math.max(issued, known.issued), manifest });
+    });
+    return manifest;
+  }
+
+  async #say(task, manifest) {
+    const { mode } = await this.settings();
+    try {
+      if (manifest.killed) return "killed";
+      if (manifest.phase !== "idle") checkRequest(manifest);
+      if (manifest.phase === "client" && mode === "local") await prepareReport(this, task, manifest);
+      else if (manifest.phase === "opt-in" && mode === "opt-in") await prepareContribution(this, task, manifest);
+      else return manifest.phase === "idle" ? "idle" : "not-asked";
+      return "made";
+    } catch (error) {
+      if (error instanceof NothingToSay) return error.reason;
+      throw error;
+    }
+  }
+
+  // ---- what the user may see ----
+
+  async openPacks() {
+    return openPacks(this.storage);
+  }
+
+  /** Everything that a page shows, from one transaction. */
+  async overview() {
+    const now = this.now();
+    return this.storage.read(async (transaction) => {
+      const values = async (store) => (await transaction.all(store)).map(([, value]) => value);
+      const spent = account(await transaction.all("ledger"), now);
+      const packs = (await transaction.all("packs")).map(([key, pack]) => ({ task: key[0], slot: key[1], round: pack.round, at: pack.at, bytes: pack.content.length }));
+      return {
+        settings: await settingsIn(transaction),
+        tasks: await values("tasks"),
+        records: (await values("records")).reverse(),
+        reports: (await values("reports")).sort((a, b) => b.madeAt - a.madeAt),
+        packs,
+        spent,
+      };
+    });
+  }
+
+  /** All that this device holds, as a document that JSON can carry. */
+  async exported() {
+    const { settings, tasks, records, reports, spent } = await this.overview();
+    const ledger = (await this.storage.read((transaction) => transaction.all("ledger"))).map(([[task, round], entry]) => ({ task, round, ...entry }));
+    const plain = reports.map(({ bytes: content, credential: _, ...report }) => ({ ...report, bytes: content ? bytes.toHex(content) : null }));
+    return { format: "searchblend-device-export", version: 1, settings, tasks, records, reports: plain, ledger, spent };
+  }
+
+  /** Forget one search. */
+  async forget({ query, url, at }) {
+    await this.storage.write(async (transaction) => {
+      for (const [key, record] of await transaction.all("records")) {
+        if (record.query === query && record.url === url && record.at === at) await transaction.remove("records", key);
+      }
+    });
+  }
+
+  /**
+   * Erase searches, reports and packs. The ledger stays, as numbers alone: without it the device would
+   * answer a round a second time.
+   */
+  async erase() {
+    await this.storage.write(async (transaction) => {
+      for (const store of ["records", "reports", "packs"]) await transaction.clear(store);
+      const { mode, agreedAt, paused } = await settingsIn(transaction);
+      await transaction.put("settings", "settings", { ...DEFAULTS, mode, agreedAt, paused });
+    });
+  }
+}
+
+async function settingsIn(transaction) {
+  return { ...DEFAULTS, ...(await transaction.get("settings", "settings")) };
+}
+
+/** A short code that says what went wrong and nothing about the user. */
+function reasonOf(error) {
+  if (error instanceof NothingToSay || error instanceof Unreachable || error instanceof errors.PolicyRefused) return error.reason;
+  if (error instanceof StorageFull) return "storage-full";
+  if (error instanceof errors.SearchblendError) return "garbage";
+  return "internal";
+}
+
+/** An origin, without what could follow it. Plain HTTP is for a server on the same machine. */
+function serverOf(text) {
+  let url = null;
+  try {
+    url = new URL(text);
+  } catch {
+    // said below
+  }
+  const isLocal = url !== null && ["127.0.0.1", "localhost", "[::1]"].includes(url.hostname);
+  if (url === null || !(url.protocol === "https:" || (url.protocol === "http:" && isLocal)) || url.username || url.password) {
+    throw new errors.InvalidParameter("server", "expected an address that begins with https://");
+  }
+  return url.origin + url.pathname.replace(/\/+$/u, "");
+}
+
+function taskOf(text) {
+  const task = String(text).trim().toLowerCase();
+  if (!/^[0-9a-f]{32}$/u.test(task)) throw new errors.InvalidParameter("task", "expected 32 hexadecimal digits");
+  return task;
+}
+
+function pointOf(text) {
+  const point = String(text).trim().toLowerCase();
+  if (!/^04[0-9a-f]{128}$/u.test(point)) throw new errors.InvalidParameter("keys", "expected a public key: 04 and 128 hexadecimal digits");
+  return point;
+}

@@ -1,0 +1,31 @@
+/**
+ * The device's own account of what it has said. A server's promises are not believed: the sum is kept here.
+ *
+ * An entry for each task and round, made before anything is sent and never taken away: neither by erasing, nor by
+ * leaving a task, nor by a refusal of the server. So the sum is at least what was said. Sums are of ε and δ over all
+ * tasks (basic composition).
+ */
+
+import { POLICY } from "../core/index.js";
+
+/** Sums over entries [key, {epsilon, delta, at}] from this time on; an entry from the future counts too. */
+export function spentSince(entries, since) {
+  const counted = entries.filter(([, entry]) => entry.at >= since);
+  const sum = (field) => counted.reduce((total, [, entry]) => total + entry[field], 0);
+  return { epsilon: sum("epsilon"), delta: sum("delta"), reports: counted.length };
+}
+
+/** What was spent in the present window and in all, beside the limits. */
+export function account(entries, now) {
+  const recent = spentSince(entries, now - POLICY.windowSeconds);
+  const all = spentSince(entries, -Infinity);
+  const limits = { limit: POLICY.windowEpsilon, lifetimeLimit: POLICY.lifetimeEpsilon, days: POLICY.windowSeconds / 86_400 };
+  return { ...recent, ...limits, left: Math.max(0, POLICY.windowEpsilon - recent.epsilon), lifetime: all };
+}
+
+/** Whether another report of this cost stays within this device's limits. */
+export function affords(entries, cost, now) {
+  const { epsilon, lifetime } = account(entries, now);
+  const isWithinWindow = epsilon + cost.epsilon <= POLICY.windowEpsilon;
+  return isWithinWindow && lifetime.epsilon + cost.epsilon <= POLICY.lifetimeEpsilon && lifetime.delta + cost.delta <= POLICY.lifetimeDelta;
+}

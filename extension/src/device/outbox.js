@@ -1,0 +1,66 @@
+/** Sending what was written down: the same bytes until they are answered, and nothing that consent no longer covers. */
+
+import { POLICY, randomBelow } from "../core/index.js";
+import { Unreachable } from "./transport.js";
+
+const FIRST_WAIT = 30;
+const GROUP_OF = Object.freeze({ report: "local", sealed: "opt-in" });
+
+/** Send this task's pending report, if there is one and it is time; says what became of it. */
+export async function sendPending(device, task, { now = false } = {}) {
+  return device.lock("searchblend-send", async () => {
+    const outcomes = [];
+    for (const report of await pendingOf(device, task)) {
+      if (!now && device.now() < report.sendAfter) outcomes.push("waiting");
+      else outcomes.push(await sendOne(device, task, report));
+    }
+    return outcomes.at(-1) ?? null;
+  });
+}
+
+async function pendingOf(device, task) {
+  const [settings, reports] = await device.storage.read(async (transaction) => [
+    await transaction.get("settings", "settings"),
+    await transaction.all("reports"),
+  ]);
+  if (settings.paused) return [];
+  const own = reports.map(([, report]) => report).filter((report) => report.task === task.task);
+  return own.filter((report) => report.status === "pending" && GROUP_OF[report.kind] === settings.mode);
+}
+
+async function sendOne(device, task, report) {
+  await device.point("sending");
+  const change = await answerOf(device, task, report);
+  await device.point("answered");
+  await device.storage.write(async (transaction) => {
+    const key = [report.task, report.round];
+    const kept = await transaction.get("reports", key);
+    // Erased or cancelled meanwhile: the answer has nothing left to be written to.
+    if (kept?.status === "pending") await transaction.put("reports", key, { ...kept, ...change });
+  });
+  await device.point("noted");
+  return change.status === "pending" ? "retrying" : change.status;
+}
+
+async function answerOf(device, task, report) {
+  const attempts = report.attempts + 1;
+  try {
+    const outcome = await device.transport.send(task, report);
+    const at = device.now();
+    return outcome === "sent" ? { status: "sent", sentAt: at, attempts } : { status: "refused", reason: outcome, sentAt: at, attempts };
+  } catch (error) {
+    if (!(error instanceof Unreachable)) throw error;
+    const wait = Math.min(FIRST_WAIT * 2 ** Math.min(report.attempts, 20), POLICY.longestWaitSeconds);
+    // Jitter, so that a service that comes back is not met by everybody at once.
+    const sendAfter = device.now() + Math.max(error.retryAfter, wait + randomBelow(wait));
+    return { status: "pending", reason: error.reason, attempts, sendAfter };
+  }
+}
+
+/** Pending reports that the present consent does not cover any more are dropped; their debit stays. */
+export async function cancelUncovered(transaction, mode) {
+  for (const [key, report] of await transaction.all("reports")) {
+    if (report.status !== "pending" || GROUP_OF[report.kind] === mode) continue;
+    await transaction.put("reports", key, { ...report, bytes: null, truth: null, status: "cancelled" });
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * Local-search packs on this device: fetched whole or as a delta, checked, exchanged in one transaction.
+ *
+ * The pack before the present one is kept: should the present one not open, lookups go on with the last good one.
+ */
+
+import * as core from "../core/index.js";
+import { Unreachable } from "./transport.js";
+
+/** Fetch the pack that the manifest names, unless it is here; true if there is a new one. */
+export async function updatePack(device, task, manifest) {
+  const wanted = manifest.pack;
+  if (!wanted) return false;
+  const have = await device.storage.read((transaction) => transaction.get("packs", [task.task, "current"]));
+  if (have?.artifact === wanted.artifact || (have && wanted.round < have.round)) return false;
+  const content = (await fromDelta(device, task, have, wanted)) ?? (await device.transport.artifact(task, wanted.artifact, "pack"));
+  if (content.length !== wanted.bytes) throw new core.errors.MessageError("pack: not of the size that the manifest names");
+  await core.openPack(content, { artifact: wanted.artifact });
+  await device.point("pack-read");
+  await device.storage.write(async (transaction) => {
+    const present = await transaction.get("packs", [task.task, "current"]);
+    if (present) await transaction.put("packs", [task.task, "previous"], present);
+    const pack = { content, artifact: wanted.artifact, round: wanted.round, at: device.now() };
+    await transaction.put("packs", [task.task, "current"], pack);
+  });
+  return true;
+}
+
+/** The new pack made from the present one and a delta, or null if that does not work: then the whole file is fetched. */
+async function fromDelta(device, task, have, wanted) {
+  const delta = have && wanted.deltas?.find((one) => one.from === have.artifact);
+  if (!delta || !core.applyPackDelta) return null;
+  try {
+    const difference = await device.transport.artifact(task, delta.artifact, "pack");
+    return await core.applyPackDelta(have.content, difference, { artifact: delta.artifact, result: wanted.artifact });
+  } catch (error) {
+    if (error instanceof core.errors.SearchblendError || error instanceof Unreachable) return null;
+    throw error;
+  }
+}
+
+/** Indexes that were opened in this page or worker, by artifact: typing the next letter does not open a pack again. */
+const opened = new Map();
+
+/** The indexes of all packs on this device, the last good one of each task. Needs no network. */
+export async function openPacks(storage) {
+  const packs = new Map(await storage.read((transaction) => transaction.all("packs")).then(named));
+  const tasks = new Set([...packs.keys()].map((name) => name.split(" ")[0]));
+  for (const artifact of opened.keys()) if (![...packs.values()].some((pack) => pack.artifact === artifact)) opened.delete(artifact);
+  const indexes = [];
+  for (const task of tasks) {
+    const index = (await openOne(packs.get(`${task} current`))) ?? (await openOne(packs.get(`${task} previous`)));
+    if (index !== null) indexes.push(index);
+  }
+  return indexes;
+}
+
+function named(entries) {
+  return entries.map(([key, pack]) => [key.join(" "), pack]);
+}
+
+/** The index, or null for what is absent or damaged. */
+async function openOne(pack) {
+  if (!pack) return null;
+  try {
+    if (!opened.has(pack.artifact)) opened.set(pack.artifact, await core.openPack(pack.content, { artifact: pack.artifact }));
+    return opened.get(pack.artifact);
+  } catch (error) {
+    if (error instanceof core.errors.SearchblendError) return null;
+    throw error;
+  }
+}
+
+/** The best answers of several packs to what somebody typed so far. */
+export function searchPacks(indexes, text, limit = 8) {
+  const found = indexes.flatMap((index) => index.search(text, { limit }));
+  const order = { exact: 0, prefix: 1, typo: 2 };
+  found.sort((a, b) => order[a.how] - order[b.how] || b.probability - a.probability);
+  const seen = new Set();
+  const unseen = found.filter((answer) => {
+    const key = JSON.stringify([answer.query, answer.url]);
+    return !seen.has(key) && seen.add(key);
+  });
+  return unseen.slice(0, limit);
+}
+
+/** Where an answer leads: a web address, or null for anything that a browser should not open from a list. */
+export function addressOf(url) {
+  if (url === null) return null;
+  const text = /^[a-z][a-z0-9+.-]*:/iu.test(url) && !/^[^/]+:\d+(\/|$)/u.test(url) ? url : `https://${url}`;
+  if (!URL.canParse(text)) return null;
+  const address = new URL(text);
+  return /^https?:$/u.test(address.protocol) && address.hostname.includes(".") ? address.href : null;
+}

@@ -1,0 +1,116 @@
+/**
+ * What the device says to a service: plain requests without cookies, referrer or redirects, and short answers.
+ *
+ * Whatever a server answers is read up to a limit and believed only after a check: a page of a hotel's network
+ * is no manifest.
+ */
+
+import { POLICY } from "../core/index.js";
+
+const LARGEST = Object.freeze({ manifest: POLICY.largestManifest, headList: POLICY.largestHeadList, pack: POLICY.largestPack, problem: 4096 });
+const PATIENCE = 30_000;
+const TYPES = Object.freeze({ report: "application/vnd.searchblend.report", sealed: "application/vnd.searchblend.sealed" });
+
+/** The service could not be reached, or answered nothing that this protocol knows. */
+export class Unreachable extends Error {
+  constructor(reason, retryAfter = 0) {
+    super(reason);
+    this.reason = reason;
+    this.retryAfter = retryAfter;
+  }
+}
+
+export class Transport {
+  #fetch;
+
+  constructor(fetch) {
+    this.#fetch = fetch;
+  }
+
+  /** The manifest's bytes. Asked for without an ETag: a server could give every device one of its own. */
+  async manifest(task) {
+    const answer = await this.#request(`${task.server}/v1/tasks/${task.task}/manifest`, {});
+    if (answer.status !== 200) throw new Unreachable(await problemOf(answer));
+    return readAtMost(answer, LARGEST.manifest);
+  }
+
+  /** The bytes of an artifact; who asked checks their digest. */
+  async artifact(task, sha256, kind) {
+    const answer = await this.#request(`${task.server}/v1/artifacts/${sha256}`, {});
+    if (answer.status !== 200) throw new Unreachable(await problemOf(answer));
+    return readAtMost(answer, LARGEST[kind]);
+  }
+
+  /** Send the bytes: "sent", or the reason of a final refusal; throws `Unreachable` when they may be sent again. */
+  async send(task, report) {
+    const [path, type] = report.kind === "sealed" ? ["contributions", TYPES.sealed] : ["reports", TYPES.report];
+    const headers = { "Content-Type": type };
+    if (report.kind === "sealed") headers.Authorization = `Bearer ${report.credential}`;
+    const url = `${task.server}/v1/tasks/${task.task}/rounds/${report.round}/${path}`;
+    const answer = await this.#request(url, { method: "POST", headers, body: report.bytes });
+    if (answer.status === 200) return "sent";
+    const reason = await problemOf(answer);
+    if (answer.status === 429 || answer.status === 503) throw new Unreachable(reason, retryAfter(answer));
+    return reason;
+  }
+
+  /** Take a sealed record back: true if the service said that it is gone. */
+  async withdraw(task, report) {
+    const url = `${task.server}/v1/tasks/${task.task}/rounds/${report.round}/contributions`;
+    const answer = await this.#request(url, { method: "DELETE", headers: { Authorization: `Bearer ${report.credential}` } });
+    return answer.status === 204;
+  }
+
+  async #request(url, options) {
+    const privately = { cache: "no-store", credentials: "omit", redirect: "error", referrerPolicy: "no-referrer" };
+    try {
+      return await this.#fetch(url, { ...privately, ...options, signal: AbortSignal.timeout(PATIENCE) });
+    } catch {
+      throw new Unreachable("no-answer");
+    }
+  }
+}
+
+async function readAtMost(answer, most) {
+  const parts = [];
+  let size = 0;
+  try {
+    const reader = answer.body.getReader();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      size += value.length;
+      if (size > most) {
+        await reader.cancel();
+        throw new Unreachable("too-large");
+      }
+      parts.push(value);
+    }
+  } catch (error) {
+    throw error instanceof Unreachable ? error : new Unreachable("no-answer");
+  }
+  const content = new Uint8Array(size);
+  let offset = 0;
+  for (const part of parts) {
+    content.set(part, offset);
+    offset += part.length;
+  }
+  return content;
+}
+
+/** The name of a problem document, or the status of an answer that is none. */
+async function problemOf(answer) {
+  try {
+    const document = JSON.parse(new TextDecoder().decode(await readAtMost(answer, LARGEST.problem)));
+    const found = /^urn:searchblend:problem:([a-z-]{1,40})$/.exec(document.type);
+    if (found) return found[1];
+  } catch {
+    // not a problem document
+  }
+  return `status-${answer.status}`;
+}
+
+function retryAfter(answer) {
+  const seconds = Number(answer.headers.get("Retry-After"));
+  return Number.isInteger(seconds) && seconds > 0 ? Math.min(seconds, 86_400) : 0;
+}

@@ -1,0 +1,108 @@
+/** The browser's extension interface. This folder alone touches it, so that all the rest runs anywhere. */
+
+const api = globalThis.browser ?? globalThis.chrome;
+
+export const isFirefox = globalThis.browser !== undefined && typeof globalThis.browser.runtime?.getBrowserInfo === "function";
+export const version = api.runtime.getManifest().version;
+
+// ---- messages between pages, content scripts and the background ----
+
+export function ask(message) {
+  return api.runtime.sendMessage(message);
+}
+
+/** `answer(message, fromPage)`; fromPage is the tab that a content script runs in, or null for our own pages. */
+export function onAsked(answer) {
+  api.runtime.onMessage.addListener((message, sender, respond) => {
+    const isOurs = sender.url?.startsWith(api.runtime.getURL("")) === true;
+    answer(message, isOurs ? null : { url: sender.url ?? "", isPrivate: sender.tab?.incognito === true }).then(respond, () => respond(null));
+    return true; // the answer comes later
+  });
+}
+
+// ---- life of the background ----
+
+export function onStarted(act) {
+  api.runtime.onStartup.addListener(() => act("startup"));
+  api.runtime.onInstalled.addListener(({ reason }) => act(reason));
+}
+
+/** An alarm that survives the worker. Browsers lose alarms at times, so each start makes it anew if it is gone. */
+export async function everyMinutes(name, minutes) {
+  if (!(await api.alarms.get(name))) await api.alarms.create(name, { delayInMinutes: 1, periodInMinutes: minutes });
+}
+
+export function onAlarm(act) {
+  api.alarms.onAlarm.addListener(({ name }) => act(name));
+}
+
+// ---- permissions and content scripts ----
+
+/** Hosts of the manifest's optional permissions, and on Firefox the kinds of data; must be called in a user's click. */
+export function requestAccess(origins, dataKinds = []) {
+  const wanted = { origins };
+  if (isFirefox && dataKinds.length > 0) wanted.data_collection = dataKinds;
+  return api.permissions.request(wanted);
+}
+
+export async function hasAccess(origins) {
+  return api.permissions.contains({ origins });
+}
+
+export async function dropAccess(origins) {
+  try {
+    return await api.permissions.remove({ origins });
+  } catch {
+    return false; // part of the package's own permissions
+  }
+}
+
+export function onAccessChanged(act) {
+  api.permissions.onAdded.addListener(act);
+  api.permissions.onRemoved.addListener(act);
+}
+
+/** Exactly these content scripts: [{id, matches, js}]. */
+export async function setContentScripts(scripts) {
+  const registered = await api.scripting.getRegisteredContentScripts();
+  const gone = registered.map(({ id }) => id);
+  if (gone.length > 0) await api.scripting.unregisterContentScripts({ ids: gone });
+  const all = scripts.map((script) => ({ ...script, runAt: "document_start", allFrames: false, persistAcrossSessions: true }));
+  if (all.length > 0) await api.scripting.registerContentScripts(all);
+}
+
+// ---- address bar, tabs ----
+
+/** `suggest(text)` gives [{content, parts}], parts being [{text, kind}]; `enter(text, where)` opens what was chosen. */
+export function onOmnibox(suggest, enter) {
+  api.omnibox.setDefaultSuggestion({ description: described([{ text: "Search the list on this device" }]) });
+  api.omnibox.onInputChanged.addListener((text, respond) => {
+    suggest(text).then((found) => respond(found.map(({ content, parts }) => ({ content, description: described(parts) }))));
+  });
+  api.omnibox.onInputEntered.addListener((text, disposition) => enter(text, disposition === "currentTab" ? "here" : "new tab"));
+}
+
+/** Chromium's descriptions are XML, Firefox's are plain text. */
+function described(parts) {
+  if (isFirefox) return parts.map(({ text }) => text).join("");
+  return parts.map(({ text, kind }) => (kind ? `<${kind}>${escapeXml(text)}</${kind}>` : escapeXml(text))).join("");
+}
+
+export function escapeXml(text) {
+  const names = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;" };
+  // XML 1.0 has no way at all to write control characters.
+  return text.replace(/[\u0000-\u001f\u007f]/gu, " ").replace(/[&<>"']/gu, (sign) => names[sign]);
+}
+
+export async function openPage(url, where = "new tab") {
+  if (where === "here") await api.tabs.update({ url });
+  else await api.tabs.create({ url });
+}
+
+export function ownPage(path) {
+  return api.runtime.getURL(path);
+}
+
+export function openOptions() {
+  return api.runtime.openOptionsPage();
+}

@@ -1,0 +1,161 @@
+/** The settings: consent, lists, budget, and every report as it was sent. */
+
+import "../content/engines.js";
+import { errors } from "../core/index.js";
+import { ask, dropAccess, hasAccess, ownPage, requestAccess } from "../platform/browser.js";
+import { theDevice } from "../platform/make_device.js";
+import { byId, element, fill, when } from "./elements.js";
+import { recordRows, reportRows, taskRows } from "./rows.js";
+import { droppedText } from "./words.js";
+
+const DATA_KINDS = ["searchTerms", "browsingActivity"];
+const device = await theDevice();
+let overview = await device.overview();
+const engines = await offeredEngines();
+
+fill(document.querySelector("#engines .ticks"), engines.map(engineTick));
+await offerPackedEnrolment();
+show();
+document.querySelector(`input[name=mode][value="${overview.settings.mode}"]`).checked = true;
+showOptinText();
+
+byId("enrol").addEventListener("submit", (event) => {
+  event.preventDefault();
+  attempt(enrol);
+});
+byId("modes").addEventListener("change", showOptinText);
+byId("agree").addEventListener("click", () => attempt(saveChoice));
+byId("pause").addEventListener("click", () => attempt(() => device.setPaused(!overview.settings.paused)));
+byId("check").addEventListener("click", () => attempt(() => ask({ type: "check" })));
+byId("export").addEventListener("click", () => attempt(exportAll));
+byId("erase").addEventListener("click", () => attempt(eraseAll));
+document.body.dataset.ready = "yes";
+
+/** Do what a button says, then show everything anew; what goes wrong is said on top of the page. */
+async function attempt(act) {
+  fill(byId("message"));
+  document.body.dataset.ready = "no";
+  try {
+    await act();
+  } catch (error) {
+    const known = error instanceof errors.SearchblendError || error.name === "StorageFull";
+    say(known ? error.message : "That did not work. Nothing was sent.", "bad");
+  }
+  overview = await device.overview();
+  show();
+  document.body.dataset.ready = "yes";
+}
+
+function say(text, tone) {
+  byId("message").dataset.tone = tone;
+  fill(byId("message"), text);
+}
+
+// ---- what buttons do ----
+
+async function enrol() {
+  const form = byId("enrol");
+  const values = Object.fromEntries(new FormData(form));
+  const keys = values.keys.split(/\s+/u).filter((key) => key !== "");
+  const task = await device.enrol({ ...values, keys });
+  form.reset();
+  byId("enrolment").open = false;
+  say(`Joined the list ${task.slice(0, 8)}….`, "good");
+  showOptinText();
+}
+
+/** The browser's question comes first: nothing is noticed before both the user and the browser said yes. */
+async function saveChoice() {
+  const mode = document.querySelector("input[name=mode]:checked").value;
+  const chosen = engines.filter(({ id }) => byId(`engine-${id}`).checked);
+  const origins = [...chosen.flatMap((engine) => engine.origins), ...overview.tasks.map(({ server }) => `${new URL(server).protocol}//${new URL(server).hostname}/*`)];
+  if (mode === "off") {
+    await device.setMode("off");
+    await dropAccess(engines.flatMap((engine) => engine.origins));
+  } else {
+    if (!(await requestAccess([...new Set(origins)], DATA_KINDS))) return say("The browser did not allow it. Nothing was changed.", "bad");
+    await device.setMode(mode);
+    await dropUnticked(chosen);
+  }
+  await ask({ type: "consent-changed" });
+  say(mode === "off" ? "Switched off. Nothing is noticed or sent." : "Thank you. You can change this at any time.", "good");
+  if (mode !== "off") await ask({ type: "check" });
+}
+
+async function dropUnticked(chosen) {
+  for (const engine of engines) if (!chosen.includes(engine)) await dropAccess(engine.origins);
+}
+
+async function sendNow() {
+  await ask({ type: "check", sendNow: true });
+}
+
+async function withdraw({ task, round }) {
+  const isGone = await device.withdraw(task, round);
+  say(isGone ? "The service removed your sealed search." : "The service did not remove it: the round may have gone on.", isGone ? "good" : "bad");
+}
+
+async function exportAll() {
+  const content = JSON.stringify(await device.exported(), null, 2);
+  const link = element("a", { href: URL.createObjectURL(new Blob([content], { type: "application/json" })), download: "searchblend-export.json" });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+async function eraseAll() {
+  if (!confirm("Erase all searches, reports and lists from this device?")) return;
+  await device.erase();
+  say("Erased. The sum of your privacy budget stays.", "good");
+}
+
+// ---- what the page shows ----
+
+function show() {
+  const { settings, tasks, records, reports, packs, spent } = overview;
+  fill(byId("tasks"), tasks.length === 0 ? element("p", { class: "note" }, "You have not joined a list yet.") : taskRows(tasks, packs, (task) => attempt(() => device.leave(task))));
+  if (tasks.length === 0) byId("enrolment").open = true;
+  fill(byId("state"), settings.mode === "off" ? "Off" : settings.paused ? "Paused" : "On");
+  byId("state").dataset.tone = settings.mode === "off" || settings.paused ? "wait" : "good";
+  byId("pause").hidden = settings.mode === "off";
+  fill(byId("pause"), settings.paused ? "Go on" : "Pause");
+  byId("check").disabled = settings.mode === "off" || tasks.length === 0;
+  fill(byId("budget-text"), `Spent in the last ${spent.days} days: ε = ${rounded(spent.epsilon)} of ${spent.limit}, in ${spent.reports} ${spent.reports === 1 ? "report" : "reports"}. Left: ${rounded(spent.left)}. Since this extension was installed: ε = ${rounded(spent.lifetime.epsilon)} of ${spent.lifetimeLimit}.`);
+  byId("budget").value = spent.epsilon / spent.limit;
+  fill(byId("reports"), reports.length === 0 ? element("p", { class: "note" }, "Nothing was sent yet.") : reportRows(reports, { sendNow: () => attempt(sendNow), withdraw: (report) => attempt(() => withdraw(report)) }));
+  fill(byId("records-count"), records.length === 0 ? "None" : `Show ${records.length}`);
+  fill(byId("records"), recordRows(records, (record) => attempt(() => device.forget(record))));
+  fill(byId("dropped"), droppedSentence(settings.dropped));
+}
+
+function droppedSentence(dropped) {
+  const parts = Object.entries(dropped).map(([code, n]) => `${n} × ${droppedText(code)}`);
+  return parts.length === 0 ? "They are removed after 28 days." : `They are removed after 28 days. Never kept: ${parts.join(", ")}.`;
+}
+
+function showOptinText() {
+  const texts = overview.tasks.map(({ consent }) => consent).filter((text) => text !== "");
+  byId("optin-text").hidden = document.querySelector("input[name=mode]:checked")?.value !== "opt-in" || texts.length === 0;
+  fill(byId("consent-text"), texts.join("\n"));
+}
+
+function engineTick(engine) {
+  return element("label", {}, element("input", { type: "checkbox", id: `engine-${engine.id}`, checked: engine.isAllowed || overview.settings.mode === "off" }), engine.name);
+}
+
+/** All engines that this package may ask for: the test engine only in a test's package. */
+async function offeredEngines() {
+  const all = await Promise.all(globalThis.searchblendEngines.map(async (engine) => ({ ...engine, isAllowed: await hasAccess(engine.origins) })));
+  return all.filter((engine) => engine.id !== "test-engine" || engine.isAllowed);
+}
+
+/** A package that was made for one list joins it without a form; taking part is still the user's choice. */
+async function offerPackedEnrolment() {
+  const packed = await (await fetch(ownPage("enrolment.json"))).json();
+  if (packed === null || overview.tasks.some(({ task }) => task === packed.task)) return;
+  await device.enrol(packed);
+  overview = await device.overview();
+}
+
+function rounded(value) {
+  return String(Math.round(value * 100) / 100);
+}

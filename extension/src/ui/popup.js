@@ -1,0 +1,84 @@
+/** Search as you type, from the packs on this device. What is typed here goes nowhere. */
+
+import { addressOf, searchPacks } from "../device/packs.js";
+import { openOptions, openPage } from "../platform/browser.js";
+import { theDevice } from "../platform/make_device.js";
+import { byId, element, fill } from "./elements.js";
+
+const MOST = 7;
+const MODES = { off: "Off", local: "Taking part, randomized", "opt-in": "Taking part, opted in" };
+const typed = byId("typed");
+
+const device = await theDevice();
+const [indexes, settings] = [await device.openPacks(), await device.settings()];
+const queries = indexes.reduce((sum, index) => sum + index.size, 0);
+let answers = [];
+let chosen = -1;
+
+fill(byId("mode"), settings.paused ? "Paused" : MODES[settings.mode]);
+byId("mode").dataset.tone = settings.mode === "off" || settings.paused ? "wait" : "good";
+byId("settings").addEventListener("click", async () => {
+  await openOptions();
+  close();
+});
+typed.addEventListener("input", show);
+typed.addEventListener("keydown", onKey);
+typed.value = new URLSearchParams(location.search).get("q") ?? "";
+show();
+document.body.dataset.ready = "yes";
+
+function show() {
+  const text = typed.value.trim();
+  answers = text === "" ? [] : searchPacks(indexes, text, MOST).filter(({ url }) => addressOf(url) !== null);
+  chosen = answers.length > 0 ? 0 : -1;
+  fill(byId("answers"), answers.map(row));
+  typed.setAttribute("aria-expanded", String(answers.length > 0));
+  fill(byId("hint"), hint(text));
+  mark();
+}
+
+function row({ query, url }, position) {
+  return element(
+    "li",
+    { id: `answer-${position}`, role: "option", onclick: () => open(position), onmousemove: () => move(position) },
+    element("span", { class: "query" }, query),
+    element("span", { class: "url" }, shown(url)),
+  );
+}
+
+function shown(url) {
+  const { host, pathname } = new URL(addressOf(url));
+  return host.replace(/^www\./u, "") + (pathname === "/" ? "" : decodeURI(pathname));
+}
+
+function hint(text) {
+  if (indexes.length === 0) return settings.mode === "off" ? "Choose how you want to take part in the settings; then a list can arrive." : "No list has arrived yet. One comes when a round is published.";
+  if (text === "") return `${queries.toLocaleString()} common searches, on this device. Works offline; what you type stays here.`;
+  return answers.length === 0 ? "Not among the common searches." : "";
+}
+
+function onKey(event) {
+  if (event.key === "ArrowDown") move(Math.min(chosen + 1, answers.length - 1));
+  else if (event.key === "ArrowUp") move(Math.max(chosen - 1, 0));
+  else if (event.key === "Enter" && chosen >= 0) open(chosen);
+  else return;
+  event.preventDefault();
+}
+
+function move(position) {
+  chosen = position;
+  mark();
+}
+
+function mark() {
+  for (const [i, item] of [...byId("answers").children].entries()) item.setAttribute("aria-selected", String(i === chosen));
+  if (chosen >= 0) typed.setAttribute("aria-activedescendant", `answer-${chosen}`);
+  else typed.removeAttribute("aria-activedescendant");
+}
+
+async function open(position) {
+  const { query, url } = answers[position];
+  await device.noteSuggestion(query, url);
+  await openPage(addressOf(url));
+  close();
+}

@@ -1,0 +1,94 @@
+/** The entries of the settings' lists. */
+
+import { bytes } from "../core/index.js";
+import { element, when } from "./elements.js";
+import { recordText, reportStatusText, statusText, statusTone } from "./words.js";
+
+export function taskRows(tasks, packs, leave) {
+  return tasks.map((task) => {
+    const pack = packs.find((one) => one.task === task.task && one.slot === "current");
+    const manifest = task.manifest;
+    return element(
+      "div",
+      { class: "entry" },
+      element("div", { class: "head" }, element("h3", {}, manifest?.name ?? `List ${task.task.slice(0, 8)}…`), element("button", { type: "button", class: "quiet", onclick: () => leave(task.task) }, "Leave")),
+      element("p", { "data-tone": statusTone(task.status), class: "task-status" }, statusText(task.status)),
+      facts([
+        ["Service", task.server],
+        ["Round", manifest ? `${manifest.round} (${manifest.phase})` : "unknown yet"],
+        ["Asks for", manifest ? `ε = ${manifest.epsilon}, δ = ${manifest.delta}` : "unknown yet"],
+        ["On this device", pack ? `list of round ${pack.round}, ${Math.ceil(pack.bytes / 1024)} KiB, since ${when(pack.at)}` : "no list yet"],
+        ["Checked", task.status ? when(task.status.at) : "never"],
+      ]),
+    );
+  });
+}
+
+/** Each report: what the user really did, known to this device alone, and what was said. */
+export function reportRows(reports, { sendNow, withdraw }) {
+  return reports.map((report) =>
+    element(
+      "div",
+      { class: "entry report", "data-status": report.status },
+      element(
+        "div",
+        { class: "head" },
+        element("h3", {}, `Round ${report.round}`),
+        element("span", { class: "pill", "data-tone": { sent: "good", pending: "wait" }[report.status] ?? "bad" }, statusWithReason(report)),
+      ),
+      facts([
+        ["You searched", truthText(report)],
+        ["What was said", saidText(report)],
+        ["Cost", `ε = ${report.epsilon}, δ = ${report.delta}`],
+        ["Made", when(report.madeAt)],
+        [report.sentAt ? "Answered" : "Goes out", report.sentAt ? when(report.sentAt) : report.status === "pending" ? `after ${when(report.sendAfter)}, at a random time` : "not any more"],
+      ]),
+      report.bytes ? element("details", {}, element("summary", {}, `The ${report.bytes.length} bytes`), element("p", { class: "code" }, bytes.toHex(report.bytes))) : null,
+      report.status === "pending" ? element("div", { class: "row" }, element("button", { type: "button", class: "send-now", onclick: sendNow }, "Send now")) : null,
+      report.kind === "sealed" && report.status === "sent" ? element("div", { class: "row" }, element("button", { type: "button", onclick: () => withdraw(report) }, "Take it back")) : null,
+    ),
+  );
+}
+
+export function recordRows(records, forget) {
+  return records.map((record) =>
+    element(
+      "li",
+      { class: "entry" },
+      element("div", { class: "head" }, element("span", {}, recordText(record)), element("button", { type: "button", class: "quiet", onclick: () => forget(record), "aria-label": `Forget the search ${record.query}` }, "Forget")),
+      element("p", { class: "note" }, when(record.at)),
+    ),
+  );
+}
+
+function facts(pairs) {
+  return element("dl", { class: "facts" }, pairs.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
+}
+
+function statusWithReason(report) {
+  return report.reason ? `${reportStatusText(report)} (${report.reason})` : reportStatusText(report);
+}
+
+function truthText(report) {
+  if (Array.isArray(report.truth)) return report.truth.map(recordText).join("; ");
+  if (report.truth) return `${recordText(report.truth)} (known to this device alone)`;
+  return report.status === "cancelled" ? "removed" : "several of the searches below, drawn at random";
+}
+
+const SHOWN = 12;
+
+/** A report names one item, a set of items, or nothing at all; each is possible for each truth. */
+function saidText(report) {
+  if (report.kind === "sealed") return "the same, sealed for the people who run the list";
+  const texts = report.said.map(({ aboutQueries, items }) => {
+    if (items.length === 0) return "nothing (drawn at random)";
+    const names = items.slice(0, SHOWN).map((item) => (aboutQueries ? queryText(item) : recordText(item)));
+    const more = items.length > SHOWN ? `, and ${items.length - SHOWN} more` : "";
+    return items.length === 1 ? names[0] : `one of these, or none of them: ${names.join(", ")}${more}`;
+  });
+  return `${texts.join("; ")} (randomized)`;
+}
+
+function queryText({ query }) {
+  return query === null ? "something that is not on the list" : `“${query}”`;
+}

@@ -1,0 +1,80 @@
+/** What the user reads for the codes that the device keeps. */
+
+import { REASONS } from "../core/index.js";
+
+const STATUS = {
+  idle: "Nothing is asked at the moment.",
+  "not-asked": "This part of the round asks the other group.",
+  made: "A report was made.",
+  done: "You took part in this round.",
+  waiting: "A report is ready and goes out at a random time.",
+  sent: "Your report was received.",
+  retrying: "The service could not be reached. The same report is sent again later.",
+  refused: "The service did not take the report. It is not sent again.",
+  cancelled: "A report was dropped before it was sent.",
+  "no-record": "There is no search on this device to draw from yet.",
+  "other-group": "You chose not to take part in this group.",
+  paused: "Paused.",
+  left: "You left this list.",
+  "not-open-yet": "The round has not begun.",
+  "window-closed": "The round is over.",
+  killed: "This list was stopped for good.",
+  "budget-spent": "Your privacy budget is spent for now. Nothing more is said.",
+  "consent-changed": "The list asks for consent to another text than the one you agreed to. Nothing was sent.",
+  "storage-full": "The browser's storage is full. Nothing was sent.",
+  garbage: "The service answered something that is not signed or not of this protocol. Nothing was sent.",
+  "no-answer": "The service could not be reached.",
+  "too-large": "The service answered too much. It was not read.",
+  "unknown-task": "The service does not know this list.",
+  internal: "Something went wrong in this extension. Nothing was sent.",
+};
+
+const DROPPED = {
+  "credentials-in-url": "an address with a password",
+  "e-mail": "an e-mail address",
+  "card-number": "a card number",
+  phone: "a phone number",
+  "id-number": "a long number",
+  "ip-address": "an IP address",
+  "unusable-query": "text that cannot be used",
+  "too-long": "text that is too long",
+  "private-address": "a page inside a private network",
+  "not-a-web-address": "not a web page",
+  "own-suggestion": "opened from our own suggestions",
+};
+
+const REPORT_STATUS = {
+  pending: "not sent yet",
+  sent: "sent",
+  refused: "refused",
+  cancelled: "dropped",
+  withdrawn: "taken back",
+};
+
+export function statusText(status) {
+  if (!status) return "Not checked yet.";
+  if (STATUS[status.code]) return STATUS[status.code];
+  const reason = REASONS[status.code];
+  return reason ? `Refused: ${reason}. Nothing was sent.` : `The service answered with an error (${status.code}).`;
+}
+
+/** "good", "wait" or "bad", for the colour beside the words. */
+export function statusTone(status) {
+  if (!status) return "wait";
+  if (["sent", "done", "idle", "not-asked", "made"].includes(status.code)) return "good";
+  return ["waiting", "retrying", "no-record", "paused", "other-group", "no-answer"].includes(status.code) ? "wait" : "bad";
+}
+
+export function droppedText(code) {
+  return DROPPED[code] ?? code;
+}
+
+export function reportStatusText(report) {
+  return REPORT_STATUS[report.status] ?? report.status;
+}
+
+/** A record as people read it; null stands for everything that is not on the list. */
+export function recordText({ query, url }) {
+  if (query === null) return "something that is not on the list";
+  return url === null ? `“${query}” → another page` : `“${query}” → ${url}`;
+}
