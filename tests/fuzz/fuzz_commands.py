@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import io
 import json
@@ -56,7 +57,7 @@ def run(arguments: Sequence[str]) -> int:
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 1
     demand(code in (0, 1, 2), f"exit code {code}")
-    text = said.getvalue()
+    text = said.getvalue().encode("utf-8", "backslashreplace").decode()  # as on a real standard error
     demand("Traceback" not in text, "a traceback")
     if code == 1 or (code == 2 and "usage:" not in text):
         check_message(text)  # what argparse quotes is what somebody typed, not what a log holds
@@ -65,10 +66,15 @@ def run(arguments: Sequence[str]) -> int:
 
 
 @cache
+def parser() -> argparse.ArgumentParser:
+    return build_parser()
+
+
+@cache
 def options() -> list[str]:
     """Every option of every command, by walking the parser."""
     found: set[str] = set()
-    todo = [build_parser()]
+    todo = [parser()]
     while todo:
         for action in todo.pop()._actions:
             found |= set(action.option_strings)
@@ -86,7 +92,7 @@ def arguments(data: bytes) -> None:
     chosen = [vocabulary[int.from_bytes(data[i : i + 2], "big") % len(vocabulary)] for i in range(0, len(data), 2)]
     with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
         try:
-            build_parser().parse_args(chosen[:12])
+            parser().parse_args(chosen[:12])
         except SystemExit as end:
             demand(end.code in (0, 2), f"exit code {end.code}")
 
