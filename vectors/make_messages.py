@@ -217,11 +217,17 @@ def manifests() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     keys = [SigningKey.new(), SigningKey.new()]
     pinned = {key.key_id: key.public_point.hex() for key in keys[:1]}
     optin = {"public_key": "cd" * 32, "consent": "ef" * 32, "closes": 1_800_000_000}
+    delta = {"base": "12" * 32, "artifact": "34" * 32, "bytes": 4_000}
+    pack = {"artifact": "ab" * 32, "bytes": 30_000, "round": 6, "deltas": []}
     documents = {
         "client phase": manifest_document(),
         "opt-in phase": manifest_document(phase="opt-in", optin=optin, client=None),
         "idle": manifest_document(phase="idle", client=None),
         "killed": manifest_document(phase="idle", client=None, killed=True),
+        "with a pack": manifest_document(pack=pack),
+        "with a pack and deltas": manifest_document(
+            phase="idle", client=None, pack={**pack, "deltas": [delta, {**delta, "base": "56" * 32}]}
+        ),
         "names beyond ASCII": manifest_document(name='Suche ⋆ ü\u2028"\\\t'),
     }
     good = []
@@ -250,6 +256,16 @@ def manifests() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
                 ("task", "xyz", "hexadecimal"),
                 ("unknown", 1, "wrong fields"),
                 ("silent_devices", "always", "silent_devices"),
+                ("pack", {key: value for key, value in pack.items() if key != "deltas"}, "pack: wrong fields: deltas"),
+                ("pack", {**pack, "deltas": None}, "deltas: wrong type"),
+                ("pack", {**pack, "deltas": ["x"]}, "deltas: expected at most 8 objects"),
+                ("pack", {**pack, "deltas": [{**delta, "base": f"{i:064x}"} for i in range(9)]}, "at most 8 objects"),
+                ("pack", {**pack, "deltas": [{**delta, "base": "AB" * 32}]}, "64 hexadecimal digits"),
+                ("pack", {**pack, "deltas": [{**delta, "artifact": ""}]}, "64 hexadecimal digits"),
+                ("pack", {**pack, "deltas": [{**delta, "bytes": -1}]}, "0 or more"),
+                ("pack", {**pack, "deltas": [{"base": "12" * 32}]}, "wrong fields: artifact, bytes"),
+                ("pack", {**pack, "deltas": [delta, delta]}, "a base twice"),
+                ("pack", {**pack, "artifact": "xyz"}, "64 hexadecimal digits"),
             )
         ),
         ("blanks in the payload", _signed_blanks(keys), "canonical"),

@@ -17,6 +17,7 @@ from searchblend.privacy import Neighbors
 from searchblend.server.clock import Clock
 from searchblend.server.estimator import FILE_PREFIX
 from searchblend.server.lifecycle import REVIEWED
+from searchblend.server.pack_files import make_pack_files, pack_part
 from searchblend.server.round_model import HeadFigures, settings_of, shape_of
 from searchblend.server.task_settings import TaskSettings
 from searchblend.store.artifacts import TrendRow
@@ -125,11 +126,14 @@ class Publisher:
         contents = {name: content for name, content in files.items() if content is not None}
         if len(contents) != len(_FILES):
             raise StoreError("a file of the result is missing")
-        rows = trend_rows(json.loads(contents["result.json"]))
+        result = json.loads(contents["result.json"])
+        rows = trend_rows(result)
+        packs = make_pack_files(self._store, found, result)
         self._store.on_point("publish: before")
         with self._store.transaction():
             self._store.rounds.advance(found, State.PUBLISHED, actor=PUBLISHER, now=self._clock.now())
-            names = {name: self._store.artifacts.put(content, _FILES[name]) for name, content in contents.items()}
+            typed = {name: (content, _FILES[name]) for name, content in contents.items()} | packs
+            names = {name: self._store.artifacts.put(content, kind) for name, (content, kind) in typed.items()}
             self._store.artifacts.attach(found.key, names)
             self._store.artifacts.add_trends(found.key, rows)
             for group in ("opt-in", "clients"):
@@ -198,7 +202,7 @@ class Publisher:
             "records_per_optin": settings.records_per_optin,
             "optin": _optin_part(current, settings) if phase == "opt-in" and current else None,
             "client": self._client_part(current) if phase == "client" and current else None,
-            "pack": None,
+            "pack": pack_part(self._store, rounds),
         }
 
     def _client_part(self, found: Round) -> dict[str, Any]:

@@ -48,6 +48,11 @@ class Artifacts:
         rows = self._database.execute("SELECT content, media_type FROM artifacts WHERE sha256 = ?", (sha256,))
         return (bytes(rows[0][0]), rows[0][1]) if rows else None
 
+    def size(self, sha256: str) -> int:
+        """How many bytes a stored file has; 0 if there is none."""
+        rows = self._database.execute("SELECT LENGTH(content) FROM artifacts WHERE sha256 = ?", (sha256,))
+        return int(rows[0][0]) if rows else 0
+
     def attach(self, round_key: int, files: Mapping[str, str]) -> None:
         """Name artifacts of a round."""
         for name, sha256 in files.items():

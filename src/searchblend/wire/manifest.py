@@ -51,8 +51,10 @@ _FIELDS: Final[Mapping[str, type | tuple[type, ...]]] = {
 _PARTS: Final[Mapping[str, Mapping[str, type]]] = {
     "optin": {"public_key": str, "consent": str, "closes": int},
     "client": {"artifact": str, "digest": str, "mechanism": str, "report_bytes": int, "opens": int, "closes": int},
-    "pack": {"artifact": str, "bytes": int, "round": int},
+    "pack": {"artifact": str, "bytes": int, "round": int, "deltas": list},
 }
+_DELTA: Final[Mapping[str, type]] = {"base": str, "artifact": str, "bytes": int}
+MOST_DELTAS: Final = 8
 _HEX: Final = {
     ("task", None): 32,
     ("optin", "public_key"): 64,
@@ -167,9 +169,23 @@ def _check_values(document: Mapping[str, Any]) -> None:
         value = value if inner is None else value and value[inner]
         if value is not None and not re.fullmatch(f"[0-9a-f]{{{length}}}", value):
             raise MessageError(f"manifest: {inner or outer}: expected {length} hexadecimal digits")
+    if document["pack"] is not None:
+        _check_deltas(document["pack"]["deltas"])
     for name in ("epsilon", "delta"):
         if not re.fullmatch(r"[0-9]+(\.[0-9]+)?(e-?[0-9]+)?", document[name]):
             raise MessageError(f"manifest: {name}: expected a number written as a text")
+
+
+def _check_deltas(deltas: list[Any]) -> None:
+    """How a device may come from an earlier pack to this one."""
+    if len(deltas) > MOST_DELTAS or not all(isinstance(delta, dict) for delta in deltas):
+        raise MessageError(f"manifest: pack: deltas: expected at most {MOST_DELTAS} objects")
+    for delta in deltas:
+        _check_fields(delta, _DELTA, "manifest: pack: deltas")
+        if not all(re.fullmatch("[0-9a-f]{64}", delta[name]) for name in ("base", "artifact")):
+            raise MessageError("manifest: pack: deltas: expected 64 hexadecimal digits")
+    if len({delta["base"] for delta in deltas}) != len(deltas):
+        raise MessageError("manifest: pack: deltas: a base twice")
 
 
 def _signature(entry: Any) -> Signature:

@@ -68,6 +68,7 @@ def test_a_whole_round(service, changes):
     assert all(row.low <= row.high and row.influence > 0 for row in trends)
     assert set(service.store.artifacts.of_round(found.key)) == {
         "headlist.json",
+        "local-search.sbpack",
         "records.csv",
         "result.json",
         "statement.json",
