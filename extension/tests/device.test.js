@@ -1,0 +1,379 @@
+/** The device's rules, against a service that may do anything. */
+
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+import { Device } from "../src/device/device.js";
+import { FakeService, locks, TASK } from "./fake_service.js";
+import { MemoryStorage } from "./memory_storage.js";
+
+const START = 1_800_000_000;
+let clock, service, storage, device;
+
+beforeEach(async () => {
+  clock = START;
+  service = await FakeService.start(START);
+  storage = new MemoryStorage();
+  device = deviceOn(storage);
+  await device.enrol(service.enrolment);
+});
+
+function deviceOn(store, changes = {}) {
+  return new Device({ storage: store, fetch: service.fetch, clock: () => clock, lock: locks(), version: "0.1.0", ...changes });
+}
+
+async function agreed(mode = "local") {
+  await device.setMode(mode);
+  await device.observe({ query: " Weather ", url: "https://weather.example/a?page=1#top", engine: "google" });
+}
+
+const code = async (options) => (await device.check(options))[0].code;
+const bodies = () => new Set(service.posts.map(({ body }) => body));
+const only = (items) => (assert.equal(items.length, 1), items[0]);
+
+test("nothing is asked, kept or sent before consent", async () => {
+  await service.publish();
+  assert.equal(await device.observe({ query: "weather", url: "https://weather.example", engine: "google" }), "not-recording");
+  assert.deepEqual(await device.check({ sendNow: true }), []);
+  assert.equal(service.asked.length, 0);
+  assert.equal((await device.overview()).records.length, 0);
+});
+
+test("one report in a round, with the truth kept here", async () => {
+  await service.publish();
+  await agreed();
+  assert.equal(await code({ sendNow: true }), "sent");
+  for (let i = 0; i < 3; i += 1) assert.equal(await code({ sendNow: true }), "done");
+  const post = only(service.posts);
+  assert.equal(post.headers["Content-Type"], "application/vnd.searchblend.report");
+  assert.deepEqual(Object.keys(post.headers), ["Content-Type"]);
+  const { reports, spent } = await device.overview();
+  assert.deepEqual(only(reports).truth, { query: "weather", url: "https://weather.example/a" });
+  assert.equal(only(reports).said.length, 1);
+  assert.deepEqual([spent.epsilon, spent.left], [4, 4]);
+});
+
+test("requests carry no cookie, no referrer, no ETag, and follow no redirect", async () => {
+  await service.publish();
+  await agreed();
+  await code({ sendNow: true });
+  for (const { options } of service.asked) {
+    assert.equal(options.credentials, "omit");
+    assert.equal(options.redirect, "error");
+    assert.equal(options.referrerPolicy, "no-referrer");
+    assert.equal(options.cache, "no-store");
+    assert.equal(options.headers?.["If-None-Match"], undefined);
+  }
+});
+
+test("a report waits for its random time", async () => {
+  await service.publish();
+  await agreed();
+  const times = new Set();
+  for (let round = 1; round <= 2; round += 1) {
+    await service.publish({ round });
+    await code();
+    times.add((await device.overview()).reports[0].sendAfter - clock);
+  }
+  for (const time of times) assert.ok(time >= 0 && time <= 800, String(time));
+  clock += 801;
+  await device.check();
+  assert.equal(service.posts.length, 2);
+});
+
+test("a lost answer: the same bytes again, the ledger once", async () => {
+  await service.publish();
+  await agreed();
+  service.answer = () => Promise.reject(new TypeError("network"));
+  assert.equal(await code({ sendNow: true }), "retrying");
+  service.answer = () => new Response(null, { status: 503, headers: { "Retry-After": "7" } });
+  assert.equal(await code({ sendNow: true }), "retrying");
+  assert.equal(await code(), "waiting");
+  service.answer = () => new Response(null, { status: 200 });
+  assert.equal(await code({ sendNow: true }), "sent");
+  assert.equal(service.posts.length, 3);
+  assert.equal(bodies().size, 1);
+  assert.equal((await device.overview()).spent.epsilon, 4);
+});
+
+test("a refusal is final", async () => {
+  await service.publish();
+  await agreed();
+  service.answer = () => Response.json({ type: "urn:searchblend:problem:window-closed" }, { status: 409 });
+  assert.equal(await code({ sendNow: true }), "refused");
+  await code({ sendNow: true });
+  assert.equal(service.posts.length, 1);
+  assert.equal((await device.overview()).reports[0].reason, "window-closed");
+});
+
+test("two windows at once make one report", async () => {
+  await service.publish();
+  await agreed();
+  // The lock is taken away on purpose: the transaction alone must do.
+  const noLock = (name, work) => work();
+  const windows = [1, 2, 3].map(() => deviceOn(storage, { lock: noLock }));
+  await Promise.all(windows.map((one) => one.check({ sendNow: true })));
+  assert.equal(bodies().size, 1);
+  assert.equal((await device.overview()).spent.epsilon, 4);
+});
+
+test("opt-in seals a true record, binds the consent, and never reports in the same round", async () => {
+  await service.publishOptin();
+  await agreed("opt-in");
+  assert.equal(await code({ sendNow: true }), "sent");
+  const post = only(service.posts);
+  assert.match(post.path, /contributions$/u);
+  assert.match(post.headers.Authorization, /^Bearer [0-9a-f]{32}$/u);
+  await device.setMode("local");
+  await service.publish({ round: 1 });
+  assert.equal(await code({ sendNow: true }), "done");
+  await service.publish({ round: 2 });
+  assert.equal(await code({ sendNow: true }), "sent");
+});
+
+test("credentials of two rounds differ", async () => {
+  await agreed("opt-in");
+  for (const round of [1, 2]) {
+    await service.publishOptin({ round });
+    await code({ sendNow: true });
+  }
+  assert.equal(new Set(service.posts.map(({ headers }) => headers.Authorization)).size, 2);
+});
+
+test("another consent text: nothing is sealed", async () => {
+  await service.publishOptin({ text: "I agree to everything." });
+  await agreed("opt-in");
+  assert.equal(await code({ sendNow: true }), "consent-changed");
+  assert.equal(service.posts.length, 0);
+});
+
+test("a sealed record can be taken back", async () => {
+  await service.publishOptin();
+  await agreed("opt-in");
+  await code({ sendNow: true });
+  service.answer = () => new Response(null, { status: 204 });
+  assert.equal(await device.withdraw(TASK, 1), true);
+  assert.equal(service.posts[1].headers.Authorization, service.posts[0].headers.Authorization);
+  assert.equal((await device.overview()).reports[0].status, "withdrawn");
+  assert.equal(await code({ sendNow: true }), "done");
+});
+
+test("switching off drops what was not sent; its debit stays", async () => {
+  await service.publish();
+  await agreed();
+  await code();
+  await device.setMode("off");
+  clock += 1000;
+  await device.check({ sendNow: true });
+  await device.setMode("local");
+  await device.check({ sendNow: true });
+  assert.equal(service.posts.length, 0);
+  assert.equal((await device.overview()).spent.epsilon, 4);
+});
+
+test("paused: nothing is kept or said", async () => {
+  await service.publish();
+  await agreed();
+  await device.setPaused(true);
+  assert.equal(await device.observe({ query: "news", url: "https://news.example", engine: "bing" }), "not-recording");
+  assert.equal(await code({ sendNow: true }), "paused");
+  await device.setPaused(false);
+  assert.equal(await code({ sendNow: true }), "sent");
+});
+
+test("a device without a record follows the task's rule", async () => {
+  await device.setMode("local");
+  await service.publish();
+  assert.equal(await code({ sendNow: true }), "no-record");
+  await service.publish({ silent_devices: "report_wildcard" });
+  assert.equal(await code({ sendNow: true }), "sent");
+  assert.deepEqual((await device.overview()).reports[0].truth, { query: null, url: null });
+});
+
+test("a list of another engine's searches gets none of this one's", async () => {
+  await agreed();
+  await service.publish({ engine: "bing" });
+  assert.equal(await code({ sendNow: true }), "no-record");
+});
+
+for (const [what, changes, expected] of [
+  ["an older sequence", { sequence: 1 }, "rolled-back"],
+  ["another manifest of the same number", { sequence: 5, name: "two faces" }, "two-faces"],
+  ["an older round", { sequence: 6, round: 2 }, "older-round"],
+  ["an expired one", { sequence: 6, round: 9, expires: START - 1 }, "expired"],
+  ["one for newer devices", { sequence: 6, round: 9, min_device_version: "9.0" }, "device-too-old"],
+  ["too much epsilon", { sequence: 6, round: 9, epsilon: "9" }, "over-policy"],
+  ["too much delta", { sequence: 6, round: 9, delta: "0.1" }, "over-policy"],
+  ["too many records", { sequence: 6, round: 9, records_per_client: 1000 }, "over-policy"],
+  ["another epsilon than the list's", { sequence: 6, round: 9, epsilon: "3" }, "wrong-parameters"],
+  ["a stopped task", { sequence: 6, round: 9, killed: true }, "killed"],
+  ["another task's", { sequence: 6, round: 9, task: "f".repeat(32) }, "wrong-task"],
+]) {
+  test(`manifest: ${what} is refused, nothing is sent`, async () => {
+    await agreed();
+    await service.publish({ sequence: 5, round: 3, phase: "idle" });
+    assert.equal(await code(), "idle");
+    await service.publish({ round: 3, ...changes });
+    assert.equal(await code({ sendNow: true }), expected);
+    assert.equal(service.posts.length, 0);
+    assert.equal((await device.overview()).spent.reports, 0);
+  });
+}
+
+for (const [what, spoil] of [
+  ["a forged signature", (message) => Buffer.from(message.toString().replace("test list", "best list"))],
+  ["HTML", () => Buffer.from("<html>Please log in to the hotel's network</html>")],
+  ["nothing", () => Buffer.alloc(0)],
+  ["half of it", (message) => message.subarray(0, message.length / 2)],
+  ["random bytes", () => crypto.getRandomValues(new Uint8Array(500))],
+]) {
+  test(`the service answers ${what} for a manifest`, async () => {
+    await agreed();
+    await service.publish();
+    service.message = spoil(Buffer.from(service.message));
+    assert.equal(await code({ sendNow: true }), "garbage");
+    assert.equal(service.posts.length, 0);
+  });
+}
+
+test("an endless answer is not read", async () => {
+  await agreed();
+  await service.publish();
+  service.message = new Uint8Array(1_000_000);
+  assert.equal(await code(), "too-large");
+});
+
+for (const [what, queries, changes] of [
+  ["an empty list", [], {}],
+  ["other bytes than the manifest names", null, {}],
+  ["a list with a wrong digest", [["weather", ["https://weather.example/a"]]], { digest: "0".repeat(64) }],
+  ["a list with a notice", [["weather", ["https://weather.example/a"]]], { notice: "not private" }],
+]) {
+  test(`${what}: nothing is said`, async () => {
+    await agreed();
+    if (queries) await service.list(queries, changes);
+    else service.artifacts.set(service.client.artifact, Buffer.from("{}"));
+    await service.publish();
+    const found = await code({ sendNow: true });
+    assert.ok(["garbage", "empty-list", "bad-head-list"].includes(found), found);
+    assert.equal(service.posts.length, 0);
+    assert.equal((await device.overview()).spent.reports, 0);
+  });
+}
+
+test("a clock that jumps back", async () => {
+  await agreed();
+  await service.publish();
+  assert.equal(await code({ sendNow: true }), "sent");
+  clock -= 400 * 86_400;
+  for (const round of [1, 2]) {
+    await service.publish({ round, expires: START + 50 });
+    await code({ sendNow: true });
+  }
+  // The first round stays done, the second is within the budget: what was spent "in the future" counts.
+  assert.deepEqual(service.posts.map(({ round }) => round).filter((round) => round === 1), [1]);
+  await service.publish({ round: 3 });
+  await device.check({ sendNow: true });
+  assert.ok((await device.overview()).spent.epsilon <= 8);
+  assert.ok(service.posts.length <= 2);
+});
+
+test("the budget of a week is the device's own", async () => {
+  await agreed();
+  for (let round = 1; round <= 4; round += 1) {
+    await service.publish({ round });
+    await device.check({ sendNow: true });
+  }
+  assert.equal(service.posts.length, 2);
+  assert.equal((await device.tasks())[0].status.code, "budget-spent");
+});
+
+test("storage full: nothing is sent", async () => {
+  await agreed();
+  await service.publish();
+  await code(); // the manifest is kept, and a report made
+  await service.publish({ round: 2 });
+  storage.isFull = true;
+  assert.equal((await device.check({ sendNow: false }))[0].code, "storage-full");
+  storage.isFull = false;
+  assert.deepEqual((await device.overview()).reports.map(({ round }) => round), [1]);
+});
+
+test("erasing keeps the ledger, and the round stays done", async () => {
+  await agreed();
+  await service.publish();
+  await code({ sendNow: true });
+  await device.erase();
+  const { records, reports, spent } = await device.overview();
+  assert.deepEqual([records.length, reports.length, spent.epsilon], [0, 0, 4]);
+  await agreed();
+  assert.equal(await code({ sendNow: true }), "done");
+  assert.equal(service.posts.length, 1);
+});
+
+test("leaving and coming back gives no second report, and no older manifest", async () => {
+  await agreed();
+  await service.publish({ sequence: 7 });
+  await code({ sendNow: true });
+  await device.leave(TASK);
+  assert.deepEqual(await device.check(), []);
+  await device.enrol(service.enrolment);
+  assert.equal(await code({ sendNow: true }), "done");
+  await service.publish({ sequence: 6, round: 2 });
+  assert.equal(await code({ sendNow: true }), "rolled-back");
+  assert.equal(service.posts.length, 1);
+});
+
+for (const [query, url, expected] of [
+  ["mail to ann@example.com", "https://mail.example", "e-mail"],
+  ["weather", "https://ann:secret@weather.example", "credentials-in-url"],
+  ["printer", "http://192.168.1.4/status", "ip-address"],
+  ["wiki", "http://wiki.corp/start", "private-address"],
+  ["wiki", "http://intranet/start", "private-address"],
+  ["file", "file:///etc/passwd", "not-a-web-address"],
+  ["x".repeat(5000), "https://weather.example", "too-long"],
+  [undefined, "https://weather.example", "unusable-query"],
+]) {
+  test(`never kept: ${expected} (${String(url).slice(0, 30)})`, async () => {
+    await device.setMode("local");
+    assert.equal(await device.observe({ query, url, engine: "google" }), expected);
+    const exported = JSON.stringify(await device.exported());
+    assert.equal((await device.overview()).records.length, 0);
+    assert.ok(!exported.includes("secret") && !exported.includes("ann@"));
+  });
+}
+
+test("what came from a local suggestion is not the user's own search", async () => {
+  await device.setMode("local");
+  await device.noteSuggestion("weather", "https://weather.example/a");
+  assert.equal(await device.observe({ query: "weather", url: "https://other.example", engine: "google" }), "own-suggestion");
+  assert.equal(await device.observe({ query: "rain", url: "https://weather.example/a?x=1", engine: "google" }), "own-suggestion");
+  assert.equal(await device.observe({ query: "rain", url: "https://rain.example", engine: "google" }), "kept");
+  clock += 3600;
+  assert.equal(await device.observe({ query: "weather", url: "https://weather.example/a", engine: "google" }), "kept");
+});
+
+test("old searches go, and the oldest of too many", async () => {
+  await device.setMode("local");
+  await device.observe({ query: "first", url: "https://first.example", engine: "google" });
+  clock += 29 * 86_400;
+  await device.observe({ query: "second", url: "https://second.example", engine: "google" });
+  assert.deepEqual((await device.overview()).records.map(({ query }) => query), ["second"]);
+});
+
+test("the export holds everything but credentials", async () => {
+  await service.publishOptin();
+  await agreed("opt-in");
+  await code({ sendNow: true });
+  const document = await device.exported();
+  assert.equal(document.records[0].query, "weather");
+  assert.equal(document.ledger[0].epsilon, 4);
+  assert.match(document.reports[0].bytes, /^[0-9a-f]+$/u);
+  const credential = service.posts[0].headers.Authorization.slice("Bearer ".length);
+  assert.ok(!JSON.stringify(document).includes(credential));
+});
+
+for (const [field, value] of [["server", "http://lists.example"], ["server", "lists.example"], ["server", "https://a:b@lists.example"], ["task", "12"], ["keys", ["04aa"]], ["keys", []]]) {
+  test(`enrolment: ${field} ${JSON.stringify(value)} is refused`, async () => {
+    await assert.rejects(device.enrol({ ...service.enrolment, [field]: value }), (error) => error.field === field);
+  });
+}

@@ -1,0 +1,94 @@
+/** A service that signs what it is told to, honest or not, and writes down what it gets. */
+
+import { canonicalJson } from "../src/core/canonical.js";
+import { sha256, textOf, toHex, utf8 } from "../src/core/bytes.js";
+import { keyId } from "../src/core/index.js";
+import { decodeHeadList } from "../src/core/head_list.js";
+import { HeadList } from "../src/core/records.js";
+import { ReportShape } from "../src/core/report.js";
+
+export const TASK = "0123456789abcdef0123456789abcdef";
+export const CONSENT = "I agree.";
+const SIGNING = { name: "ECDSA", namedCurve: "P-256" };
+
+export class FakeService {
+  posts = [];
+  asked = [];
+  artifacts = new Map();
+  answer = () => new Response(null, { status: 200 });
+
+  static async start(now) {
+    const service = new FakeService();
+    service.now = now;
+    service.pair = await crypto.subtle.generateKey(SIGNING, true, ["sign", "verify"]);
+    service.point = new Uint8Array(await crypto.subtle.exportKey("raw", service.pair.publicKey));
+    await service.list([["weather", ["https://weather.example/a", "https://weather.example/b"]], ["news", ["https://news.example"]]]);
+    return service;
+  }
+
+  get enrolment() {
+    return { server: "https://lists.example/", task: TASK, keys: [toHex(this.point)], consent: CONSENT };
+  }
+
+  /** Make the head list that phase client speaks of. */
+  async list(queries, changes = {}) {
+    const head = new HeadList(queries);
+    const document = { format: "searchblend-headlist", version: 1, method: "paper", epsilon: 4, delta: 0.00001, query_budget_fraction: 0.85, records_per_client: 1, digest: await head.digest(), queries, ...changes };
+    const content = utf8(JSON.stringify(document));
+    const artifact = toHex(await sha256(content));
+    this.artifacts.set(artifact, content);
+    const { head: read, params } = await decodeHeadList(document).catch(() => ({}));
+    const bytes = read ? (await ReportShape.of(new Uint8Array(16), 1, read, params, null)).size : 100;
+    this.client = { artifact, digest: document.digest, mechanism: "two-stage", report_bytes: bytes, opens: this.now - 10, closes: this.now + 1000 };
+  }
+
+  /** Publish a manifest; `changes` may be anything a bad operator would write. */
+  async publish(changes = {}) {
+    this.sequence = changes.sequence ?? (this.sequence ?? 0) + 1;
+    const phase = changes.phase ?? "client";
+    this.manifest = {
+      format: "searchblend-manifest", version: 1, minor: 0, task: TASK, name: "test list", engine: "any", market: "any",
+      sequence: this.sequence, issued: this.now, expires: this.now + 86_400, phase, round: 1, killed: false,
+      min_device_version: "0.1", silent_devices: "skip", method: "paper", epsilon: "4", delta: "0.00001",
+      records_per_client: 1, records_per_optin: 1, optin: null, pack: null,
+      client: phase === "client" ? this.client : null,
+      ...changes,
+    };
+    const payload = textOf(canonicalJson(this.manifest));
+    const signature = await crypto.subtle.sign({ name: "ECDSA", hash: "SHA-256" }, this.pair.privateKey, utf8(`searchblend manifest v1\n${payload}`));
+    const text = Buffer.from(signature).toString("base64url");
+    this.message = utf8(JSON.stringify({ payload, signatures: [{ key_id: await keyId(this.point), algorithm: "ES256", signature: text }] }));
+  }
+
+  /** Publish a phase opt-in. */
+  async publishOptin(changes = {}) {
+    const pair = await crypto.subtle.generateKey({ name: "X25519" }, true, ["deriveBits"]);
+    const key = toHex(new Uint8Array(await crypto.subtle.exportKey("raw", pair.publicKey)));
+    const consent = toHex(await sha256(utf8(changes.text ?? CONSENT)));
+    const { text: _, ...rest } = changes;
+    await this.publish({ phase: "opt-in", optin: { public_key: key, consent, closes: this.now + 1000 }, ...rest });
+  }
+
+  fetch = async (url, options = {}) => {
+    const { pathname } = new URL(url);
+    this.asked.push({ url, options });
+    if (options.method === "POST" || options.method === "DELETE") {
+      const round = Number(/rounds\/(\d+)\//u.exec(pathname)[1]);
+      this.posts.push({ method: options.method, round, path: pathname, body: options.body ? toHex(options.body) : null, headers: options.headers });
+      return this.answer(this.posts.length);
+    }
+    if (pathname.endsWith("/manifest")) return new Response(this.message);
+    const found = this.artifacts.get(pathname.split("/").at(-1));
+    return found ? new Response(found) : new Response(null, { status: 404 });
+  };
+}
+
+/** Locks as browsers have them: one work at a time for each name. */
+export function locks() {
+  const queues = new Map();
+  return (name, work) => {
+    const result = (queues.get(name) ?? Promise.resolve()).then(work);
+    queues.set(name, result.catch(() => undefined));
+    return result;
+  };
+}
