@@ -3,18 +3,22 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Tape } from "./tape.js";
-import { core, replay, replayed, vectorFiles } from "./vectors.js";
+import { core, readVectors, replay, replayed, vectorFiles } from "./vectors.js";
 
-const { fromHex, toHex, utf8 } = await core("bytes");
+const { fromHex, sha256, toHex, utf8 } = await core("bytes");
 const errors = await core("errors");
 const { decodeHeadList } = await core("head_list");
 const { localReport } = await core("local_report");
 const { normalize, normalizeUrl } = await core("normalize");
+const { decodePack, encodePack } = await core("pack");
+const { applyDelta } = await core("pack_delta");
 const { ReportParams } = await core("params");
 const { HeadList } = await core("records");
 const { countersOf, decodeReport, encodeReport, ReportShape } = await core("report");
 const { ReportProbabilities } = await core("report_probabilities");
 const { openRecords, sealRecords } = await core("sealed");
+const { openPack } = await core("search");
+const { verifySignedPack } = await core("signed_pack");
 const { verifyManifest } = await core("signing");
 const { subsetReport } = await core("subset_report");
 const { ladderKeyPair, platformKeyPair, platformKeyPairOf } = await core("x25519");
@@ -159,6 +163,44 @@ replay("manifest", async (one) => {
   await refused(errors.MessageError, "pinned key", () => verifyManifest(utf8(one.message), {}));
 });
 replay("bad_manifest", (one) => refused(errors.MessageError, one.says, () => verifyManifest(utf8(one.message), pinnedOf(one))));
+
+const entriesOf = (rows) =>
+  rows.map(([query, lower, probability, urls]) => ({
+    query,
+    lower,
+    probability,
+    urls: urls.map(([url, low, share]) => ({ url, lower: low, probability: share })),
+  }));
+replay("pack", async (one) => {
+  const pack = decodePack(fromHex(one.pack));
+  const { fraction_bits: fractionBits, ...info } = one.info;
+  assert.deepEqual({ ...pack.info }, { ...info, fractionBits });
+  assert.deepEqual(pack.entries(), entriesOf(one.entries));
+  assert.equal(toHex(encodePack(pack.info, entriesOf(one.entries).reverse())), one.pack);
+  assert.equal(toHex(await sha256(pack.content)), one.sha256);
+  await openPack(fromHex(one.pack), { artifact: one.sha256 });
+  await refused(errors.MessageError, "artifact", () => openPack(fromHex(one.pack), { artifact: "0".repeat(64) }));
+});
+replay("bad_pack", (one) => refused(errors.MessageError, one.says, async () => decodePack(fromHex(one.pack))));
+replay("pack_delta", async (one) => assert.equal(toHex(await applyDelta(fromHex(one.base), fromHex(one.delta))), one.result));
+replay("bad_pack_delta", (one) => refused(errors.MessageError, one.says, () => applyDelta(fromHex(one.base), fromHex(one.delta))));
+replay("signed_pack", async (one) => {
+  assert.equal(toHex(await verifySignedPack(fromHex(one.message), pinnedOf(one))), one.pack);
+});
+replay("bad_signed_pack", (one) => refused(errors.MessageError, one.says, () => verifySignedPack(fromHex(one.message), pinnedOf(one))));
+const { packs } = readVectors("pack_search");
+replay("pack_search", async (one) => {
+  const index = await openPack(fromHex(packs[one.pack]));
+  const found = index.find(one.typed, one.limit).map(({ entry, kind, distance }) => ({
+    query: entry.query,
+    kind,
+    distance,
+    lower: entry.lower,
+    probability: entry.probability,
+    urls: entry.urls.map(({ url, lower, probability }) => [url, lower, probability]),
+  }));
+  assert.deepEqual(found, one.found);
+});
 
 test("every file of vectors is replayed, or is the collector's alone", () => {
   assert.deepEqual([...replayed, ...COLLECTOR].sort(), vectorFiles().sort());

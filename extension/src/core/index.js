@@ -6,6 +6,7 @@
 import { concat, equalBytes, fromHex, sha256, toHex, utf8 } from "./bytes.js";
 import * as errors from "./errors.js";
 import { localReport } from "./local_report.js";
+import { applyDelta } from "./pack_delta.js";
 import { systemRandomness, uniformBelow } from "./randomness.js";
 import { cellsAsParts, decodeReport, encodeReport, ReportShape } from "./report.js";
 import { sealRecords as sealed } from "./sealed.js";
@@ -20,6 +21,8 @@ export { admit, whyNotKept } from "./admission.js";
 export { keyId, verifyManifest } from "./signing.js";
 export { readHeadList } from "./head_list.js";
 export { checkContribution, checkHeadList, checkManifest, checkRequest, POLICY, REASONS } from "./policy.js";
+export { openPack } from "./search.js";
+export { verifySignedPack } from "./signed_pack.js";
 export { errors };
 export const bytes = Object.freeze({ concat, equalBytes, fromHex, sha256, toHex, utf8 });
 
@@ -57,6 +60,19 @@ export async function sealRecords(records, { task, round, consent }, publicKey) 
 /** What a manifest names when it asks for consent to this text. @param {string} text */
 export async function consentDigest(text) {
   return toHex(await sha256(utf8(text)));
+}
+
+/** The next pack's bytes from the present one and a delta; both SHA-256 are those of the manifest.
+ * @param {Uint8Array} base @param {Uint8Array} delta @param {{artifact?: string, result?: string}} [options] */
+export async function applyPackDelta(base, delta, { artifact, result } = {}) {
+  if (artifact !== undefined && toHex(await sha256(delta)) !== artifact) {
+    throw new errors.MessageError("pack delta: not the artifact that the manifest names");
+  }
+  const content = await applyDelta(base, delta);
+  if (result !== undefined && toHex(await sha256(content)) !== result) {
+    throw new errors.MessageError("pack delta: what comes out is not the pack that the manifest names");
+  }
+  return content;
 }
 
 /** An exactly uniform whole number in [0, n). @param {number} n from 1 to 2^32 − 1 */

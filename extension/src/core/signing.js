@@ -19,26 +19,21 @@ export async function keyId(point) {
 export async function verifyManifest(message, pinned) {
   const signed = decodeSigned(message);
   const content = signedBytes(signed);
-  for (const signature of signed.signatures) {
-    if (await isBy(signature, content, pinned)) return decodePayload(signed.payload);
+  for (const { keyId: id, signature } of signed.signatures) {
+    if (await isSigned(content, id, fromBase64url(signature), pinned)) return decodePayload(signed.payload);
   }
   throw new MessageError("manifest: no valid signature of a pinned key");
 }
 
-/** Whether a pinned key made this signature (r ‖ s in base64url) over these bytes.
- * @param {{keyId: string, signature: string}} signature @param {Uint8Array} content @param {PinnedKeys} pinned */
-export async function isBy(signature, content, pinned) {
-  const point = Object.hasOwn(pinned, signature.keyId) ? pinned[signature.keyId] : undefined;
-  if (!point || point.length !== 65 || point[0] !== 4 || (await keyId(point)) !== signature.keyId) return false;
-  const raw = fromBase64url(signature.signature);
+/** Whether the pinned key of this id made this signature (r ‖ s, 64 bytes) over these bytes.
+ * @param {Uint8Array} content @param {string} id @param {Uint8Array} signature @param {PinnedKeys} pinned */
+export async function isSigned(content, id, signature, pinned) {
+  const point = Object.hasOwn(pinned, id) ? pinned[id] : undefined;
+  if (!point || point.length !== 65 || point[0] !== 4 || (await keyId(point)) !== id) return false;
   try {
     const key = await crypto.subtle.importKey("raw", /** @type {BufferSource} */ (point), CURVE, false, ["verify"]);
-    return await crypto.subtle.verify(
-      HASH,
-      key,
-      /** @type {BufferSource} */ (raw),
-      /** @type {BufferSource} */ (content),
-    );
+    const [raw, signed] = /** @type {BufferSource[]} */ ([signature, content]);
+    return await crypto.subtle.verify(HASH, key, raw, signed);
   } catch {
     return false; // not a point of the curve
   }

@@ -1,0 +1,202 @@
+/**
+ * Local search: answers from a pack, on the device, without a network. The twin of search/index.py; the order of what is
+ * found is part of the protocol: exact, then beginnings, then typing errors, each by the lower bound of the probability.
+ */
+
+import { sha256, textOf, toHex, utf8 } from "./bytes.js";
+import { Rows } from "./edit_distance.js";
+import { InvalidParameter, MessageError } from "./errors.js";
+import { compareBytes } from "./front_coding.js";
+import { normalize } from "./normalize.js";
+import { decodePack, Pack } from "./pack.js";
+
+/** @typedef {import("./pack.js").PackEntry} PackEntry */
+/** @typedef {{entry: PackEntry, kind: string, distance: number}} Found */
+/** @typedef {{query: string, url: string | null, probability: number, low: number, how: string}} Answer */
+
+const [SHORTEST_WITH_TYPO, SHORTEST_WITH_TWO, LONGEST_WITH_TYPO] = [4, 8, 64];
+
+/**
+ * The index of a pack. `artifact` is the SHA-256 that must be its own. `checked` skips reading everything once more: only
+ * for bytes that were opened without it before and kept since.
+ * @param {Uint8Array} content @param {{artifact?: string, checked?: boolean}} [options]
+ */
+export async function openPack(content, { artifact, checked = false } = {}) {
+  if (artifact !== undefined && toHex(await sha256(content)) !== artifact) {
+    throw new MessageError("pack: not the artifact that the manifest names");
+  }
+  return new SearchIndex(checked ? new Pack(content) : decodePack(content));
+}
+
+/** Finds the queries of a pack that fit what somebody typed, and their URLs, best first. */
+export class SearchIndex {
+  #pack;
+  /** @type {Uint8Array[]} */ #texts = [];
+  /** @type {string[]} */ #queries = [];
+  /** @type {Map<string, number>} */ #places = new Map();
+  /** @type {Array<{lower: number, probability: number, pairs: Array<[number, number, number]>}>} */ #numbers = [];
+  /** @type {{points: Int32Array, starts: Int32Array, shared: Int32Array} | undefined} */ #letters;
+
+  /** @param {Pack} pack */
+  constructor(pack) {
+    this.#pack = pack;
+    for (const { text, lower, probability, pairs } of pack.raw()) {
+      const query = textOf(text);
+      this.#places.set(query, this.#queries.length);
+      this.#queries.push(query);
+      this.#texts.push(text);
+      this.#numbers.push({ lower, probability, pairs });
+    }
+  }
+
+  /** how many queries there are */
+  get size() {
+    return this.#pack.nQueries;
+  }
+
+  get pairs() {
+    return this.#pack.nPairs;
+  }
+
+  /** what the pack says about itself: method, epsilon, delta, task, round, fractionBits */
+  get meta() {
+    return this.#pack.info;
+  }
+
+  /** The best URLs for what somebody typed; empty for a query that is not in the pack. @param {string} query @param {number} [limit] */
+  urlsFor(query, limit = 10) {
+    const place = this.#places.get(normalize(query) ?? "");
+    return place === undefined ? [] : this.#entry(place).urls.slice(0, limit).map(({ url }) => url);
+  }
+
+  /**
+   * What to show for what was typed: all URLs of the very query, then the best URL of each other query that fits.
+   * Probabilities are shares of all searches.
+   * @param {string} typed @param {{limit?: number}} [options] @returns {Answer[]}
+   */
+  search(typed, { limit = 10 } = {}) {
+    const unit = 2 ** -this.meta.fractionBits;
+    /** @type {Answer[]} */ const answers = [];
+    for (const { entry, kind } of this.find(typed, limit)) {
+      const shown = entry.urls.slice(0, kind === "exact" ? limit : 1);
+      /** @type {Array<{url: string | null, lower: number, probability: number}>} */
+      const rows = shown.length ? shown : [{ ...entry, url: null }];
+      for (const { url, lower, probability } of rows) {
+        answers.push({ query: entry.query, url, probability: probability * unit, low: lower * unit, how: kind });
+      }
+    }
+    return answers.slice(0, limit);
+  }
+
+  /** At most `limit` queries that fit: the very one, those that begin so, those with typing errors.
+   * @param {string} typed @param {number} [limit] @returns {Found[]} */
+  find(typed, limit = 10) {
+    if (!(Number.isInteger(limit) && limit >= 1)) throw new InvalidParameter("limit", "must be at least 1");
+    const text = normalize(typed);
+    if (!text || !this.size) return [];
+    const place = this.#places.get(text);
+    const found = place === undefined ? [] : [this.#found(place, "exact", 0)];
+    found.push(...this.#withPrefix(text, limit - found.length));
+    if (found.length < limit) found.push(...this.#withTypos(text, limit - found.length));
+    return found;
+  }
+
+  /** @param {string} text @param {number} limit */
+  #withPrefix(text, limit) {
+    const best = new Best(limit);
+    const wanted = utf8(text);
+    for (let place = this.#firstFrom(wanted); place < this.size && this.#queries[place].startsWith(text); place++) {
+      const { lower, probability } = this.#numbers[place];
+      if (this.#texts[place].length > wanted.length) best.offer(place, 0, lower, probability);
+    }
+    return best.items.map(({ place }) => this.#found(place, "prefix", 0));
+  }
+
+  /** @param {string} text @param {number} limit */
+  #withTypos(text, limit) {
+    const typed = Int32Array.from(text, (sign) => /** @type {number} */ (sign.codePointAt(0)));
+    const errors = allowedErrors(typed.length);
+    if (!errors) return [];
+    this.#letters ??= lettersOf(this.#queries);
+    const { points, starts, shared } = this.#letters;
+    const [best, rows] = [new Best(limit), new Rows(typed, errors)];
+    // What one query shares with the next is known; over several it is the least of them.
+    for (let place = 0; place < this.size; place++) {
+      const distance = rows.distance(points, starts[place], starts[place + 1], shared[place]);
+      if (distance < 0 || this.#queries[place].startsWith(text)) continue;
+      const { lower, probability } = this.#numbers[place];
+      best.offer(place, distance, lower, probability);
+    }
+    return best.items.map(({ place, distance }) => this.#found(place, "typo", distance));
+  }
+
+  /** The first query that is not before these bytes. @param {Uint8Array} wanted */
+  #firstFrom(wanted) {
+    let [low, high] = [0, this.#texts.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (compareBytes(this.#texts[middle], wanted) < 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** @param {number} place @param {string} kind @param {number} distance @returns {Found} */
+  #found(place, kind, distance) {
+    return { entry: this.#entry(place), kind, distance };
+  }
+
+  /** @param {number} place @returns {PackEntry} */
+  #entry(place) {
+    const { lower, probability, pairs } = this.#numbers[place];
+    const urls = pairs.map(([number, least, share]) => ({ url: this.#pack.url(number), lower: least, probability: share }));
+    return { query: this.#queries[place], lower, probability, urls };
+  }
+}
+
+/** How many typing errors are forgiven: none in short texts, where everything is near everything. @param {number} length */
+export function allowedErrors(length) {
+  if (length < SHORTEST_WITH_TYPO || length > LONGEST_WITH_TYPO) return 0;
+  return length < SHORTEST_WITH_TWO ? 1 : 2;
+}
+
+/** The best few of many, in order: fewest errors, highest lower bound, highest probability, first place. */
+class Best {
+  /** @type {Array<{place: number, distance: number, lower: number, probability: number}>} */ items = [];
+  #limit;
+
+  /** @param {number} limit */
+  constructor(limit) {
+    this.#limit = limit;
+  }
+
+  /** Places must come ascending. @param {number} place @param {number} distance @param {number} lower @param {number} probability */
+  offer(place, distance, lower, probability) {
+    const { items } = this;
+    let at = items.length;
+    while (at > 0 && isBetter(distance, lower, probability, items[at - 1])) at--;
+    if (at === this.#limit) return;
+    items.splice(at, 0, { place, distance, lower, probability });
+    if (items.length > this.#limit) items.pop();
+  }
+}
+
+/** @param {number} distance @param {number} lower @param {number} probability
+ * @param {{distance: number, lower: number, probability: number}} than */
+function isBetter(distance, lower, probability, than) {
+  if (distance !== than.distance) return distance < than.distance;
+  return lower !== than.lower ? lower > than.lower : probability > than.probability;
+}
+
+/** All queries as code points in one array, and how many each shares with the one before. @param {string[]} queries */
+function lettersOf(queries) {
+  const starts = new Int32Array(queries.length + 1);
+  const shared = new Int32Array(queries.length);
+  const all = queries.map((query) => Array.from(query, (sign) => /** @type {number} */ (sign.codePointAt(0))));
+  all.forEach((letters, i) => {
+    starts[i + 1] = starts[i] + letters.length;
+    const before = i ? all[i - 1] : [];
+    while (shared[i] < letters.length && letters[shared[i]] === before[shared[i]]) shared[i]++;
+  });
+  return { points: Int32Array.from(all.flat()), starts, shared };
+}
