@@ -13,7 +13,7 @@ LEVELS = {
     0: {"errors", "privacy", "records", "normalization", "unicode14", "params", "randomness", "suspects"},
     1: {"mechanisms"},
     2: {"blender", "accounting", "clickgraph"},
-    3: {"wire", "logs", "store", "search"},
+    3: {"wire", "logs", "store", "pages", "search"},
     4: {"runs", "evaluation", "server", "device"},
     5: {"cli"},
 }

@@ -21,9 +21,10 @@ from searchblend.evaluation.algorithms import load_algorithm
 from searchblend.evaluation.experiments.evaluate import CELLS_FILE, Evaluated, evaluate, people_of
 from searchblend.evaluation.experiments.experiment import Request, Table
 from searchblend.evaluation.experiments.outputs import document, findings_table
-from searchblend.evaluation.experiments.page import INDEX, PAGE
+from searchblend.evaluation.experiments.page import INDEX
 from searchblend.evaluation.experiments.people import LogPeople
 from searchblend.evaluation.experiments.registry import EXPERIMENTS, experiments_named
+from searchblend.pages.layout import PAGE
 from searchblend.runs.log_settings import LogSettings
 
 

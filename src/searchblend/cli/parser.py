@@ -49,6 +49,11 @@ examples:
   searchblend generate --profile yandex --users 100000 -o train.gz    sessions, queries and clicks by number
   searchblend generate --profile aol --users 20000 --format parquet -o log.parquet
 """
+PAGE_EXAMPLES = """\
+examples:
+  searchblend page out                               one file for people, printed: redirect it
+  searchblend page release/ -o release.html          of a click graph; nothing is spent, nothing else is read
+"""
 LEDGER_EXAMPLES = """\
 examples:
   searchblend ledger show budget.ledger                     debits, totals by summing and by loss distributions, the cap
@@ -70,6 +75,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_demo(commands)
     _add_run(commands)
     _add_plan(commands)
+    _add_page(commands)
     _add_stats(commands)
     _add_generate(commands)
     _add_ledger(commands)
@@ -96,6 +102,7 @@ def _add_run(commands: Commands) -> None:
     _add_log(parser)
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder for the released files")
     parser.add_argument("--force", action="store_true", help="replace an earlier release in DIR")
+    parser.add_argument("--html", action="store_true", help="also a page for people in DIR: index.html, one file")
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--opt-in", type=share, default=0.05, metavar="SHARE", help="random share that opts in (0.05)")
     group.add_argument("--opt-in-column", metavar="NAME", help="a column with 1/true/yes for opt-in users")
@@ -154,6 +161,14 @@ def _add_plan(commands: Commands) -> None:
     parser.add_argument("--runs", type=positive_int, default=8, metavar="N", help="simulated runs per figure (8)")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the forecast over ε, .png or .svg")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
+
+
+def _add_page(commands: Commands) -> None:
+    parser = add_command(commands, "page", "a release as one web page, from its folder", PAGE_EXAMPLES)
+    parser.add_argument("folder", type=Path, metavar="DIR", help="what `run` or `release run` wrote")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where the page goes (standard output)")
+    parser.add_argument("--force", action="store_true", help="replace FILE")
+    parser.add_argument("--json", action="store_true", help="print file, bytes and SHA-256 as JSON; needs -o")
 
 
 def _add_generate(commands: Commands) -> None:

@@ -86,6 +86,7 @@ def _run(options: argparse.Namespace) -> None:
         synonyms=options.synonyms,
         first_moment=options.first,
         last_moment=options.last,
+        html=options.html,
         replace=options.force,
         ledger=_ledger_entry(options),
         created=now(),

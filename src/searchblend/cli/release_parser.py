@@ -71,6 +71,7 @@ def _add_run(actions: Commands, add_log: Callable[[argparse.ArgumentParser], Non
     add_log(parser)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the released files")
     parser.add_argument("--force", action="store_true", help="replace an earlier release in DIR")
+    parser.add_argument("--html", action="store_true", help="also a page for people in DIR: index.html, one file")
     _add_parameters(parser)
     parser.add_argument("--public-urls", type=Path, metavar="TABLE", help="pairs query,url from outside the log")
     parser.add_argument("--public-source", metavar="TEXT", help="where that table comes from; enters the statement")

@@ -28,6 +28,8 @@ from searchblend.runs.hybrid import Evaluation, HybridResult, HybridSettings, Le
 def run(options: argparse.Namespace) -> None:
     if options.seed is not None and not options.evaluate:
         raise UsageError("--seed: only with --evaluate; a release draws its noise from the operating system")
+    if options.html and options.output is None:
+        raise UsageError("--html: the page goes into the folder of the release; name it with --output")
     params = BlenderParams(
         budget=Budget(options.epsilon, options.delta),
         max_head_queries=options.max_queries,
@@ -47,6 +49,7 @@ def run(options: argparse.Namespace) -> None:
         project=not options.no_project,
         wide_list=options.wide_list,
         output=options.output,
+        html=options.html,
         replace=options.force,
         ledger=_ledger_entry(options),
         created=now(),

@@ -21,11 +21,13 @@ from searchblend.logs.engines import OnNotice
 from searchblend.logs.public_tables import read_public_records, read_synonyms
 from searchblend.logs.read import OnProgress
 from searchblend.logs.search_log import SearchLog
+from searchblend.pages.click_graph_page import click_graph_page
+from searchblend.pages.layout import PAGE
 from searchblend.params import ClickGraphParams
 from searchblend.privacy import Neighbors
 from searchblend.randomness import Randomness, SystemRandomness
 from searchblend.records import Record
-from searchblend.runs.hybrid import LedgerEntry
+from searchblend.runs.hybrid import LedgerEntry, file_entry
 from searchblend.runs.log_settings import LogSettings
 from searchblend.store.ledger import Ledger, open_ledger
 from searchblend.store.ledger_release import release_once
@@ -47,6 +49,8 @@ class ReleaseSettings:
     synonyms: Path | None = None
     first_moment: float | None = None
     last_moment: float | None = None
+    html: bool = False
+    """whether the folder gets a page for people, too"""
     replace: bool = False
     ledger: LedgerEntry | None = None
     created: str = ""
@@ -127,17 +131,24 @@ def _make_files(
     if not release.queries:
         raise EmptyHeadList(_why_empty(release))
     on_step("tables")
-    return release_files(release, created=settings.created, options=_options(settings))
+    return release_files(release, created=settings.created, options=_options(settings), html=settings.html)
 
 
-def release_files(release: ClickGraphRelease, *, created: str, options: Mapping[str, Any]) -> dict[str, bytes]:
-    """The tables, the graph, the dictionary, the page, and ``statement.json`` with the hashes of all of them."""
-    files = encode_click_graph(release.graph())
+def release_files(
+    release: ClickGraphRelease, *, created: str, options: Mapping[str, Any], html: bool = False
+) -> dict[str, bytes]:
+    """The tables, the graph, the dictionary, the statement as text, and ``statement.json`` with the hashes of them.
+
+    With ``html`` also the page, which is made of the tables and the statement alone.
+    """
+    graph = release.graph()
+    files = encode_click_graph(graph)
     files[STATEMENT_TEXT] = statement_page(release, created=created, options=options).encode()
-    hashes = {
-        name: {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)} for name, content in files.items()
-    }
+    hashes = {name: file_entry(content) for name, content in files.items()}
     statement = click_graph_statement(release, created=created, options=options, files=hashes)
+    if html:
+        files[PAGE] = click_graph_page(graph, statement).encode()
+        statement["files"][PAGE] = file_entry(files[PAGE])
     return {**files, STATEMENT: _json(statement)}
 
 

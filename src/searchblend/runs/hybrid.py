@@ -17,6 +17,8 @@ from searchblend.blender.release import BlenderRelease
 from searchblend.logs.engines import OnNotice
 from searchblend.logs.read import OnProgress
 from searchblend.logs.search_log import SearchLog
+from searchblend.pages.hybrid_page import hybrid_page
+from searchblend.pages.layout import PAGE
 from searchblend.params import BlenderParams
 from searchblend.privacy import Neighbors
 from searchblend.randomness import Randomness, SystemRandomness
@@ -60,6 +62,8 @@ class HybridSettings:
     project: bool = True
     wide_list: bool = False
     output: Path | None = None
+    html: bool = False
+    """whether the folder gets a page for people, too"""
     replace: bool = False
     ledger: LedgerEntry | None = None
     created: str = ""
@@ -164,7 +168,7 @@ def _make_files(
         on_step=on_step,
     )
     document = hybrid_document(release, evaluate(release, optin, clients) if evaluate else None)
-    return release_files(release, document, created=settings.created)
+    return release_files(release, document, created=settings.created, html=settings.html)
 
 
 def hybrid_document(release: BlenderRelease, evaluation: Evaluation | None = None) -> dict[str, Any]:
@@ -186,8 +190,13 @@ def _cell_key(query: object, url: object) -> tuple[str | None, str | None]:
     return query if isinstance(query, str) else None, url if isinstance(url, str) else None
 
 
-def release_files(release: BlenderRelease, document: Mapping[str, Any], *, created: str) -> dict[str, bytes]:
-    """``records.csv``, ``trends.csv``, ``result.json``, ``headlist.json``, and ``statement.json`` with their hashes."""
+def release_files(
+    release: BlenderRelease, document: Mapping[str, Any], *, created: str, html: bool = False
+) -> dict[str, bytes]:
+    """``records.csv``, ``trends.csv``, ``result.json``, ``headlist.json``, and ``statement.json`` with their hashes.
+
+    With ``html`` also the page, which is made of these files alone.
+    """
     notice = document.get("notice")
     stamp = {"notice": notice} if notice else {}
     extra = ["true_probability", "notice"] if notice else []
@@ -204,13 +213,18 @@ def release_files(release: BlenderRelease, document: Mapping[str, Any], *, creat
         guarantee=release.guarantee.as_json(),
         public=BLENDER_PUBLIC,
         caveats=[*BLENDER_CAVEATS, *([PAPER_CAVEAT] if release.method == "paper" else [])],
-        files={
-            name: {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
-            for name, content in files.items()
-        },
+        files={name: file_entry(content) for name, content in files.items()},
         notice=notice,
     )
+    if html:
+        files[PAGE] = hybrid_page(document, statement).encode()
+        statement["files"][PAGE] = file_entry(files[PAGE])
     return {**files, "statement.json": _json(statement)}
+
+
+def file_entry(content: bytes) -> dict[str, Any]:
+    """How a statement names a file."""
+    return {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
 
 
 def _json(document: Mapping[str, Any]) -> bytes:

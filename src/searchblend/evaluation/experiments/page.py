@@ -12,28 +12,15 @@ from typing import Any, Final
 from searchblend.evaluation.experiments.experiment import Finding, Table
 from searchblend.evaluation.experiments.outputs import findings_table, markdown_table, write_whole
 from searchblend.evaluation.experiments.registry import EXPERIMENTS
+from searchblend.pages.layout import PAGE, Cell, Column, code_text, html_page, plain_table
 
 INDEX: Final = "index.md"
-PAGE: Final = "index.html"
 INTRODUCTION: Final = (
     "How searchblend does against the papers and against itself, on made-up people with the published shape of the AOL "
     "and Yandex logs. Method `paper` is the algorithm as printed, `best` the default of `searchblend run`. Lines and "
     "numbers are means over runs, bands the middle 80 % of them. A row agrees when method `paper` gives what the paper "
     "says; where it does not, the row says why if we know."
 )
-_STYLE: Final = """
-:root { color-scheme: light dark; }
-body { font: 16px/1.55 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
-h1, h2 { line-height: 1.25; }
-h2 { margin-top: 3rem; border-top: 1px solid #8885; padding-top: 1.5rem; }
-img { max-width: 100%; height: auto; background: white; }
-table { border-collapse: collapse; font-size: .88rem; margin: 1rem 0; display: block; overflow-x: auto; }
-th, td { text-align: left; padding: .25rem .7rem; border-bottom: 1px solid #8884; vertical-align: top; }
-caption { text-align: left; font-weight: 600; padding-bottom: .3rem; }
-nav li { margin: .1rem 0; }
-.about { color: #888; }
-.yes { color: #2f8f57; } .no { color: #d0453a; }
-"""
 
 
 def documents(folder: Path) -> list[dict[str, Any]]:
@@ -79,15 +66,13 @@ def write_page(folder: Path) -> None:
     """index.html with every plot inside: one file to send to somebody."""
     found = documents(folder)
     contents = "".join(f'<li><a href="#{d["experiment"]}">{escape(d["title"])}</a></li>' for d in found)
-    sections = "".join(_section(document, folder) for document in found)
-    page = (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>searchblend: results</title><style>{_STYLE}</style></head><body><h1>searchblend: results</h1>"
-        f"<p>{_code(INTRODUCTION)}</p><p>{_summary(found)}</p><nav><ul>{contents}</ul></nav>{sections}"
-        f"<p class=about>Made by <code>{escape(_command(found))}</code></p></body></html>\n"
-    )
-    write_whole(folder / PAGE, page.encode())
+    body = [
+        f"<header><h1>searchblend: results</h1><p>{code_text(INTRODUCTION)}</p><p>{_summary(found)}</p></header>",
+        f'<main><nav aria-label="experiments"><ul>{contents}</ul></nav>',
+        *(_section(document, folder) for document in found),
+        f"</main><footer><p>Made by <code>{escape(_command(found))}</code></p></footer>",
+    ]
+    write_whole(folder / PAGE, html_page("searchblend: results", body).encode())
 
 
 def _section(document: Mapping[str, Any], folder: Path) -> str:
@@ -95,29 +80,23 @@ def _section(document: Mapping[str, Any], folder: Path) -> str:
     tables = [Table(t["title"], tuple(t["columns"]), tuple(map(tuple, t["rows"]))) for t in document["tables"]]
     if document["findings"]:
         tables.append(findings_table([finding(entry) for entry in document["findings"]]))
-    warning = "<p><strong>NOT PRIVATE</strong>: it compares with a log itself. Not for release.</p>"
+    warning = '<p class="notice" role="note">NOT PRIVATE: it compares with a log itself. Not for release.</p>'
     return (
         f'<h2 id="{document["experiment"]}">{escape(document["title"])}</h2>'
         f'<p class="about">{escape(document["source"])}. {escape(document["about"])}</p>'
         f"{warning if document['not_private'] else ''}"
         f'<img alt="{escape(document["title"])}" src="data:image/svg+xml;base64,{svg}">'
-        f"<p>{_code(document['text'])}</p>{''.join(map(_table, tables))}"
+        f"<p>{code_text(document['text'])}</p>{''.join(map(_table, tables))}"
     )
 
 
 def _table(table: Table) -> str:
-    head = "".join(f"<th>{_code(column)}</th>" for column in table.columns)
-    rows = "".join("<tr>" + "".join(_cell(cell) for cell in row) + "</tr>" for row in table.rows)
-    return f"<table><caption>{escape(table.title)}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    columns = [Column(heading) for heading in table.columns]
+    return plain_table(table.title, columns, [[Cell(text, tone=_tone(text)) for text in row] for row in table.rows])
 
 
-def _cell(text: str) -> str:
-    if text.startswith(("agrees", "differs")):
-        return f'<td class="{"yes" if text.startswith("agrees") else "no"}">{escape(text)}</td>'
-    return f'<td class="no">{escape(text)}</td>' if text.endswith("▲") else f"<td>{escape(text)}</td>"
-
-
-def _code(text: str) -> str:
-    """`words` in backticks as code."""
-    parts = escape(text).split("`")
-    return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))
+def _tone(text: str) -> str:
+    """How a verdict, or a value that is off, is coloured."""
+    if text.startswith("agrees"):
+        return "yes"
+    return "no" if text.startswith("differs") or text.endswith("▲") else ""

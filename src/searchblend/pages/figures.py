@@ -1,0 +1,162 @@
+"""Figures as SVG that follows the page: positions are shares of its width, text keeps its size, colours are its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Final
+
+from searchblend.pages.layout import foreign
+
+_ROW: Final = 22
+_PLOT: Final = 240
+_WIDTH: Final = 1000
+_TICKS: Final = 4
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One row: a value with its interval, and where other estimates of the same lie (by class of the mark)."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    shown: str
+    marks: Sequence[tuple[str, float]] = ()
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A mark and what it means, for the legend."""
+
+    kind: str
+    meaning: str
+
+
+def interval_rows(caption: str, bars: Sequence[Bar], marks: Sequence[Mark], *, unit: float, suffix: str) -> str:
+    """Values with intervals, one below the other; the axis starts at 0 and is labelled in ``unit``s."""
+    if not bars:
+        return ""
+    largest = max(max(bar.high, *(position for _, position in bar.marks), bar.value) for bar in bars)
+    ticks = nice_ticks(largest)
+    end = max(ticks[-1], largest)
+    grid = "".join(_vertical(tick / end, _ROW) for tick in ticks)
+    rows = "".join(_row(bar, end, grid) for bar in bars)
+    labels = "".join(_label(tick / end, f"{_tick(tick / unit)}{suffix}") for tick in ticks)
+    legend = "".join(f"<li>{_legend_mark(mark.kind)}{escape(mark.meaning)}</li>" for mark in marks)
+    return (
+        f'<figure class="panel"><figcaption>{escape(caption)}</figcaption><ul class="legend">{legend}</ul>'
+        f'<div class="rows">{rows}<div class="name"></div><svg height="18" aria-hidden="true">{labels}</svg>'
+        '<div class="value"></div></div></figure>'
+    )
+
+
+def _row(bar: Bar, end: float, grid: str) -> str:
+    return (
+        f'<div class="name" title="{escape(bar.name)}">{foreign(bar.name)}</div>'
+        f'<svg height="{_ROW}" aria-hidden="true">{grid}{_bar(bar, end)}</svg>'
+        f'<div class="value">{escape(bar.shown)}</div>'
+    )
+
+
+def _label(share: float, text: str, y: int = 14) -> str:
+    return f'<text x="{_percent(share)}" y="{y}" text-anchor="{_anchor(share)}">{escape(text)}</text>'
+
+
+def _bar(bar: Bar, end: float) -> str:
+    middle = _ROW // 2
+    low, high = max(bar.low, 0) / end, max(bar.high, 0) / end
+    interval = f'<line class="interval" x1="{_percent(low)}" x2="{_percent(high)}" y1="{middle}" y2="{middle}"/>'
+    others = "".join(_mark(kind, position / end, middle) for kind, position in bar.marks)
+    return interval + others + _mark("dot", bar.value / end, middle)
+
+
+def _mark(kind: str, position: float, y: int) -> str:
+    x = _percent(min(max(position, 0), 1))
+    if kind == "true":
+        return f'<line class="true" x1="{x}" x2="{x}" y1="{y - 8}" y2="{y + 8}"/>'
+    return f'<circle class="{kind}" cx="{x}" cy="{y}" r="{5 if kind == "dot" else 4}"/>'
+
+
+def _legend_mark(kind: str) -> str:
+    if kind == "interval":
+        drawn = '<line class="interval" x1="5" x2="15" y1="8" y2="8"/>'
+    elif kind == "true":
+        drawn = '<line class="true" x1="10" x2="10" y1="1" y2="15"/>'
+    else:
+        drawn = f'<circle class="{kind}" cx="10" cy="8" r="{5 if kind == "dot" else 4}"/>'
+    return f'<svg width="20" height="16" aria-hidden="true">{drawn}</svg>'
+
+
+def rank_curve(caption: str, values: Sequence[tuple[float, float, float]], *, unit: float, suffix: str) -> str:
+    """(value, low, high) in falling order against their rank, both axes logarithmic."""
+    positive = [value for value, _, _ in values if value > 0]
+    if len(positive) < 2:
+        return ""
+    bottom = 10 ** math.floor(math.log10(min(positive)))
+    top = max(high for _, _, high in values)
+    span = math.log10(top / bottom) or 1.0
+    ranks = math.log10(len(values))
+
+    def at(rank: int, value: float) -> str:
+        height = math.log10(max(value, bottom) / bottom) / span
+        return f"{_WIDTH * math.log10(rank) / ranks:.1f},{_PLOT * (1 - height):.1f}"
+
+    numbered = list(enumerate(values, start=1))
+    line = " ".join(at(rank, value) for rank, (value, _, _) in numbered)
+    upper = " ".join(at(rank, high) for rank, (_, _, high) in numbered)
+    lower = " ".join(at(rank, low) for rank, (_, low, _) in reversed(numbered))
+    powers = [bottom * 10**i for i in range(math.ceil(span) + 1) if bottom * 10**i <= top]
+    heights = [(power, _PLOT * (1 - math.log10(power / bottom) / span)) for power in powers]
+    grid = "".join(f'<line class="grid" x1="0" x2="{_WIDTH}" y1="{y:.1f}" y2="{y:.1f}"/>' for _, y in heights)
+    labels = "".join(f'<text x="2" y="{y - 4:.1f}">{_tick(power / unit)}{suffix}</text>' for power, y in heights)
+    tens = [10**i for i in range(math.floor(ranks) + 1)]
+    below = "".join(_label(math.log10(rank) / ranks, f"{rank:,}.", _PLOT + 16) for rank in tens)
+    return (
+        f'<figure class="panel"><figcaption>{escape(caption)}</figcaption>'
+        f'<svg class="plot" height="{_PLOT + 22}" role="img" aria-label="{escape(caption)}">'
+        f'<svg x="0" y="0" width="100%" height="{_PLOT}" viewBox="0 0 {_WIDTH} {_PLOT}" preserveAspectRatio="none">'
+        f'{grid}<polygon class="band" points="{upper} {lower}"/><polyline class="curve" points="{line}"/></svg>'
+        f"{labels}{below}</svg></figure>"
+    )
+
+
+def shares_bar(caption: str, named: float, label: str, rest: str) -> str:
+    """One bar: what the release names, and what it does not."""
+    named = min(max(named, 0), 1)
+    return (
+        f'<figure class="panel"><figcaption>{escape(caption)}</figcaption>'
+        f'<svg class="plot" height="46" role="img" aria-label="{escape(label)}, {escape(rest)}">'
+        f'<rect class="rest" x="0" y="0" width="100%" height="20" rx="4"/>'
+        f'<rect class="part" x="0" y="0" width="{_percent(named)}" height="20" rx="4"/>'
+        f'<text x="0" y="38">{escape(label)}</text><text x="100%" y="38" text-anchor="end">{escape(rest)}</text>'
+        "</svg></figure>"
+    )
+
+
+def nice_ticks(largest: float) -> list[float]:
+    """0 and a few round steps up to ``largest`` or just beyond it."""
+    if not largest > 0:
+        return [0.0, 1.0]
+    power = 10.0 ** math.floor(math.log10(largest / _TICKS))
+    step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if largest / (power * factor) <= _TICKS)
+    return [step * i for i in range(math.ceil(largest / step) + 1)]
+
+
+def _tick(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+
+
+def _vertical(share: float, height: int) -> str:
+    return f'<line class="grid" x1="{_percent(share)}" x2="{_percent(share)}" y1="0" y2="{height}"/>'
+
+
+def _anchor(share: float) -> str:
+    return "start" if share < 0.02 else "end" if share > 0.98 else "middle"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3f}%"
