@@ -108,6 +108,8 @@ class Transport:
             connection.request(method, self._parts.path.rstrip("/") + path, body, dict(headers))
             answer = connection.getresponse()
             content = _read(answer, at_most)
+            if late.is_set():
+                raise TimeoutError
         except (OSError, http.client.HTTPException, ValueError):
             if late.is_set():
                 raise TimeoutError from None
@@ -129,11 +131,17 @@ class Transport:
         return self._open
 
 
+class _CutOff(http.client.HTTPException):
+    """An answer that does not say where it ends."""
+
+
 class _TooLarge(http.client.HTTPException):
     """More than was asked for."""
 
 
 def _read(answer: http.client.HTTPResponse, at_most: int) -> bytes:
+    if answer.length is None and not answer.chunked:
+        raise _CutOff  # without a length, an answer that was cut off looks like a whole one
     if answer.length is not None and answer.length > at_most:
         raise _TooLarge
     pieces: list[bytes] = []

@@ -1,0 +1,221 @@
+"""A task that signs manifests, a service that writes down what it is sent, and devices on a clock moved by hand."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from searchblend.blender.subset_report import ReportDesign
+from searchblend.device.agent import DeviceAgent
+from searchblend.device.consent_texts import LOCAL, LOCAL_TEXT, OPT_IN, OPT_IN_TEXT, text_digest
+from searchblend.params import BlenderParams
+from searchblend.privacy import Budget
+from searchblend.records import HeadList
+from searchblend.wire.head_list import encode_head_list
+from searchblend.wire.manifest import encode_manifest, encode_signed
+from searchblend.wire.report import ReportShape
+from searchblend.wire.sealed import new_round_key
+from searchblend.wire.signing import SigningKey, sign_manifest
+
+NOW = 1_800_000_000
+TASK = bytes(range(16)).hex()
+HEAD = HeadList({"weather": ["https://weather.example", "https://sky.example"], "news": ["https://news.example"]})
+CODE = "a code of sixteen signs"
+
+
+class MadeTask:
+    """Signs what a test wants, right or wrong."""
+
+    def __init__(
+        self, *, task: str = TASK, epsilon: float = 1.0, delta: float = 1e-6, design: ReportDesign | None = None
+    ):
+        self.task, self.key, self.design = task, SigningKey.new(), design
+        self.params = BlenderParams(Budget(epsilon, delta))
+        self.private_key, self.public_key = new_round_key()
+        self.sequence = 0
+
+    @property
+    def point(self) -> str:
+        return self.key.public_point.hex()
+
+    def head_list(self, head: HeadList = HEAD, **changes) -> bytes:
+        return json.dumps({**encode_head_list(head, self.params, self.design), **changes}, ensure_ascii=False).encode()
+
+    def shape(self, number: int, head: HeadList = HEAD) -> ReportShape:
+        return ReportShape.of(bytes.fromhex(self.task), number, head, self.params, self.design)
+
+    def document(self, phase: str = "client", number: int = 1, head: HeadList = HEAD, **changes):
+        self.sequence += 1
+        content = self.head_list(head)
+        client = {
+            "artifact": hashlib.sha256(content).hexdigest(),
+            "digest": head.digest,
+            "mechanism": self.design.mechanism if self.design else "two-stage",
+            "report_bytes": self.shape(number, head).size,
+            "opens": NOW,
+            "closes": NOW + 7 * 86_400,
+        }
+        optin = {"public_key": self.public_key.hex(), "consent": text_digest(OPT_IN_TEXT), "closes": NOW + 86_400}
+        return {
+            "format": "searchblend-manifest",
+            "version": 1,
+            "minor": 0,
+            "task": self.task,
+            "name": "searches",
+            "engine": "any",
+            "market": "any",
+            "sequence": self.sequence,
+            "issued": NOW,
+            "expires": NOW + 7 * 86_400,
+            "phase": phase,
+            "round": number,
+            "killed": False,
+            "min_device_version": "0.1",
+            "silent_devices": "skip",
+            "method": "best" if self.design else "paper",
+            "epsilon": repr(self.params.budget.epsilon),
+            "delta": repr(self.params.budget.delta),
+            "records_per_client": 1,
+            "records_per_optin": 1,
+            "optin": optin if phase == "opt-in" else None,
+            "client": client if phase == "client" else None,
+            "pack": None,
+            **changes,
+        }
+
+    def sign(self, document, key: SigningKey | None = None) -> bytes:
+        return encode_signed(sign_manifest(encode_manifest(document), [key or self.key]))
+
+    def manifest(self, phase: str = "client", number: int = 1, **changes) -> bytes:
+        return self.sign(self.document(phase, number, **changes))
+
+
+class RecordingService:
+    """Answers as it is told to and writes down every report and contribution, with the headers it came with."""
+
+    def __init__(self) -> None:
+        self.manifest = b""
+        self.artifacts: dict[str, bytes] = {}
+        self.answers: list = []
+        """what the next reports are answered with: a status, bytes to write as they are, or ``drop``; then 200"""
+        self.received: list[tuple[str, str, bytes]] = []
+        self.headers: list[dict[str, str]] = []
+        self.asked: list[str] = []
+        self._lock = threading.Lock()
+        service = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                service._get(self)
+
+            def do_POST(self) -> None:
+                service._take(self)
+
+            def do_DELETE(self) -> None:
+                service._take(self)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, *_: object) -> None:
+                pass
+
+        self._server = Server(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+        self.address = f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def serve(self, task: MadeTask, manifest: bytes | None = None, head: HeadList = HEAD, **changes) -> None:
+        """Put a manifest and its head list online."""
+        content = task.head_list(head)
+        self.artifacts[hashlib.sha256(content).hexdigest()] = content
+        self.manifest = task.manifest(head=head, **changes) if manifest is None else manifest
+
+    def reports(self) -> list[bytes]:
+        return [body for _, path, body in self.received if path.endswith("/reports")]
+
+    def _get(self, handler: BaseHTTPRequestHandler) -> None:
+        self.asked.append(handler.path)
+        if handler.path.endswith("/manifest"):
+            self._write(handler, 200, self.manifest)
+            return
+        found = self.artifacts.get(handler.path.rsplit("/", 1)[1])
+        self._write(handler, 404 if found is None else 200, found or b"")
+
+    def _take(self, handler: BaseHTTPRequestHandler) -> None:
+        body = handler.rfile.read(int(handler.headers.get("content-length") or 0))
+        with self._lock:
+            self.received.append((handler.command, handler.path, body))
+            self.headers.append({name.lower(): value for name, value in handler.headers.items()})
+            answer = self.answers.pop(0) if self.answers else (204 if handler.command == "DELETE" else 200)
+        if answer == "drop":
+            handler.close_connection = True
+            handler.connection.shutdown(socket.SHUT_RDWR)
+        elif answer == "slow":
+            handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+            for _ in range(100):
+                with contextlib.suppress(OSError):
+                    handler.wfile.write(b"x")
+                time.sleep(0.05)
+            handler.close_connection = True
+        elif isinstance(answer, bytes):
+            handler.wfile.write(answer)
+            handler.close_connection = True
+        elif isinstance(answer, tuple):
+            self._write(handler, answer[0], problem(answer[1]))
+        else:
+            self._write(handler, answer, b"")
+
+    def _write(self, handler: BaseHTTPRequestHandler, status: int, content: bytes) -> None:
+        with contextlib.suppress(OSError):
+            handler.send_response(status)
+            handler.send_header("Content-Length", str(len(content)))
+            handler.end_headers()
+            handler.wfile.write(content)
+
+    def __enter__(self) -> RecordingService:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(10)
+
+
+def problem(name: str) -> bytes:
+    return json.dumps({"type": f"urn:searchblend:problem:{name}", "title": name}).encode()
+
+
+class HandClock:
+    def __init__(self, now: int = NOW + 60) -> None:
+        self.now = now
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@contextlib.contextmanager
+def device(
+    folder: Path, service: RecordingService, task: MadeTask, *, mode: str = LOCAL, **arguments
+) -> Iterator[DeviceAgent]:
+    """An enrolled device that has consented and kept one search."""
+    clock = arguments.pop("clock", None) or HandClock()
+    with DeviceAgent.open(folder, create=True, clock=clock, **arguments) as agent:
+        if agent.status()["task"] is None:
+            agent.enrol(service.address, task.task, [task.point], code=CODE)
+            if mode != "off":
+                agent.consent(mode, OPT_IN_TEXT if mode == OPT_IN else LOCAL_TEXT)
+                assert agent.record("Weather", "https://weather.example/").kept
+        yield agent
