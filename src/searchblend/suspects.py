@@ -42,13 +42,13 @@ _PHONE: Final = re.compile(
     r"|(?:1[ .\-])?(?:\(\d{3}\) ?|\d{3}[ .\-])\d{3}[ .\-]?\d{4})(?![\w.]*\d)"
 )
 _NATIONAL_ID: Final = re.compile(r"(?<!\d)\d{3}[ \-]\d{2}[ \-]\d{4}(?!\d)")
-_IBAN: Final = re.compile(r"\b[a-z]{2}\d{2}(?: ?[a-z0-9]{4}){3,7}(?: ?[a-z0-9]{1,3})?\b", re.IGNORECASE)
+_IBAN: Final = re.compile(r"\b[a-z]{2}\d{2}(?: ?[a-z0-9]{4}){3,7}(?: ?[a-z0-9]{1,3})?\b", re.IGNORECASE | re.ASCII)
 _IP: Final = re.compile(r"(?<![\d.])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\d.])")
 _CREDENTIALS: Final = re.compile(
     r"\A[a-z][a-z0-9+.-]*://[^/?#@]*:[^/?#@]*@"
     r"|[?&#;](?:pass(?:word|wd)?|pwd|token|access_token|session(?:id)?|sid|jsessionid|phpsessid|api_?key|auth|secret|code)="
     r"|;jsessionid=",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
 
 

@@ -46,6 +46,7 @@ def test_what_looks_like_somebodys_own(text, expected):
         "5 million 12345678 rows",
         "@ home",
         "python 3.11.4",
+        "dı12 3456 abcd efgh",  # a letter that ignoring case takes for an i, and that is no digit of base 36
     ],
 )
 def test_what_does_not(text):

@@ -144,7 +144,9 @@ def decode_payload(payload: bytes) -> dict[str, Any]:
 def _check_fields(document: Mapping[str, Any], fields: Mapping[str, Any], where: str) -> None:
     missing, unknown = set(fields) - set(document), set(document) - set(fields)
     # A later minor version may add fields; it must not take any away.
-    if missing or (unknown and document.get("minor", 0) <= MANIFEST_MINOR and where == "manifest"):
+    minor = document.get("minor")
+    is_later = isinstance(minor, int) and minor > MANIFEST_MINOR
+    if missing or (unknown and where == "manifest" and not is_later):
         raise MessageError(f"{where}: wrong fields: {listed(sorted(missing | unknown))}")
     for name, kind in fields.items():
         value = document[name]
