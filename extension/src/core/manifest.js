@@ -14,7 +14,7 @@ const SIGNED_PREFIX = utf8("searchblend manifest v1\n");
 
 /** @typedef {{keyId: string, signature: string}} Signature */
 /** @typedef {{payload: Uint8Array, signatures: Signature[]}} SignedManifest */
-/** @typedef {"text" | "number" | "boolean" | "object or null"} Kind */
+/** @typedef {"text" | "number" | "boolean" | "list" | "object or null"} Kind */
 
 /** @type {Readonly<Record<string, Kind>>} */
 const FIELDS = Object.freeze({
@@ -54,8 +54,11 @@ const PARTS = Object.freeze({
     opens: "number",
     closes: "number",
   },
-  pack: { artifact: "text", bytes: "number", round: "number" },
+  pack: { artifact: "text", bytes: "number", round: "number", deltas: "list" },
 });
+/** @type {Readonly<Record<string, Kind>>} */
+const DELTA = Object.freeze({ base: "text", artifact: "text", bytes: "number" });
+const MOST_DELTAS = 8;
 
 /** @type {ReadonlyArray<[string, string | null, number]>} */
 const HEX = Object.freeze([
@@ -72,6 +75,7 @@ const IS = Object.freeze({
   text: (value) => typeof value === "string",
   number: (value) => Number.isSafeInteger(value),
   boolean: (value) => typeof value === "boolean",
+  list: (value) => Array.isArray(value),
   "object or null": (value) => value === null || isObject(value),
 });
 
@@ -159,10 +163,27 @@ function checkValues(document) {
       throw new MessageError(`manifest: ${inner ?? outer}: expected ${length} hexadecimal digits`);
     }
   }
+  if (document.pack !== null) checkDeltas(document.pack.deltas);
   for (const name of ["epsilon", "delta"]) {
     if (!/^[0-9]+(\.[0-9]+)?(e-?[0-9]+)?$/.test(document[name])) {
       throw new MessageError(`manifest: ${name}: expected a number written as a text`);
     }
+  }
+}
+
+/** How a device may come from an earlier pack to this one. @param {any[]} deltas */
+function checkDeltas(deltas) {
+  if (deltas.length > MOST_DELTAS || !deltas.every(isObject)) {
+    throw new MessageError(`manifest: pack: deltas: expected at most ${MOST_DELTAS} objects`);
+  }
+  for (const delta of deltas) {
+    checkFields(delta, DELTA, "manifest: pack: deltas");
+    if (![delta.base, delta.artifact].every((name) => /^[0-9a-f]{64}$/.test(name))) {
+      throw new MessageError("manifest: pack: deltas: expected 64 hexadecimal digits");
+    }
+  }
+  if (new Set(deltas.map(({ base }) => base)).size !== deltas.length) {
+    throw new MessageError("manifest: pack: deltas: a base twice");
   }
 }
 
