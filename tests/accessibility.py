@@ -1,0 +1,25 @@
+"""What axe-core says about a page that is open in a real browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+AXE = Path(__file__).parents[1] / "extension/node_modules/axe-core/axe.min.js"
+BAD = ("serious", "critical")
+
+
+def serious_violations(page: Any) -> list[str]:
+    """Rule and place of every serious or critical violation; moderate ones are left to the eye.
+
+    The script is given to the page by the browser's debugger, so that no policy of the page has to allow it.
+    """
+    assert AXE.is_file(), f"{AXE} is missing: `make browsers` installs it"
+    page.evaluate(AXE.read_text())
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{violation['id']}: {node['target']}: {node['failureSummary']}"
+        for violation in found["violations"]
+        if violation["impact"] in BAD
+        for node in violation["nodes"]
+    ]
