@@ -28,11 +28,11 @@ export async function updatePack(device, task, manifest) {
 
 /** The new pack made from the present one and a delta, or null if that does not work: then the whole file is fetched. */
 async function fromDelta(device, task, have, wanted) {
-  const delta = have && wanted.deltas?.find((one) => one.from === have.artifact);
-  if (!delta || !core.applyPackDelta) return null;
+  const delta = have && wanted.deltas?.find((one) => one.base === have.artifact);
+  if (!delta) return null;
   try {
     const difference = await device.transport.artifact(task, delta.artifact, "pack");
-    return await core.applyPackDelta(have.content, difference, { artifact: delta.artifact, result: wanted.artifact });
+    return await core.applyDelta(have.content, difference);
   } catch (error) {
     if (error instanceof core.errors.SearchblendError || error instanceof Unreachable) return null;
     throw error;

@@ -73,6 +73,7 @@ async function saveChoice() {
     await device.setMode("off");
     await dropAccess(engines.flatMap((engine) => engine.origins));
   } else {
+    if (chosen.length === 0) return say("Choose at least one search engine.", "bad");
     if (!(await requestAccess([...new Set(origins)], DATA_KINDS))) return say("The browser did not allow it. Nothing was changed.", "bad");
     await device.setMode(mode);
     await dropUnticked(chosen);
@@ -139,7 +140,7 @@ function showOptinText() {
 }
 
 function engineTick(engine) {
-  return element("label", {}, element("input", { type: "checkbox", id: `engine-${engine.id}`, checked: engine.isAllowed || overview.settings.mode === "off" }), engine.name);
+  return element("label", {}, element("input", { type: "checkbox", id: `engine-${engine.id}`, checked: engine.isAllowed && overview.settings.mode !== "off" }), engine.name);
 }
 
 /** All engines that this package may ask for: the test engine only in a test's package. */

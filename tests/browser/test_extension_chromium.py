@@ -1,0 +1,193 @@
+"""The extension in real Chromium: consent, searches, a whole round against a real server, answers without a network.
+
+The package under test has the host 127.0.0.1 granted from the start, because a browser without a head cannot be asked
+for permission; all else is what people get.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from extension_parts import CONSENT, SCREENSHOTS, EngineHandler, Pages, build_extension, chromium, driven_round
+from service_parts import people
+
+SEARCHES = ["weather", "news", "maps", "mail", "video", "weather", "news", "Weather ", "cats", "dogs"]
+
+
+@pytest.fixture
+def extension(tmp_path):
+    return build_extension(tmp_path / "package", "--for-tests") / "chromium"
+
+
+def extension_id(context) -> str:
+    worker = context.service_workers[0] if context.service_workers else context.wait_for_event("serviceworker")
+    return worker.url.split("/")[2]
+
+
+def settled(page) -> None:
+    page.wait_for_selector("body[data-ready=yes]")
+
+
+def press(page, selector: str) -> None:
+    page.click(selector)
+    settled(page)
+
+
+class Installed:
+    """The browser's pages of the extension."""
+
+    def __init__(self, context) -> None:
+        self.context = context
+        self.base = f"chrome-extension://{extension_id(context)}/src/ui"
+
+    def page(self, name: str):
+        page = self.context.new_page()
+        page.goto(f"{self.base}/{name}.html")
+        settled(page)
+        return page
+
+    def device(self, page, expression: str):
+        """Ask the device itself, in a page of the extension."""
+        made = "import('../platform/make_device.js').then(({theDevice}) => theDevice())"
+        return page.evaluate(f"{made}.then(async (device) => {expression})")
+
+    def consent(self, options, round_, mode: str) -> None:
+        options.fill("[name=server]", round_.address)
+        options.fill("[name=task]", round_.task)
+        options.fill("[name=keys]", round_.key)
+        options.fill("[name=consent]", CONSENT)
+        press(options, "#enrol button")
+        options.check(f"[name=mode][value={mode}]")
+        options.check("#engine-test-engine")
+        press(options, "#agree")
+
+
+def pictures(page, name: str) -> None:
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.screenshot(path=SCREENSHOTS / f"{name}-{scheme}.png", full_page=True)
+    page.emulate_media(color_scheme="light")
+
+
+def search(context, engine: str, query: str, link: str = "#first", button: str = "left") -> None:
+    page = context.new_page()
+    page.goto(f"{engine}/engine/search?q={query}")
+    page.click(link, button=button)
+    page.wait_for_timeout(100)
+    page.close()
+
+
+def test_a_round_and_answers_offline(tmp_path, extension):
+    with (
+        Pages(EngineHandler) as engine,
+        driven_round(tmp_path / "service") as round_,
+        chromium(tmp_path / "profile", extension) as context,
+    ):
+        context.route(re.compile(r"http://[a-z-]+\.example/"), lambda route: route.fulfill(body="a result"))
+        installed = Installed(context)
+        options = installed.page("options")
+        pictures(options, "options-before-consent")
+
+        # Before consent nothing is noticed.
+        search(context, engine.address, "before")
+        assert installed.device(options, "(await device.overview()).records") == []
+
+        installed.consent(options, round_, "local")
+        assert options.inner_text("#state") == "On"
+        for i, query in enumerate(SEARCHES):
+            search(
+                context, engine.address, query, "#second" if i % 3 == 1 else "#first", "middle" if i == 2 else "left"
+            )
+        for query, link in (("mail of ann@example.com", "#first"), ("advert", "#ad"), ("about", "#other")):
+            search(context, engine.address, query, link)
+        records = installed.device(options, "(await device.overview()).records")
+        found = sorted((record["query"], record["url"]) for record in records)
+        expected = [
+            (query.strip().lower(), f"http://{query.strip().lower()}.example/{'b' if i % 3 == 1 else 'a'}")
+            for i, query in enumerate(SEARCHES)
+        ]
+        assert found == sorted(expected)
+        assert installed.device(options, "(await device.settings()).dropped") == {"e-mail": 1}
+
+        round_.open()
+        press(options, "#check")
+        assert "the other group" in options.inner_text(".task-status")
+        round_.contribute(people(400, seed=1))
+        round_.name_head()
+        round_.report(people(600, seed=2))
+        press(options, "#check")
+        assert "goes out at a random time" in options.inner_text(".task-status")
+        pictures(options, "options-report-waiting")
+        press(options, ".send-now")
+        assert "was received" in options.inner_text(".task-status")
+        press(options, "#check")  # the round is done: no second report
+        assert options.locator(".report").count() == 1
+        assert "ε = 4 of 8, in 1 report." in options.inner_text("#budget-text")
+
+        published = round_.publish()
+        assert published["reports_counted"] == 601
+        assert published["conservation"]["holds"]
+        pack = round_.wait_for_pack()
+        press(options, "#check")
+        kept = installed.device(options, "(await device.overview()).packs")
+        assert [(one["round"], one["bytes"], one["slot"]) for one in kept] == [(1, pack["bytes"], "current")]
+        options.locator("#records-count").click()
+        pictures(options, "options-after-a-round")
+
+        # The network is cut: no server, and a browser that is offline.
+        round_.server.kill()
+        context.set_offline(True)
+        check_popup(installed, context)
+        check_omnibox(context, options)
+        check_no_traces(installed, options)
+
+
+def check_popup(installed, context) -> None:
+    popup = installed.page("popup")
+    popup.set_viewport_size({"width": 400, "height": 460})
+    pictures(popup, "popup-empty")
+    popup.fill("#typed", "wea")
+    assert popup.locator("#answers li").count() >= 1
+    assert popup.locator("#answers li .query").first.inner_text() == "weather"
+    assert popup.locator("#answers li .url").first.inner_text() == "weather.example/a"
+    pictures(popup, "popup-answers")
+    popup.fill("#typed", "wether")
+    assert popup.locator("#answers li .query").first.inner_text() == "weather"
+    popup.fill("#typed", "no such thing at all")
+    assert "Not among" in popup.inner_text("#hint")
+    pictures(popup, "popup-nothing")
+    popup.fill("#typed", "weather")
+    with context.expect_page() as opened:
+        popup.keyboard.press("Enter")
+    opened.value.wait_for_url("http://weather.example/a")
+
+
+OMNIBOX = """
+async (text) => new Promise((resolve) => chrome.omnibox.onInputChanged.dispatch(text, resolve))
+"""
+
+
+def check_omnibox(context, options) -> None:
+    worker = context.service_workers[0]
+    answers = worker.evaluate(OMNIBOX, "wea")
+    assert answers[0]["content"] == "http://weather.example/a"
+    assert answers[0]["description"] == ("<match>weather</match><dim> – </dim><url>http://weather.example/a</url>")
+    escaped = options.evaluate("import('../platform/browser.js').then(({escapeXml}) => escapeXml('a<b>&\"\\'\\u0001'))")
+    assert escaped == "a&lt;b&gt;&amp;&quot;&apos; "
+
+
+def check_no_traces(installed, options) -> None:
+    """A page that was opened from a suggestion is not a search of the user's own; erasing leaves numbers alone."""
+    outcome = installed.device(
+        options, "device.observe({query: 'weather', url: 'http://weather.example/a', engine: 'google'})"
+    )
+    assert outcome == "own-suggestion"
+    options.once("dialog", lambda dialog: dialog.accept())
+    press(options, "#erase")
+    exported = json.dumps(installed.device(options, "device.exported()"))
+    assert "weather" not in exported
+    assert '"epsilon": 4' in exported

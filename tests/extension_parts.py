@@ -1,0 +1,209 @@
+"""A search engine of our own, a round that is driven from outside, and the browser with the extension in it."""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import http.server
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from urllib.parse import parse_qs, quote, urlsplit
+
+from playwright.sync_api import sync_playwright
+
+from searchblend.server.clock import SystemClock
+from searchblend.server.demo import Population, Staff, Transport
+from searchblend.server.lifecycle import Lifecycle
+from searchblend.server.publisher import SigningKeys
+from searchblend.server.task_settings import TaskSettings
+from searchblend.store.service_store import open_store
+from service_process import ServerProcess
+
+ROOT = Path(__file__).parents[1]
+EXTENSION = ROOT / "extension"
+SCREENSHOTS = ROOT / "build" / "screenshots" / "extension"
+CONSENT = "I agree that one of my searches is sent, sealed, to the curator of this list."
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+def browser_path(name: str) -> str:
+    """An installed browser; tests that need one fail without it, and say what to do."""
+    found = shutil.which(name)
+    assert found, f"{name} is not installed: run `make browsers`"
+    return found
+
+
+def build_extension(folder: Path, *arguments: str) -> Path:
+    command = [sys.executable, str(EXTENSION / "build.py"), "--output", str(folder), "--folder", str(folder / "loose")]
+    subprocess.run([*command, *arguments], check=True, timeout=60, capture_output=True)
+    return folder / "loose"
+
+
+class Pages(http.server.ThreadingHTTPServer):
+    """Serves on a free port of this machine, in a thread."""
+
+    daemon_threads = True
+    handler: type[http.server.BaseHTTPRequestHandler]
+
+    def __init__(self, handler: type[http.server.BaseHTTPRequestHandler]) -> None:
+        super().__init__(("127.0.0.1", 0), handler)
+        self.address = f"http://127.0.0.1:{self.server_port}"
+
+    def __enter__(self):
+        self._thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.shutdown()
+        self._thread.join()
+        self.server_close()
+
+
+class EngineHandler(http.server.BaseHTTPRequestHandler):
+    """Results pages like those of real engines: plain links, links through a redirector, an advertisement."""
+
+    def do_GET(self) -> None:
+        parts = urlsplit(self.path)
+        query = parse_qs(parts.query).get("q", [""])[0]
+        body = self._results(query) if parts.path == "/engine/search" else "<h1>A page</h1>"
+        content = f"<!doctype html><meta charset=utf-8><title>engine</title>{body}".encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    @staticmethod
+    def _results(query: str) -> str:
+        site = "-".join("".join(c if c.isalnum() else " " for c in query).split()) or "none"
+        # the pages of tests/service_parts.people
+        first, second = f"http://{site}.example/a", f"http://{site}.example/b"
+        return (
+            f"<h1>{html.escape(query)}</h1><a id=ad href='http://127.0.0.1/engine/ad?to={quote(first)}'>Ad</a>"
+            f"<div class=results><p><a id=first href='{first}?from=engine#top'>First</a>"
+            f"<p><a id=second href='/engine/out?to={quote(second)}'>Second</a></div>"
+            "<a id=other href='/engine/about'>About</a>"
+        )
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class DrivenRound(Population):
+    """A service with one task, and the steps that the people around a device take."""
+
+    def __init__(self, folder: Path, **settings: object) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        keys = SigningKeys(folder / "signing")
+        keys.add()
+        wanted = {
+            "name": "searches",
+            "delta": 1e-5,
+            "max_head_queries": 10,
+            "min_optin": 50,
+            "min_clients": 50,
+            "min_queries": 2,
+            "expected_clients": 400,
+            "head_fraction": 0.5,
+        }
+        with open_store(str(folder / "service.db")) as store:
+            task = Lifecycle(store, SystemClock()).add_task(TaskSettings.of_json({**wanted, **settings}), actor="ann")
+            now = SystemClock().now()
+            tokens = [store.tokens.add_admin(role, role, actor="ann", now=now) for role in ("operator", "reviewer")]
+        self.task, self.staff = task.task, Staff(*tokens)
+        self.key = keys.all()[0].public_point.hex()
+        self.server = ServerProcess(folder, "sqlite", "--demo-server")
+        self.address = self.server.start()
+        self._open_transport = Transport(self.address)
+        pinned = {key.key_id: key.public_point for key in keys.all()}
+        super().__init__(self._open_transport, pinned, lambda *_: None)
+
+    def open(self) -> None:
+        number = self._admin("POST", f"/tasks/{self.task}/rounds", self.staff.operator)["round"]
+        self.at = f"/tasks/{self.task}/rounds/{number}"
+        self._admin("POST", f"{self.at}/open", self.staff.operator)
+        self.manifest = self._manifest(self.task, "opt-in")
+
+    def contribute(self, people: list) -> None:
+        self._contribute(self.task, self.manifest, people)
+
+    def name_head(self) -> None:
+        self._admin("POST", f"{self.at}/close-opt-in", self.staff.operator)
+        self._wait(self.at, self.staff.operator, "SHREDDED")
+        self._admin("POST", f"{self.at}/review", self.staff.reviewer)
+        self.manifest = self._manifest(self.task, "client")
+
+    def report(self, people: list) -> None:
+        self._report(self.task, self.manifest, people)
+
+    def publish(self) -> dict:
+        self._admin("POST", f"{self.at}/close-clients", self.staff.operator)
+        self._admin("POST", f"{self.at}/end-grace", self.staff.operator)
+        return self._wait(self.at, self.staff.operator, "PUBLISHED")
+
+    def wait_for_pack(self, seconds: float = 20) -> dict:
+        """The pack is made by a job after the result."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            manifest = self._manifest(self.task, "idle")
+            if manifest["pack"] is not None:
+                return manifest["pack"]
+            time.sleep(0.1)
+        raise AssertionError("no pack was published")
+
+    def close(self) -> None:
+        self._open_transport.close()
+        if self.server.is_running:
+            self.server.kill()
+
+
+@contextlib.contextmanager
+def driven_round(folder: Path, **settings: object):
+    made = DrivenRound(folder, **settings)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@contextlib.contextmanager
+def chromium(profile: Path, extension: Path | None = None, *, color_scheme: str = "light"):
+    """A browser with a profile of its own, and the extension if one is given."""
+    loaded = [f"--disable-extensions-except={extension}", f"--load-extension={extension}"] if extension else []
+    with sync_playwright() as playwright:
+        context = playwright.chromium.launch_persistent_context(
+            str(profile),
+            executable_path=browser_path("chromium"),
+            headless=True,
+            args=[*FLAGS, *loaded],
+            color_scheme=color_scheme,
+            viewport={"width": 1000, "height": 800},
+        )
+        context.set_default_timeout(20_000)
+        try:
+            yield context
+        finally:
+            context.close()
+
+
+def node_environment() -> dict[str, str]:
+    return {**os.environ, "NODE_PATH": str(EXTENSION / "node_modules")}
+
+
+def read_json(path: Path) -> dict:
+    return json.loads(path.read_text())
