@@ -11,7 +11,7 @@ from typing import Any
 
 from searchblend.cli.log_options import log_settings
 from searchblend.cli.progress import run_progress, step_progress
-from searchblend.cli.run_command import malformed_warnings, now
+from searchblend.cli.run_command import malformed_warnings, now, warn_without_page
 from searchblend.cli.tables import new_table, output, say, warn
 from searchblend.clickgraph.review import ABANDONED, review
 from searchblend.errors import InputError, OutputError, RunError, UsageError
@@ -98,6 +98,8 @@ def _run(options: argparse.Namespace) -> None:
             settings, on_progress=on_progress, on_notice=lambda text: warn(text, "dim"), on_step=on_step
         )
     _say_input(result, options.summary)
+    if result.input_summary is None:
+        warn_without_page(options.output, html=options.html)
     if options.json:
         _print_json(result.statement)
     else:

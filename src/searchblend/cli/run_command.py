@@ -6,6 +6,7 @@ import argparse
 import json
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from searchblend.blender.groups import UserGroup
@@ -19,6 +20,7 @@ from searchblend.evaluation.metrics import Truth, score
 from searchblend.evaluation.population import AOL_USERS
 from searchblend.evaluation.seeded import SeededRandomness
 from searchblend.mechanisms.threshold import printed_threshold
+from searchblend.pages.layout import PAGE
 from searchblend.params import BlenderParams
 from searchblend.privacy import Budget
 from searchblend.randomness import Randomness, SystemRandomness
@@ -92,10 +94,17 @@ def run_and_warn(settings: HybridSettings, randomness: Randomness, *, evaluate: 
         )
     if result.input_summary is None:
         warn("this release id was published before: the same files again, nothing was spent")
+        warn_without_page(settings.output, html=settings.html)
         return result
     for line in malformed_warnings(result.input_summary):
         warn(line, "bold yellow")
     return result
+
+
+def warn_without_page(folder: Path | None, *, html: bool) -> None:
+    """A release that was published without a page stays without one: its files are what they were."""
+    if html and folder is not None and not (folder / PAGE).exists():
+        warn(f"it was published without a page; make one beside it: searchblend page {folder} -o FILE")
 
 
 def compare_with_truth(release: BlenderRelease, optin_users: UserGroup, clients: UserGroup) -> Evaluation:
