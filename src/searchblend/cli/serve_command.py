@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 from rich.text import Text
 
+from searchblend.cli.console_planner import forecast
 from searchblend.cli.service_options import settings_of, show
 from searchblend.cli.tables import messages, output, say, warn
 from searchblend.errors import RunError, UsageError
@@ -45,7 +46,12 @@ def run(options: argparse.Namespace) -> None:
     settings = settings_of(options)
     if settings.role == "all":
         warn("role all: one process holds every key; separation of duties is off. See docs/how-to/run-in-production.md")
-    serve(settings, anonymous_intake=options.demo_server, on_ready=lambda address: print(address, flush=True))
+    serve(
+        settings,
+        anonymous_intake=options.demo_server,
+        on_ready=lambda address: print(address, flush=True),
+        planner=forecast,
+    )
 
 
 def _demo(options: argparse.Namespace) -> None:

@@ -77,6 +77,14 @@ class AdminApi:
                 "Approve the list without what is removed; filter hits go unless kept.",
                 {"remove": positions, "keep": positions},
             ),
+            (
+                "POST",
+                f"{found}/reject",
+                _REVIEWER,
+                _reject,
+                "End the round: the list as a whole should not be published.",
+                {"reason": {"type": "string"}},
+            ),
             ("GET", "/admin/v1/blocklist", _REVIEWER, _blocklist, "Words that no entry may contain.", None),
             (
                 "PUT",
@@ -207,6 +215,10 @@ def _review(store: ServiceStore, lifecycle: Lifecycle, admin: Admin, arguments: 
     remove = [(*_position(entry), _reason(entry)) for entry in _entries(arguments, "remove")]
     keep = [_position(entry) for entry in _entries(arguments, "keep")]
     return _round_json(lifecycle.review(_named_round(store, arguments), actor=admin.name, remove=remove, keep=keep))
+
+
+def _reject(store: ServiceStore, lifecycle: Lifecycle, admin: Admin, arguments: dict[str, Any]) -> Any:
+    return _round_json(lifecycle.reject(_named_round(store, arguments), actor=admin.name, reason=_reason(arguments)))
 
 
 def _blocklist(store: ServiceStore, lifecycle: Lifecycle, admin: Admin, arguments: dict[str, Any]) -> Any:

@@ -12,9 +12,12 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from searchblend.server.admin_api import AdminApi
-from searchblend.server.answers import problem_response, refusal_of
+from searchblend.server.answers import Refusal, problem_response, refusal_of
 from searchblend.server.checkup import gauges
 from searchblend.server.collector import Collector
+from searchblend.server.console.planner_page import Planner
+from searchblend.server.console.routes import console_routes, public_routes
+from searchblend.server.console.visit import error_page
 from searchblend.server.distribution import Distribution
 from searchblend.server.intake import Intake
 from searchblend.server.openapi import openapi_document
@@ -23,6 +26,8 @@ from searchblend.server.services import Services
 from searchblend.store.service_store import ServiceStore
 
 TAGS: Final = ("collector", "intake", "publisher", "admin")
+_FOR_PEOPLE: Final = ("/console", "/trends/")
+"""addresses whose errors are pages, not documents"""
 ROLE_TAGS: Final[dict[str, tuple[str, ...]]] = {"all": TAGS, **{tag: (tag,) for tag in TAGS}}
 
 
@@ -36,8 +41,10 @@ def all_operations(services: Services, *, manifest_seconds: int = 60) -> list[Op
     ]
 
 
-def build_app(services: Services, role: str = "all", *, manifest_seconds: int = 60) -> Starlette:
-    """The application of a role; ``curator`` has none."""
+def build_app(
+    services: Services, role: str = "all", *, manifest_seconds: int = 60, planner: Planner | None = None
+) -> Starlette:
+    """The application of a role; ``curator`` has none. ``planner`` forecasts rounds for the console."""
     tags = ROLE_TAGS[role]
     operations = [
         operation for operation in all_operations(services, manifest_seconds=manifest_seconds) if operation.tag in tags
@@ -80,6 +87,11 @@ def build_app(services: Services, role: str = "all", *, manifest_seconds: int = 
     ):
         routes.append(Route(path, _guarded(handler, f"GET {path}", services), methods=["GET"]))
 
+    if "admin" in tags:
+        routes += console_routes(services, planner)
+    if "admin" in tags or "publisher" in tags:
+        routes += public_routes(services, manifest_seconds)
+
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         await services.start()
@@ -102,6 +114,8 @@ def _merged(routes: list[Route]) -> list[Route]:
 
 def _problem_handler(problem: str) -> Callable[[Request, Exception], Awaitable[Response]]:
     async def handle(request: Request, error: Exception) -> Response:
+        if request.url.path.startswith(_FOR_PEOPLE):
+            return error_page(request, Refusal(problem), None, "")
         return problem_response(problem)
 
     return handle

@@ -137,6 +137,16 @@ class Lifecycle:
             self._store.jobs.add(found.key, "client-open", self._now)
             return after
 
+    def reject(self, found: Round, *, actor: str, reason: str) -> Round:
+        """End the round at the review: the list as a whole should not be published. The log holds the reason's code."""
+        with self._store.transaction():
+            self._expect(found, State.SHREDDED)
+            if actor == found.opened_by:
+                raise WrongState("the reviewer must be somebody else than who opened the round")
+            if reason not in REASONS:
+                raise InvalidParameter("reason", f"expected one of {', '.join(REASONS)}")
+            return self.abort(found, actor=actor, reason="rejected", detail={"code": reason})
+
     def close_clients(self, found: Round, *, actor: str) -> Round:
         """The window ends; what is on its way is still taken until the grace is over."""
         until = self._now + settings_of(found).grace_seconds

@@ -17,6 +17,7 @@ import uvicorn
 from searchblend.errors import RunError, UsageError
 from searchblend.server.app import build_app
 from searchblend.server.clock import Clock, SystemClock
+from searchblend.server.console.planner_page import Planner
 from searchblend.server.crash_points import crash_points
 from searchblend.server.curator import Curator
 from searchblend.server.estimator import Estimator
@@ -35,7 +36,11 @@ _MOST_CONNECTIONS: Final = 4_000
 
 
 def serve(
-    settings: ServeSettings, *, anonymous_intake: bool = False, on_ready: Callable[[str], None] = lambda address: None
+    settings: ServeSettings,
+    *,
+    anonymous_intake: bool = False,
+    on_ready: Callable[[str], None] = lambda address: None,
+    planner: Planner | None = None,
 ) -> None:
     """Run until SIGTERM or SIGINT. What was acknowledged is on disk; what waits is committed before the end."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core file would hold what is only ever in memory
@@ -59,7 +64,7 @@ def serve(
         _run_curator(settings, clock, services, on_point, on_ready)
         return
     with _workers(settings, clock, services, on_point):
-        _run_http(settings, services, on_ready)
+        _run_http(settings, services, on_ready, planner)
     logbook.write("stopped", role=settings.role)
 
 
@@ -72,14 +77,16 @@ def _token_verifier(settings: ServeSettings) -> TokenVerifier | None:
         raise UsageError(f"{settings.token_key}: cannot be read: {error.strerror}") from error
 
 
-def _run_http(settings: ServeSettings, services: Services, on_ready: Callable[[str], None]) -> None:
+def _run_http(
+    settings: ServeSettings, services: Services, on_ready: Callable[[str], None], planner: Planner | None
+) -> None:
     try:
         listener = socket.create_server((settings.host, settings.port), backlog=1024)
     except OSError as error:
         raise RunError(f"{settings.host}:{settings.port}: cannot listen: {error.strerror}") from error
     port = listener.getsockname()[1]
     config = uvicorn.Config(
-        build_app(services, settings.role, manifest_seconds=settings.manifest_seconds),
+        build_app(services, settings.role, manifest_seconds=settings.manifest_seconds, planner=planner),
         loop="uvloop",
         http="httptools",
         ws="none",

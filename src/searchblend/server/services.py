@@ -71,6 +71,8 @@ class Services:
         self.metrics = Metrics()
         self.anonymous_intake = anonymous_intake
         self.reader = StoreThread(where, "reader", on_point)
+        # Pages read more than devices ask for: they have a connection of their own and keep nobody waiting.
+        self.console = StoreThread(where, "console", on_point)
         self.writer = ReportWriter(where, self.clock, self.metrics, most_waiting=most_waiting, on_point=on_point)
         self.bucket = TokenBucket(reports_per_second)
         self.tokens = tokens
@@ -83,6 +85,7 @@ class Services:
     async def stop(self) -> None:
         await self.writer.stop()
         await self.reader.close()
+        await self.console.close()
 
     async def facts(self, task: str, number: str, *, for_reports: bool) -> RoundFacts:
         """Facts about a round; those about reports are there once its head list is reviewed."""

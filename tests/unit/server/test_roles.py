@@ -26,6 +26,7 @@ ALLOWED = {
     "POST /admin/v1/tasks/{task}/rounds/{round}/abort": {"operator"},
     "GET /admin/v1/tasks/{task}/rounds/{round}/candidate": {"reviewer"},
     "POST /admin/v1/tasks/{task}/rounds/{round}/review": {"reviewer"},
+    "POST /admin/v1/tasks/{task}/rounds/{round}/reject": {"reviewer"},
     "GET /admin/v1/blocklist": {"reviewer"},
     "PUT /admin/v1/blocklist": {"reviewer"},
     "GET /admin/v1/ledger": EVERYBODY,

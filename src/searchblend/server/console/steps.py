@@ -1,0 +1,161 @@
+"""What each state of a round means to people, who is to act, and the one button that takes it on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from searchblend.store.rounds import Round
+from searchblend.store.states import State
+
+
+@dataclass(frozen=True)
+class Step:
+    """A state in words."""
+
+    title: str
+    """of the state"""
+    who: str
+    """who moves it on: a role of people, or a part of the service"""
+    explains: str
+    """what happens now and what the button does"""
+    action: str = ""
+    """last part of the address that the button posts to"""
+    button: str = ""
+    by_itself: str = ""
+    """what time does if nobody presses the button; ``{when}`` is filled in"""
+
+
+STEPS: Final[dict[State, Step]] = {
+    State.DRAFT: Step(
+        "Draft",
+        "operator",
+        "Nobody has been asked yet. Opening makes the round's key and lets opt-in users send sealed records.",
+        "open",
+        "Open the opt-in window",
+    ),
+    State.OPTIN_OPEN: Step(
+        "Opt-in window open",
+        "operator",
+        "Opt-in users send one sealed record each. Nobody can read them before the window closes.",
+        "close-opt-in",
+        "Close the opt-in window",
+        "It closes by itself {when}.",
+    ),
+    State.OPTIN_CLOSED: Step(
+        "Drawing the head list",
+        "curator",
+        "The curator opens the records once, in memory, and draws the private head list.",
+    ),
+    State.HEADLIST_READY: Step(
+        "Shredding raw records",
+        "curator",
+        "The head list is drawn. The key and the raw records are being destroyed.",
+    ),
+    State.SHREDDED: Step(
+        "Waiting for review",
+        "reviewer",
+        "A reviewer, who is not the one who opened the round, looks at the list before anybody else sees it.",
+    ),
+    State.REVIEWED: Step(
+        "Opening for clients",
+        "publisher",
+        "The reviewed list is being signed and published to devices.",
+    ),
+    State.CLIENT_OPEN: Step(
+        "Client window open",
+        "operator",
+        "Devices randomize their own record over the list and report. Counts grow; no report is kept.",
+        "close-clients",
+        "Close the client window",
+        "It closes by itself {when}.",
+    ),
+    State.CLIENT_GRACE: Step(
+        "Grace period",
+        "operator",
+        "No new reports are asked for; those on their way are still counted.",
+        "end-grace",
+        "Take no more reports",
+        "It ends by itself {when}.",
+    ),
+    State.CLOSED: Step("Estimating", "estimator", "Counts become shares: both groups are weighed and blended."),
+    State.ESTIMATED: Step("Publishing", "publisher", "The result is being signed and published."),
+    State.PUBLISHED: Step("Published", "", "The result is public and will not change."),
+    State.ABORTED: Step("Ended without a result", "", "Nothing is published. Raw records and counts are gone."),
+}
+REASONS: Final = {
+    "too-few-opt-in-users": "Fewer opt-in users took part than the task asks for.",
+    "too-few-usable-records": "Too many of the sealed records could not be read.",
+    "too-few-clients": "Fewer devices reported than the task asks for.",
+    "too-few-queries": "The head list had fewer queries than the task asks for.",
+    "budget-exceeded": "The ledger's cap does not allow another head list for this population.",
+    "key-lost": "The round's key is gone, so nobody can read its records.",
+    "shredding-deadline": "Raw records reached their deadline and were destroyed before a list was drawn.",
+    "rejected": "The reviewer rejected the list.",
+    "operator": "The operator ended it.",
+    "killed": "The task was stopped.",
+}
+"""why a round ended without a result"""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Why a message was refused, in words, and what to do about many of them."""
+
+    means: str
+    do: str
+
+
+REFUSALS: Final[dict[str, Advice]] = {
+    "malformed": Advice(
+        "The message does not have the form that the round asks for.",
+        "Many at once: a device version that does not fit. Raise the task's least device version.",
+    ),
+    "id-mismatch": Advice(
+        "The report's id is not that of its bytes: it was changed on its way, or made by hand.",
+        "Look for a proxy that rewrites bodies; else somebody is trying things, and nothing was counted.",
+    ),
+    "wrong-round": Advice(
+        "It was made for another task or round.",
+        "A few are late devices. Many: a cache serves an old manifest; shorten how long it may.",
+    ),
+    "wrong-head-list": Advice(
+        "It was made for another head list.",
+        "Check that caches serve artifacts under their own address, and that one database is behind all servers.",
+    ),
+    "window-closed": Advice(
+        "It came when the round did not take it.",
+        "Normal after closing. Many: give the grace period more time.",
+    ),
+    "killed": Advice("The task was stopped.", "Nothing: devices learn it from the next manifest."),
+    "too-large": Advice(
+        "The message is larger than is allowed.",
+        "Look at the device version; a report of this round has one fixed size.",
+    ),
+    "bad-credential": Advice(
+        "The enrolment code or token is missing or unknown.",
+        "Make new enrolment codes on the task's page, or check the issuer's key.",
+    ),
+    "spent-token": Advice("The token was used before.", "Many: somebody replays tokens; each counts once anyway."),
+    "wrong-consent": Advice(
+        "The record was made under another consent text.",
+        "Contributors must agree to the text of this round; check what the program shows them.",
+    ),
+    "conflicting-contribution": Advice(
+        "The contributor has sent another record for this round before.",
+        "One code on two devices, or a changed mind. The first record stays; it can be taken back and sent anew.",
+    ),
+}
+
+
+def step_of(found: Round) -> Step:
+    return STEPS[found.state]
+
+
+def deadline(found: Round) -> int | None:
+    """When time itself takes the round on."""
+    return {
+        State.OPTIN_OPEN: found.optin_closes,
+        State.CLIENT_OPEN: found.client_closes,
+        State.CLIENT_GRACE: found.grace_until,
+    }.get(found.state)
