@@ -1,0 +1,215 @@
+"""Lower bounds on ε of whole releases: everything that a run publishes is the output under attack.
+
+The worlds are small and stand side by side in one run: noise is drawn for each record alone, which the distribution
+tests check, so that each world is one sample. Public designs are made once for all runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Final
+from unittest.mock import patch
+
+import numpy as np
+
+from searchblend.audit.evidence import ADD_REMOVE, ONE_CLIENT, REPLACE_ONE, Claim, Effort, Finding
+from searchblend.audit.sampled import Sampler, attack
+from searchblend.blender.groups import InMemoryGroup
+from searchblend.blender.pipeline import run_blender
+from searchblend.blender.release import BlenderRelease
+from searchblend.clickgraph.design import ClickGraphDesign
+from searchblend.clickgraph.in_memory import InMemoryClickLog, Search
+from searchblend.clickgraph.release import ClickGraphRelease
+from searchblend.clickgraph.release_data import release_data
+from searchblend.errors import EmptyHeadList
+from searchblend.params import BlenderParams, ClickGraphParams
+from searchblend.privacy import Budget
+from searchblend.records import Record
+
+LOOSE: Final = Budget(2.0, 0.05)
+_HYBRID_WORLDS: Final = 8
+_GRAPH_WORLDS: Final = 40
+_CLIENTS: Final = [[Record("x0", "u")], [Record("other", "u")]]
+_EMPTY: Final = "no head list"
+
+
+# --- the hybrid run --------------------------------------------------------------------------------------------------
+
+
+def hybrid_optin(effort: Effort) -> list[Finding]:
+    """``run_blender``: one opt-in user's record is ⟨x,u⟩, or it is ⟨y,u⟩."""
+    settings: Mapping[str, dict[str, object]] = {
+        "paper": {"method": "paper"},
+        "best": {"method": "best"},
+        "best, wide list": {"method": "best", "wide_list": True},
+    }
+    claim = Claim.of(LOOSE, REPLACE_ONE)
+    return [
+        attack(
+            f"hybrid run ({name}), an opt-in user",
+            claim,
+            _optin_sampler(7, 6, options),
+            _optin_sampler(6, 7, options),
+            effort.runs * _HYBRID_WORLDS // (2 if options["method"] == "paper" else 4),
+            effort.level,
+            "names, URLs, counts and residuals of the release",
+        )
+        for name, options in settings.items()
+    ]
+
+
+def _optin_sampler(x: int, y: int, options: Mapping[str, object]) -> Sampler:
+    params = BlenderParams(LOOSE, max_head_queries=100, head_fraction=0.5)
+    people = [
+        [Record(f"{query}{i}", "u")] for i in range(_HYBRID_WORLDS) for query, n in (("x", x), ("y", y)) for _ in range(n)
+    ]
+    group, clients = InMemoryGroup.from_users(people), InMemoryGroup.from_users(_CLIENTS)
+
+    def sample(n: int) -> Counter[Hashable]:
+        seen: Counter[Hashable] = Counter()
+        for _ in range(-(-n // _HYBRID_WORLDS)):
+            try:
+                release = run_blender(group, clients, params, **options)  # type: ignore[arg-type]
+            except EmptyHeadList:
+                seen[_EMPTY] += _HYBRID_WORLDS
+            else:
+                seen.update(_optin_outputs(release))
+        return seen
+
+    return sample
+
+
+def _optin_outputs(release: BlenderRelease) -> list[Hashable]:
+    """What a run says of each world: which of x and y is listed, and its opt-in figures as whole numbers."""
+    first = dict(zip(release.head.queries, release.head.first_cells()[:-1], strict=True))
+    n = release.optin.n
+    figures = np.nan_to_num(release.optin.records.probability * n, nan=0.0)
+
+    def of_query(query: str) -> Hashable:
+        if query not in first:
+            return None
+        return int(np.clip(np.rint(figures[first[query]]), -3, 15))
+
+    return [(of_query(f"x{i}"), of_query(f"y{i}")) for i in range(_HYBRID_WORLDS)]
+
+
+def hybrid_clients(effort: Effort) -> list[Finding]:
+    """``run_blender``: the record of one of two clients changes; both estimates are published."""
+    budget = Budget(2.0, 1e-5)
+    claim = Claim.of(budget, ONE_CLIENT)
+    pair = Record("a", "u"), Record("b", "u")
+    return [
+        attack(
+            f"hybrid run ({method}), a client",
+            claim,
+            *(_client_sampler(record, budget, method) for record in pair),
+            effort.runs // (1 if method == "paper" else 3),
+            effort.level,
+            "the clients' estimates of the release",
+        )
+        for method in ("paper", "best")
+    ]
+
+
+def _client_sampler(record: Record, budget: Budget, method: str) -> Sampler:
+    """The opt-in counts are so large that the head list is the same in every run."""
+    params = BlenderParams(budget, max_head_queries=4, head_fraction=0.5)
+    optin = InMemoryGroup.from_users([[Record(query, "u")] for query in "ab" for _ in range(120)])
+    clients = InMemoryGroup.from_users([[record], [Record("b", "u")]])
+
+    def sample(n: int) -> Counter[Hashable]:
+        seen: Counter[Hashable] = Counter()
+        for _ in range(n):
+            release = run_blender(optin, clients, params, method=method)
+            order = np.argsort(release.head.queries)
+            seen[tuple(np.round(release.client.queries.probability[order], 2).tolist())] += 1
+        return seen
+
+    return sample
+
+
+# --- the click graph -------------------------------------------------------------------------------------------------
+
+
+def click_graph(algorithm: str, effort: Effort) -> list[Finding]:
+    """``release_data`` with queries, private clicks and typed reformulations; one user is added.
+
+    Once the user's queries, clicks and pairs are there without them, once they are the user's own.
+    """
+    params = ClickGraphParams(
+        LOOSE,
+        algorithm=algorithm,
+        max_queries_per_user=2,
+        max_clicks_per_user=2,
+        max_reformulations_per_user=1,
+        urls="private",
+        reformulations="typed",
+        allow_large_delta=True,
+    )
+    claim, n = Claim.of(LOOSE, ADD_REMOVE), effort.runs * _GRAPH_WORLDS // 12
+    design = ClickGraphDesign.of(params)
+    enough = 2 + max(-(-(step.threshold or 0) // step.units) for step in design.steps)
+    findings = []
+    with _same_design():
+        for name, there in (("known queries", enough + 4), ("queries of one user", 0)):
+            findings.append(
+                attack(
+                    f"click graph ({algorithm}), {name}",
+                    claim,
+                    _graph_sampler(params, there, user=True),
+                    _graph_sampler(params, there, user=False),
+                    n,
+                    effort.level,
+                    "all released names and counts",
+                )
+            )
+    return findings
+
+
+@contextlib.contextmanager
+def _same_design() -> Iterator[None]:
+    """The design follows from public parameters alone; making it takes longer than the release of a small log."""
+    made = lru_cache(maxsize=8)(ClickGraphDesign.of)
+    with patch.object(ClickGraphDesign, "of", made):
+        yield
+
+
+def _graph_sampler(params: ClickGraphParams, there: int, *, user: bool) -> Sampler:
+    design = ClickGraphDesign.of(params)
+    users = [person for i in range(_GRAPH_WORLDS) for person in _world(i, there, user=user)]
+    log = InMemoryClickLog(users)
+
+    def sample(n: int) -> Counter[Hashable]:
+        seen: Counter[Hashable] = Counter()
+        for _ in range(-(-n // _GRAPH_WORLDS)):
+            seen.update(_graph_outputs(release_data(log, params), design, there))
+        return seen
+
+    return sample
+
+
+def _world(i: int, there: int, *, user: bool) -> list[Sequence[Search]]:
+    """``there`` people and perhaps one more, who search x and then y and click once each."""
+    return [[Search(f"x{i}", 0.0, ("u",)), Search(f"y{i}", 1.0, ("u",))] for _ in range(there + user)]
+
+
+def _graph_outputs(release: ClickGraphRelease, design: ClickGraphDesign, there: int) -> list[Hashable]:
+    """For each world what was published, and a score that falls and rises with the likelihood ratio."""
+    scores = np.zeros(_GRAPH_WORLDS)
+    named = np.zeros(_GRAPH_WORLDS, dtype=int)
+    tables = (
+        (release.queries, design.query_counts),
+        (release.clicks, design.click_counts),
+        (release.reformulations, design.reformulations),
+    )
+    for rows, step in tables:
+        if step is None:
+            continue
+        for row in rows:
+            i = int(row.query[1:])
+            named[i] += 1
+            scores[i] += (row.count / step.units - there) / (step.noise.scale / step.units) ** 2
+    return list(zip(named.tolist(), np.clip(np.rint(3 * scores), -12, 12).tolist(), strict=True))
