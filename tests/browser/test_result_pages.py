@@ -1,0 +1,212 @@
+"""Result pages and the documentation in real Chromium: search, sort, no error, no request to anywhere, accessible."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from playwright.sync_api import Page, sync_playwright
+
+from accessibility import serious_violations
+from made_releases import IMAGE, SCRIPT, graph_release, hybrid_release
+
+ROOT = Path(__file__).parents[2]
+SCREENSHOTS = ROOT / "build/screenshots/pages"
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+LOOKS = {"light": ("light", 1280), "dark": ("dark", 1280), "phone": ("light", 390)}
+
+
+class Watched:
+    """A page, and what it did that it should not."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.errors: list[str] = []
+        self.requests: list[str] = []
+        page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("request", lambda request: self.requests.append(request.url))
+
+    def elsewhere(self) -> list[str]:
+        return [url for url in self.requests if not url.startswith(("file:", "data:", "blob:", "http://127.0.0.1:"))]
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    path = shutil.which("chromium")
+    assert path, "chromium is missing: `make browsers` installs it"
+    with (
+        sync_playwright() as playwright,
+        contextlib.closing(playwright.chromium.launch(executable_path=path, headless=True, args=FLAGS)) as browser,
+    ):
+        yield browser
+
+
+@contextlib.contextmanager
+def opened(browser, path: Path | str, look: str = "light"):
+    scheme, width = LOOKS[look]
+    with contextlib.closing(
+        browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
+    ) as context:
+        context.set_default_timeout(20_000)
+        watched = Watched(context.new_page())
+        watched.page.goto(path if isinstance(path, str) else path.as_uri())
+        yield watched
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory) -> dict[str, Path]:
+    """A page of every kind, as the commands make them."""
+    made = {
+        "hybrid": hybrid_release(tmp_path_factory.mktemp("hybrid")) / "index.html",
+        "click-graph": graph_release(tmp_path_factory.mktemp("graph")) / "index.html",
+        "evaluated": hybrid_release(tmp_path_factory.mktemp("evaluated"), "--evaluate", "--seed", "1") / "index.html",
+    }
+    results = tmp_path_factory.mktemp("results")
+    command = [sys.executable, "-m", "searchblend.cli", "evaluate", "fig12", "--quick", "--html", "-o", str(results)]
+    subprocess.run(command, check=True, capture_output=True, timeout=240)
+    return {**made, "results": results / "index.html"}
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Iterator[str]:
+    """The documentation, built and served: its search works over HTTP alone."""
+    folder = tmp_path_factory.mktemp("site")
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, timeout=120)
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("kind", ["hybrid", "click-graph", "evaluated", "results"])
+def test_a_page_is_quiet_accessible_and_fits(chromium, pages, kind, look):
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    with opened(chromium, pages[kind], look) as watched:
+        page = watched.page
+        page.screenshot(path=SCREENSHOTS / f"{kind}-{look}.png", full_page=True)
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "scrolls sideways"
+        assert page.evaluate("window.hacked") is None
+        assert serious_violations(page) == []
+        assert watched.errors == []
+        assert watched.elsewhere() == []
+
+
+def shown_rows(page: Page, table: str) -> list[str]:
+    return page.eval_on_selector_all(
+        f"#{table} tbody tr:not([hidden])", "rows => rows.map(row => row.cells[0].textContent)"
+    )
+
+
+def test_search_filters_and_says_how_many_are_left(chromium, pages):
+    with opened(chromium, pages["hybrid"]) as watched:
+        page = watched.page
+        every = shown_rows(page, "query-table")
+        assert {SCRIPT, IMAGE, "weather", "news"} <= set(every)
+        page.get_by_label("Search queries").fill("WEATH")
+        assert shown_rows(page, "query-table") == ["weather"]
+        assert page.locator(".search output").first.inner_text() == f"1 of {len(every)} rows"
+        page.get_by_label("Search queries").fill("<script>")
+        assert shown_rows(page, "query-table") == [SCRIPT]
+        page.get_by_label("Search queries").fill("no such query")
+        assert shown_rows(page, "query-table") == []
+        page.get_by_label("Search queries").fill("")
+        assert shown_rows(page, "query-table") == every
+        assert page.evaluate("window.hacked") is None
+
+
+def test_a_click_on_a_heading_sorts(chromium, pages):
+    with opened(chromium, pages["click-graph"]) as watched:
+        page = watched.page
+        heading = page.locator("#queries-table thead th", has_text="count")
+        heading.get_by_role("button").click()
+        falling = page.eval_on_selector_all(
+            "#queries-table tbody tr td:nth-child(2)", "c => c.map(x => +x.dataset.value)"
+        )
+        assert falling == sorted(falling, reverse=True)
+        assert heading.get_attribute("aria-sort") == "descending"
+        heading.get_by_role("button").press("Enter")
+        rising = page.eval_on_selector_all(
+            "#queries-table tbody tr td:nth-child(2)", "c => c.map(x => +x.dataset.value)"
+        )
+        assert rising == sorted(falling)
+
+
+def test_a_planted_script_is_not_executed(chromium, pages, tmp_path):
+    """The policy stops what escaping would let through: this page has a script put into it by hand."""
+    broken = tmp_path / "broken.html"
+    text = pages["hybrid"].read_text()
+    broken.write_text(
+        text.replace("<main>", "<main><script>window.hacked=1</script><img src=x onerror=window.hacked=1>")
+    )
+    with opened(chromium, broken) as watched:
+        assert watched.page.evaluate("window.hacked") is None
+        assert any("Content Security Policy" in error for error in watched.errors)
+
+
+def test_the_page_can_be_read_without_its_script(chromium, pages):
+    with contextlib.closing(chromium.new_context(java_script_enabled=False)) as context:
+        page = context.new_page()
+        page.goto(pages["hybrid"].as_uri())
+        assert page.locator("#query-table tbody tr").count() > 3
+        assert not page.get_by_label("Search queries").is_visible()
+
+
+@pytest.mark.parametrize(
+    ("name", "look"),
+    [
+        ("index", "light"),
+        ("index", "dark"),
+        ("index", "phone"),
+        ("explanation/hybrid-model", "light"),
+        ("explanation/hybrid-model", "dark"),
+        ("explanation/hybrid-model", "phone"),
+        ("reference/cli", "phone"),
+    ],
+)
+def test_the_documentation_loads_nothing_from_elsewhere(chromium, site, name, look):
+    folder = SCREENSHOTS.parent / "documentation"
+    folder.mkdir(parents=True, exist_ok=True)
+    with opened(chromium, f"{site}/{name}.html", look) as watched:
+        page = watched.page
+        page.wait_for_load_state("networkidle")
+        page.screenshot(path=folder / f"{name.replace('/', '-')}-{look}.png", full_page=name != "reference/cli")
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "scrolls sideways"
+        assert watched.errors == []
+        assert watched.elsewhere() == []
+
+
+def test_the_documentation_can_be_searched(chromium, site):
+    with opened(chromium, f"{site}/index.html") as watched:
+        watched.page.locator("input.md-search__input").press_sequentially("ledger")
+        result = watched.page.locator(".md-search-result__link").first
+        result.wait_for(state="attached")
+        assert watched.elsewhere() == []
+        assert watched.errors == []
