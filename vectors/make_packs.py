@@ -17,8 +17,7 @@ from searchblend.search.front_coding import BLOCK, write_blocks, write_number, w
 from searchblend.search.index import SearchIndex
 from searchblend.search.pack import DEFAULT_FRACTION_BITS, METHODS, Pack, PackEntry, PackInfo, PackUrl, encode_pack
 from searchblend.search.pack_delta import apply_delta, encode_delta
-from searchblend.wire.signed_pack import sign_pack
-from searchblend.wire.signing import SigningKey
+from searchblend.wire.signing import SigningKey, sign_pack
 
 HERE = Path(__file__).parent / "v1"
 TASK = bytes(range(16))

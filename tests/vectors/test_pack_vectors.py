@@ -12,7 +12,7 @@ from searchblend.errors import MessageError
 from searchblend.search.index import SearchIndex
 from searchblend.search.pack import Pack, PackEntry, PackInfo, PackUrl, decode_pack, encode_pack
 from searchblend.search.pack_delta import apply_delta
-from searchblend.wire.signed_pack import verify_signed_pack
+from searchblend.wire.signing import verify_signed_pack
 
 FOLDER = Path(__file__).parents[2] / "vectors" / "v1"
 

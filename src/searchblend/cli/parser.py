@@ -10,6 +10,7 @@ from pathlib import Path
 from searchblend.cli.arguments import Commands, add_command, positive_int, share
 from searchblend.cli.evaluate_parser import add_evaluate
 from searchblend.cli.graph_parser import add_graph
+from searchblend.cli.pack_parser import add_pack, add_search
 from searchblend.cli.release_parser import add_release
 from searchblend.cli.serve_parser import add_serve
 from searchblend.logs.column_map import NAMEABLE
@@ -81,6 +82,8 @@ def build_parser() -> argparse.ArgumentParser:
     _add_ledger(commands)
     add_release(commands, _add_log)
     add_graph(commands)
+    add_search(commands)
+    add_pack(commands)
     add_evaluate(commands, _column_map)
     add_serve(commands)
     return parser

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from searchblend.blender.release import BlenderRelease
-from searchblend.errors import MessageError
+from searchblend.errors import InvalidParameter, MessageError
 from searchblend.normalization import normalize, normalize_url
 from searchblend.search.pack import (
     DEFAULT_FRACTION_BITS,
@@ -71,8 +71,10 @@ def build_pack(
         info = PackInfo(method, guarantee["epsilon"], guarantee["delta"], task, round_number, fraction_bits)
         queries = list(_estimates(document["trends"], ("query",)))
         records = list(_estimates(document["records"], ("record",)))
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         raise MessageError("result: expected the fields that a release has") from error
+    except InvalidParameter as error:
+        raise MessageError(f"result: {error}") from error
     return _built(info, queries, records)
 
 

@@ -61,7 +61,7 @@ class SearchIndex:
         text = normalize(query)
         return self.pack.find(text) if text else None
 
-    def search(self, typed: str, limit: int = 10) -> list[Found]:
+    def search(self, typed: str, limit: int = 10, *, typos: bool = True) -> list[Found]:
         """At most ``limit`` queries that fit: the very one, those that begin so, those with typing errors."""
         if limit < 1:
             raise InvalidParameter("limit", "must be at least 1")
@@ -73,21 +73,14 @@ class SearchIndex:
         if entry:
             found.append(Found(entry, EXACT))
         found += self._with_prefix(text, limit - len(found))
-        if len(found) < limit:
+        if typos and len(found) < limit:
             found += self._with_typos(text, limit - len(found))
         return found
-
-    def with_prefix(self, typed: str, limit: int = 10) -> list[Found]:
-        """Queries that begin with what was typed (and are longer), the best first."""
-        text = normalize(typed)
-        return self._with_prefix(text, limit) if text else []
 
     def _with_prefix(self, text: str, limit: int) -> list[Found]:
         return self._best(((0, *rest) for rest in self._longer(text.encode())), limit, PREFIX)
 
     def _longer(self, prefix: bytes) -> Iterator[tuple[int, int, bytes]]:
-        if not len(self.pack):
-            return
         for query, lower, probability in self.pack.queries(self.pack.block_for(prefix)):
             if query.startswith(prefix):
                 if len(query) > len(prefix):

@@ -1,19 +1,19 @@
 """A pack that is moved by hand, with its signatures in front; the service signs packs by naming them in the manifest.
 
 ``"SBPS" ‖ version ‖ n ‖ n × (key id (8) ‖ r ‖ s (64)) ‖ pack``. Signed is ``"searchblend pack v1\\n"`` followed by the
-pack, so that no signature over a manifest can stand for one over a pack.
+pack, so that no signature over a manifest can stand for one over a pack. Standard library only: signatures are made
+and checked in ``signing``.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from searchblend.errors import MessageError
 from searchblend.wire.manifest import Signature
-from searchblend.wire.signing import SigningKey, is_signed
 
 MAGIC: Final = b"SBPS"
 SIGNED_PACK_VERSION: Final = 1
@@ -30,16 +30,19 @@ class SignedPack:
     pack: bytes
     signatures: tuple[Signature, ...]
 
+    @property
+    def signed_bytes(self) -> bytes:
+        return SIGNED_PREFIX + self.pack
+
 
 def is_signed_pack(content: bytes) -> bool:
     """Whether it begins like a signed pack."""
     return content[:4] == MAGIC
 
 
-def sign_pack(pack: bytes, keys: Sequence[SigningKey]) -> bytes:
-    """The pack with a signature of every key."""
-    signatures = [key.sign(SIGNED_PREFIX + pack) for key in keys]
-    return MAGIC + bytes([SIGNED_PACK_VERSION, len(keys)]) + b"".join(map(_as_bytes, signatures)) + pack
+def encode_signed_pack(pack: bytes, signatures: Sequence[Signature]) -> bytes:
+    """The pack with its signatures in front."""
+    return MAGIC + bytes([SIGNED_PACK_VERSION, len(signatures)]) + b"".join(map(_as_bytes, signatures)) + pack
 
 
 def decode_signed_pack(content: bytes) -> SignedPack:
@@ -55,14 +58,6 @@ def decode_signed_pack(content: bytes) -> SignedPack:
         raise MessageError("signed pack: truncated: ends within the signatures")
     signatures = tuple(_of_bytes(content[_START + i * _ONE : _START + (i + 1) * _ONE]) for i in range(n))
     return SignedPack(content[_START + n * _ONE :], signatures)
-
-
-def verify_signed_pack(content: bytes, pinned: Mapping[str, bytes]) -> bytes:
-    """The pack's bytes, if one of the pinned public points (by key id) has signed them; else ``MessageError``."""
-    signed = decode_signed_pack(content)
-    if not is_signed(SIGNED_PREFIX + signed.pack, signed.signatures, pinned):
-        raise MessageError("signed pack: no valid signature of a pinned key")
-    return signed.pack
 
 
 def _as_bytes(signature: Signature) -> bytes:

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
 from searchblend.errors import MessageError
 from searchblend.wire.manifest import Signature, SignedManifest, decode_payload, decode_signed
+from searchblend.wire.signed_pack import SignedPack, decode_signed_pack, encode_signed_pack
 
 _HASH: Final = ec.ECDSA(hashes.SHA256())
 _ORDER: Final = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
@@ -76,6 +77,20 @@ def verify_manifest(message: bytes, pinned: Mapping[str, bytes]) -> dict[str, An
     if not is_signed(signed.signed_bytes, signed.signatures, pinned):
         raise MessageError("manifest: no valid signature of a pinned key")
     return decode_payload(signed.payload)
+
+
+def sign_pack(pack: bytes, keys: Iterable[SigningKey]) -> bytes:
+    """A pack with a signature of every key in front."""
+    unsigned = SignedPack(pack, ())
+    return encode_signed_pack(pack, [key.sign(unsigned.signed_bytes) for key in keys])
+
+
+def verify_signed_pack(content: bytes, pinned: Mapping[str, bytes]) -> bytes:
+    """The pack's bytes, if one of the pinned public points (by key id) has signed them; else ``MessageError``."""
+    signed = decode_signed_pack(content)
+    if not is_signed(signed.signed_bytes, signed.signatures, pinned):
+        raise MessageError("signed pack: no valid signature of a pinned key")
+    return signed.pack
 
 
 def is_signed(content: bytes, signatures: Iterable[Signature], pinned: Mapping[str, bytes]) -> bool:

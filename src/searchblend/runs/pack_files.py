@@ -1,0 +1,141 @@
+"""Packs as files that people move by hand: built from a release, signed, read back and checked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from searchblend.errors import InputError, InvalidParameter, MessageError
+from searchblend.search.build_pack import BuiltPack, build_pack
+from searchblend.search.pack import LARGEST, NO_TASK, Pack, decode_pack
+from searchblend.search.pack_delta import apply_delta, encode_delta
+from searchblend.wire.manifest import Signature
+from searchblend.wire.signed_pack import decode_signed_pack, is_signed_pack
+
+_RESULT: Final = "result.json"
+_STATEMENT: Final = "statement.json"
+_POINT_BYTES: Final = 65
+
+
+@dataclass(frozen=True)
+class PackFile:
+    """A pack that was read from a file, all of it checked."""
+
+    pack: Pack
+    signatures: tuple[Signature, ...]
+    """whose they claim to be; believed only if ``verified``"""
+    verified: bool
+    """one of the caller's pinned keys has signed it"""
+
+
+def build_from_release(release: Path, *, task: bytes = NO_TASK, round_number: int = 0) -> BuiltPack:
+    """The pack of a release folder or of its ``result.json``."""
+    path = release / _RESULT if release.is_dir() else release
+    document = _read_json(path)
+    if release.is_dir():
+        _check_statement(release, path)
+    try:
+        return build_pack(document, task=task, round_number=round_number)
+    except MessageError as error:
+        raise InputError(path, str(error)) from error
+
+
+def read_pack_file(path: Path, pinned: Sequence[bytes] = ()) -> PackFile:
+    """A pack, plain or signed. With pinned public points, one of them must have signed it."""
+    content = _read(path)
+    try:
+        if not is_signed_pack(content):
+            if pinned:
+                raise MessageError("signed pack: expected a signed searchblend pack")
+            return PackFile(decode_pack(content), (), verified=False)
+        signed = decode_signed_pack(content)
+        if pinned:
+            _verify(content, pinned)
+        return PackFile(decode_pack(signed.pack), signed.signatures, verified=bool(pinned))
+    except MessageError as error:
+        raise InputError(path, str(error)) from error
+
+
+def signed_content(content: bytes, key_files: Sequence[Path]) -> bytes:
+    """The bytes to write: the pack itself, or with a signature of every key in front."""
+    if not key_files:
+        return content
+    # Plain packs need no cryptography, so it is loaded here alone.
+    from searchblend.wire.signing import SigningKey, sign_pack
+
+    keys = []
+    for path in key_files:
+        try:
+            keys.append(SigningKey.of_pem(_read(path)))
+        except MessageError as error:
+            raise InputError(path, str(error)) from error
+    return sign_pack(content, keys)
+
+
+def diff_packs(base: Pack, result: Pack) -> bytes:
+    """The delta between two packs that were read from files."""
+    try:
+        return encode_delta(base, result)
+    except InvalidParameter as error:
+        raise MessageError(f"the packs cannot follow each other: {error.expected}") from error
+
+
+def apply_delta_file(base: Pack, path: Path) -> bytes:
+    """The pack that a delta file leads to."""
+    try:
+        return apply_delta(base, _read(path))
+    except MessageError as error:
+        raise InputError(path, str(error)) from error
+
+
+def public_point(text: str) -> bytes:
+    """A pinned key: the uncompressed point in hexadecimal, as ``searchblend keys list`` prints it."""
+    try:
+        point = bytes.fromhex(text)
+    except ValueError:
+        point = b""
+    if len(point) != _POINT_BYTES or point[0] != 4:
+        raise InvalidParameter("pin", "must be a public point, 130 hexadecimal digits beginning with 04")
+    return point
+
+
+def _verify(content: bytes, pinned: Sequence[bytes]) -> None:
+    from searchblend.wire.signing import key_id, verify_signed_pack
+
+    verify_signed_pack(content, {key_id(point): point for point in pinned})
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > 2 * LARGEST:
+            raise InputError(path, f"larger than any pack ({LARGEST >> 20} MiB)")
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror or error}") from error
+
+
+def _read_json(path: Path) -> Mapping[str, Any]:
+    try:
+        document = json.loads(path.read_bytes())
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(path, "expected a JSON document") from error
+    if not isinstance(document, dict):
+        raise InputError(path, "expected a JSON object")
+    return document
+
+
+def _check_statement(release: Path, result: Path) -> None:
+    """The result must be the file that the privacy statement speaks of."""
+    statement = _read_json(release / _STATEMENT)
+    try:
+        expected = statement["files"][_RESULT]["sha256"]
+    except (KeyError, TypeError) as error:
+        raise InputError(release / _STATEMENT, f"expected the SHA-256 of {_RESULT}", field="files") from error
+    if hashlib.sha256(result.read_bytes()).hexdigest() != expected:
+        raise InputError(result, f"is not the file that {_STATEMENT} speaks of")
