@@ -226,6 +226,7 @@ def bad_head_lists() -> list[dict[str, Any]]:
         ("not an object", [], "object"),
         ("another format", but(format="something"), "format"),
         ("a later version", but(version=2), "version"),
+        ("a version that is true", but(version=True), "version"),
         ("an unknown method", but(method="other"), "method"),
         ("from an evaluation", but(notice="NOT PRIVATE"), "notice"),
         ("a changed list", but(queries=good["queries"][:-1]), "digest"),

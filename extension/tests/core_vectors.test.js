@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { Tape } from "./tape.js";
 import { core, readVectors, replay, replayed, vectorFiles } from "./vectors.js";
 
+const { admit } = await core("admission");
 const { fromHex, sha256, toHex, utf8 } = await core("bytes");
 const errors = await core("errors");
 const { decodeHeadList } = await core("head_list");
@@ -21,6 +22,7 @@ const { openPack } = await core("search");
 const { verifySignedPack } = await core("signed_pack");
 const { verifyManifest } = await core("signing");
 const { subsetReport } = await core("subset_report");
+const { suspicions } = await core("suspects");
 const { ladderKeyPair, platformKeyPair, platformKeyPairOf } = await core("x25519");
 
 /** Vectors of what the collecting side computes; no device does. */
@@ -72,6 +74,9 @@ replay(
   },
   "urls",
 );
+
+replay("suspects", ({ in: text, out }) => assert.deepEqual(suspicions(text), out), "texts");
+replay("suspects", ({ query, url, out }) => assert.deepEqual(admit(query, url), out), "searches");
 
 replay("report_probabilities", (one) => {
   const found = ReportProbabilities.of(new HeadList(one.queries), paramsOf(one));

@@ -128,7 +128,7 @@ export function checkContribution(manifest) {
 /** @param {HeadListMessage} message */
 function sizeOf({ head, params, design }) {
   try {
-    ReportProbabilities.of(head, params);
+    if (design === null) ReportProbabilities.of(head, params);
     return ReportShape.over(new Uint8Array(16), 0, new Uint8Array(8), head, params, design).size;
   } catch (error) {
     if (error instanceof InvalidParameter) refuse("bad-head-list", error.field);
