@@ -244,7 +244,8 @@ def _laplace_noise(rate: Fraction) -> Finding:
     epsilon = float(rate)
     law = noise.sampled_probabilities()
     growth = exp_fraction_bounds(rate)[0]
-    delta = _hockey_stick(dict(law), {y + 1: p for y, p in law.items()}, growth)
+    here: Law = {**law}  # type: ignore[dict-item]  # whole numbers are hashable
+    delta = _hockey_stick(here, {y + 1: p for y, p in law.items()}, growth)
     allowed = (1 + math.exp(epsilon)) * noise.distance
     inside = [math.log(p / law[y - 1]) for y, p in law.items() if law.get(y - 1) and p > Fraction(1, 1 << 40)]
     claim = Claim(epsilon, allowed, ONE_COUNT)

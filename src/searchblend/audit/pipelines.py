@@ -10,23 +10,27 @@ import contextlib
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 from unittest.mock import patch
 
 import numpy as np
 
 from searchblend.audit.evidence import ADD_REMOVE, ONE_CLIENT, REPLACE_ONE, Claim, Effort, Finding
 from searchblend.audit.sampled import Sampler, attack
-from searchblend.blender.groups import InMemoryGroup
+from searchblend.blender import choose_design
+from searchblend.blender.groups import InMemoryGroup, UserGroup
 from searchblend.blender.pipeline import run_blender
 from searchblend.blender.release import BlenderRelease
 from searchblend.clickgraph.design import ClickGraphDesign
 from searchblend.clickgraph.in_memory import InMemoryClickLog, Search
 from searchblend.clickgraph.release import ClickGraphRelease
 from searchblend.clickgraph.release_data import release_data
+from searchblend.clickgraph.step import StepDesign
 from searchblend.errors import EmptyHeadList
+from searchblend.mechanisms.rounded_gaussian import RoundedGaussian
 from searchblend.params import BlenderParams, ClickGraphParams
 from searchblend.privacy import Budget
+from searchblend.randomness import Randomness
 from searchblend.records import Record
 
 LOOSE: Final = Budget(2.0, 0.05)
@@ -40,33 +44,66 @@ _EMPTY: Final = "no head list"
 
 
 def hybrid_optin(effort: Effort) -> list[Finding]:
-    """``run_blender``: one opt-in user's record is ⟨x,u⟩, or it is ⟨y,u⟩."""
-    settings: Mapping[str, dict[str, object]] = {
-        "paper": {"method": "paper"},
-        "best": {"method": "best"},
-        "best, wide list": {"method": "best", "wide_list": True},
-    }
-    claim = Claim.of(LOOSE, REPLACE_ONE)
-    return [
-        attack(
-            f"hybrid run ({name}), an opt-in user",
-            claim,
-            _optin_sampler(7, 6, options),
-            _optin_sampler(6, 7, options),
-            effort.runs * _HYBRID_WORLDS // (2 if options["method"] == "paper" else 4),
-            effort.level,
-            "names, URLs, counts and residuals of the release",
-        )
-        for name, options in settings.items()
+    """``run_blender``: one opt-in user's record is ⟨x,u⟩, or it is ⟨y,u⟩.
+
+    The printed method names with some users (S) and counts with others (T); it must be private for any split, so the
+    split is given, with the changed user in S or in T.
+    """
+    claim, n = Claim.of(LOOSE, REPLACE_ONE), effort.runs * _HYBRID_WORLDS
+    said = "names, URLs, counts and residuals of the release"
+    best: dict[str, object] = {"method": "best"}
+    in_s: list[Any] = [_Split(_people(5, 4), _people(3, 3)), _Split(_people(4, 5), _people(3, 3))]
+    in_t: list[Any] = [_Split(_people(30, 30), _people(4, 3)), _Split(_people(30, 30), _people(3, 4))]
+    whole: list[Any] = [InMemoryGroup.from_users(_people(7, 6)), InMemoryGroup.from_users(_people(6, 7))]
+    cases: list[tuple[str, list[Any], dict[str, object], int]] = [
+        ("paper), an opt-in user of S", in_s, {"method": "paper"}, n // 2),
+        ("paper), an opt-in user of T", in_t, {"method": "paper"}, n // 2),
+        ("best), an opt-in user", whole, best, n // 4),
+        ("best, wide list), an opt-in user", whole, {**best, "wide_list": True}, n // 4),
     ]
+    with _one_candidate():
+        return [
+            attack(
+                f"hybrid run ({name}",
+                claim,
+                [_optin_sampler(group, options) for group in pair],
+                draws,
+                effort.level,
+                said,
+            )
+            for name, pair, options, draws in cases
+        ]
 
 
-def _optin_sampler(x: int, y: int, options: Mapping[str, object]) -> Sampler:
+@contextlib.contextmanager
+def _one_candidate() -> Iterator[None]:
+    """How clients report is chosen from the released counts; comparing fewer designs saves most of a run's time."""
+    compared = choose_design.candidates
+    with patch.object(choose_design, "candidates", lambda *arguments: compared(*arguments)[:1]):
+        yield
+
+
+class _Split:
+    """Opt-in users of whom it is known who names and who counts."""
+
+    has_urls = True
+
+    def __init__(self, head_users: Sequence[Sequence[Record]], estimate_users: Sequence[Sequence[Record]]) -> None:
+        self._parts = InMemoryGroup.from_users(head_users), InMemoryGroup.from_users(estimate_users)
+        self.n_users = len(head_users) + len(estimate_users)
+
+    def split(self, fraction: float, *, randomness: Randomness | None = None) -> tuple[InMemoryGroup, InMemoryGroup]:
+        return self._parts
+
+
+def _people(x: int, y: int) -> list[list[Record]]:
+    counts = (("x", x), ("y", y))
+    return [[Record(f"{query}{i}", "u")] for i in range(_HYBRID_WORLDS) for query, n in counts for _ in range(n)]
+
+
+def _optin_sampler(group: UserGroup, options: Mapping[str, object]) -> Sampler:
     params = BlenderParams(LOOSE, max_head_queries=100, head_fraction=0.5)
-    people = [
-        [Record(f"{query}{i}", "u")] for i in range(_HYBRID_WORLDS) for query, n in (("x", x), ("y", y)) for _ in range(n)
-    ]
-    group, clients = InMemoryGroup.from_users(people), InMemoryGroup.from_users(_CLIENTS)
+    clients = InMemoryGroup.from_users(_CLIENTS)
 
     def sample(n: int) -> Counter[Hashable]:
         seen: Counter[Hashable] = Counter()
@@ -101,17 +138,18 @@ def hybrid_clients(effort: Effort) -> list[Finding]:
     budget = Budget(2.0, 1e-5)
     claim = Claim.of(budget, ONE_CLIENT)
     pair = Record("a", "u"), Record("b", "u")
-    return [
-        attack(
-            f"hybrid run ({method}), a client",
-            claim,
-            *(_client_sampler(record, budget, method) for record in pair),
-            effort.runs // (1 if method == "paper" else 3),
-            effort.level,
-            "the clients' estimates of the release",
-        )
-        for method in ("paper", "best")
-    ]
+    with _one_candidate():
+        return [
+            attack(
+                f"hybrid run ({method}), a client",
+                claim,
+                [_client_sampler(record, budget, method) for record in pair],
+                effort.runs // (1 if method == "paper" else 3),
+                effort.level,
+                "the clients' estimates of the release",
+            )
+            for method in ("paper", "best")
+        ]
 
 
 def _client_sampler(record: Record, budget: Budget, method: str) -> Sampler:
@@ -159,8 +197,7 @@ def click_graph(algorithm: str, effort: Effort) -> list[Finding]:
                 attack(
                     f"click graph ({algorithm}), {name}",
                     claim,
-                    _graph_sampler(params, there, user=True),
-                    _graph_sampler(params, there, user=False),
+                    [_graph_sampler(params, there, user=user) for user in (True, False)],
                     n,
                     effort.level,
                     "all released names and counts",
@@ -211,5 +248,13 @@ def _graph_outputs(release: ClickGraphRelease, design: ClickGraphDesign, there: 
         for row in rows:
             i = int(row.query[1:])
             named[i] += 1
-            scores[i] += (row.count / step.units - there) / (step.noise.scale / step.units) ** 2
-    return list(zip(named.tolist(), np.clip(np.rint(3 * scores), -12, 12).tolist(), strict=True))
+            scores[i] += _log_likelihood_ratio(row.count / step.units - there, step)
+    return list(zip(named.tolist(), np.clip(np.rint(6 * scores), -30, 30).tolist(), strict=True))
+
+
+def _log_likelihood_ratio(excess: float, step: StepDesign) -> float:
+    """Of a count that exceeds what is there by so much: is the user in it?"""
+    scale = step.noise.scale / step.units
+    if isinstance(step.noise, RoundedGaussian):
+        return (excess - 0.5) / scale**2
+    return (abs(excess) - abs(excess - 1)) / scale

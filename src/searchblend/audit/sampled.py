@@ -7,8 +7,9 @@ What the samples could have shown at best stands beside it as the resolution.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -44,8 +45,9 @@ _BLOCKS: Final = 500
 """copies of the same small world in one group: its records are counted apart"""
 
 
-def attack(subject: str, claim: Claim, one: Sampler, other: Sampler, n: int, level: float, detail: str = "") -> Finding:
-    """Sample A chooses the event, sample B bounds it."""
+def attack(subject: str, claim: Claim, pair: Iterable[Sampler], n: int, level: float, detail: str = "") -> Finding:
+    """Sample A chooses the event, sample B bounds it. ``pair`` samples the outputs of two neighbours."""
+    one, other = pair
     event = choose_event(one(n), other(n), claim.delta, level)
     fresh = one(n), other(n)
     trials = min(sum(counts.values()) for counts in fresh)
@@ -72,16 +74,14 @@ def noise(effort: Effort) -> list[Finding]:
         attack(
             "discrete Laplace noise",
             Claim(1.0, 0.0, ONE_COUNT),
-            noisy(laplace, 3),
-            noisy(laplace, 4),
+            (noisy(laplace, 3), noisy(laplace, 4)),
             effort.draws,
             effort.level,
         ),
         attack(
             "rounded Gaussian noise",
             Claim(1.5, delta, ONE_COUNT),
-            noisy(gaussian, 3),
-            noisy(gaussian, 4),
+            (noisy(gaussian, 3), noisy(gaussian, 4)),
             effort.draws,
             effort.level,
         ),
@@ -117,9 +117,9 @@ def local_reports(effort: Effort) -> list[Finding]:
 
     claim, level = Claim.of(budget, ONE_CLIENT), effort.level
     return [
-        attack("local report (paper)", claim, *map(single, pair), n, level),
-        attack("local report (paper), m_C = 2", claim, *map(twice, pair), n, level),
-        attack("local reports in bulk (paper)", claim, *map(bulk, pair), effort.draws, level),
+        attack("local report (paper)", claim, map(single, pair), n, level),
+        attack("local report (paper), m_C = 2", claim, map(twice, pair), n, level),
+        attack("local reports in bulk (paper)", claim, map(bulk, pair), effort.draws, level),
     ]
 
 
@@ -141,7 +141,13 @@ def subset_reports(effort: Effort) -> list[Finding]:
         for pair in ((Record("a", "1"), Record("b", "1")), (Record("a", "1"), Record(WILDCARD, WILDCARD))):
             other = "⋆" if pair[1].query is WILDCARD else "another record"
             findings.append(
-                attack(f"report of {name} (best), against {other}", claim, *map(single, pair), effort.draws // 20, effort.level)
+                attack(
+                    f"report of {name} (best), against {other}",
+                    claim,
+                    map(single, pair),
+                    effort.draws // 20,
+                    effort.level,
+                )
             )
         findings.append(_bulk_sets(f"{name} in bulk (best)", design, params, claim, effort))
     return findings
@@ -166,12 +172,12 @@ def _bulk_sets(subject: str, design: ReportDesign, params: BlenderParams, claim:
 
     pair = Record("a", "1"), Record("b", "1")
     first = [hits(record) for record in pair]
-    event, swapped = max(
-        ((event, swapped) for event in first[0] for swapped in (False, True)),
-        key=lambda choice: epsilon_bound(first[choice[1]][choice[0]], first[not choice[1]][choice[0]], n, 0, effort.level),
-    )
-    fresh = [hits(record) for record in pair]
-    measured = epsilon_bound(fresh[swapped][event], fresh[not swapped][event], n, 0, effort.level)
+
+    def bound(counts: Sequence[Mapping[Hashable, int]], event: Hashable, swapped: bool) -> float:
+        return epsilon_bound(counts[swapped][event], counts[not swapped][event], n, 0, effort.level)
+
+    event, swapped = max(product(first[0], (False, True)), key=lambda choice: bound(first, *choice))
+    measured = bound([hits(record) for record in pair], event, swapped)
     best = resolution(n, 0, effort.level)
     return Finding(subject, judged(holds=measured <= claim.epsilon), "one item or the sink", claim, measured, best, n)
 
@@ -213,10 +219,10 @@ def head_lists(effort: Effort) -> list[Finding]:
 
     n, level = effort.draws // 4, effort.level
     return [
-        attack("names of a head list (paper)", claim, names(top, top), names(top - 1, top + 1), n, level),
-        attack("names of a head list (paper), own record", claim, names(1, top), names(0, top + 1), n, level),
-        attack("stability histogram (best)", claim, counts(top + 5, top + 5), counts(top + 4, top + 6), n, level),
-        attack("stability histogram (best), own record", claim, counts(1, top), counts(0, top + 1), n, level),
+        attack("names of a head list (paper)", claim, (names(top, top), names(top - 1, top + 1)), n, level),
+        attack("names of a head list (paper), own record", claim, (names(1, top), names(0, top + 1)), n, level),
+        attack("stability histogram (best)", claim, (counts(top + 5, top + 5), counts(top + 4, top + 6)), n, level),
+        attack("stability histogram (best), own record", claim, (counts(1, top), counts(0, top + 1)), n, level),
         _optin_counts(effort),
     ]
 
@@ -246,12 +252,10 @@ def _optin_counts(effort: Effort) -> Finding:
                 listed, found = estimate_optin_probabilities(group, head, params)
                 counts = np.rint(found.queries.probability[:-1] * group.n_users).astype(int).tolist()
                 by_query = dict(zip(listed.queries, counts, strict=True))
-                seen.update(
-                    tuple(min(max(by_query[f"{q}{i}"], -3), 9) for q in "xy") for i in range(_BLOCKS)
-                )
+                seen.update(tuple(min(max(by_query[f"{q}{i}"], -3), 9) for q in "xy") for i in range(_BLOCKS))
             return seen
 
         return sample
 
     claim = Claim(LOOSE.epsilon, 0.0, REPLACE_ONE)
-    return attack("opt-in shares (paper)", claim, shares(3, 3), shares(2, 4), effort.draws // 4, effort.level)
+    return attack("opt-in shares (paper)", claim, (shares(3, 3), shares(2, 4)), effort.draws // 4, effort.level)
