@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from searchblend.store.artifacts import TrendRow
 from searchblend.store.database import Database
 
 
@@ -47,22 +46,13 @@ class RoundFigures:
         )
         return [json.loads(body) for (body,) in rows]
 
-    def trends(self, round_key: int) -> list[TrendRow]:
-        """The published rows of one round."""
+    def files(self, task: str) -> dict[int, dict[str, tuple[str, int]]]:
+        """Published files of a task's rounds by name: SHA-256 and size."""
         rows = self._database.execute(
-            "SELECT place, query, probability, low, high, variance, optin, client, optin_weight, influence "
-            "FROM trends WHERE round_key = ? ORDER BY place",
-            (round_key,),
-        )
-        return [TrendRow(*row) for row in rows]
-
-    def files(self, names: tuple[str, ...]) -> dict[int, dict[str, tuple[str, int]]]:
-        """Published files of these names: SHA-256 and size."""
-        places = ", ".join("?" * len(names))
-        rows = self._database.execute(
-            "SELECT round_key, name, artifacts.sha256, LENGTH(content) FROM round_artifacts "
-            f"JOIN artifacts ON artifacts.sha256 = round_artifacts.sha256 WHERE name IN ({places})",
-            names,
+            "SELECT round_artifacts.round_key, name, artifacts.sha256, LENGTH(content) FROM round_artifacts "
+            "JOIN artifacts ON artifacts.sha256 = round_artifacts.sha256 "
+            "JOIN rounds ON rounds.round_key = round_artifacts.round_key WHERE rounds.task = ?",
+            (task,),
         )
         found: dict[int, dict[str, tuple[str, int]]] = {}
         for key, name, sha256, size in rows:

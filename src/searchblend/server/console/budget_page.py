@@ -127,7 +127,7 @@ def _chart(entries: list[Entry]) -> Chart:
         x_names=[str(place) for place in places],
         series=[
             Series("plain sum", [total.summed_epsilon for total in totals]),
-            Series("privacy loss distributions", [total.loss_distribution_epsilon for total in totals]),
+            Series("privacy loss distributions", [total.loss_distribution_epsilon for total in totals], dashed=True),
         ],
         form=plain,
         unit="plain",

@@ -25,6 +25,8 @@ class Series:
     values: Sequence[Value]
     low: Sequence[Value] | None = None
     high: Sequence[Value] | None = None
+    dashed: bool = False
+    """for a line that may lie on another"""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class Drawn:
     lines: list[str]
     bands: list[str]
     dots: list[tuple[float, float]]
+    dashed: bool
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,7 @@ class Chart:
             "series": [
                 {
                     "name": series.name,
+                    "dashed": series.dashed,
                     "values": list(series.values),
                     "low": list(series.low) if series.low else None,
                     "high": list(series.high) if series.high else None,
@@ -119,7 +123,7 @@ class Chart:
                 upper = [f"{self._x(self.xs[j]):.1f} {self._y(_or(series.high[j], series.values[j])):.1f}" for j in run]
                 lower = [f"{self._x(self.xs[j]):.1f} {self._y(_or(series.low[j], series.values[j])):.1f}" for j in run]
                 bands.append("M" + "L".join([*upper, *reversed(lower)]) + "Z")
-        return Drawn(series.name, i % COLOURS, lines, bands, dots if len(self.xs) <= 30 else [])
+        return Drawn(series.name, i % COLOURS, lines, bands, dots if len(self.xs) <= 30 else [], series.dashed)
 
     def _x(self, x: float) -> float:
         first, last = (self.xs[0], self.xs[-1]) if len(self.xs) else (0.0, 0.0)

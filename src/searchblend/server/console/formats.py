@@ -25,7 +25,7 @@ def percent(value: float | None) -> str:
     if hundredth == 0:
         return "0 %"
     digits = max(0, min(6, 2 - math.floor(math.log10(abs(hundredth)))))
-    return f"{hundredth:.{digits}f} %"
+    return f"{hundredth:.{digits}f} %".replace("-", "−")
 
 
 def points(value: float | None) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from searchblend.accounting.totals import remaining
-from searchblend.server.console.formats import moment, plain, span
+from searchblend.server.console.formats import moment, percent, plain, span
 from searchblend.server.console.steps import Step, deadline, step_of
 from searchblend.server.round_model import settings_of, shape_of
 from searchblend.server.task_settings import TaskSettings
@@ -181,7 +181,7 @@ def _refusal_alert(figures: Figures, found: Round, where: str, link: str) -> Ite
     seen = figures.counted.get(found.key, (0, 0))[1]
     if refused >= _FEW_REPORTS and refused > _MOST_REFUSED * (refused + seen):
         share = refused / (refused + seen)
-        yield Alert("warn", "Many messages are refused", f"{where}: {share:.0%} of {refused + seen:,}.", link)
+        yield Alert("warn", "Many messages are refused", f"{where}: {percent(share)} of {refused + seen:,}.", link)
 
 
 def _signature_alerts(figures: Figures, now: int) -> Iterator[Alert]:

@@ -20,6 +20,7 @@ from searchblend.server.console import (
     refusals_page,
     review_page,
     round_page,
+    search_page,
     task_page,
     trends_page,
 )
@@ -61,6 +62,8 @@ class Pages:
             ConsoleRoute("GET", f"{ROUND}/files/{{name}}", ROLES, self.file),
             ConsoleRoute("GET", "/console/review", ROLES, self.queue),
             ConsoleRoute("GET", "/console/trends", ROLES, self.all_trends),
+            ConsoleRoute("GET", "/console/search", ROLES, self.all_searches),
+            ConsoleRoute("GET", f"{TASK}/search", ROLES, self.search),
             ConsoleRoute("GET", "/console/budget", ROLES, self.budget),
             ConsoleRoute("GET", "/console/planner", ROLES, self.planner),
             ConsoleRoute("GET", "/console/refusals", ROLES, self.refusals),
@@ -123,11 +126,22 @@ class Pages:
         return self._page(visit, "queue.html", rounds=await self._read(review_page.read_queue))
 
     async def all_trends(self, visit: Visit) -> Response:
+        return await self._choose(visit, "trends", "Trends")
+
+    async def all_searches(self, visit: Visit) -> Response:
+        return await self._choose(visit, "search", "Local search")
+
+    async def _choose(self, visit: Visit, to: str, title: str) -> Response:
         """To the task's own page if there is one task, else a choice."""
         tasks = await self._read(lambda store: store.rounds.tasks())
         if len(tasks) == 1:
-            return see_other(f"/console/tasks/{tasks[0].task}/trends")
-        return self._page(visit, "choose_task.html", tasks=tasks, to="trends", title="Trends")
+            return see_other(f"/console/tasks/{tasks[0].task}/{to}")
+        return self._page(visit, "choose_task.html", tasks=tasks, to=to, title=title)
+
+    async def search(self, visit: Visit) -> Response:
+        typed = visit.field("typed")[: search_page.LONGEST_TYPED]
+        view = await self._read(lambda store: search_page.read_search(store, visit.task, typed))
+        return self._page(visit, "search.html", view=view)
 
     async def trends(self, visit: Visit) -> Response:
         data = await self._read(lambda store: trends_page.read_trends(store, visit.task))

@@ -185,6 +185,8 @@ class RoundPage:
     result: Result | None
     files: dict[str, str]
     can_draft: bool
+    optin_users: int | None
+    """as far as is known: sealed records now, or those that were there when the window closed"""
 
 
 def read_round(store: ServiceStore, task_name: str, number: int, *, first: int, containing: str) -> RoundPage:
@@ -195,10 +197,11 @@ def read_round(store: ServiceStore, task_name: str, number: int, *, first: int, 
     content = store.artifacts.get(files[_RESULT]) if _RESULT in files else None
     history = [_event(row) for row in store.figures.history(task.task) if row["detail"].get("round") == number]
     last = store.rounds.rounds(task.task)[-1]
+    live = Live.read(store, found)
     return RoundPage(
         task=task,
         found=found,
-        live=Live.read(store, found),
+        live=live,
         settings=settings,
         states=_way(found, history),
         history=history,
@@ -206,6 +209,8 @@ def read_round(store: ServiceStore, task_name: str, number: int, *, first: int, 
         spent=Spent.of(store.ledger.book(), found, settings),
         result=Result.of(content[0], first=first, containing=containing) if content else None,
         files=files,
+        optin_users=live.optin_records
+        or next((row["figures"]["records"] for row in history if "records" in row["figures"]), None),
         can_draft=last.number == number and found.state in ENDED and not task.killed,
     )
 

@@ -25,7 +25,7 @@ function draw(figure) {
   const bands = [];
   data.series.forEach((entry, i) => {
     const colour = style(`--s${i % 8}`);
-    series.push({ label: entry.name, stroke: colour, width: 2, points: { show: data.x.length <= 30, size: 6 }, value: (_, v) => form(v) });
+    series.push({ label: entry.name, stroke: colour, width: 2, dash: entry.dashed ? [7, 5] : undefined, points: { show: data.x.length <= 30, size: 6 }, value: (_, v) => form(v) });
     columns.push(entry.values);
     if (entry.low && entry.high) {
       const edge = { stroke: "transparent", width: 0, points: { show: false }, label: "" };
@@ -35,6 +35,7 @@ function draw(figure) {
       bands.push({ series: [at, at + 1], fill: soft(colour) });
     }
   });
+  const every = Math.max(1, Math.ceil(data.x.length / Math.max(2, Math.floor(place.clientWidth / 80))));
   const axis = { stroke: style("--muted"), grid: { stroke: style("--line"), width: 1 }, ticks: { stroke: style("--line"), width: 1 } };
   const options = {
     width: place.clientWidth || figure.clientWidth,
@@ -43,7 +44,7 @@ function draw(figure) {
     bands,
     scales: { x: { time: false }, y: { range: (_, __, most) => [0, (most || 1) * 1.05] } },
     axes: [
-      { ...axis, label: data.xLabel, labelSize: 22, values: (_, ticks) => ticks.map((x) => data.names[data.x.indexOf(x)] ?? "") },
+      { ...axis, label: data.xLabel, labelSize: 22, splits: () => data.x.filter((_, i) => i % every === 0), values: (_, ticks) => ticks.map((x) => data.names[data.x.indexOf(x)] ?? "") },
       { ...axis, size: 76, values: (_, ticks) => ticks.map(form) },
     ],
     legend: { live: true },
@@ -60,6 +61,8 @@ function drawAll() {
     const place = figure.querySelector(".moving");
     place.hidden = false;
     drawing.setAttribute("hidden", "");
+    const legend = figure.querySelector(".legend");
+    legend.hidden = true;
     try {
       const chart = draw(figure);
       const fit = () => chart.setSize({ width: place.clientWidth, height: 280 });
@@ -67,6 +70,7 @@ function drawAll() {
     } catch {
       place.hidden = true;
       drawing.removeAttribute("hidden");
+      legend.hidden = false;
     }
   }
 }

@@ -1,0 +1,133 @@
+"""A running service with a history: published rounds, one under way, one under review, one that ended; and people."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import uvicorn
+
+from searchblend.accounting.totals import Cap
+from searchblend.privacy import Budget
+from searchblend.records import Record
+from searchblend.server.app import build_app
+from searchblend.server.logbook import Logbook
+from searchblend.server.services import Services
+from searchblend.store.tokens import ROLES
+from service_parts import ManualClock, Service
+
+SCRIPT = "<script>window.hacked = 1</script>"
+BAD_URL = "javascript:window.hacked = 1"
+QUERIES = ["weather", "news", "maps", "mail", "video", "translate", "recipes", "train times", "bank", "football"]
+SETTINGS = {
+    "max_head_queries": 20,
+    "min_optin": 50,
+    "min_clients": 50,
+    "min_queries": 2,
+    "expected_clients": 1000,
+    "optin_seconds": 3 * 86_400,
+    "client_seconds": 3 * 86_400,
+    "grace_seconds": 3600,
+    "shred_seconds": 5 * 86_400,
+    "epsilon": 4.0,
+    "delta": 1e-4,
+}
+_WEEK = 7 * 86_400
+
+
+def searchers(n: int, *, seed: int, news: float = 0.6, odd: bool = False) -> list[Record]:
+    """One record each; ``news`` is how often news are asked for, compared with the weather."""
+    generator = random.Random(seed)
+    weights = [1.0, news, *(0.7**i for i in range(2, len(QUERIES)))]
+    made = [
+        Record(query, f"https://{query.replace(' ', '-')}.example/{generator.choices('ab', [3, 1])[0]}")
+        for query in generator.choices(QUERIES, weights, k=n)
+    ]
+    if odd:
+        made[: n // 8] = [Record(SCRIPT, BAD_URL)] * (n // 8)
+        made[n // 8 : n // 8 + 60] = [Record("ann@mail.example", "https://mail.example/login?token=1")] * 60
+    return made
+
+
+class ConsoleSite:
+    """A server on a port of its own, whose clock and workers are moved by hand."""
+
+    def __init__(self, where: str, folder: Path, *, planner=None) -> None:
+        self.parts = Service.start(where, folder, ManualClock())
+        self.services = Services(where, clock=self.parts.clock, logbook=Logbook(self.parts.log))
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        app = build_app(self.services, planner=planner)
+        config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5)
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, args=([self._listener],), daemon=True)
+        now = self.parts.clock.now()
+        self.tokens = {
+            role: self.parts.store.tokens.add_admin(f"{role} {i}", role, actor="test", now=now)
+            for i, role in enumerate(ROLES)
+        }
+
+    def start(self) -> None:
+        self._thread.start()
+        while not self._server.started:
+            time.sleep(0.01)
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join(20)
+        self.parts.store.close()
+
+    def publish(self, task, *, seed: int, news: float, optin: int = 500, clients: int = 800, odd: bool = False):
+        """A whole round, a week after the one before."""
+        parts = self.parts
+        parts.clock.time += _WEEK
+        found = parts.open(task)
+        parts.contribute(found, searchers(optin, seed=seed, news=news, odd=odd))
+        parts.clock.time += 2 * 86_400
+        parts.lifecycle.close_optin(found, actor="ann")
+        parts.work()
+        hits = parts.lifecycle.candidate(parts.current(task))[1]
+        parts.lifecycle.review(parts.current(task), actor="rob", keep=[(hit["query"], hit["url"]) for hit in hits])
+        parts.work()
+        found = parts.current(task)
+        parts.count(found, parts.messages(found, searchers(clients, seed=seed + 1000, news=news)))
+        parts.clock.time += 2 * 86_400
+        return parts.finish(task)
+
+    def seed(self) -> dict[str, object]:
+        """Tasks by what they show."""
+        parts = self.parts
+        parts.store.ledger.set_cap(Cap(window=Budget(16.0, 1e-3), lifetime=Budget(60.0, 1e-2)))
+        lively = parts.task(**SETTINGS, name="Web searches, English")
+        for i, news in enumerate((0.3, 0.5, 2.5)):
+            self.publish(lively, seed=10 + i, news=news, odd=i == 2)
+        review = parts.task(**SETTINGS, name="Image searches", population="image users")
+        parts.contribute(parts.open(review), searchers(600, seed=77, odd=True))
+        parts.lifecycle.close_optin(parts.current(review), actor="operator 1")
+        parts.work()
+        aborted = parts.task(**SETTINGS, name="A small pilot", population="pilot")
+        parts.contribute(parts.open(aborted), searchers(20, seed=5))
+        parts.lifecycle.close_optin(parts.current(aborted), actor="ann")
+        parts.work()
+        running = parts.task(**SETTINGS, name="Shopping", population="shoppers")
+        parts.contribute(parts.open(running), searchers(500, seed=8))
+        found = parts.head_list(running)
+        parts.count(found, parts.messages(found, searchers(300, seed=9)))
+        parts.store.reports.refuse({(found.key, "malformed"): 25, (found.key, "window-closed"): 8})
+        parts.work()
+        return {"lively": lively, "review": review, "aborted": aborted, "running": running}
+
+
+@contextlib.contextmanager
+def console_site(where: str, folder: Path, **options) -> Iterator[ConsoleSite]:
+    site = ConsoleSite(where, folder, **options)
+    site.start()
+    try:
+        yield site
+    finally:
+        site.stop()
