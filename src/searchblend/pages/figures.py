@@ -14,6 +14,7 @@ _ROW: Final = 22
 _PLOT: Final = 240
 _WIDTH: Final = 1000
 _TICKS: Final = 4
+_FEW_POWERS: Final = 50
 
 
 @dataclass(frozen=True)
@@ -109,12 +110,10 @@ def rank_curve(caption: str, values: Sequence[tuple[float, float, float]], *, un
     line = " ".join(at(rank, value) for rank, (value, _, _) in numbered)
     upper = " ".join(at(rank, high) for rank, (_, _, high) in numbered)
     lower = " ".join(at(rank, low) for rank, (_, low, _) in reversed(numbered))
-    powers = [bottom * 10**i for i in range(math.ceil(span) + 1) if bottom * 10**i <= top]
-    heights = [(power, _PLOT * (1 - math.log10(power / bottom) / span)) for power in powers]
+    heights = [(tick, _PLOT * (1 - math.log10(tick / bottom) / span)) for tick in log_ticks(bottom, top)]
     grid = "".join(f'<line class="grid" x1="0" x2="{_WIDTH}" y1="{y:.1f}" y2="{y:.1f}"/>' for _, y in heights)
-    labels = "".join(f'<text x="2" y="{y - 4:.1f}">{_tick(power / unit)}{suffix}</text>' for power, y in heights)
-    tens = [10**i for i in range(math.floor(ranks) + 1)]
-    below = "".join(_label(math.log10(rank) / ranks, f"{rank:,}.", _PLOT + 16) for rank in tens)
+    labels = "".join(f'<text x="2" y="{y - 4:.1f}">{_tick(tick / unit)}{suffix}</text>' for tick, y in heights)
+    below = "".join(_label(math.log10(rank) / ranks, f"{rank:,.0f}.", _PLOT + 16) for rank in log_ticks(1, len(values)))
     return (
         f'<figure class="panel"><figcaption>{escape(caption)}</figcaption>'
         f'<svg class="plot" height="{_PLOT + 22}" role="img" aria-label="{escape(caption)}">'
@@ -144,6 +143,13 @@ def nice_ticks(largest: float) -> list[float]:
     power = 10.0 ** math.floor(math.log10(largest / _TICKS))
     step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if largest / (power * factor) <= _TICKS)
     return [step * i for i in range(math.ceil(largest / step) + 1)]
+
+
+def log_ticks(bottom: float, top: float) -> list[float]:
+    """Powers of ten from ``bottom``, itself one, to ``top``; where those are few, 2 and 5 times them too."""
+    factors = (1, 2, 5) if top / bottom < _FEW_POWERS else (1,)
+    powers = range(math.floor(math.log10(top / bottom)) + 1)
+    return [bottom * factor * 10**i for i in powers for factor in factors if bottom * factor * 10**i <= top]
 
 
 def _tick(value: float) -> str:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchblend.pages.figures import Bar, Mark, interval_rows, nice_ticks, rank_curve, shares_bar
+from searchblend.pages.figures import Bar, Mark, interval_rows, log_ticks, nice_ticks, rank_curve, shares_bar
 from searchblend.pages.hybrid_page import percent
 
 
@@ -73,3 +73,11 @@ def test_captions_are_escaped():
     assert "<b>" not in shares_bar("<b>", 0.5, "<b>", "<b>") + interval_rows(
         "<b>", [Bar("<b>", 1, 1, 1, "<b>")], [Mark("dot", "<b>")], unit=1, suffix=""
     )
+
+
+@pytest.mark.parametrize(
+    ("bottom", "top", "expected"),
+    [(1, 8, [1, 2, 5]), (1, 1000, [1, 10, 100, 1000]), (0.01, 0.3, [0.01, 0.02, 0.05, 0.1, 0.2]), (1, 1, [1])],
+)
+def test_ticks_of_a_logarithmic_axis(bottom, top, expected):
+    assert log_ticks(bottom, top) == pytest.approx(expected)
