@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -40,6 +41,8 @@ _START_SECONDS = 30.0
 def run(options: argparse.Namespace) -> None:
     if (options.once or options.json) and not options.demo:
         raise UsageError("--once and --json: expected with --demo")
+    if options.by_hand and (not options.demo or options.once or options.json):
+        raise UsageError("--by-hand: expected with --demo, and without --once and --json")
     if options.demo:
         _demo(options)
         return
@@ -75,14 +78,33 @@ def _demo(options: argparse.Namespace) -> None:
             transport = Transport(address)
             stack.callback(transport.close)
             population = Population(transport, pinned, on_progress)
+            if options.by_hand:
+                _say_who(address, staff)
+                _by_hand(population, staff, people[:n_optin], people[n_optin:])
+                return
             result = population.play_round(task, staff, people[:n_optin], people[n_optin:])
         result["seconds"] = round(time.perf_counter() - started, 1)
         _show(result, as_json=options.json)
         if not options.once:
-            say(f"The service stays up at {address}; admin token of an operator: {staff.operator}")
-            say("End it with Ctrl-C.")
+            _say_who(address, staff)
             with contextlib.suppress(KeyboardInterrupt):
                 signal.pause()
+
+
+def _say_who(address: str, staff: Staff) -> None:
+    """Where to look, and as whom."""
+    say(f"console: {address}/console")
+    say(f"sign in as an operator: {staff.operator}")
+    say(f"sign in as a reviewer:  {staff.reviewer}")
+    say("End it with Ctrl-C.")
+
+
+def _by_hand(population: Population, staff: Staff, optin_users: Sequence[Record], clients: Sequence[Record]) -> None:
+    """Devices take part in whatever rounds people open, until SIGINT or SIGTERM."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    population.follow(staff.operator, optin_users, clients, stop)
 
 
 def _prepare(settings: ServeSettings, options: argparse.Namespace) -> tuple[str, Staff, dict[str, bytes]]:
@@ -102,12 +124,12 @@ def _prepare(settings: ServeSettings, options: argparse.Namespace) -> tuple[str,
             min_clients=200,
             min_queries=1,
         )
-        task = Lifecycle(store, SystemClock()).add_task(wanted, actor="demo")
+        task = "" if options.by_hand else Lifecycle(store, SystemClock()).add_task(wanted, actor="demo").task
         operator, reviewer = (
             store.tokens.add_admin(f"{role} of {label}", role, actor="demo", now=now)
             for role in ("operator", "reviewer")
         )
-    return task.task, Staff(operator, reviewer), {key.key_id: key.public_point for key in keys.all()}
+    return task, Staff(operator, reviewer), {key.key_id: key.public_point for key in keys.all()}
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from searchblend.cli.arguments import Commands, add_command, positive_int
 SERVE_EXAMPLES = """\
 examples:
   searchblend serve --demo                    a server, 20,000 made-up devices and a whole round; then it stays up
+  searchblend serve --demo --by-hand          the same devices, but you run the rounds in the console
   searchblend serve --demo --once --json      the same, ends after the round and prints the trends
   searchblend serve --data-dir /var/lib/searchblend
   searchblend serve --role collector --database postgresql://db.internal/searchblend --port 8471
@@ -124,6 +125,9 @@ def _add_serve(commands: Commands) -> None:
     parser.add_argument("--poll-seconds", metavar="S", help="how often workers look for work (1)")
     parser.add_argument("--demo", action="store_true", help="play a whole round with a made-up population")
     parser.add_argument("--once", action="store_true", help="with --demo: end after the round")
+    parser.add_argument(
+        "--by-hand", action="store_true", help="with --demo: devices take part, and you run the rounds in the console"
+    )
     parser.add_argument("--people", type=positive_int, default=20_000, help="with --demo: devices (20000)")
     parser.add_argument("--method", choices=["best", "paper"], default="best", help="with --demo: how to estimate")
     parser.add_argument("--demo-server", action="store_true", help=argparse.SUPPRESS)

@@ -5,6 +5,7 @@ Devices verify the manifest, seal or randomize on their own, and send the same b
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import secrets
@@ -32,6 +33,7 @@ OnProgress = Callable[[str, int, int], None]
 _THREADS: Final = 8
 _TRIES: Final = 60
 _AGAIN: Final = (429, 503)
+_LOOK_SECONDS: Final = 0.5
 
 
 class Transport:
@@ -122,6 +124,27 @@ class Population:
             "trends": [row for row in trends if row["round"] == number],
         }
 
+    def follow(
+        self, token: str, optin_users: Sequence[Record], clients: Sequence[Record], stop: threading.Event
+    ) -> None:
+        """Take part in every window of every task, once each, until told to stop; people run the rounds themselves."""
+        done: set[tuple[str, int, str]] = set()
+        while not stop.wait(_LOOK_SECONDS):
+            for task in [row["task"] for row in self._admin("GET", "/tasks", token)["tasks"]]:
+                manifest = self._current_manifest(task)
+                if manifest is None or (task, manifest["round"], manifest["phase"]) in done:
+                    continue
+                done.add((task, manifest["round"], manifest["phase"]))
+                with contextlib.suppress(RunError):  # a window that closes meanwhile is no failure
+                    if manifest["phase"] == "opt-in":
+                        self._contribute(task, manifest, optin_users)
+                    elif manifest["phase"] == "client":
+                        self._report(task, manifest, clients)
+
+    def _current_manifest(self, task: str) -> dict[str, Any] | None:
+        status, content = self._transport.send("GET", f"/v1/tasks/{task}/manifest")
+        return verify_manifest(content, self._pinned) if status == 200 else None
+
     def _contribute(self, task: str, manifest: Mapping[str, Any], people: Sequence[Record]) -> None:
         optin = manifest["optin"]
         context = SealingContext(bytes.fromhex(task), manifest["round"], bytes.fromhex(optin["consent"]))
@@ -162,11 +185,9 @@ class Population:
     def _manifest(self, task: str, phase: str) -> dict[str, Any]:
         """The verified manifest, once it announces this phase."""
         for _ in range(_TRIES * 10):
-            status, content = self._transport.send("GET", f"/v1/tasks/{task}/manifest")
-            if status == 200:
-                manifest = verify_manifest(content, self._pinned)
-                if manifest["phase"] == phase:
-                    return manifest
+            manifest = self._current_manifest(task)
+            if manifest and manifest["phase"] == phase:
+                return manifest
             time.sleep(0.1)
         raise RunError(f"the manifest never announced the {phase} phase")
 

@@ -111,7 +111,8 @@ class Figures:
         return next((found for found in reversed(self.rounds) if found.task == task.task), None)
 
 
-def overview(figures: Figures, now: int) -> Overview:
+def overview(figures: Figures, now: int, role: str) -> Overview:
+    """``role``: of who looks; what waits for them comes first."""
     names = {task.task: task for task in figures.tasks}
     open_rounds = [found for found in figures.rounds if found.state not in ENDED]
     waiting = [
@@ -120,7 +121,7 @@ def overview(figures: Figures, now: int) -> Overview:
     lanes, ticks, now_at = _timeline(figures, now)
     return Overview(
         cards=[_card(figures, task) for task in figures.tasks],
-        waiting=sorted(waiting, key=lambda entry: entry.who not in ("operator", "reviewer")),
+        waiting=sorted(waiting, key=lambda entry: (entry.who != role, entry.who not in ("operator", "reviewer"))),
         alerts=list(alerts(figures, now)),
         lanes=lanes,
         ticks=ticks,

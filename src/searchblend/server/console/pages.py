@@ -81,7 +81,9 @@ class Pages:
 
     async def overview(self, visit: Visit) -> Response:
         figures = await self._read(overview.Figures.read)
-        return self._page(visit, "overview.html", view=overview.overview(figures, self._services.clock.now()))
+        return self._page(
+            visit, "overview.html", view=overview.overview(figures, self._services.clock.now(), visit.admin.role)
+        )
 
     async def task(self, visit: Visit) -> Response:
         view = await self._read(lambda store: task_page.read_task(store, visit.task))

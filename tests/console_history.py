@@ -1,0 +1,131 @@
+"""A task with a long history, written straight into the store: a year of weekly rounds with long lists."""
+
+from __future__ import annotations
+
+import json
+import random
+
+from searchblend.accounting.spend import Spend
+from searchblend.privacy import Budget, Neighbors
+from searchblend.search.build_pack import build_pack
+from searchblend.search.pack import PACK_MEDIA_TYPE
+from searchblend.server.lifecycle import Lifecycle
+from searchblend.server.pack_files import PACK_FILE
+from searchblend.server.publisher import trend_rows
+from searchblend.server.round_model import settings_of
+from searchblend.server.task_settings import TaskSettings
+from searchblend.store.service_store import ServiceStore
+from searchblend.store.states import NEXT, State
+
+_WEEK = 7 * 86_400
+
+
+def long_history(store: ServiceStore, clock, *, rounds: int = 52, queries: int = 500, name: str = "A year of searches"):
+    """The task; everything that pages read is there, as the publisher would have left it."""
+    settings = TaskSettings(name=name, max_head_queries=queries, epsilon=1.0)
+    lifecycle = Lifecycle(store, clock)
+    task = lifecycle.add_task(settings, actor="ann")
+    generator = random.Random(rounds)
+    names = [f"query number {i} of the list" for i in range(queries)]
+    for number in range(1, rounds + 1):
+        result = _result(names, generator)
+        with store.transaction():
+            _publish(store, lifecycle, clock, task, number, result)
+        clock.time += _WEEK
+    return task
+
+
+def candidate_list(store: ServiceStore, clock, *, queries: int = 500, urls: int = 2):
+    """A task whose round waits for a review of a long list."""
+    from searchblend.records import HeadList
+    from searchblend.server.lifecycle import CANDIDATE
+    from searchblend.server.round_model import HeadFigures
+
+    lifecycle = Lifecycle(store, clock)
+    task = lifecycle.add_task(TaskSettings(name="A long list"), actor="ann")
+    found = lifecycle.draft_round(task, actor="ann")
+    while found.state is not State.SHREDDED:
+        found = store.rounds.advance(found, NEXT[found.state], actor="test", now=clock.now())
+    head = HeadList(
+        [
+            (f"query number {i} of the list", [f"https://example.org/page/{i}/{j}" for j in range(urls)])
+            for i in range(queries)
+        ]
+    )
+    store.artifacts.keep(found.key, CANDIDATE, HeadFigures(head, 10_000, 0).as_bytes())
+    return task
+
+
+def _publish(store, lifecycle, clock, task, number, result) -> None:
+    found = lifecycle.draft_round(task, actor="ann")
+    settings, now = settings_of(found), clock.now()
+    times = {
+        "optin_closes": now + 86_400,
+        "shred_by": now + 2 * 86_400,
+        "client_opens": now + 86_400,
+        "client_closes": now + 3 * 86_400,
+        "grace_until": now + 4 * 86_400,
+        "reports": 100_000,
+        "opened_by": "ann",
+    }
+    while found.state is not State.PUBLISHED:
+        changes = times if found.state is State.DRAFT else {}
+        found = store.rounds.advance(found, NEXT[found.state], actor="test", now=now + 4 * 86_400, **changes)
+    content = json.dumps(result).encode()
+    pack = build_pack(result, task=bytes.fromhex(task.task), round_number=number).pack
+    files = {"result.json": content, "statement.json": b'{"round": %d}' % number, "trends.csv": b"query\n"}
+    names = {name: store.artifacts.put(body, "application/json") for name, body in files.items()}
+    names[PACK_FILE] = store.artifacts.put(pack.content, PACK_MEDIA_TYPE)
+    store.artifacts.attach(found.key, names)
+    store.artifacts.add_trends(found.key, trend_rows(result))
+    spend = Spend.generic(Budget(settings.epsilon, settings.delta), Neighbors.REPLACE_ONE, "made up")
+    for group in ("opt-in", "clients"):
+        store.ledger.debit(f"{found.name}/{group}", settings.population, found.budget_window, spend)
+        store.ledger.publish(f"{found.name}/{group}", {"statement.json": files["statement.json"]})
+    store.reports.refuse({(found.key, "window-closed"): 10, (found.key, "malformed"): 3})
+
+
+def _result(names: list[str], generator: random.Random) -> dict:
+    def row(share: float) -> dict:
+        group = {"probability": share, "variance": 1e-8, "interval": [share * 0.9, share * 1.1]}
+        return {
+            "probability": share,
+            "variance": 1e-8,
+            "interval": [share * 0.9, share * 1.1],
+            "raw_probability": share,
+            "optin": group,
+            "client": group,
+            "optin_weight": 0.4,
+            "report_influence": 1e-5,
+        }
+
+    shares = {name: generator.uniform(0.5, 1.5) / (i + 10) / 8 for i, name in enumerate(names)}
+    ranked = sorted(names, key=lambda name: -shares[name])
+    rest = 1 - sum(shares.values())
+    trends = [{"query": name, "kind": "query", **row(shares[name])} for name in ranked]
+    records = [
+        {
+            "query": name,
+            "url": f"https://example.org/{name[13:].replace(' ', '-')}/{part}",
+            "kind": "record",
+            **row(shares[name] / 2),
+        }
+        for name in ranked
+        for part in ("a", "b")
+    ]
+    return {
+        "format": "searchblend-result",
+        "version": 1,
+        "method": "best",
+        "guarantee": {"epsilon": 1.0, "delta": 1e-5},
+        "groups": {"optin_users": 20_000, "head_users": 20_000, "estimate_users": 20_000, "clients": 100_000},
+        "group_check": {
+            "agrees": True,
+            "p_value": 0.4,
+            "tested_queries": 100,
+            "divergence": 0.0,
+            "flagged_queries": [],
+        },
+        "records": [*records, {"query": None, "url": None, "kind": "rest", **row(rest)}],
+        "trends": [*trends, {"query": None, "kind": "rest", **row(rest)}],
+    }
