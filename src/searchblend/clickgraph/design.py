@@ -88,6 +88,11 @@ class ClickGraphDesign:
         return self._step(REFORMULATIONS)
 
     @property
+    def searches_only(self) -> bool:
+        """Whether each user's distinct queries are all that is asked of a log."""
+        return self.params.distinct and not self.click_counts and not self.reformulations
+
+    @property
     def searches_kept(self) -> Cap:
         """Clicks count for these searches of a user alone."""
         return Cap(self.params.max_queries_per_user, self.params.distinct)

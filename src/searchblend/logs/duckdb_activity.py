@@ -36,8 +36,10 @@ _Kind = Literal["searches", "clicks", "pairs"]
 def moment_of(time: str) -> str:
     """SQL: the time in seconds, or NULL."""
     number = f"try_cast({time} AS DOUBLE)"
+    moment = f"try_cast({time} AS TIMESTAMP)"
     return f"""
-        CASE WHEN regexp_full_match({time}, '{DATE}') THEN epoch(try_cast({time} AS TIMESTAMP))
+        CASE WHEN strlen({time}) = 19 AND {moment}::VARCHAR = {time} THEN epoch({moment})  -- sooner than a pattern
+            WHEN regexp_full_match({time}, '{DATE}') THEN epoch({moment})
             WHEN regexp_full_match({time}, '{NUMBER}') THEN
                 CASE WHEN {number} >= {MICROSECONDS_FROM:.0f} THEN {number} / 1000000
                     WHEN {number} >= {MILLISECONDS_FROM:.0f} THEN {number} / 1000

@@ -8,7 +8,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from searchblend.errors import InputError, InvalidParameter, RunError
@@ -25,6 +25,12 @@ from searchblend.logs.duckdb_scan import (
     scan_delimited,
     scan_json,
 )
+from searchblend.logs.duckdb_searches import (
+    DuckDBSearches,
+    count_problems,
+    grouped_searches,
+    normalize_hard_queries,
+)
 from searchblend.logs.duckdb_session import DatabaseError, DuckDBSession, quoted
 from searchblend.logs.duckdb_statistics import distinct_counts
 from searchblend.logs.duckdb_yandex import queries_without_click, scan_yandex, yandex_rows
@@ -36,6 +42,17 @@ from searchblend.logs.layout import Columns, Delimited, JsonLines, Layout, Sessi
 from searchblend.logs.summary import FIRST_PLACES, TOO_MANY_FIELDS, LogStatistics, Malformed, Place
 
 
+@dataclass(frozen=True)
+class _Loaded:
+    """What is in the database now."""
+
+    scanned: int
+    """lines that came to be fields"""
+    used: int
+    without_url: int
+    by_problem: Counter[str]
+
+
 class DuckDBEngine:
     """A log in DuckDB. The table ``lines`` has the usable lines and those with a problem, until draws are made."""
 
@@ -44,6 +61,7 @@ class DuckDBEngine:
         self.has_urls = False
         self._by_column = False
         self._has_lines = False
+        self._searches_only = False
         self._has_suggestions = False
         session.add_function("query_is_usable", normal_forms.query_is_usable)
         session.add_function("url_is_usable", normal_forms.url_is_usable)
@@ -64,18 +82,28 @@ class DuckDBEngine:
         return {name: kind for name, kind, *_ in found}
 
     def read(
-        self, sources: Sequence[Source], on_bytes: OnBytes, on_fraction: Callable[[float], None], *, keep_lines: bool
+        self,
+        sources: Sequence[Source],
+        on_bytes: OnBytes,
+        on_fraction: Callable[[float], None],
+        *,
+        keep_lines: bool,
+        searches_only: bool = False,
     ) -> Reading:
         self.has_urls = sources[0][0].has_urls
         self._has_lines = keep_lines
+        self._searches_only = searches_only
         self._has_suggestions = any(layout.has_suggestions for layout, _ in sources)
         try:
-            feeds, scanned, without_url = self._load(sources, on_bytes, on_fraction)
+            feeds, loaded = self._load(sources, on_bytes, on_fraction)
         except GuessedWrong as wrong:
             self._session.drop_all_tables()
-            feeds, scanned, without_url = self._load(sources, on_bytes, on_fraction, wrong.known)
+            feeds, loaded = self._load(sources, on_bytes, on_fraction, wrong.known)
+        if self._searches_only and self._session.value("SELECT count(*) FROM searches WHERE moment IS NULL"):
+            self._session.drop_all_tables()  # searches without a moment are ordered by more than was kept of them
+            return self.read(sources, on_bytes, on_fraction, keep_lines=keep_lines)
         self._texts = self._known_texts(sources, feeds)
-        reading = self._counted(sources, feeds, scanned, without_url)
+        reading = self._counted(sources, feeds, loaded)
         if reading.in_fields and isinstance(sources[0][0], Columns):
             reading = replace(reading, held_back=self._rows_of_problems(sources, feeds), in_fields=Counter())
         if not self._drawing.draws:
@@ -124,31 +152,49 @@ class DuckDBEngine:
         on_bytes: OnBytes,
         on_fraction: Callable[[float], None],
         known: Known | None = None,
-    ) -> tuple[list[Feed], int, int]:
-        """Fills ``lines``: how the files were fed, how many lines were scanned, and how many were without URL."""
-        feeder = Feeder(self._session.directory, on_bytes, name="input" if known is None else "again", known=known)
+    ) -> tuple[list[Feed], _Loaded]:
+        """Fills ``lines``, or ``searches``: how the files were fed, and what was found in them."""
+        feeder = Feeder(self._session.directory, on_bytes, name=self._session.new_name("input"), known=known)
         feeds = [self._feed(feeder, layout, paths) for layout, paths in sources]
         with feeder.running(self._session.interrupt), self._session.watched(on_fraction):
             if isinstance(sources[0][0], Sessions):
-                return feeds, *self._load_sessions(feeds[0])
-            return feeds, *self._load_lines(sources, feeds)
+                self._searches_only = False
+                return feeds, self._load_sessions(feeds[0])
+            scans = [self._scan(layout, feed) for (layout, _), feed in zip(sources, feeds, strict=True)]
+            self._searches_only = self._searches_only and all("time" in scan.roles for scan in scans)
+            try:
+                return feeds, self._load_searches(scans) if self._searches_only else self._load_lines(scans)
+            except DatabaseError as error:
+                if isinstance(sources[0][0], Columns):  # unlike text, Parquet has not passed the gate
+                    raise InputError(
+                        sources[0][1][0], "this Parquet file, or another of the log, is damaged"
+                    ) from error
+                raise
 
-    def _load_lines(self, sources: Sequence[Source], feeds: Sequence[Feed]) -> tuple[int, int]:
+    def _load_lines(self, scans: Sequence[Scan]) -> _Loaded:
         """Lines without URL are only counted, unless all lines are kept."""
-        scans = [self._scan(layout, feed) for (layout, _), feed in zip(sources, feeds, strict=True)]
         lines = " UNION ALL ".join(self._judged(scan) for scan in scans)
-        try:
-            scanned = self._session.execute_counting(f"CREATE TEMP TABLE lines AS {lines}")
-        except DatabaseError as error:
-            if isinstance(sources[0][0], Columns):  # unlike text, Parquet has not passed the gate
-                raise InputError(sources[0][1][0], "this Parquet file, or another of the log, is damaged") from error
-            raise
-        kept, kept_without_url = self._session.rows(
-            f"SELECT count(*), count(*) FILTER (problem = {PROBLEMS.index(WITHOUT_URL)}) FROM lines"
-        )[0]
-        return scanned, scanned - kept + kept_without_url
+        scanned = self._session.execute_counting(f"CREATE TEMP TABLE lines AS {lines}")
+        by_problem = self._problems_of_lines()
+        used = by_problem.pop("", 0)
+        return _Loaded(scanned, used, scanned - used - by_problem.total(), by_problem)
 
-    def _load_sessions(self, feed: Feed) -> tuple[int, int]:
+    def _problems_of_lines(self) -> Counter[str]:
+        rows = self._session.rows("SELECT problem, count(*) FROM lines GROUP BY problem")
+        by_problem = Counter({PROBLEMS[number]: int(n) for number, n in rows})
+        by_problem.pop(WITHOUT_URL, None)
+        return by_problem
+
+    def _load_searches(self, scans: Sequence[Scan]) -> _Loaded:
+        scanned = self._session.execute_counting(
+            f"CREATE TEMP TABLE searches AS {grouped_searches(scans, host_only=self._drawing.host_only)}"
+        )
+        by_problem, used = count_problems(self._session)
+        if not all(scan.ascii for scan in scans):
+            normalize_hard_queries(self._session)
+        return _Loaded(scanned, used, scanned - used - by_problem.total(), by_problem)
+
+    def _load_sessions(self, feed: Feed) -> _Loaded:
         rows = "yandex_rows"
         scanned = self._session.execute_counting(f"CREATE TEMP TABLE {rows} AS {yandex_rows(feed)}")
         self._session.execute(
@@ -156,7 +202,8 @@ class DuckDBEngine:
         )
         without_url = queries_without_click(self._session, rows)
         self._session.execute(f"DROP TABLE {rows}")
-        return scanned, without_url
+        by_problem = self._problems_of_lines()
+        return _Loaded(scanned, by_problem.pop("", 0), without_url, by_problem)
 
     def _judged(self, scan: Scan) -> str:
         """SELECT of the lines of a scan, each with the number of its problem and its digest."""
@@ -178,12 +225,9 @@ class DuckDBEngine:
             FROM ({scan.select}) WHERE {"true" if self._has_lines else scan.is_kept()}
         """
 
-    def _counted(self, sources: Sequence[Source], feeds: Sequence[Feed], scanned: int, without_url: int) -> Reading:
+    def _counted(self, sources: Sequence[Source], feeds: Sequence[Feed], loaded: _Loaded) -> Reading:
         """The counts, after checking that no line got lost between the gate and the database."""
-        rows = self._session.rows("SELECT problem, count(*) FROM lines GROUP BY problem")
-        by_problem = Counter({PROBLEMS[number]: int(n) for number, n in rows})
-        used = by_problem.pop("", 0)
-        by_problem.pop(WITHOUT_URL, None)
+        scanned, by_problem = loaded.scanned, loaded.by_problem
         passed = [one for feed in feeds for one in feed.passed]
         if passed:
             by_problem[TOO_MANY_FIELDS] = rejected = int(
@@ -199,8 +243,8 @@ class DuckDBEngine:
             bytes=sum(one.bytes for one in passed)
             or sum(path.stat().st_size for _, paths in sources for path in paths),
             lines=scanned + sum(kind.count for kind in held_back.values()),
-            used=used,
-            without_url=without_url,
+            used=loaded.used,
+            without_url=loaded.without_url,
             held_back=held_back,
             in_fields=+by_problem,
         )
@@ -231,8 +275,10 @@ class DuckDBEngine:
         return int(self._session.value("SELECT count(*) FROM drawn WHERE draw = 1"))
 
     def _count_users(self) -> int:
-        usable = f"problem IN (0, {PROBLEMS.index(WITHOUT_URL)})"
-        return int(self._session.value(f"SELECT count(*) FROM (SELECT user FROM lines WHERE {usable} GROUP BY user)"))
+        searches = f"lines WHERE problem IN (0, {PROBLEMS.index(WITHOUT_URL)})"
+        if self._searches_only:
+            searches = "searches"
+        return int(self._session.value(f"SELECT count(*) FROM (SELECT user FROM {searches} GROUP BY user)"))
 
     def split_by_fraction(self, fraction: float) -> tuple[DuckDBGroup, DuckDBGroup]:
         cut = f"{math.ceil(fraction * 16**OPTIN_DIGITS):0{OPTIN_DIGITS}x}"
@@ -258,9 +304,13 @@ class DuckDBEngine:
         distinct = distinct_counts(self._session, host_only=self._drawing.host_only)
         return LogStatistics(reading.bytes, reading.lines, reading.users, *distinct, malformed)
 
-    def activity(self, rules: ActivityRules) -> DuckDBActivity:
+    def activity(self, rules: ActivityRules) -> DuckDBActivity | DuckDBSearches:
         if self._drawing.draws:
             raise InvalidParameter("draws", "expected a log that was read with draws=0")
+        if self._searches_only:
+            if rules != ActivityRules():
+                raise InvalidParameter("searches_only", "expected a log that was read with all of it, for these rules")
+            return DuckDBSearches(self._session, self._drawing.key)
         return DuckDBActivity(self._session, self._texts, rules)
 
 

@@ -62,9 +62,18 @@ class LogEngine(Protocol):
         ...
 
     def read(
-        self, sources: Sequence[Source], on_bytes: OnBytes, on_fraction: Callable[[float], None], *, keep_lines: bool
+        self,
+        sources: Sequence[Source],
+        on_bytes: OnBytes,
+        on_fraction: Callable[[float], None],
+        *,
+        keep_lines: bool,
+        searches_only: bool = False,
     ) -> Reading:
-        """The one pass over the files; draws one record per user, and whatever else was asked for."""
+        """The one pass over the files; draws one record per user, and whatever else was asked for.
+
+        With ``searches_only`` nothing but distinct searches will be asked of ``activity``, under no rules.
+        """
         ...
 
     def split_by_fraction(self, fraction: float) -> tuple[UserGroup, UserGroup]:

@@ -69,7 +69,13 @@ class SparkEngine:
         return self._types[path]
 
     def read(
-        self, sources: Sequence[Source], on_bytes: OnBytes, on_fraction: Callable[[float], None], *, keep_lines: bool
+        self,
+        sources: Sequence[Source],
+        on_bytes: OnBytes,
+        on_fraction: Callable[[float], None],
+        *,
+        keep_lines: bool,
+        searches_only: bool = False,  # Spark reads what a question needs, and no more
     ) -> Reading:
         self.has_urls = sources[0][0].has_urls
         self._has_suggestions = any(layout.has_suggestions for layout, _ in sources)

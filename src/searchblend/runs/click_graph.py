@@ -81,7 +81,7 @@ def run_release(
     gives the same bytes and reads nothing.
     """
     source = randomness or SystemRandomness()
-    ClickGraphDesign.of(settings.params)
+    design = ClickGraphDesign.of(settings.params)
     public = read_public_records(settings.public_urls) if settings.public_urls else None
     rules = ActivityRules(
         settings.first_moment, settings.last_moment, read_synonyms(settings.synonyms) if settings.synonyms else {}
@@ -93,7 +93,13 @@ def run_release(
             files, summary = _debited(ledger, settings, lambda: {}), None
         else:
             log = stack.enter_context(
-                settings.log.open(draws=0, key=source.take(16), on_progress=on_progress, on_notice=on_notice)
+                settings.log.open(
+                    draws=0,
+                    searches_only=design.searches_only and rules == ActivityRules(),
+                    key=source.take(16),
+                    on_progress=on_progress,
+                    on_notice=on_notice,
+                )
             )
 
             def make() -> dict[str, bytes]:
