@@ -68,6 +68,11 @@ class Pages(http.server.ThreadingHTTPServer):
         self._thread.start()
         return self
 
+    def handle_error(self, request, client_address) -> None:
+        """Browsers hang up when a tab or a worker is ended; what else goes wrong is worth a look."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
     def __exit__(self, *_):
         self.shutdown()
         self._thread.join()

@@ -15,6 +15,10 @@ export class MemoryStorage {
     return this.#run(work, true);
   }
 
+  writeDurably(work) {
+    return this.write(work);
+  }
+
   #run(work, mayWrite) {
     const result = this.#queue.then(async () => {
       const copy = new Map([...this.#stores].map(([store, entries]) => [store, new Map(entries)]));

@@ -28,7 +28,7 @@ def extension_id(context) -> str:
 
 
 def settled(page) -> None:
-    page.wait_for_selector("body[data-ready=yes]")
+    page.wait_for_selector("body[data-ready=yes]", state="attached")
 
 
 def press(page, selector: str) -> None:

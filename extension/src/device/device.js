@@ -7,7 +7,7 @@
 
 import { bytes, checkManifest, checkRequest, errors, keyId, verifyManifest } from "../core/index.js";
 import { account } from "./ledger.js";
-import { keep, withSuggestion } from "./observations.js";
+import { keep, prune, withSuggestion } from "./observations.js";
 import { cancelUncovered, sendPending } from "./outbox.js";
 import { openPacks, updatePack } from "./packs.js";
 import { NothingToSay, prepareContribution, prepareReport } from "./rounds.js";
@@ -54,7 +54,7 @@ export class Device {
   async setMode(mode) {
     if (!MODES.includes(mode)) throw new errors.InvalidParameter("mode", `expected one of ${MODES.join(", ")}`);
     const now = this.now();
-    await this.storage.write(async (transaction) => {
+    await this.storage.writeDurably(async (transaction) => {
       const settings = await settingsIn(transaction);
       const agreedAt = mode === "off" ? null : now;
       await transaction.put("settings", "settings", { ...settings, mode, agreedAt, paused: false });
@@ -90,7 +90,7 @@ export class Device {
   async enrol({ server, task, keys, consent = "", code = "", hasUrls = true }) {
     const enrolment = { server: serverOf(server), task: taskOf(task), keys: keys.map(pointOf), consent, code, hasUrls, enrolledAt: this.now() };
     if (enrolment.keys.length === 0) throw new errors.InvalidParameter("keys", "expected at least one public key");
-    await this.storage.write(async (transaction) => {
+    await this.storage.writeDurably(async (transaction) => {
       const known = await transaction.get("tasks", enrolment.task);
       // What was seen of a task outlives a second enrolment: an older manifest stays refused.
       const memory = known ?? (await transaction.get("settings", `left ${enrolment.task}`)) ?? {};
@@ -101,7 +101,7 @@ export class Device {
 
   /** Leave a task: what is pending is dropped; the ledger and the newest manifest's number stay. */
   async leave(task) {
-    await this.storage.write(async (transaction) => {
+    await this.storage.writeDurably(async (transaction) => {
       const known = await transaction.get("tasks", task);
       if (!known) return;
       const { sequence, round, issued } = known;
@@ -134,6 +134,8 @@ export class Device {
   async check({ sendNow = false } = {}) {
     const settings = await this.settings();
     if (settings.mode === "off") return [];
+    const now = this.now();
+    await this.storage.write((transaction) => prune(transaction, now));
     const statuses = [];
     for (const task of await this.tasks()) statuses.push(await this.#checkTask(task, sendNow));
     return statuses;
@@ -183,7 +185,7 @@ export class Device {
     const now = Math.max(this.now(), task.issued);
     const { sequence: seen, round: seenRound } = task;
     checkManifest(manifest, { now, sequence: seen, round: seenRound, deviceVersion: this.version, task: task.task, manifest: task.manifest });
-    await this.storage.write(async (transaction) => {
+    await this.storage.writeDurably(async (transaction) => {
       const known = await transaction.get("tasks", task.task);
       if (!known) throw new NothingToSay("left");
       if (manifest.sequence < known.sequence) throw new errors.PolicyRefused("rolled-back", "older than a manifest that was seen");
@@ -254,7 +256,7 @@ export class Device {
    * answer a round a second time.
    */
   async erase() {
-    await this.storage.write(async (transaction) => {
+    await this.storage.writeDurably(async (transaction) => {
       for (const store of ["records", "reports", "packs"]) await transaction.clear(store);
       const { mode, agreedAt, paused } = await settingsIn(transaction);
       await transaction.put("settings", "settings", { ...DEFAULTS, mode, agreedAt, paused });

@@ -15,7 +15,8 @@ export async function updatePack(device, task, manifest) {
   if (have?.artifact === wanted.artifact || (have && wanted.round < have.round)) return false;
   const content = (await fromDelta(device, task, have, wanted)) ?? (await device.transport.artifact(task, wanted.artifact, "pack"));
   if (content.length !== wanted.bytes) throw new core.errors.MessageError("pack: not of the size that the manifest names");
-  await core.openPack(content, { artifact: wanted.artifact });
+  const { meta } = await core.openPack(content, { artifact: wanted.artifact });
+  if (meta.task !== task.task || meta.round !== wanted.round) throw new core.errors.MessageError("pack: of another task or round");
   await device.point("pack-read");
   await device.storage.write(async (transaction) => {
     const present = await transaction.get("packs", [task.task, "current"]);
@@ -32,7 +33,7 @@ async function fromDelta(device, task, have, wanted) {
   if (!delta) return null;
   try {
     const difference = await device.transport.artifact(task, delta.artifact, "pack");
-    return await core.applyDelta(have.content, difference);
+    return await core.applyPackDelta(have.content, difference, { artifact: delta.artifact, result: wanted.artifact });
   } catch (error) {
     if (error instanceof core.errors.SearchblendError || error instanceof Unreachable) return null;
     throw error;
@@ -63,7 +64,7 @@ function named(entries) {
 async function openOne(pack) {
   if (!pack) return null;
   try {
-    if (!opened.has(pack.artifact)) opened.set(pack.artifact, await core.openPack(pack.content, { artifact: pack.artifact }));
+    if (!opened.has(pack.artifact)) opened.set(pack.artifact, await core.openPack(pack.content, { artifact: pack.artifact, checked: true }));
     return opened.get(pack.artifact);
   } catch (error) {
     if (error instanceof core.errors.SearchblendError) return null;
@@ -75,7 +76,8 @@ async function openOne(pack) {
 export function searchPacks(indexes, text, limit = 8) {
   const found = indexes.flatMap((index) => index.search(text, { limit }));
   const order = { exact: 0, prefix: 1, typo: 2 };
-  found.sort((a, b) => order[a.how] - order[b.how] || b.probability - a.probability);
+  // One pack's answers keep their order; those of several are merged.
+  if (indexes.length > 1) found.sort((a, b) => order[a.how] - order[b.how] || b.low - a.low);
   const seen = new Set();
   const unseen = found.filter((answer) => {
     const key = JSON.stringify([answer.query, answer.url]);

@@ -7,7 +7,6 @@
  */
 
 import { bytes, checkContribution, checkHeadList, consentDigest, explainReport, makeReport, POLICY, randomBelow, readHeadList, sealRecords } from "../core/index.js";
-import { prune } from "./observations.js";
 import { affords } from "./ledger.js";
 
 /** Why nothing is said in a round, for people; not an error. */
@@ -74,7 +73,7 @@ async function debit(device, task, manifest, group, { window, ...made }) {
   const delay = Math.max(0, Math.min(Math.floor(window * WINDOW_SHARE), POLICY.longestDelaySeconds));
   const report = { ...made, ...cost, task: task.task, round: manifest.round, madeAt: now, status: "pending", attempts: 0 };
   report.sendAfter = now + randomBelow(delay + 1);
-  await device.storage.write(async (transaction) => {
+  await device.storage.writeDurably(async (transaction) => {
     await refuseUnlessFree(transaction, task, manifest, group, now);
     await transaction.put("ledger", key, { ...cost, at: now, kind: made.kind });
     device.pointInTransaction("half-written");
@@ -88,12 +87,12 @@ async function debit(device, task, manifest, group, { window, ...made }) {
 /** The records to draw from, or `NothingToSay`. */
 async function mayTakePart(device, task, manifest, group) {
   const now = device.now();
-  const records = await device.storage.write(async (transaction) => {
+  const records = await device.storage.read(async (transaction) => {
     await refuseUnlessFree(transaction, task, manifest, group, now);
-    await prune(transaction, now);
     return (await transaction.all("records")).map(([, record]) => record);
   });
   const own = records
+    .filter((record) => record.at >= now - POLICY.searchSeconds)
     .filter((record) => manifest.engine === "any" || record.engine === manifest.engine)
     .map(({ query, url }) => ({ query, url }));
   if (own.length > 0) return own;

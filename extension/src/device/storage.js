@@ -1,8 +1,8 @@
 /**
  * The device's state in IndexedDB: a few stores, and transactions over all of them.
  *
- * A debit and the report it pays for are written in one transaction, so that there is never one without the other.
- * Transactions that write ask for strict durability: what was committed is on the disk before anything is sent.
+ * A debit and the report it pays for are written in one transaction, so that there is never one without the other, and
+ * with strict durability: what was committed is on the disk before anything is sent.
  */
 
 export const STORES = Object.freeze(["settings", "tasks", "records", "ledger", "reports", "packs"]);
@@ -60,12 +60,17 @@ export class IndexedStorage {
     return new IndexedStorage(database);
   }
 
-  /** What `work` returns, after everything it wrote is on the disk; if it throws, nothing is written. */
   async read(work) {
     return this.#run("readonly", {}, work);
   }
 
+  /** What `work` returns, after everything it wrote was committed; if it throws, nothing is written. */
   async write(work) {
+    return this.#run("readwrite", { durability: "relaxed" }, work);
+  }
+
+  /** The same, and it is on the disk: a loss of power does not undo it. */
+  async writeDurably(work) {
     return this.#run("readwrite", { durability: "strict" }, work);
   }
 

@@ -39,10 +39,9 @@ export function onAlarm(act) {
 // ---- permissions and content scripts ----
 
 /** Hosts of the manifest's optional permissions, and on Firefox the kinds of data; must be called in a user's click. */
-export function requestAccess(origins, dataKinds = []) {
-  const wanted = { origins };
-  if (isFirefox && dataKinds.length > 0) wanted.data_collection = dataKinds;
-  return api.permissions.request(wanted);
+export function requestAccess(origins) {
+  const kinds = api.runtime.getManifest().browser_specific_settings?.gecko?.data_collection_permissions?.optional ?? [];
+  return api.permissions.request(isFirefox && kinds.length > 0 ? { origins, data_collection: kinds } : { origins });
 }
 
 export async function hasAccess(origins) {

@@ -8,7 +8,6 @@ import { byId, element, fill, when } from "./elements.js";
 import { recordRows, reportRows, taskRows } from "./rows.js";
 import { droppedText } from "./words.js";
 
-const DATA_KINDS = ["searchTerms", "browsingActivity"];
 const device = await theDevice();
 let overview = await device.overview();
 const engines = await offeredEngines();
@@ -74,7 +73,7 @@ async function saveChoice() {
     await dropAccess(engines.flatMap((engine) => engine.origins));
   } else {
     if (chosen.length === 0) return say("Choose at least one search engine.", "bad");
-    if (!(await requestAccess([...new Set(origins)], DATA_KINDS))) return say("The browser did not allow it. Nothing was changed.", "bad");
+    if (!(await requestAccess([...new Set(origins)]))) return say("The browser did not allow it. Nothing was changed.", "bad");
     await device.setMode(mode);
     await dropUnticked(chosen);
   }
@@ -123,14 +122,16 @@ function show() {
   fill(byId("budget-text"), `Spent in the last ${spent.days} days: ε = ${rounded(spent.epsilon)} of ${spent.limit}, in ${spent.reports} ${spent.reports === 1 ? "report" : "reports"}. Left: ${rounded(spent.left)}. Since this extension was installed: ε = ${rounded(spent.lifetime.epsilon)} of ${spent.lifetimeLimit}.`);
   byId("budget").value = spent.epsilon / spent.limit;
   fill(byId("reports"), reports.length === 0 ? element("p", { class: "note" }, "Nothing was sent yet.") : reportRows(reports, { sendNow: () => attempt(sendNow), withdraw: (report) => attempt(() => withdraw(report)) }));
-  fill(byId("records-count"), records.length === 0 ? "None" : `Show ${records.length}`);
+  byId("records-list").hidden = records.length === 0;
+  fill(byId("records-count"), `Show ${records.length}`);
   fill(byId("records"), recordRows(records, (record) => attempt(() => device.forget(record))));
-  fill(byId("dropped"), droppedSentence(settings.dropped));
+  fill(byId("dropped"), droppedSentence(settings.dropped, records.length));
 }
 
-function droppedSentence(dropped) {
+function droppedSentence(dropped, kept) {
   const parts = Object.entries(dropped).map(([code, n]) => `${n} × ${droppedText(code)}`);
-  return parts.length === 0 ? "They are removed after 28 days." : `They are removed after 28 days. Never kept: ${parts.join(", ")}.`;
+  const first = kept === 0 ? "There are none." : "They are removed after 28 days.";
+  return parts.length === 0 ? first : `${first} Noticed, but not kept: ${parts.join(", ")}.`;
 }
 
 function showOptinText() {

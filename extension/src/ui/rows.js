@@ -16,7 +16,7 @@ export function taskRows(tasks, packs, leave) {
       facts([
         ["Service", task.server],
         ["Round", manifest ? `${manifest.round} (${manifest.phase})` : "unknown yet"],
-        ["Asks for", manifest ? `ε = ${manifest.epsilon}, δ = ${manifest.delta}` : "unknown yet"],
+        ["Asks for", manifest ? `ε = ${Number(manifest.epsilon)}, δ = ${Number(manifest.delta)}` : "unknown yet"],
         ["On this device", pack ? `list of round ${pack.round}, ${Math.ceil(pack.bytes / 1024)} KiB, since ${when(pack.at)}` : "no list yet"],
         ["Checked", task.status ? when(task.status.at) : "never"],
       ]),
@@ -55,8 +55,7 @@ export function recordRows(records, forget) {
     element(
       "li",
       { class: "entry" },
-      element("div", { class: "head" }, element("span", {}, recordText(record)), element("button", { type: "button", class: "quiet", onclick: () => forget(record), "aria-label": `Forget the search ${record.query}` }, "Forget")),
-      element("p", { class: "note" }, when(record.at)),
+      element("div", { class: "head" }, element("span", {}, recordText(record)), element("span", { class: "note" }, when(record.at)), element("button", { type: "button", class: "quiet", onclick: () => forget(record), "aria-label": `Forget the search ${record.query}` }, "Forget")),
     ),
   );
 }

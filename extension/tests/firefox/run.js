@@ -1,0 +1,77 @@
+/**
+ * Firefox over WebDriver BiDi: consent in the settings, a click on a result, a report.
+ *
+ * Reads {firefox, extension, engine, enrolment, screenshots} as JSON from the first argument; prints what the extension
+ * says about itself at each step as JSON lines. Commands come as lines on the standard input: check, send, quit.
+ */
+
+import { createInterface } from "node:readline";
+import puppeteer from "puppeteer-core";
+
+const wanted = JSON.parse(process.argv[2]);
+const UUID = "6f1b2a34-8a53-4c1e-9d0f-0123456789ab";
+
+const browser = await puppeteer.launch({
+  browser: "firefox",
+  executablePath: wanted.firefox,
+  headless: true,
+  args: ["--remote-allow-system-access"], // else it may not open pages of extensions
+  extraPrefsFirefox: {
+    // The address of the extension's pages is random for each installation; a test has to know it.
+    "extensions.webextensions.uuids": JSON.stringify({ "extension@searchblend.example": UUID }),
+    "dom.disable_open_during_load": false,
+  },
+});
+
+try {
+  await browser.installExtension(wanted.extension);
+  const options = await browser.newPage();
+  // The page loads, but no event of it arrives: pages of extensions are another process, which the protocol does not follow.
+  await options.goto(`moz-extension://${UUID}/src/ui/options.html`, { timeout: 3000 }).catch(() => undefined);
+  await settled(options);
+  await consent(options, wanted.enrolment);
+  say({ step: "consent", state: await text(options, "#state"), message: await text(options, "#message") });
+  const page = await browser.newPage();
+  for (const [query, link] of wanted.searches) {
+    await page.goto(`${wanted.engine}/engine/search?q=${encodeURIComponent(query)}`);
+    await page.click(link).catch(() => undefined); // the result's host does not exist
+    await new Promise((resolve) => setTimeout(resolve, 300));
+  }
+  await page.close();
+  await press(options, "#check");
+  say({ step: "searches", records: await options.$$eval("#records li span:first-child", (items) => items.map((item) => item.textContent)) });
+  for await (const line of createInterface({ input: process.stdin })) {
+    if (line === "quit") break;
+    await press(options, line === "send" ? ".send-now" : "#check");
+    say({ step: line, status: await text(options, ".task-status"), reports: await options.$$eval(".report", (items) => items.map((item) => item.dataset.status)) });
+  }
+  await options.screenshot({ path: wanted.screenshot, fullPage: true });
+} finally {
+  await browser.close();
+  process.stdin.destroy(); // else it would be waited for
+}
+
+async function consent(page, enrolment) {
+  for (const [name, value] of Object.entries(enrolment)) await page.type(`[name=${name}]`, value);
+  await press(page, "#enrol button");
+  await page.click("[name=mode][value=local]");
+  await page.click("#engine-test-engine");
+  await press(page, "#agree");
+}
+
+async function press(page, selector) {
+  await page.click(selector);
+  await settled(page);
+}
+
+async function settled(page) {
+  await page.waitForSelector("body[data-ready=yes]", { timeout: 20_000 });
+}
+
+async function text(page, selector) {
+  return page.$eval(selector, (element) => element.textContent);
+}
+
+function say(document) {
+  process.stdout.write(`${JSON.stringify(document)}\n`);
+}

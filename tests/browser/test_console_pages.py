@@ -1,0 +1,189 @@
+"""Every page of the console in real Chromium, on both databases: quiet, accessible, fitting, and looked at."""
+
+from __future__ import annotations
+
+import pytest
+
+from console_browser import LOOKS, SCREENSHOTS, chromium, visiting
+from console_site import SCRIPT, console_site
+from databases import DATABASES, fresh_database
+from searchblend.cli.console_planner import forecast
+
+PAGES = {
+    "sign-in": (None, "/console/sign-in"),
+    "overview": ("operator", "/console"),
+    "new-task": ("operator", "/console/new-task"),
+    "task": ("operator", "/console/tasks/{lively}"),
+    "round-published": ("operator", "/console/tasks/{lively}/rounds/3"),
+    "round-running": ("operator", "/console/tasks/{running}/rounds/1"),
+    "round-ended": ("operator", "/console/tasks/{aborted}/rounds/1"),
+    "review-queue": ("reviewer", "/console/review"),
+    "review": ("reviewer", "/console/tasks/{review}/rounds/1/review"),
+    "blocklist": ("reviewer", "/console/blocklist"),
+    "trends": ("viewer", "/console/tasks/{lively}/trends"),
+    "trends-choice": ("viewer", "/console/trends"),
+    "trends-empty": ("viewer", "/console/tasks/{review}/trends"),
+    "public-trends": (None, "/trends/{lively}"),
+    "local-search": ("viewer", "/console/tasks/{lively}/search?typed=weathr"),
+    "budget": ("viewer", "/console/budget"),
+    "planner": ("viewer", "/console/planner?users=20000&show=1"),
+    "refusals": ("viewer", "/console/refusals"),
+    "not-found": ("viewer", "/console/tasks/none"),
+    "forbidden": ("viewer", "/console/new-task"),
+}
+REFUSED = {"not-found": "404", "forbidden": "403"}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="module", params=DATABASES)
+def site(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param)
+    with console_site(fresh_database(request.param, folder), folder, planner=forecast) as started:
+        started.tasks = {name: task.task for name, task in started.seed().items()}
+        started.kind = request.param
+        yield started
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_every_page(browser, site, look):
+    """All looks on SQLite, with screenshots; on PostgreSQL the light one."""
+    if site.kind == "postgresql" and look != "light":
+        return
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    complaints = {}
+    for role in {role for role, _ in PAGES.values()}:
+        with visiting(browser, site.address, look) as visitor:
+            if role:
+                visitor.sign_in(site.tokens[role])
+            for name in [name for name, (whose, _) in PAGES.items() if whose == role]:
+                visitor.errors.clear()
+                page = visitor.go(PAGES[name][1].format(**site.tasks))
+                if site.kind == "sqlite":
+                    page.screenshot(path=SCREENSHOTS / f"{name}-{look}.png", full_page=True)
+                found = visitor.complaints()
+                if name in REFUSED:  # the browser itself remarks on the status
+                    found = [text for text in found if f"status of {REFUSED[name]}" not in text]
+                if found:
+                    complaints[name] = found
+    assert complaints == {}
+    assert "page failed" not in site.parts.log.getvalue()
+
+
+def test_hostile_text_is_shown_and_does_nothing(browser, site):
+    with visiting(browser, site.address) as visitor:
+        visitor.sign_in(site.tokens["reviewer"])
+        for path in ("/console/tasks/{review}/rounds/1/review", "/console/tasks/{lively}/rounds/3"):
+            page = visitor.go(path.format(**site.tasks))
+            assert page.get_by_text(SCRIPT, exact=True).first.is_visible()
+            for summary in page.locator(".list summary").all():
+                summary.click()
+            assert page.locator("a[href^='javascript' i]").count() == 0
+            assert page.evaluate("window.hacked") is None
+        page = visitor.go(f"/trends/{site.tasks['lively']}?q={SCRIPT}")
+        assert page.locator(".u-legend").get_by_text(SCRIPT).first.is_visible()
+        assert page.evaluate("window.hacked") is None
+
+
+def test_pages_read_without_javascript(browser, site):
+    with visiting(browser, site.address, java_script_enabled=False) as visitor:
+        visitor.sign_in(site.tokens["viewer"])
+        page = visitor.go(f"/console/tasks/{site.tasks['lively']}/trends")
+        assert page.locator("svg.drawing path.line").count() >= 3
+        assert page.locator("svg.drawing path.band").count() >= 3
+        page.get_by_text("The same as a table").click()
+        assert page.get_by_role("row", name="3").get_by_text("%").first.is_visible()
+        page = visitor.go(f"/console/tasks/{site.tasks['running']}/rounds/1")
+        assert page.locator("[data-figure=reports]").inner_text() == "300"
+        page = visitor.go("/console/budget")
+        assert page.locator("svg.drawing").first.is_visible()
+        page = visitor.go("/console/planner")
+        assert page.get_by_label("People in all").is_visible()
+
+
+def test_charts_answer_to_the_pointer_and_draw_bands(browser, site):
+    with visiting(browser, site.address) as visitor:
+        visitor.sign_in(site.tokens["viewer"])
+        page = visitor.go(f"/console/tasks/{site.tasks['lively']}/trends")
+        over = page.locator(".u-over")
+        box = over.bounding_box()
+        page.mouse.move(box["x"] + box["width"] - 5, box["y"] + 40)
+        legend = page.locator(".u-legend .u-series").first
+        legend.get_by_text("3", exact=True).wait_for()
+        assert not page.locator("svg.drawing").is_visible()
+        page.get_by_placeholder("Add a query").fill("video")
+        page.get_by_role("button", name="Show").click()
+        page.locator(".u-legend").get_by_text("video").first.wait_for()
+        page.get_by_label("From round").select_option("1")
+        page.get_by_role("button", name="Compare").click()
+        assert page.get_by_text("From round 1 to round 3").is_visible()
+        rising = page.locator(".card", has=page.get_by_role("heading", name="Rising"))
+        assert rising.get_by_text("news").is_visible()
+
+
+def test_local_search_and_planner_answer(browser, site):
+    with visiting(browser, site.address) as visitor:
+        visitor.sign_in(site.tokens["viewer"])
+        page = visitor.go(f"/console/tasks/{site.tasks['lively']}/search")
+        page.get_by_label("Try it").fill("Wether")
+        page.keyboard.press("Enter")
+        assert page.get_by_text("with typing errors").first.is_visible()
+        assert page.locator(".answers .query").first.inner_text() == "weather"
+        assert page.locator(".answers .url").first.inner_text().startswith("https://weather.example/")
+        page = visitor.go("/console/planner")
+        page.get_by_label("People in all").fill("10000")
+        assert page.locator("output[for=s-users]").inner_text() == "10,000"
+        page.get_by_role("button", name="Forecast").click()
+        page.get_by_role("heading", name="Forecast at ε = 4").wait_for()
+        assert page.locator("[data-chart]").count() == 3
+
+
+def test_the_keyboard_is_enough(browser, site):
+    with visiting(browser, site.address) as visitor:
+        page = visitor.go("/console/sign-in")
+        assert page.evaluate("document.activeElement.id") == "token"
+        page.keyboard.insert_text(site.tokens["operator"])
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/console")
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.className") == "skip"
+        page.keyboard.press("Enter")
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "New task"
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/console/new-task")
+        reached = set()
+        for _ in range(40):
+            page.keyboard.press("Tab")
+            reached.add(page.evaluate("document.activeElement.name || document.activeElement.textContent"))
+        assert {"name", "epsilon", "min_optin", "Times", "Make the task"} <= reached
+
+
+def test_reduced_motion_is_kept(browser, site):
+    with visiting(browser, site.address, reduced_motion="reduce") as visitor:
+        visitor.sign_in(site.tokens["viewer"])
+        page = visitor.go(f"/console/tasks/{site.tasks['running']}/rounds/1")
+        assert page.locator(".pulse").evaluate("element => getComputedStyle(element).animationName") == "none"
+
+
+def test_other_sites_can_neither_frame_nor_post(browser, site):
+    """A page of another site, opened by somebody who is signed in."""
+    with visiting(browser, site.address) as visitor:
+        visitor.sign_in(site.tokens["operator"])
+        elsewhere = site.address.replace("127.0.0.1", "localhost")
+        page = visitor.page
+        page.goto(f"{elsewhere}/healthz")
+        page.set_content(
+            f'<iframe src="{site.address}/console"></iframe>'
+            f'<form method="post" action="{site.address}/console/tasks/{site.tasks["lively"]}/kill">'
+            '<input name="sure" value="yes"><button>Win a prize</button></form>'
+        )
+        page.wait_for_timeout(300)
+        assert all("Overview" not in (frame.content() if frame != page.main_frame else "") for frame in page.frames)
+        page.get_by_role("button", name="Win a prize").click()
+        page.wait_for_load_state()
+        assert not site.parts.store.rounds.task(site.tasks["lively"]).killed

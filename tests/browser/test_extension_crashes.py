@@ -1,0 +1,186 @@
+"""The device's logic with real IndexedDB and Web Locks in Chromium, ended hundreds of times.
+
+A dedicated worker is terminated at random moments and at every named step, at times with another window beside it, and
+with a service that takes a report and loses the answer. Afterwards: never two different reports in a round, and never
+one that the ledger does not have.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import json
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from extension_parts import CONSENT, EXTENSION, Pages, chromium
+from searchblend.params import BlenderParams
+from searchblend.privacy import Budget
+from searchblend.records import HeadList
+from searchblend.wire.head_list import encode_head_list
+from searchblend.wire.manifest import encode_manifest, encode_signed
+from searchblend.wire.report import ReportShape
+from searchblend.wire.sealed import new_round_key
+from searchblend.wire.signing import SigningKey, sign_manifest
+
+TASK = "0123456789abcdef0123456789abcdef"
+START = 1_800_000_000
+HEAD = HeadList([["news", ["https://news.example"]], ["weather 1", ["https://weather.example/a"]]])
+PARAMS = BlenderParams(budget=Budget(0.5, 1e-5), records_per_client=1)
+LIST = json.dumps(encode_head_list(HEAD, PARAMS)).encode()
+PAGE = b"<!doctype html><meta charset=utf-8><body>crashes<script type=module src=/tests/crashes/page.js></script>"
+
+
+class Recorder:
+    """What a service would sign, and every body that it ever got."""
+
+    def __init__(self) -> None:
+        self.key = SigningKey.new()
+        self.bodies: dict[int, set[bytes]] = {}
+        self.manifest, self.drop, self._sequence = b"", False, 0
+
+    def control(self, wanted: dict) -> None:
+        self.drop, self._sequence = wanted["drop"], self._sequence + 1
+        now, phase = wanted["now"], wanted["kind"]
+        shape = ReportShape.of(bytes.fromhex(TASK), wanted["round"], HEAD, PARAMS, None)
+        client = {
+            "artifact": hashlib.sha256(LIST).hexdigest(),
+            "digest": HEAD.digest,
+            "mechanism": "two-stage",
+            "report_bytes": shape.size,
+            "opens": now - 10,
+            "closes": now + 1000,
+        }
+        consent = hashlib.sha256(CONSENT.encode()).hexdigest()
+        optin = {"public_key": new_round_key()[1].hex(), "consent": consent, "closes": now + 1000}
+        payload = encode_manifest(
+            {
+                "format": "searchblend-manifest",
+                "version": 1,
+                "minor": 0,
+                "task": TASK,
+                "name": "crashes",
+                "engine": "any",
+                "market": "any",
+                "sequence": self._sequence,
+                "issued": now,
+                "expires": now + 86_400,
+                "phase": phase,
+                "round": wanted["round"],
+                "killed": False,
+                "min_device_version": "0.1",
+                "silent_devices": "skip",
+                "method": "paper",
+                "epsilon": "0.5",
+                "delta": "0.00001",
+                "records_per_client": 1,
+                "records_per_optin": 1,
+                "client": client if phase == "client" else None,
+                "optin": optin if phase == "opt-in" else None,
+                "pack": None,
+            }
+        )
+        self.manifest = encode_signed(sign_manifest(payload, [self.key]))
+
+
+def recording(recorder: Recorder) -> type[http.server.BaseHTTPRequestHandler]:
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            parts = urlsplit(self.path)
+            if parts.path == "/":
+                self._answer(PAGE, "text/html")
+            elif parts.path.endswith("/manifest"):
+                self._answer(recorder.manifest, "application/json")
+            elif parts.path.startswith("/v1/artifacts/"):
+                self._answer(LIST, "application/json")
+            elif parts.path == "/recorded":
+                bodies = recorder.bodies.get(int(parse_qs(parts.query)["round"][0]), set())
+                self._answer(json.dumps([body.hex() for body in bodies]).encode(), "application/json")
+            else:
+                self._file(parts.path)
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.path == "/control":
+                recorder.control(json.loads(body))
+            else:
+                recorder.bodies.setdefault(int(self.path.split("/")[5]), set()).add(body)
+                if recorder.drop:
+                    self.close_connection = True
+                    return
+            self._answer(b"", "text/plain")
+
+        def _file(self, path: str) -> None:
+            found = (EXTENSION / path.lstrip("/")).resolve()
+            if not found.is_relative_to(EXTENSION) or found.suffix != ".js":
+                return self.send_error(404)
+            self._answer(found.read_bytes(), "text/javascript", "max-age=3600")
+
+        def _answer(self, content: bytes, kind: str, cache: str = "no-store") -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(content)))
+            self.send_header("Cache-Control", cache)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    return Handler
+
+
+def crash(tmp_path, crashes: int, **changes: object) -> dict:
+    recorder = Recorder()
+    with Pages(recording(recorder)) as service, chromium(tmp_path / "profile") as context:
+        page = context.new_page()
+        page.goto(service.address)
+        page.wait_for_selector("body[data-ready=yes]", state="attached")
+        enrolment = {"server": service.address, "task": TASK, "keys": [recorder.key.public_point.hex()]}
+        wanted = {"crashes": crashes, "seed": 20, "start": START, "enrolment": {**enrolment, "consent": CONSENT}}
+        result = page.evaluate("(wanted) => window.crashTest(wanted)", {**wanted, **changes})
+    result["rounds"] = len(recorder.bodies)
+    return result
+
+
+POINTS = {
+    "manifest-read",
+    "list-read",
+    "locked",
+    "randomized",
+    "half-written",
+    "written",
+    "debited",
+    "sending",
+    "answered",
+    "noted",
+    "random moment",
+}
+
+
+def check(result: dict, crashes: int) -> None:
+    assert result["faults"] == []
+    assert result["rounds"] == crashes
+    assert set(result["ended"]) >= POINTS
+    assert sum(n for at, n in result["ended"].items() if at != "not reached") >= 0.6 * crashes
+
+
+def test_100_crashes(tmp_path):
+    check(crash(tmp_path, 100), 100)
+
+
+@pytest.mark.slow
+def test_500_crashes(tmp_path):
+    """So many devices that were really ended, not only started."""
+    result = crash(tmp_path, 700, seed=21)
+    check(result, 700)
+    assert sum(n for at, n in result["ended"].items() if at != "not reached") >= 500
+
+
+def test_a_forgetful_ledger_is_found(tmp_path):
+    """The test can fail: without the debit there are second reports and rounds that nobody paid for."""
+    problems = {fault["problem"] for fault in crash(tmp_path, 12, forgetful=True)["faults"]}
+    assert "the ledger is short" in problems
