@@ -4,6 +4,7 @@ import { InvalidParameter } from "./errors.js";
 import { expFractionBounds } from "./fixed_point.js";
 import { Fraction, whole } from "./fraction.js";
 import { keepProbability } from "./randomized_response.js";
+import { remembered } from "./remembered.js";
 
 export const WORDS = 1n << 64n;
 
@@ -25,16 +26,7 @@ export class ReportProbabilities {
 
   /** [BLJ] Fig. 6, lines 7-10. @param {Sizes} head @param {ReportParams} params */
   static of(head, params) {
-    const keepQuery = keepProbability(params.queryShare, head.nQueries).times(whole(WORDS)).floor();
-    const keepRecord = thresholds(head, keepQuery, (width) => keepProbability(params.urlShare, width));
-    // The proof needs t ≥ 1/k and t_q ≥ 1/k_q of the rounded values: a truth at least as likely as any one lie.
-    if (keepQuery * BigInt(head.nQueries) < WORDS) {
-      throw new InvalidParameter("epsilon", "too small for thresholds of 64 bits");
-    }
-    if (keepRecord.some((below, query) => below * BigInt(head.nUrls[query]) < keepQuery)) {
-      throw new InvalidParameter("query_budget_fraction", "leaves nothing for the URLs; 1 is only for lists without URLs");
-    }
-    return new ReportProbabilities(keepQuery, keepRecord, head.nUrls);
+    return printed(head, params);
   }
 
   /**
@@ -42,22 +34,37 @@ export class ReportProbabilities {
    * @param {Sizes} head @param {ReportParams} params
    */
   static exact(head, params) {
-    const [epsilon, queryEpsilon] = [params.perRecord.epsilon, params.queryShare.epsilon];
-    const keepQuery = keepProbability({ epsilon: queryEpsilon, delta: whole(0) }, head.nQueries).times(whole(WORDS)).floor();
-    const [growth] = expFractionBounds(epsilon);
-    const [rest] = expFractionBounds(epsilon.minus(queryEpsilon));
-    const keepRecord = thresholds(head, keepQuery, (width) =>
-      width === 1
-        ? whole(1)
-        : least(rest.over(whole(width)), growth.over(growth.plus(whole(width - 1))), whole(1)),
-    );
-    return new ReportProbabilities(keepQuery, keepRecord, head.nUrls);
+    return exactlyCalibrated(head, params);
   }
 
   get nQueries() {
     return this.nUrls.length;
   }
 }
+
+const printed = remembered((/** @type {Sizes} */ head, /** @type {ReportParams} */ params) => {
+  const keepQuery = keepProbability(params.queryShare, head.nQueries).times(whole(WORDS)).floor();
+  const keepRecord = thresholds(head, keepQuery, (width) => keepProbability(params.urlShare, width));
+  // The proof needs t ≥ 1/k and t_q ≥ 1/k_q of the rounded values: a truth at least as likely as any one lie.
+  if (keepQuery * BigInt(head.nQueries) < WORDS) {
+    throw new InvalidParameter("epsilon", "too small for thresholds of 64 bits");
+  }
+  if (keepRecord.some((below, query) => below * BigInt(head.nUrls[query]) < keepQuery)) {
+    throw new InvalidParameter("query_budget_fraction", "leaves nothing for the URLs; 1 is only for lists without URLs");
+  }
+  return new ReportProbabilities(keepQuery, keepRecord, head.nUrls);
+});
+
+const exactlyCalibrated = remembered((/** @type {Sizes} */ head, /** @type {ReportParams} */ params) => {
+  const [epsilon, queryEpsilon] = [params.perRecord.epsilon, params.queryShare.epsilon];
+  const keepQuery = keepProbability({ epsilon: queryEpsilon, delta: whole(0) }, head.nQueries).times(whole(WORDS)).floor();
+  const [growth] = expFractionBounds(epsilon);
+  const [rest] = expFractionBounds(epsilon.minus(queryEpsilon));
+  const keepRecord = thresholds(head, keepQuery, (width) =>
+    width === 1 ? whole(1) : least(rest.over(whole(width)), growth.over(growth.plus(whole(width - 1))), whole(1)),
+  );
+  return new ReportProbabilities(keepQuery, keepRecord, head.nUrls);
+});
 
 /** floor(keepQuery · t_q) for every query, computed once for each k_q.
  * @param {Sizes} head @param {bigint} keepQuery @param {(width: number) => Fraction} keepUrl */

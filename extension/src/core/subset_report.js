@@ -8,6 +8,7 @@
 import { InvalidParameter } from "./errors.js";
 import { randomizedCell } from "./local_report.js";
 import { uniformBelow, word } from "./randomness.js";
+import { remembered } from "./remembered.js";
 import { ReportProbabilities } from "./report_probabilities.js";
 import { PlainSubsetSelection, SubsetSelection, WORDS } from "./subset_selection.js";
 
@@ -47,15 +48,22 @@ export class ReportDesign {
   /** The mechanism over the listed queries, or null if nobody reports about them.
    * @param {HeadList} head @param {ReportParams} params */
   aboutQueries(head, params) {
-    return this.querySteps ? this.#sets(params, head.size, this.querySubset) : null;
+    return this.querySteps ? this.#queries(head, params) : null;
   }
 
   /** The mechanism over all cells but ⟨⋆,⋆⟩, or null if nobody sends sets of them.
    * @param {HeadList} head @param {ReportParams} params */
   aboutCells(head, params) {
-    if (this.querySteps === GAMMA_STEPS || this.mechanism === TWO_STAGE) return null;
-    return this.#sets(params, head.nCells - 1, this.cellSubset);
+    return this.querySteps === GAMMA_STEPS || this.mechanism === TWO_STAGE ? null : this.#cells(head, params);
   }
+
+  #queries = remembered((/** @type {HeadList} */ head, /** @type {ReportParams} */ params) =>
+    this.#sets(params, head.size, this.querySubset),
+  );
+
+  #cells = remembered((/** @type {HeadList} */ head, /** @type {ReportParams} */ params) =>
+    this.#sets(params, head.nCells - 1, this.cellSubset),
+  );
 
   /** @param {ReportParams} params @param {number} nItems @param {number} size */
   #sets(params, nItems, size) {

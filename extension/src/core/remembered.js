@@ -1,0 +1,18 @@
+/**
+ * A function of two objects that never change, computed once for each pair of them: thresholds are exact fractions and
+ * take a millisecond, a draw takes microseconds.
+ * @template {object} A, B, R
+ * @param {(one: A, other: B) => R} make
+ * @returns {(one: A, other: B) => R}
+ */
+export function remembered(make) {
+  /** @type {WeakMap<A, WeakMap<object, {made: R}>>} */ const known = new WeakMap();
+  return (one, other) => {
+    const ofOne = known.get(one) ?? new WeakMap();
+    known.set(one, ofOne);
+    const key = /** @type {object} */ (other);
+    const found = ofOne.get(key) ?? { made: make(one, other) };
+    ofOne.set(key, found);
+    return found.made;
+  };
+}
