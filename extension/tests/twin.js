@@ -69,6 +69,12 @@ const entryOf = ([query, lower, probability, urls]) => ({
 });
 const rowOf = ({ query, lower, probability, urls }) => [query, lower, probability, urls.map((url) => [url.url, url.lower, url.probability])];
 
+const onTapes = (tapes, draw) =>
+  tapes.map((content) => {
+    const tape = new Tape(fromHex(content));
+    return [draw(tape), tape.left];
+  });
+
 /** How often each outcome came, by its JSON. */
 function counted(n, draw) {
   const counts = {};
@@ -140,19 +146,20 @@ const answers = {
   search: async ({ pack, typed, limit }) =>
     (await openPack(fromHex(pack))).find(typed, limit).map(({ entry, kind, distance }) => [rowOf(entry), kind, distance]),
 
-  // --- single steps on a tape, and many draws of the platform's randomness ---
+  // --- single steps on tapes (each outcome with the bytes that are left), and many draws of the platform's randomness ---
   randomize: ({ query, url, below, n_urls, tapes }) => {
     const [keepQuery, ...keepRecord] = below.map(BigInt);
     const probabilities = new ReportProbabilities(keepQuery, keepRecord, n_urls);
-    return tapes.map((tape) => randomize(query, url, probabilities, sourceOf(tape)));
+    return onTapes(tapes, (tape) => randomize(query, url, probabilities, tape));
   },
   subset: ({ mechanism, item, tapes }) => {
     const made = mechanismOf(mechanism);
-    return tapes.map((tape) => made.report(item, sourceOf(tape)));
+    return onTapes(tapes, (tape) => made.report(item, tape));
   },
-  parts_on_tapes: ({ queries, params: p, design: d, records, tapes }) => {
+  uniform: ({ below, tapes }) => onTapes(tapes, (tape) => uniformBelow(below, tape)),
+  parts: ({ queries, params: p, design: d, records, tapes }) => {
     const [head, params, design] = [new HeadList(queries), paramsOf(p), designOf(d)];
-    return tapes.map((tape) => pairsOf(partsOf(recordsOf(records), head, design, params, sourceOf(tape))));
+    return onTapes(tapes, (tape) => pairsOf(partsOf(recordsOf(records), head, design, params, tape)));
   },
   draw_reports: ({ queries, params: p, design: d, records, n }) => {
     const [head, params, design, held] = [new HeadList(queries), paramsOf(p), designOf(d), recordsOf(records)];

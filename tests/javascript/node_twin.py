@@ -35,8 +35,8 @@ class Refused:
 class Twin:
     """Asks many questions in one run of Node; ``core`` exchanges the folder of the core."""
 
-    def __init__(self, core: Path = CORE) -> None:
-        self._node, self._core = node(), core
+    def __init__(self, core: Path = CORE, *, seconds: int = 300) -> None:
+        self._node, self._core, self._seconds = node(), core, seconds
 
     def ask(self, questions: Iterable[Mapping[str, Any]]) -> list[Any]:
         """One answer for each question; a crash of the core is a failure whatever was asked."""
@@ -48,7 +48,7 @@ class Twin:
             env=environment,
             input=lines.encode("ascii"),
             capture_output=True,
-            timeout=300,
+            timeout=self._seconds,
             check=False,
         )
         assert done.returncode == 0, done.stderr.decode()[-2000:]

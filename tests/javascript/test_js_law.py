@@ -1,0 +1,117 @@
+"""The JavaScript randomizer has the channel of the Python one: exactly, by enumeration, and in its real draws."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import js_law
+import pytest
+from best_report_checks import FALSE_ALARM, Row, check_sampled, row_of_law
+from node_twin import Twin
+from scipy.stats import binomtest
+
+from searchblend.blender.report_probabilities import WORDS, ReportProbabilities
+from searchblend.blender.subset_report import PLAIN_SETS, TWO_STAGE, ReportDesign
+from searchblend.params import BlenderParams
+from searchblend.privacy import Budget
+from searchblend.records import HeadList, Record
+
+N = 20_000
+HEAD = HeadList({"a": ["1", "2", "3"], "b": [], "c": ["1"]})
+HOLDERS = [Record("a", "2"), Record("a", "not listed"), Record("b", "u"), Record("unlisted", "u")]
+PARAMS = BlenderParams(Budget(1.0, 1e-3))
+DESIGNS = [
+    *(None, ReportDesign(0, 1, 1, TWO_STAGE), ReportDesign(7, 2, 2), ReportDesign(0, 1, 3), ReportDesign(20, 2, 1)),
+    *(ReportDesign(7, 2, 2, PLAIN_SETS), ReportDesign(0, 1, 3, PLAIN_SETS)),
+]
+
+
+@pytest.fixture(scope="module")
+def twin() -> Twin:
+    return Twin()
+
+
+@pytest.mark.parametrize("check", js_law.CHECKS, ids=lambda check: check.__name__)
+def test_exactly(twin, check):
+    check(twin)
+
+
+def law_of(record: Record, design: ReportDesign | None) -> Row:
+    """P(part of a report) as Python's channel has it, whatever the mechanism."""
+    cell = HEAD.cell_of(record)
+    query = HEAD.query_of_cells()[cell]
+    if design is None or design.mechanism == TWO_STAGE:
+        stages = (ReportProbabilities.exact if design else ReportProbabilities.of)(HEAD, PARAMS)
+        row = stages.channel_row(query, cell - HEAD.first_cells()[query])
+        return {(False, (said,)): p for said, p in enumerate(row)}
+    listed, share = cell < HEAD.n_cells - 1, Fraction(WORDS * design.query_steps // 20, WORDS)
+    law: Row = {}
+    kinds = (
+        (True, share, design.about_queries(HEAD, PARAMS), query),
+        (False, 1 - share, design.about_cells(HEAD, PARAMS), cell),
+    )
+    for about, weight, mechanism, item in kinds:
+        if weight and mechanism:
+            law |= {(about, said): weight * p for said, p in row_of_law(mechanism, item if listed else None).items()}
+    return law
+
+
+def counted(answer: dict[str, int]) -> Counter[Any]:
+    parts = {text: json.loads(text)[0] for text in answer}
+    return Counter({(about, tuple(items)): answer[text] for text, (about, items) in parts.items()})
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=str)
+def test_real_draws_follow_the_channel(twin, design):
+    """χ² of all outputs, and an exact binomial test of each, for four people and fresh platform randomness."""
+    answers = twin.ask(
+        {
+            "do": "draw_reports",
+            "queries": HEAD.as_json(),
+            "params": js_law.params_list(PARAMS),
+            "design": [design.query_steps, design.query_subset, design.cell_subset, design.mechanism]
+            if design
+            else None,
+            "records": js_law.pairs([record]),
+            "n": N,
+        }
+        for record in HOLDERS
+    )
+    for record, answer in zip(HOLDERS, answers, strict=True):
+        law, outputs = law_of(record, design), counted(answer)
+        assert sum(law.values()) == 1
+        assert outputs.total() == N
+        check_sampled(outputs, law)
+        level = FALSE_ALARM / len(law)
+        assert all(binomtest(outputs[output], N, float(p)).pvalue >= level for output, p in law.items() if p)
+
+
+def test_a_tenth_off_is_rejected(twin):
+    """The sampled tests see an ε that is a tenth too large, by the draws of one person."""
+    wrong = BlenderParams(Budget(1.1, 1e-3))
+    answer = twin.one(
+        {
+            "do": "draw_reports",
+            "queries": HEAD.as_json(),
+            "params": js_law.params_list(wrong),
+            "design": None,
+            "records": js_law.pairs(HOLDERS[:1]),
+            "n": 6 * N,
+        }
+    )
+    with pytest.raises(AssertionError):
+        check_sampled(counted(answer), law_of(HOLDERS[0], None))
+
+
+def test_numbers_and_sets_are_uniform(twin):
+    numbers, sets = twin.ask(
+        [{"do": "draw_uniform", "below": 7, "n": N}, {"do": "draw_subsets", "size": 3, "of": 7, "n": N}]
+    )
+    check_sampled(Counter({int(n): times for n, times in numbers.items()}), dict.fromkeys(range(7), Fraction(1, 7)))
+    law: Row = dict.fromkeys(combinations(range(7), 3), Fraction(1, math.comb(7, 3)))
+    check_sampled(Counter({tuple(json.loads(text)): times for text, times in sets.items()}), law)
