@@ -38,7 +38,7 @@ NUMBERS = [
     "٣",
     "1_0",
 ]
-WORDS = ["--json", "--help", "--", "-", "", "x", CANARY, "∞", "\udcff", "a=b", "user=a,query=b", "a,b", "1,2", "4,1e-5"]
+WORDS = ["--json", "--help", "--", "-", "", "x", "∞", "\udcff", "a=b", "user=a,query=b", "a,b", "1,2", "4,1e-5"]
 
 
 def _inside() -> Path:
@@ -106,7 +106,7 @@ TEMPLATES = [
     ["ledger", "show", "W", "--delta", "N"],
     ["ledger", "cap", "ledger.db", "--lifetime", "W"],
     ["graph", "study", "RELEASE", "--pattern", "W", "--top", "N"],
-    ["graph", "similar", "RELEASE", "W", "--by", "backward", "--stay", "N", "--limit", "N"],
+    ["graph", "similar", "RELEASE", "Q", "--by", "backward", "--stay", "N", "--limit", "N"],
     ["graph", "keywords", "RELEASE", "--seed-domain", "W", "--threshold", "N", "--cut", "N"],
     ["release", "verify", "W"],
     ["release", "plan", "--epsilon", "N", "--delta", "N", "--json"],
@@ -124,6 +124,7 @@ def command(data: bytes) -> None:
         write_release(inside / "release")
     picks = iter(data[1:] + bytes(16))
     fill = {"LOG": lambda: "log.tsv", "RELEASE": lambda: "release", "N": lambda: NUMBERS[next(picks) % len(NUMBERS)]}
+    fill["Q"] = lambda: CANARY  # a query that somebody asks about is theirs
     fill["W"] = lambda: (WORDS + NUMBERS)[next(picks) % len(WORDS + NUMBERS)]
     template = TEMPLATES[(data[0] if data else 0) % len(TEMPLATES)]
     run([fill[word]() if word in fill else word for word in template])

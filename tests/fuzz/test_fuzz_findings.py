@@ -62,6 +62,13 @@ def test_toml_nested_too_deeply_is_an_error_of_the_file(tmp_path):
         load_settings({}, path, environment={})
 
 
+def test_a_number_too_large_for_a_port_is_an_error_of_the_setting(tmp_path):
+    path = tmp_path / "serve.toml"
+    path.write_text("port = 4e92385")
+    with pytest.raises(InvalidParameter, match="port: expected a number"):
+        load_settings({}, path, environment={})
+
+
 def test_names_in_messages_are_short_and_printable(tmp_path):
     with pytest.raises(MessageError) as refused:
         decode_payload(json.dumps({"x" * 5000: 1}, separators=(",", ":")).encode())

@@ -119,5 +119,5 @@ def _typed(name: str, value: Any, kind: str) -> Any:
         if isinstance(value, bool):
             raise ValueError
         return convert(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidParameter(name, "expected a number" if convert is not str else "expected a text") from None
