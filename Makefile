@@ -22,7 +22,7 @@ $(RUNS): pyproject.toml constraints.txt
 	@touch $@
 
 $(TESTS): $(RUNS)
-	$(PIP) install --constraint constraints.txt --editable '.[test,check,spark,server,docs]'
+	$(PIP) install --constraint constraints.txt --editable '.[test,check,spark,server,docs,build]'
 	@touch $@
 
 $(BROWSERS): $(RUNS) scripts/install-browsers.sh
@@ -61,13 +61,14 @@ slow: install browsers extension-lint ## the tests that take minutes, and docs/r
 	$(BIN)/pytest -m slow
 	$(BIN)/python benchmarks/best_vs_paper.py
 
-bench: install ## speed, as ratios against named baselines in one run
+bench: install browsers ## speed, as ratios against named baselines in one run
 	$(BIN)/python benchmarks/local_reports.py
 	$(BIN)/python benchmarks/head_list.py
 	$(BIN)/python benchmarks/log_run.py
 	$(BIN)/python benchmarks/release_run.py
 	$(BIN)/python benchmarks/service.py
 	$(BIN)/python benchmarks/keywords.py
+	$(BIN)/python benchmarks/pack_lookup.py
 
 figures: install ## every figure and table of the papers, and ours, at full size: docs/results (about 20 minutes)
 	$(BIN)/searchblend evaluate all --html -o docs/results
@@ -82,6 +83,7 @@ vectors: install ## write the test vectors anew (a change in them is a change of
 	$(BIN)/python vectors/make_messages.py
 	$(BIN)/python vectors/make_packs.py
 	$(BIN)/python vectors/make_device.py
+	$(BIN)/python vectors/make_suspects.py
 
 clean: ## remove what was made
 	rm -rf $(VENV) build dist out extension/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -86,7 +86,7 @@ def manifest(browser: str, enrolment: dict[str, Any] | None, *, for_tests: bool)
     del document["minimum_chrome_version"]
     document["background"] = {"scripts": [worker], "type": "module"}
     kinds = {"required": DATA_KINDS} if for_tests else {"required": ["none"], "optional": DATA_KINDS}
-    gecko = {"id": GECKO_ID, "strict_min_version": "140.0", "data_collection_permissions": kinds}
+    gecko = {"id": GECKO_ID, "strict_min_version": "142.0", "data_collection_permissions": kinds}
     document["browser_specific_settings"] = {"gecko": gecko}
     return document
 

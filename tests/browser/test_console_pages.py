@@ -96,7 +96,7 @@ def test_pages_read_without_javascript(browser, site):
         assert page.locator("svg.drawing path.line").count() >= 3
         assert page.locator("svg.drawing path.band").count() >= 3
         page.get_by_text("The same as a table").click()
-        assert page.get_by_role("row", name="3").get_by_text("%").first.is_visible()
+        page.get_by_role("row", name="3").get_by_text("%").first.wait_for()
         page = visitor.go(f"/console/tasks/{site.tasks['running']}/rounds/1")
         assert page.locator("[data-figure=reports]").inner_text() == "300"
         page = visitor.go("/console/budget")
@@ -120,7 +120,7 @@ def test_charts_answer_to_the_pointer_and_draw_bands(browser, site):
         page.locator(".u-legend").get_by_text("video").first.wait_for()
         page.get_by_label("From round").select_option("1")
         page.get_by_role("button", name="Compare").click()
-        assert page.get_by_text("From round 1 to round 3").is_visible()
+        page.get_by_text("From round 1 to round 3").wait_for()
         rising = page.locator(".card", has=page.get_by_role("heading", name="Rising"))
         assert rising.get_by_text("news").is_visible()
 
@@ -131,7 +131,7 @@ def test_local_search_and_planner_answer(browser, site):
         page = visitor.go(f"/console/tasks/{site.tasks['lively']}/search")
         page.get_by_label("Try it").fill("Wether")
         page.keyboard.press("Enter")
-        assert page.get_by_text("with typing errors").first.is_visible()
+        page.get_by_text("with typing errors").first.wait_for()
         assert page.locator(".answers .query").first.inner_text() == "weather"
         assert page.locator(".answers .url").first.inner_text().startswith("https://weather.example/")
         page = visitor.go("/console/planner")

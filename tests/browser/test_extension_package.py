@@ -1,0 +1,127 @@
+"""The packages that people get: what their manifests ask for, what is in them, that they are always the same."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+from extension_parts import EXTENSION, browser_path, build_extension
+
+NODE_TESTS = ("device.test.js", "content.test.js", "packs.test.js")
+ARCHIVES = {"chromium": "searchblend-chromium.zip", "firefox": "searchblend-firefox.xpi"}
+ENROLMENT = {"server": "https://lists.example", "task": "0" * 32, "keys": ["04" + "ab" * 64], "consent": "I agree."}
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    return build_extension(tmp_path_factory.mktemp("package"))
+
+
+def manifest(package, browser: str) -> dict:
+    return json.loads((package / browser / "manifest.json").read_text())
+
+
+@pytest.mark.parametrize("browser", ARCHIVES)
+def test_it_asks_for_little(package, browser):
+    document = manifest(package, browser)
+    assert document["permissions"] == ["alarms", "scripting"]
+    assert "host_permissions" not in document  # every host is asked for, after consent
+    assert "content_scripts" not in document
+    assert "content_security_policy" not in document  # the browser's default, which allows no remote code
+    assert document["incognito"] == "not_allowed"
+    assert not any("127.0.0.1" in host for host in document["optional_host_permissions"])
+
+
+def test_each_browser_gets_its_own_keys(package):
+    chromium, firefox = manifest(package, "chromium"), manifest(package, "firefox")
+    assert chromium["background"] == {"service_worker": "src/background/main.js", "type": "module"}
+    assert firefox["background"] == {"scripts": ["src/background/main.js"], "type": "module"}
+    gecko = firefox["browser_specific_settings"]["gecko"]
+    assert gecko["data_collection_permissions"] == {
+        "required": ["none"],
+        "optional": ["searchTerms", "browsingActivity"],
+    }
+    assert "browser_specific_settings" not in chromium
+
+
+@pytest.mark.parametrize("browser", ARCHIVES)
+def test_every_file_that_is_named_is_there(package, browser):
+    folder = package / browser
+    text = json.dumps(manifest(package, browser))
+    named = set(re.findall(r'"((?:src|icons)/[^"]+)"', text))
+    named |= set(re.findall(r'"(src/[^"]+\.js)"', (folder / "src/background/main.js").read_text()))
+    for page in folder.glob("src/ui/*.html"):
+        for path in re.findall(r'(?:src|href)="([^"]+)"', page.read_text()):
+            named.add((page.parent / path).resolve().relative_to(folder.resolve()).as_posix())
+    for module in folder.rglob("*.js"):
+        for path in re.findall(r'(?:from|import) "(\.[^"]+)"', module.read_text()):
+            named.add((module.parent / path).resolve().relative_to(folder.resolve()).as_posix())
+    assert [path for path in sorted(named) if not (folder / path).is_file()] == []
+
+
+@pytest.mark.parametrize("browser", ARCHIVES)
+def test_no_remote_code(package, browser):
+    for path in (package / browser).rglob("*"):
+        if path.suffix in (".js", ".html"):
+            text = path.read_text()
+            assert not re.search(r"\beval\(|new Function\(|innerHTML|document\.write|Math\.random", text), path
+            assert not re.search(r'(?:src|import|from)\s*[=(]?\s*"https?://', text), path
+
+
+def test_only_the_platform_touches_the_browser():
+    for path in (EXTENSION / "src").rglob("*.js"):
+        if path.parent.name != "platform":
+            assert not re.search(r"\b(?:chrome|browser)\.(?!js\b)\w", path.read_text()), path
+
+
+def test_always_the_same_bytes(tmp_path):
+    for name in ("one", "two"):
+        build_extension(tmp_path / name)
+    for archive in ARCHIVES.values():
+        assert (tmp_path / "one" / archive).read_bytes() == (tmp_path / "two" / archive).read_bytes()
+        with zipfile.ZipFile(tmp_path / "one" / archive) as package:
+            assert not [name for name in package.namelist() if "test" in name or name.endswith((".md", ".py"))]
+
+
+def test_a_package_for_one_list(tmp_path):
+    (tmp_path / "enrolment.json").write_text(json.dumps({**ENROLMENT, "note": "not for the package"}))
+    package = build_extension(tmp_path / "package", "--enrolment", str(tmp_path / "enrolment.json"))
+    assert json.loads((package / "firefox" / "enrolment.json").read_text()) == ENROLMENT
+    hosts = manifest(package, "chromium")["optional_host_permissions"]
+    assert "https://lists.example/*" in hosts
+    assert "https://*/*" not in hosts
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("server", 3), ("server", "lists.example"), ("keys", "04"), ("task", None)]
+)
+def test_a_bad_enrolment(tmp_path, field, value):
+    (tmp_path / "enrolment.json").write_text(json.dumps({**ENROLMENT, field: value}))
+    command = [sys.executable, str(EXTENSION / "build.py"), "--output", str(tmp_path), "--folder", str(tmp_path / "x")]
+    done = subprocess.run(
+        [*command, "--enrolment", str(tmp_path / "enrolment.json")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert f"enrolment.json: {field}: expected" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", NODE_TESTS)
+def test_in_node(name):
+    done = subprocess.run(
+        [browser_path("node"), "--test", str(EXTENSION / "tests" / name)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-5000:]
