@@ -1,0 +1,80 @@
+"""Real Chromium for the console's tests: looks, people who sign in, and what a page must never do."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from accessibility import serious_violations
+
+SCREENSHOTS = Path(__file__).parents[1] / "build/screenshots/console"
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+LOOKS = {"light": ("light", 1280), "dark": ("dark", 1280), "phone": ("light", 390)}
+
+
+@contextlib.contextmanager
+def chromium() -> Iterator[Browser]:
+    path = shutil.which("chromium")
+    assert path, "chromium is missing: `make browsers` installs it"
+    with (
+        sync_playwright() as playwright,
+        contextlib.closing(playwright.chromium.launch(executable_path=path, headless=True, args=FLAGS)) as browser,
+    ):
+        yield browser
+
+
+class Visitor:
+    """A browser profile of one person, and everything that went wrong in it."""
+
+    def __init__(self, context: BrowserContext, address: str) -> None:
+        self.context, self.address = context, address
+        context.set_default_timeout(40_000)
+        self.page: Page = context.new_page()
+        self.errors: list[str] = []
+        self.requests: list[str] = []
+        self.bytes = 0
+        self.page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+
+    def sign_in(self, token: str) -> Visitor:
+        self.go("/console/sign-in")
+        self.page.get_by_label("Admin token").fill(token)
+        self.page.get_by_role("button", name="Sign in").click()
+        self.page.wait_for_url("**/console")
+        return self
+
+    def go(self, path: str) -> Page:
+        self.page.goto(self.address + path)
+        return self.page
+
+    def click(self, name: str, role: str = "button") -> None:
+        self.page.get_by_role(role, name=name, exact=True).click()
+
+    def complaints(self) -> list[str]:
+        """Errors of scripts and policies, requests to other hosts, sideways scrolling, and what axe-core finds."""
+        elsewhere = [url for url in self.requests if not url.startswith((self.address, "data:", "blob:"))]
+        wide = self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        sideways = [f"scrolls sideways by {wide} px"] if wide > 0 else []
+        hacked = ["a script of the data has run"] if self.page.evaluate("window.hacked") is not None else []
+        return [*self.errors, *elsewhere, *sideways, *hacked, *serious_violations(self.page)]
+
+
+@contextlib.contextmanager
+def visiting(browser: Browser, address: str, look: str = "light", **options) -> Iterator[Visitor]:
+    scheme, width = LOOKS[look]
+    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900}, **options)
+    with contextlib.closing(context):
+        yield Visitor(context, address)
