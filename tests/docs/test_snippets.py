@@ -2,86 +2,98 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import subprocess
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
+import snippets
+from snippets import OTHER_LANGUAGES, ROOT, RUN, TOOLS, Block, Reader, blocks, pages, reader
 
 from made_click_graph import write_release
+from searchblend.cli.parser import build_parser
 
-ROOT = Path(__file__).parents[2]
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-SKIPPED_COMMANDS = ("make ", "spark-submit ")
-PAGES = [
-    "README.md",
-    "docs/tutorial/first-release.md",
-    "docs/tutorial/first-click-graph.md",
-    "docs/how-to/choose-a-budget.md",
-    "docs/how-to/evaluate-your-own.md",
-    "docs/how-to/use-a-released-graph.md",
-]
-OWN_LOG = {"searches.tsv": "\t", "log.csv.gz": ","}
+PLACEHOLDERS = {"TASK": "0" * 32}
 
 
-def environment() -> dict[str, str]:
-    return {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "120"}
-
-
-def run(arguments: list[str], folder: Path) -> str:
-    done = subprocess.run(
-        arguments, cwd=folder, env=environment(), capture_output=True, text=True, check=False, timeout=120
-    )
-    assert done.returncode == 0, f"{arguments}: {done.stderr}"
-    return done.stdout
+@pytest.fixture(scope="session")
+def own_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The logs that the pages call the reader's own."""
+    folder = tmp_path_factory.mktemp("own-files")
+    with reader(folder) as somebody:
+        somebody.type(["searchblend", "demo", "--users", "20000"])
+        text = (folder / "out/demo/log.tsv").read_text()
+        (folder / "searches.tsv").write_text(text)
+        changed = text.replace("user\tquery\turl", "AnonID\tQuery\tClickURL").replace("\t", ",")
+        (folder / "log.csv").write_text(changed)
+        somebody.type(["gzip", "log.csv"])
+    return folder
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """An empty folder with the logs that the pages call the reader's own."""
-    run(["searchblend", "demo", "--users", "20000"], tmp_path)
-    text = (tmp_path / "out/demo/log.tsv").read_text()
-    (tmp_path / "searches.tsv").write_text(text)
-    (tmp_path / "log.csv").write_text(text.replace("user\tquery\turl", "AnonID\tQuery\tClickURL").replace("\t", ","))
-    run(["gzip", "log.csv"], tmp_path)
+def folder(own_files: Path, tmp_path: Path) -> Path:
+    """A folder of somebody's with their own logs in it."""
+    shutil.copytree(own_files, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 
-def blocks(page: str) -> list[tuple[str, str]]:
-    return BLOCK.findall((ROOT / page).read_text())
+def run_commands(block: Block, somebody: Reader, numbers: list[int]) -> None:
+    for words in block.commands:
+        if words[0] in TOOLS and words[0] != "cp":
+            continue
+        if "-o" in words and words[words.index("-o") + 1] == "out":
+            words[words.index("-o") + 1] = f"out-{len(numbers)}"
+        somebody.type(words)
+        numbers.append(1)
 
 
-def commands(block: str) -> list[list[str]]:
-    lines = [line.removeprefix("$ ") for line in block.splitlines() if line.startswith("$ ")]
-    return [shlex.split(line, comments=True) for line in lines if not line.startswith(SKIPPED_COMMANDS)]
+def run_program(block: Block, following: Block | None, somebody: Reader) -> None:
+    if file := re.match(r"# (\w+\.py)\n", block.text):
+        (somebody.folder / file[1]).write_text(block.text)  # a file of the reader's
+        return
+    printed = somebody.type([sys.executable, "-c", block.text])
+    if following and following.language == "":
+        assert printed == following.text
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", pages())
 def test_snippets_run_and_print_what_they_say(page: str, folder: Path):
     found = blocks(page)
     if page == "docs/how-to/use-a-released-graph.md":
         write_release(folder / "release")
-    ran = 0
-    for position, (language, block) in enumerate(found):
-        if language == "console":
-            for arguments in commands(block):
-                arguments[0] = arguments[0].removeprefix(".venv/bin/")
-                if "-o" in arguments and arguments[arguments.index("-o") + 1] == "out":
-                    arguments[arguments.index("-o") + 1] = f"out-{ran}"
-                run(arguments, folder)
-                ran += 1
-        elif language == "python" and (file := re.match(r"# (\w+\.py)\n", block)):
-            (folder / file[1]).write_text(block)  # a file of the reader's
-        elif language == "python":
-            printed = run([sys.executable, "-c", block], folder)
-            following = found[position + 1] if position + 1 < len(found) else ("", "")
-            if following[0] == "":
-                assert printed == following[1]
-            ran += 1
-    assert ran
+    with reader(folder) as somebody:
+        numbers: list[int] = []
+        for position, block in enumerate(found):
+            if block.why_not_run:
+                continue
+            if block.language == "console":
+                run_commands(block, somebody, numbers)
+            elif block.language == "python":
+                run_program(block, found[position + 1] if position + 1 < len(found) else None, somebody)
+
+
+@pytest.mark.parametrize("page", pages())
+def test_every_command_of_a_page_is_one_that_the_program_understands(page: str):
+    for block in blocks(page):
+        assert block.language in (*RUN, *OTHER_LANGUAGES), f"{page}: a block of {block.language!r} is never run"
+        if block.language == "python":
+            compile(block.text, page, "exec")
+        for words in block.commands if block.language == "console" else []:
+            if words[0] == "searchblend":
+                cut = [PLACEHOLDERS.get(word, word) for word in words[1:]]
+                build_parser().parse_args([word for word in cut if word not in ("&",)])
+            else:
+                assert words[0] in TOOLS, f"{page}: {shlex.join(words)}"
+
+
+def test_blocks_with_a_mark_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "page.md").write_text("<!-- not run: because -->\n```console\n$ a b  # c\n```\n\n```python\nx\n```\n")
+    monkeypatch.setattr(snippets, "ROOT", tmp_path)
+    first, second = blocks("page.md")
+    assert (first.why_not_run, first.commands) == ("because", [["a", "b"]])
+    assert (second.why_not_run, second.language) == (None, "python")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,105 @@
+"""The documentation's snippets: which there are, and how each is run.
+
+A ``console`` block holds commands after ``$``, a ``python`` block a program; both run in a folder that has the
+reader's own files in it. A block that cannot run in a test has a mark in front of it, ``<!-- not run: why -->``; its commands
+must still be commands that the program understands.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+BLOCK = re.compile(r"^(?:<!-- not run: (?P<why>[^\n]+?) -->\n+)?```(?P<language>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
+RUN = ("console", "python")
+OTHER_LANGUAGES = ("", "text", "sql", "toml", "json", "js", "javascript", "html")
+"""blocks that nobody runs: output, files"""
+TOOLS = ("make", "pip", "spark-submit", "npm", "node", "curl", "cp", "export", "web-ext")
+"""other programs that pages may call; only ``cp`` is run by the tests"""
+STARTED_IN_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Block:
+    language: str
+    text: str
+    why_not_run: str | None
+
+    @property
+    def commands(self) -> list[list[str]]:
+        """The words of each command, without comments; ``.venv/bin/`` in front of a program is left out."""
+        lines = [line.removeprefix("$ ") for line in self.text.splitlines() if line.startswith("$ ")]
+        found = [shlex.split(line, comments=True) for line in lines]
+        return [[words[0].removeprefix(".venv/bin/"), *words[1:]] for words in found]
+
+
+def blocks(page: str) -> list[Block]:
+    found = BLOCK.finditer((ROOT / page).read_text())
+    return [Block(match["language"], match["text"], match["why"]) for match in found]
+
+
+def pages() -> list[str]:
+    """Every page with something to run."""
+    found = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("proofs/*.md")]
+    names = sorted(str(path.relative_to(ROOT)) for path in found)
+    return [name for name in names if any(block.language in RUN for block in blocks(name))]
+
+
+class Reader:
+    """Somebody who types what a page says, in a folder of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._servers: list[subprocess.Popen[str]] = []
+
+    @property
+    def environment(self) -> dict[str, str]:
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        return {**os.environ, "PATH": path, "COLUMNS": "120"}
+
+    def type(self, words: list[str]) -> str:
+        """Run a command and give back what it printed; a server goes on running until the page ends."""
+        if words[:2] == ["searchblend", "serve"] and "--once" not in words:
+            self._serve(words)
+            return ""
+        done = subprocess.run(
+            words, cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False, timeout=240
+        )
+        assert done.returncode == 0, f"{shlex.join(words)}: {done.stderr}"
+        return done.stdout
+
+    def _serve(self, words: list[str]) -> None:
+        log = self.folder / f"server-{len(self._servers)}.log"
+        with log.open("w") as errors:
+            server = subprocess.Popen(
+                words, cwd=self.folder, env=self.environment, stderr=errors, stdout=errors, text=True
+            )
+        self._servers.append(server)
+        give_up = time.monotonic() + STARTED_IN_SECONDS
+        while '"listening"' not in log.read_text() and time.monotonic() < give_up:
+            assert server.poll() is None, f"{shlex.join(words)}: {log.read_text()}"
+            time.sleep(0.1)
+        assert server.poll() is None
+
+    def close(self) -> None:
+        for server in self._servers:
+            server.terminate()
+            server.wait(timeout=30)
+
+
+@contextlib.contextmanager
+def reader(folder: Path) -> Iterator[Reader]:
+    found = Reader(folder)
+    try:
+        yield found
+    finally:
+        found.close()
