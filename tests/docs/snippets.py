@@ -1,8 +1,8 @@
 """The documentation's snippets: which there are, and how each is run.
 
 A ``console`` block holds commands after ``$``, a ``python`` block a program; both run in a folder that has the
-reader's own files in it. A block that cannot run in a test has a mark in front of it, ``<!-- not run: why -->``; its commands
-must still be commands that the program understands.
+reader's own files in it. A block that cannot run in a test has a mark in front of it, ``<!-- not run: why -->``; its
+commands must still be commands that the program understands.
 """
 
 from __future__ import annotations
