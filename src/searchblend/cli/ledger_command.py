@@ -17,9 +17,10 @@ from searchblend.accounting.totals import BASIC, Cap, Totals, default_delta, fit
 from searchblend.cli.tables import messages, output, say
 from searchblend.errors import UsageError
 from searchblend.privacy import Budget
-from searchblend.store.ledger import open_ledger
+from searchblend.store.ledger import Ledger, open_ledger
 from searchblend.store.ledger_book import Book, Entry, Row
 from searchblend.store.ledger_errors import LedgerError
+from searchblend.store.service_store import is_service_database, open_store
 
 _GROUP_IDS: Final = (2, 3)
 _GROUP_RULE: Final = "k ids of one person: kε, and δ(e^{kε} − 1)/(e^ε − 1)"
@@ -30,7 +31,7 @@ def run(options: argparse.Namespace) -> None:
     if options.action == "cap":
         set_cap(options)
         return
-    with open_ledger(options.ledger, create=False) as ledger:
+    with _opened(options.ledger, create=False) as ledger:
         if options.action == "check":
             check(ledger.check(), ledger.rows(), options)
             return
@@ -42,19 +43,30 @@ def run(options: argparse.Namespace) -> None:
         show(book, scopes, options)
 
 
+def _opened(where: str, *, create: bool = True) -> Ledger:
+    """The ledger in a file of its own, or the one in a service's database."""
+    if is_service_database(where):
+        return open_store(where, create=False).ledger
+    return open_ledger(where, create=create)
+
+
+def _named(where: str) -> str:
+    return "the service's database" if "://" in where else where  # a URL may hold a password
+
+
 def set_cap(options: argparse.Namespace) -> None:
     window, lifetime = (Budget(*pair) if pair else None for pair in (options.per_window, options.lifetime))
     cap = Cap(window, lifetime, options.planned)
-    with open_ledger(options.ledger) as ledger:
+    with _opened(options.ledger) as ledger:
         ledger.set_cap(cap)
-    say(f"{options.ledger}: cap on record: {_cap_words(cap)}")
+    say(f"{_named(options.ledger)}: cap on record: {_cap_words(cap)}")
 
 
 def check(book: Book, rows: Sequence[Row], options: argparse.Namespace) -> None:
     """The chain and the files are sound if this is reached; then the totals against the cap."""
     if options.head and options.head not in {row.hash for row in rows}:
         raise LedgerError(
-            f"{options.ledger}: no row has the hash {options.head}: rows were removed, or it is another file"
+            f"{_named(options.ledger)}: no row has the hash {options.head}: rows were removed, or it is another file"
         )
     over = [scope for scope in book.scopes() if _is_over(book, scope)]
     document = {

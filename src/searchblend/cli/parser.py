@@ -141,7 +141,7 @@ def _add_ledger(commands: Commands) -> None:
     export = add_command(actions, "export", "the rows with their hashes, one JSON document a line", LEDGER_EXAMPLES)
     cap = add_command(actions, "cap", "put a cap on record; makes the ledger if there is none", LEDGER_EXAMPLES)
     for action in (show, check, export, cap):
-        action.add_argument("ledger", type=Path, metavar="LEDGER", help="the ledger's file")
+        action.add_argument("ledger", metavar="LEDGER", help="the ledger's file, or the database of a service")
     for action in (show, export):
         action.add_argument("--population", metavar="NAME", help="only releases about these people")
         action.add_argument("--window", metavar="NAME", help="only this window")

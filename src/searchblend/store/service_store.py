@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
+from typing import Final
 
 from searchblend.errors import UsageError
 from searchblend.store.artifacts import Artifacts
@@ -13,7 +14,7 @@ from searchblend.store.audit import AuditLog
 from searchblend.store.contributions import Contributions
 from searchblend.store.database import Database
 from searchblend.store.database_postgres import PostgresStore
-from searchblend.store.database_sqlite import SqliteStore
+from searchblend.store.database_sqlite import APPLICATION_ID, SqliteStore
 from searchblend.store.jobs import Jobs
 from searchblend.store.ledger import Ledger
 from searchblend.store.reports import Reports
@@ -22,6 +23,10 @@ from searchblend.store.rounds import Rounds
 from searchblend.store.schema import migrate
 from searchblend.store.sessions import Sessions
 from searchblend.store.tokens import Tokens
+
+_HEADER_BYTES: Final = 72
+_APPLICATION_ID_AT: Final = 68
+"""where the header of a SQLite file names its application"""
 
 
 class ServiceStore:
@@ -64,6 +69,18 @@ def open_database(where: str | Path, *, create: bool = True) -> Database:
     if "://" in text:
         raise UsageError("database: expected postgresql://… or the path of a file")
     return SqliteStore(Path(where), create=create)
+
+
+def is_service_database(where: str | Path) -> bool:
+    """Whether this is a PostgreSQL URL, or a SQLite file that a service has made: such a file says so in its header."""
+    if "://" in str(where):
+        return True
+    try:
+        with Path(where).open("rb") as file:
+            header = file.read(_HEADER_BYTES)
+    except OSError:
+        return False
+    return header[_APPLICATION_ID_AT:] == APPLICATION_ID.to_bytes(4, "big")
 
 
 def open_store(

@@ -10,6 +10,7 @@ import pytest
 from databases import fresh_database
 from searchblend.cli.main import main
 from searchblend.server.clock import SystemClock
+from searchblend.store.service_store import is_service_database
 from service_parts import Service, people
 
 
@@ -169,3 +170,18 @@ def test_the_service_ledger_is_shown(run, filled):
     assert [entry["release_id"].split("/")[-1] for entry in out["debits"]] == ["opt-in", "clients"]
     lifetime = out["totals"][-1]
     assert (lifetime["epsilon"], lifetime["cap"]["epsilon"]) == (8.0, 20.0)
+
+
+def test_the_ledger_command_opens_the_service_database(run, filled, tmp_path, capsys):
+    service, task = filled
+    service.head_list(task)
+    database = next(path for path in tmp_path.rglob("*") if is_service_database(path))
+    for action in ("show", "check", "export"):
+        assert main(["ledger", action, str(database), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["head"]
+    assert main(["ledger", "cap", str(database), "--lifetime", "20,1e-3"]) == 0
+    assert "cap on record" in capsys.readouterr().out
+    assert run("task", "ledger")[1]["totals"][-1]["cap"]["epsilon"] == 20.0
+    other = tmp_path / "own.ledger"
+    assert main(["ledger", "cap", str(other), "--lifetime", "20,1e-3"]) == 0
+    assert not is_service_database(other)

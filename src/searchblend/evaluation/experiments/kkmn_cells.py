@@ -30,6 +30,8 @@ from searchblend.records import WILDCARD, Record
 ALGORITHMS: Final = {"paper": "kkmn2009", "best": "gaussian"}
 LIMITS: Final = (1, 5, 10, 20, 40, 80, 160)
 """d of Fig. 2 to 4 and Table 1"""
+SPAN_LIMITS: Final = (*LIMITS, 320, 640)
+"""further than the paper: over a year of our logs the most impressions are beyond 160"""
 _LIFETIME: Final = 10.0
 """days that a user id lives: ids are cookies, so a longer log has more of them"""
 _CHUNK: Final = 50_000
@@ -79,7 +81,7 @@ def compute_span(settings: Mapping[str, Any], run: int, seed: int) -> dict[str, 
     # Searches beyond the largest limit are never drawn; how many distinct queries they would add is their mean.
     distinct = float(-np.expm1(total * np.log1p(-shares)).sum())
     found: dict[str, Any] = {"impressions": total, "distinct": distinct}
-    for searches, counted in zip(LIMITS, counts, strict=True):
+    for searches, counted in zip(SPAN_LIMITS, counts, strict=True):
         numbers = np.flatnonzero(counted)
         log = CountedSearches(NumberedQueries(), numbers, counted[numbers])
         params = selection_params("paper", searches, settings["epsilon"], settings["delta"])
@@ -93,7 +95,7 @@ def compute_span(settings: Mapping[str, Any], run: int, seed: int) -> dict[str, 
 def _span_counts(days: float, users: int, vocabulary: int, draw: np.random.Generator) -> tuple[list[Ints], int]:
     """Counts of every query at each limit d, and all searches. ``users`` ids are alive at any time."""
     cumulative = np.cumsum(np.arange(1, vocabulary + 1, dtype=np.float64) ** -1.0)
-    counts = [np.zeros(vocabulary, dtype=np.int64) for _ in LIMITS]
+    counts = [np.zeros(vocabulary, dtype=np.int64) for _ in SPAN_LIMITS]
     n_ids, total = round(users * (1 + days / _LIFETIME)), 0
     for start in range(0, n_ids, _CHUNK):
         n = min(_CHUNK, n_ids - start)
@@ -103,10 +105,10 @@ def _span_counts(days: float, users: int, vocabulary: int, draw: np.random.Gener
         weekly = np.exp(draw.normal(math.log(10.0), math.log(16.0) / 2.3263, n))
         searches = draw.poisson(weekly * alive / 7)
         total += int(searches.sum())
-        kept = np.minimum(searches, LIMITS[-1])
+        kept = np.minimum(searches, SPAN_LIMITS[-1])
         query = np.searchsorted(cumulative, draw.random(int(kept.sum())) * cumulative[-1])
         place = np.arange(len(query)) - np.repeat(np.cumsum(kept) - kept, kept)
-        for counted, limit in zip(counts, LIMITS, strict=True):
+        for counted, limit in zip(counts, SPAN_LIMITS, strict=True):
             counted += np.bincount(query[place < limit], minlength=vocabulary)[:vocabulary]
     return counts, total
 

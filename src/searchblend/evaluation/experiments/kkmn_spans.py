@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from searchblend.evaluation.experiments.cells import Cell, Results, Scalar
 from searchblend.evaluation.experiments.experiment import Band, Finding, Outcome, Request, tidy
-from searchblend.evaluation.experiments.kkmn_cells import LIMITS
+from searchblend.evaluation.experiments.kkmn_cells import SPAN_LIMITS
 from searchblend.evaluation.experiments.kkmn_published import DELTA, EPSILON, GROWTH, SPANS
 from searchblend.evaluation.plots import new_figure
 
@@ -52,7 +52,7 @@ class SpanExperiment:
         bands: Bands = {}
         for span in SPANS:
             found = [results[cell] for cell in self._cells(request, span)]
-            for d in LIMITS:
+            for d in SPAN_LIMITS:
                 band = Band.of([100 * entry[f"{self.quantity}_{d}"] / entry[whole] for entry in found])
                 assert band is not None
                 bands[span, d] = band
@@ -74,9 +74,10 @@ class SpanExperiment:
     def _say(self, bands: Bands, growth: dict[str, float]) -> tuple[str, list[Finding]]:
         which = 0 if self.quantity == "published" else 1
         factors = ", ".join(f"{span} {factor:.0f} (paper {GROWTH[span][which]})" for span, factor in growth.items())
-        peaks = {span: max(LIMITS, key=lambda d: bands[span, d].mean) for span in SPANS}
+        peaks = {span: max(SPAN_LIMITS, key=lambda d: bands[span, d].mean) for span in SPANS}
         at_20 = [bands[span, 20].mean for span in SPANS]
         steady = max(at_20) / max(min(at_20), 1e-9)
+        inside = all(SPAN_LIMITS[0] < d < SPAN_LIMITS[-1] for d in peaks.values())
         grows = list(peaks.values()) == sorted(peaks.values()) and peaks["one year"] > peaks["one day"]
         if which == 0:
             word = "more or less independent of the span, as the paper says" if steady < 2 else "not independent of it"
@@ -96,10 +97,10 @@ class SpanExperiment:
             shape = "The d with the most impressions: " + ", ".join(f"{s} {d}" for s, d in peaks.items()) + "."
             agreement = Finding(
                 "d with the most impressions, a day to a year",
-                "increases with the span",
+                "inside the range, increases with the span",
                 " → ".join(str(d) for d in peaks.values()),
                 "–",
-                grows,
+                inside and grows,
             )
         text = (
             f"{shape} Absolute growth over one day at d = 20: {factors}. User ids of the made-up log live ten days "
@@ -124,12 +125,12 @@ class SpanExperiment:
     def _draw(self, bands: Bands) -> Figure:
         figure, (axis,) = new_figure(1)
         for span, color in zip(SPANS, _COLORS, strict=True):
-            means = [bands[span, d].mean for d in LIMITS]
-            axis.plot(LIMITS, means, marker="o", markersize=3, color=color, label=span)
-            lows, highs = [bands[span, d].low for d in LIMITS], [bands[span, d].high for d in LIMITS]
-            axis.fill_between(LIMITS, lows, highs, color=color, alpha=0.13, linewidth=0)
+            means = [bands[span, d].mean for d in SPAN_LIMITS]
+            axis.plot(SPAN_LIMITS, means, marker="o", markersize=3, color=color, label=span)
+            lows, highs = [bands[span, d].low for d in SPAN_LIMITS], [bands[span, d].high for d in SPAN_LIMITS]
+            axis.fill_between(SPAN_LIMITS, lows, highs, color=color, alpha=0.13, linewidth=0)
         axis.set(xlabel="searches of each user that count, d", ylabel=self.ylabel, xscale="log", ylim=(0, None))
-        axis.set_xticks(LIMITS, [str(d) for d in LIMITS])
+        axis.set_xticks(SPAN_LIMITS, [str(d) for d in SPAN_LIMITS])
         axis.minorticks_off()
         axis.legend(frameon=False, fontsize=9)
         return figure
