@@ -263,11 +263,11 @@ def serve_settings() -> str:
     flags, told = serve_flags(), attribute_docs(ServeSettings)
     rows = []
     for field in dataclasses.fields(ServeSettings):
-        flag = flags.get(field.name)
-        texts = [flag.help or "" if flag else "", told.get(field.name, "")]
-        names = [f"`{field.name}`", f"`{PREFIX}{field.name.upper()}`", f"`{flag.option_strings[-1]}`" if flag else "–"]
-        rows.append(_row(*names, _default(field.default), _prose(". ".join(text for text in texts if text))))
-    return "\n".join(["| file | environment | flag | default | meaning |", "|---|---|---|---|---|", *rows])
+        flag = flags[field.name]
+        names = [field.name, f"{PREFIX}{field.name.upper()}", flag.option_strings[-1]]
+        meaning = max(flag.help or "", told.get(field.name, ""), key=len)
+        rows.append(_row("<br>".join(f"`{name}`" for name in names), _default(field.default), _prose(meaning)))
+    return "\n".join(["| file, environment, flag | default | meaning |", "|---|---|---|", *rows])
 
 
 def task_settings() -> str:

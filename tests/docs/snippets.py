@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-BLOCK = re.compile(r"^(?:<!-- not run: (?P<why>[^\n]+?) -->\n+)?```(?P<language>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
+_MARK = r"(?:<!-- not run(?: here)?: (?P<why>[^\n]+?) -->\n+)?"
+BLOCK = re.compile(rf"^{_MARK}```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 RUN = ("console", "python")
 OTHER_LANGUAGES = ("", "text", "sql", "toml", "json", "js", "javascript", "html")
 """blocks that nobody runs: output, files"""

@@ -103,7 +103,7 @@ def test_every_setting_of_a_server_is_a_documented_flag():
     fields = [field.name for field in dataclasses.fields(ServeSettings)]
     assert [name for name in fields if name not in flags or not flags[name].help] == []
     table = reference.serve_settings()
-    assert [name for name in fields if f"| `{name}` | `SEARCHBLEND_{name.upper()}` | `--" not in table] == []
+    assert [name for name in fields if f"| `{name}`<br>`SEARCHBLEND_{name.upper()}`<br>`--" not in table] == []
 
 
 def test_every_setting_of_a_task_says_what_it_is():
