@@ -41,6 +41,8 @@ def made_up(cell: Cell) -> dict[str, object]:
         return made_up_click_graph(cell)
     if cell.kind == "graph-algorithms":
         return {"published": 100 + cell.run, "noise": 8.0, "threshold": 40, "coverage": 0.5, "searches": 10_000_000}
+    if cell.kind == "local-search":
+        return {"queries": 40, "pairs": 60, "bytes": 2_000, "answered": 0.08, "first": 0.05, "any": 0.07, "ideal": 0.1}
     noise = 1 + 0.1 * uniform(cell.run, cell.settings)
     size, epsilon = settings.get("size") or 50, settings.get("epsilon") or 4.0
     error = noise * 0.0004 * size / epsilon

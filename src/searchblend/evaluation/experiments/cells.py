@@ -72,6 +72,14 @@ KINDS: Final[dict[str, Kind]] = {
             (*_BASE, *_EVALUATION, "evaluation/experiments/several_records_cells.py"),
         ),
         Kind(
+            "local-search",
+            "searchblend.evaluation.experiments.local_search_cells:compute",
+            (
+                *(*_BASE, *_EVALUATION, "normalization.py", "search/build_pack.py", "search/pack.py"),
+                *("evaluation/experiments/local_search_cells.py", "evaluation/experiments/people.py"),
+            ),
+        ),
+        Kind(
             "statistics",
             "searchblend.evaluation.experiments.statistics_cells:compute",
             (*_BASE, *_EVALUATION, "evaluation/experiments/statistics_cells.py"),

@@ -32,6 +32,7 @@ from searchblend.evaluation.experiments import (
     kkmn_table3,
     kkmn_table4,
     kkmn_table5,
+    local_search,
     poisoning,
     records_per_client,
 )
@@ -57,6 +58,7 @@ EXPERIMENTS: Final[dict[str, Experiment]] = {
         groups.EXPERIMENT,
         poisoning.EXPERIMENT,
         convergence.EXPERIMENT,
+        local_search.EXPERIMENT,
         kkmn_table1.EXPERIMENT,
         kkmn_fig1.EXPERIMENT,
         kkmn_fig2.EXPERIMENT,
