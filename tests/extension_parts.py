@@ -147,11 +147,14 @@ class DrivenRound(Population):
     def contribute(self, people: list) -> None:
         self._contribute(self.task, self.manifest, people)
 
-    def name_head(self) -> None:
+    def name_head(self) -> dict:
+        """What the reviewer saw."""
         self._admin("POST", f"{self.at}/close-opt-in", self.staff.operator)
         self._wait(self.at, self.staff.operator, "SHREDDED")
+        review = self._admin("GET", f"{self.at}/candidate", self.staff.reviewer)
         self._admin("POST", f"{self.at}/review", self.staff.reviewer)
         self.manifest = self._manifest(self.task, "client")
+        return review
 
     def report(self, people: list) -> None:
         self._report(self.task, self.manifest, people)
@@ -161,12 +164,12 @@ class DrivenRound(Population):
         self._admin("POST", f"{self.at}/end-grace", self.staff.operator)
         return self._wait(self.at, self.staff.operator, "PUBLISHED")
 
-    def wait_for_pack(self, seconds: float = 20) -> dict:
-        """The pack is made by a job after the result."""
+    def wait_for_pack(self, number: int = 1, seconds: float = 20) -> dict:
+        """The manifest follows the result a moment later."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             manifest = self._manifest(self.task, "idle")
-            if manifest["pack"] is not None:
+            if manifest["pack"] is not None and manifest["pack"]["round"] == number:
                 return manifest["pack"]
             time.sleep(0.1)
         raise AssertionError("no pack was published")

@@ -137,6 +137,7 @@ def test_a_round_and_answers_offline(tmp_path, extension):
         assert [(one["round"], one["bytes"], one["slot"]) for one in kept] == [(1, pack["bytes"], "current")]
         options.locator("#records-count").click()
         pictures(options, "options-after-a-round")
+        opt_in(installed, options, round_)
 
         # The network is cut: no server, and a browser that is offline.
         round_.server.kill()
@@ -146,9 +147,31 @@ def test_a_round_and_answers_offline(tmp_path, extension):
         check_no_traces(installed, options)
 
 
+def opt_in(installed, options, round_) -> None:
+    """The next round with a true search, sealed; the next pack comes as a delta."""
+    options.check("[name=mode][value=opt-in]")
+    assert CONSENT in options.inner_text("#optin-text")
+    pictures(options, "options-opt-in")
+    round_.open()
+    press(options, "#agree")
+    press(options, ".send-now")
+    assert options.locator(".report[data-status=sent]").count() == 2
+    round_.contribute(people(400, seed=3))
+    review = round_.name_head()
+    assert review["opt_in_users"] == 401  # the curator could open it
+    press(options, "#check")
+    assert options.locator(".report").count() == 2  # not in both groups
+    round_.report(people(600, seed=4))
+    assert round_.publish()["reports_counted"] == 600
+    round_.wait_for_pack(2)
+    press(options, "#check")
+    kept = installed.device(options, "(await device.overview()).packs")
+    assert [(one["round"], one["slot"]) for one in kept] == [(2, "current"), (1, "previous")]
+
+
 def check_popup(installed, context) -> None:
     popup = installed.page("popup")
-    popup.set_viewport_size({"width": 400, "height": 460})
+    popup.set_viewport_size({"width": 400, "height": 260})
     pictures(popup, "popup-empty")
     popup.fill("#typed", "wea")
     assert popup.locator("#answers li").count() >= 1

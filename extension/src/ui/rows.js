@@ -2,7 +2,7 @@
 
 import { bytes } from "../core/index.js";
 import { element, when } from "./elements.js";
-import { recordText, reportStatusText, statusText, statusTone } from "./words.js";
+import { phaseText, recordText, reportStatusText, statusText, statusTone } from "./words.js";
 
 export function taskRows(tasks, packs, leave) {
   return tasks.map((task) => {
@@ -15,7 +15,7 @@ export function taskRows(tasks, packs, leave) {
       element("p", { "data-tone": statusTone(task.status), class: "task-status" }, statusText(task.status)),
       facts([
         ["Service", task.server],
-        ["Round", manifest ? `${manifest.round} (${manifest.phase})` : "unknown yet"],
+        ["Round", manifest ? `${manifest.round}: ${phaseText(manifest.phase)}` : "unknown yet"],
         ["Asks for", manifest ? `ε = ${Number(manifest.epsilon)}, δ = ${Number(manifest.delta)}` : "unknown yet"],
         ["On this device", pack ? `list of round ${pack.round}, ${Math.ceil(pack.bytes / 1024)} KiB, since ${when(pack.at)}` : "no list yet"],
         ["Checked", task.status ? when(task.status.at) : "never"],
@@ -41,7 +41,7 @@ export function reportRows(reports, { sendNow, withdraw }) {
         ["What was said", saidText(report)],
         ["Cost", `ε = ${report.epsilon}, δ = ${report.delta}`],
         ["Made", when(report.madeAt)],
-        [report.sentAt ? "Answered" : "Goes out", report.sentAt ? when(report.sentAt) : report.status === "pending" ? `after ${when(report.sendAfter)}, at a random time` : "not any more"],
+        [report.sentAt ? "Answered" : "Goes out", report.sentAt ? when(report.sentAt) : report.status === "pending" ? `${when(report.sendAfter)}, a time that was drawn at random` : "not any more"],
       ]),
       report.bytes ? element("details", {}, element("summary", {}, `The ${report.bytes.length} bytes`), element("p", { class: "code" }, bytes.toHex(report.bytes))) : null,
       report.status === "pending" ? element("div", { class: "row" }, element("button", { type: "button", class: "send-now", onclick: sendNow }, "Send now")) : null,

@@ -65,6 +65,10 @@ export function statusTone(status) {
   return ["waiting", "retrying", "no-record", "paused", "other-group", "no-answer"].includes(status.code) ? "wait" : "bad";
 }
 
+export function phaseText(phase) {
+  return { idle: "no questions at the moment", "opt-in": "users who opted in are asked", client: "devices are asked for randomized reports" }[phase] ?? phase;
+}
+
 export function droppedText(code) {
   return DROPPED[code] ?? code;
 }
