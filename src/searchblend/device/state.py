@@ -229,11 +229,11 @@ class DeviceState:
         )
 
     def drop_waiting(self, state: str = DROPPED, *, unless_round: tuple[str, int] | None = None) -> int:
-        """Reports that were not sent are never sent, nor made again: the row and its debit stay."""
+        """What waits is never sent (again), nor made again: the row, its bytes and its debit stay to be shown."""
         task, number = unless_round or ("", -1)
         before = self._connection.total_changes
         self._run(
-            "UPDATE turns SET state = ?, message = NULL WHERE state = ? AND NOT (task = ? AND round = ?)",
+            "UPDATE turns SET state = ? WHERE state = ? AND NOT (task = ? AND round = ?)",
             (state, MADE, task, number),
         )
         return self._connection.total_changes - before

@@ -1,0 +1,281 @@
+"""One device, killed again and again while it takes part in rounds; run as a program of one thread, since it forks.
+
+    python tests/device_kill_loop.py FOLDER KILLS SEED [MUTANT]
+
+Prints one JSON document: how often it was killed and where, and everything that broke the promise. A service in a
+process of its own appends each report to a file before it answers, in ways that devices must expect. After every kill
+the device's ledger is read: a round of which the service saw anything must have been paid for, once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections import Counter
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+from device_parts import NOW, TASK, HandClock, MadeTask, device
+from searchblend.blender.subset_report import SINK_SETS, ReportDesign
+from searchblend.device.agent import DeviceAgent
+from searchblend.device.device_errors import NoAnswer
+from searchblend.device.policy import POLICY
+from searchblend.device.rounds import POINTS, Enrolment, Participant
+from searchblend.device.state import DeviceState, Turn
+from searchblend.device.transport import Transport
+from searchblend.randomness import SystemRandomness
+
+EPSILON = 0.01
+ANSWERS = ("ok", "ok", "ok", "lost", "busy", "cut")
+LATE_POINTS = POINTS[POINTS.index("turn: begun") :]
+
+
+class Service:
+    """Writes ``round<TAB>report`` to a file, then answers, or not. The current manifest is a file too."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.log, self.manifest, self.head_list = folder / "received.txt", folder / "manifest", folder / "head-list"
+        self.log.write_text("")
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._seed = seed
+
+    def put(self, path: Path, content: bytes) -> None:
+        new = path.with_suffix(".new")
+        new.write_bytes(content)
+        new.replace(path)
+
+    def received(self) -> list[tuple[int, str]]:
+        rows = [line.split("\t") for line in self.log.read_text().splitlines()]
+        return [(int(number), report) for number, report in rows]
+
+    def start(self) -> int:
+        """In a process of its own; its id."""
+        child = os.fork()
+        if child:
+            self._listener.close()
+            return child
+        try:
+            self._serve()
+        finally:
+            os._exit(1)
+
+    def _serve(self) -> None:
+        service, generator = self, random.Random(self._seed)
+
+        class Handler(BaseHTTPRequestHandler):
+            timeout = 5
+
+            def do_GET(self) -> None:
+                path = service.manifest if self.path.endswith("/manifest") else service.head_list
+                self._answer(200, path.read_bytes())
+
+            def do_POST(self) -> None:
+                length = int(self.headers["content-length"])
+                body = self.rfile.read(length)
+                if len(body) < length:
+                    return  # killed between headers and body: nobody takes that for a report
+                with service.log.open("a") as log:
+                    log.write(f"{self.path.split('/')[5]}\t{body.hex()}\n")
+                kind = generator.choice(ANSWERS)
+                if kind == "ok":
+                    self._answer(200, b"")
+                elif kind == "busy":
+                    self._answer(503, b"")
+                elif kind == "cut":
+                    self.wfile.write(b"HTTP/1.1 200 OK\r\nConte")
+
+            def _answer(self, status: int, content: bytes) -> None:
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        class Server(HTTPServer):
+            def handle_error(self, *_: object) -> None:
+                pass
+
+        server = Server(("127.0.0.1", 0), Handler, bind_and_activate=False)
+        server.socket.close()
+        server.socket = self._listener
+        server.serve_forever()
+
+
+def become(mutant: str) -> None:
+    """A wrong device that this loop must find out."""
+    if mutant == "sends before it keeps":
+        keep = DeviceState.add_turn
+
+        def send_then_keep(state, task, number, part, made, **times):
+            turn = Turn(task, number, part, "made", made.message, "", None, None, 0, 0, 0, 0, None, None)
+            enrolment = Enrolment(**state.fact("enrolment"))
+            participant = Participant(
+                state,
+                enrolment,
+                Transport(enrolment.server),
+                policy=POLICY,
+                clock=HandClock(),
+                randomness=SystemRandomness(),
+                on_point=lambda point: None,
+            )
+            with contextlib.suppress(NoAnswer):
+                participant._post(turn, made.message)
+            keep(state, task, number, part, made, **times)
+
+        DeviceState.add_turn = send_then_keep
+    elif mutant == "makes it again after no answer":
+
+        def forget(state, turn, answer, again_at):
+            state._run("DELETE FROM turns WHERE round = ?", (turn.round,))
+            state._run("DELETE FROM debits WHERE round = ?", (turn.round,))
+
+        DeviceState.note_try = forget
+    else:
+        raise ValueError("no such mutant")
+
+
+class Killer:
+    """Starts syncs of the device in child processes and kills them."""
+
+    def __init__(self, folder: Path, generator: random.Random) -> None:
+        self._folder, self._random = folder, generator
+        self.kills: Counter[str] = Counter()
+        self.endings: Counter[str] = Counter()
+        self._usual = 0.03
+
+    def at_point(self, point: str) -> None:
+        self._ended(self._child(point), f"at {point}")
+
+    def at_random(self) -> None:
+        """SIGKILL from outside, at any instant of what a sync usually takes."""
+        child = self._child(None)
+        time.sleep(self._random.uniform(0, 1.2 * self._usual))
+        os.kill(child, signal.SIGKILL)
+        self._ended(child, "at a random instant")
+
+    def two_at_once(self, point: str) -> None:
+        """A second process of the same device works while the first is killed."""
+        first, second = self._child(point), self._child(None)
+        self._ended(first, f"at {point}, beside another process")
+        self._ended(second, "")
+
+    def undisturbed(self) -> str:
+        begun = time.monotonic()
+        ended = self._ended(self._child(None), "")
+        self._usual = 0.7 * self._usual + 0.3 * (time.monotonic() - begun)
+        return ended or ""
+
+    def _child(self, point: str | None) -> int:
+        child = os.fork()
+        if child:
+            return child
+        try:
+
+            def reached(name: str) -> None:
+                if name == point:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+            with DeviceAgent.open(self._folder, clock=HandClock(), on_point=reached) as agent:
+                status = agent.sync(immediately=True).status
+            (self._folder / f"ended-{os.getpid()}").write_text(status)
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(3)
+
+    def _ended(self, child: int, what: str) -> str | None:
+        """How a child ended: its status, or None if it was killed."""
+        _, code = os.waitpid(child, 0)
+        if os.WIFSIGNALED(code):
+            self.kills[what] += 1
+            return None
+        if os.WEXITSTATUS(code):
+            raise RuntimeError("a device failed otherwise than by a kill")
+        note = self._folder / f"ended-{child}"
+        status = note.read_text()
+        note.unlink()
+        self.endings[status] += 1
+        return status
+
+
+def broken_promises(service: Service, folder: Path) -> list[str]:
+    """What must never be: two reports in a round, an unpaid report, a round paid twice."""
+    reports: dict[int, set[str]] = {}
+    for number, report in service.received():
+        reports.setdefault(number, set()).add(report)
+    with DeviceAgent.open(folder, clock=HandClock()) as agent:
+        exported, spent = agent.export(), agent.status()["budget"]["lifetime_epsilon"]
+    paid = Counter(debit["round"] for debit in exported["ledger"])
+    kept = {turn["round"]: turn["bytes"] for turn in exported["sent"]}
+    broken = [f"round {n}: {len(found)} different reports" for n, found in reports.items() if len(found) > 1]
+    broken += [f"round {n}: reported and not paid" for n in reports if not paid[n]]
+    broken += [f"round {n}: paid {times} times" for n, times in paid.items() if times > 1]
+    broken += [f"round {n}: sent other bytes than it keeps" for n, found in reports.items() if found - {kept.get(n)}]
+    if spent < EPSILON * len(reports) - 1e-9:
+        broken.append("the ledger's sum is below what was reported")
+    return broken
+
+
+def play(folder: Path, kills: int, seed: int) -> dict[str, object]:
+    generator = random.Random(seed)
+    task = MadeTask(epsilon=EPSILON, design=ReportDesign(10, 1, 2, SINK_SETS))
+    service, home = Service(folder, seed), folder / "device"
+    service.put(service.head_list, task.head_list())
+    service.put(service.manifest, task.manifest())
+    server = service.start()
+    killer = Killer(home, generator)
+    broken: list[str] = []
+    number = 0
+    try:
+        with device(home, service, task) as agent:  # type: ignore[arg-type]
+            agent.record("news", "https://news.example")
+        while sum(killer.kills.values()) < kills and not broken:
+            number += 1
+            service.put(service.manifest, task.manifest(number=number))
+            for _ in range(generator.randint(3, 7)):
+                act = generator.random()
+                if act < 0.6:
+                    killer.at_point(generator.choice(LATE_POINTS if act < 0.5 else POINTS))
+                elif act < 0.9:
+                    killer.at_random()
+                else:
+                    killer.two_at_once(generator.choice(POINTS))
+                broken += broken_promises(service, home)
+            for _ in range(40):
+                if killer.undisturbed() == "reported":
+                    break
+            else:
+                broken.append(f"round {number}: never reported")
+        broken += broken_promises(service, home)
+    finally:
+        os.kill(server, signal.SIGKILL)
+        os.waitpid(server, 0)
+    received = service.received()
+    return {
+        "task": TASK,
+        "started": NOW,
+        "kills": sum(killer.kills.values()),
+        "where": dict(sorted(killer.kills.items())),
+        "endings": dict(killer.endings),
+        "rounds": number,
+        "rounds_reported": len({n for n, _ in received}),
+        "reports_received": len(received),
+        "different_reports": len(set(received)),
+        "broken": broken,
+    }
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 4:
+        become(sys.argv[4])
+    sys.stdout.write(json.dumps(play(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])), indent=1) + "\n")
