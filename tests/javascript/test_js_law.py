@@ -21,7 +21,7 @@ from searchblend.params import BlenderParams
 from searchblend.privacy import Budget
 from searchblend.records import HeadList, Record
 
-N = 20_000
+N = 10_000
 HEAD = HeadList({"a": ["1", "2", "3"], "b": [], "c": ["1"]})
 HOLDERS = [Record("a", "2"), Record("a", "not listed"), Record("b", "u"), Record("unlisted", "u")]
 PARAMS = BlenderParams(Budget(1.0, 1e-3))
