@@ -9,7 +9,7 @@ NODE   := extension/node_modules/.installed
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install browsers extension extension-lint run test check slow bench docs figures vectors clean
+.PHONY: help install browsers extension extension-lint run test check slow bench docs figures fuzz lock sbom smoke vectors wheel clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -39,7 +39,7 @@ browsers: $(BROWSERS) $(NODE) ## Chromium, Firefox ESR and Node's packages, whic
 	scripts/install-browsers.sh
 
 extension: $(RUNS) ## dist/searchblend-chromium.zip and dist/searchblend-firefox.xpi
-	$(BIN)/python extension/build.py --output dist
+	$(BIN)/python extension/build.py --output dist $(if $(ENROLMENT),--enrolment $(ENROLMENT))
 
 extension-lint: extension browsers ## Mozilla's linter on the Firefox build (the linter takes minutes to install)
 	npm exec --yes --package web-ext@10.7.0 -- web-ext lint --self-hosted --warnings-as-errors --source-dir build/extension/firefox
@@ -61,14 +61,25 @@ slow: install browsers extension-lint ## the tests that take minutes, and docs/r
 	$(BIN)/pytest -m slow
 	$(BIN)/python benchmarks/best_vs_paper.py
 
-bench: install browsers ## speed, as ratios against named baselines in one run
-	$(BIN)/python benchmarks/local_reports.py
-	$(BIN)/python benchmarks/head_list.py
-	$(BIN)/python benchmarks/log_run.py
-	$(BIN)/python benchmarks/release_run.py
-	$(BIN)/python benchmarks/service.py
-	$(BIN)/python benchmarks/keywords.py
-	$(BIN)/python benchmarks/pack_lookup.py
+bench: install ## speed as ratios against named baselines and peers: docs/results/benchmarks.md (under half an hour on an idle machine)
+	$(BIN)/python benchmarks/run_all.py
+
+fuzz: install ## everything that reads what others wrote, for FUZZ_SECONDS (600)
+	$(PIP) install --constraint constraints.txt --editable '.[fuzz]'
+	$(BIN)/python tests/fuzz/run_fuzz.py
+
+lock: install ## requirements.lock with the hash of every file, docs/reference/licences.md
+	$(BIN)/python scripts/lock.py
+	$(BIN)/python scripts/licences.py
+
+wheel: install ## dist/searchblend-*.whl, built twice: both must have the same SHA-256
+	$(BIN)/python scripts/wheel.py
+
+sbom: install ## dist/searchblend.cdx.json: what a full installation holds (CycloneDX)
+	$(BIN)/python scripts/sbom.py
+
+smoke: wheel ## the wheel in empty environments: every command once, for real
+	$(BIN)/python scripts/smoke_wheel.py
 
 figures: install ## every figure and table of the papers, and ours, at full size: docs/results (about 20 minutes)
 	$(BIN)/searchblend evaluate all --html -o docs/results
@@ -86,5 +97,5 @@ vectors: install ## write the test vectors anew (a change in them is a change of
 	$(BIN)/python vectors/make_suspects.py
 
 clean: ## remove what was made
-	rm -rf $(VENV) build dist out extension/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .bench-envs build dist out extension/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import duckdb
+
 from log_run import SEARCHBLEND, make, timed
 
 LOOSE = ["--opt-in", "0.5", "--delta", "1e-4"]
@@ -32,7 +33,17 @@ def alternate(commands: dict[str, list[str]], rounds: int) -> dict[str, dict[str
 
 
 def run(path: Path, folder: Path, *more: str) -> list[str]:
-    return [SEARCHBLEND, "run", str(path), "-o", str(folder / "release"), "--force", "--temp-directory", str(folder), *more]
+    return [
+        SEARCHBLEND,
+        "run",
+        str(path),
+        "-o",
+        str(folder / "release"),
+        "--force",
+        "--temp-directory",
+        str(folder),
+        *more,
+    ]
 
 
 def rows_of_users(rows: int, users: int, folder: Path) -> Path:
@@ -78,7 +89,9 @@ def main() -> None:
     if options.json:
         print(json.dumps(document, indent=2))
         return
-    print(f"Spark takes {document['spark_over_duckdb']:.1f} times as long as DuckDB on {log.stat().st_size / 1e6:.0f} MB")
+    print(
+        f"Spark takes {document['spark_over_duckdb']:.1f} times as long as DuckDB on {log.stat().st_size / 1e6:.0f} MB"
+    )
     for what, table in (("users", by_users), ("queries in the list", by_list)):
         print(", ".join(f"{n} {what}: {row['seconds']:.2f} s" for n, row in table.items()))
 

@@ -20,8 +20,8 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-from peer_environments import Environment, Unavailable
 
+from peer_environments import Environment, Unavailable
 from searchblend.blender.estimate_client import count_reports
 from searchblend.blender.local_report import randomize
 from searchblend.blender.local_report_bulk import BulkReporter
@@ -134,7 +134,9 @@ def peer(name: str, program: str, values: np.ndarray, k: int, epsilon: float, ro
         np.save(path, values)
         found = Environment(name).run(program, path, k, epsilon, rounds, *more, timeout=240)
     rows = found["rows"]
-    errors = [n * float(np.mean((np.array(row["estimates"]) - shares) ** 2)) / theory(keep, lie, shares) for row in rows]
+    errors = [
+        n * float(np.mean((np.array(row["estimates"]) - shares) ** 2)) / theory(keep, lie, shares) for row in rows
+    ]
     said, counted = [row["privatise"] for row in rows], [row["aggregate"] for row in rows]
     return {**summary(n, said, counted, errors), "version": found["version"]}
 
@@ -191,7 +193,9 @@ def main() -> None:
         print(setting)
         for name, row in part["table"].items():
             if "absent" not in row:
-                print(f"  {name:28} {row['privatise_per_second']:14,.0f}/s   error/theory {row['error_over_theory']:.2f}")
+                print(
+                    f"  {name:28} {row['privatise_per_second']:14,.0f}/s   error/theory {row['error_over_theory']:.2f}"
+                )
         print(f"  {json.dumps(part['targets'])}")
 
 

@@ -53,7 +53,15 @@ class Environment:
         print(f"making the environment of {self.name}", file=sys.stderr, flush=True)
         shutil.rmtree(FOLDER / self.name, ignore_errors=True)
         subprocess.run([sys.executable, "-m", "venv", str(FOLDER / self.name)], check=True)
-        command = [str(self.python), "-m", "pip", "install", "--disable-pip-version-check", "--quiet", *PEERS[self.name]]
+        command = [
+            str(self.python),
+            "-m",
+            "pip",
+            "install",
+            "--disable-pip-version-check",
+            "--quiet",
+            *PEERS[self.name],
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]

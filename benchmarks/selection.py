@@ -16,6 +16,7 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+
 from peer_environments import Environment, Unavailable
 
 OURS = Path(__file__).parent / "peers" / "searchblend_selection.py"
@@ -112,7 +113,9 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    limits = {name: int(most) for name, _, most in (pair.partition("=") for pair in options.largest_for_peers.split(","))}
+    limits = {
+        name: int(most) for name, _, most in (pair.partition("=") for pair in options.largest_for_peers.split(","))
+    }
     document: dict[str, dict] = {}
     for rows in map(int, options.rows.split(",")):
         rounds = {"plain": options.rounds, "searchblend": options.rounds, "read_log": options.rounds}

@@ -20,6 +20,10 @@ for _ in range(rounds):
     said = time.perf_counter()
     estimates = aggregate(reports, k, epsilon)
     rows.append(
-        {"privatise": said - started, "aggregate": time.perf_counter() - said, "estimates": np.asarray(estimates).tolist()}
+        {
+            "privatise": said - started,
+            "aggregate": time.perf_counter() - said,
+            "estimates": np.asarray(estimates).tolist(),
+        }
     )
 print(json.dumps({"rows": rows, "version": version("multi-freq-ldpy")}))

@@ -9,7 +9,6 @@ from importlib.metadata import version
 import numpy as np
 import opendp.prelude as dp
 
-
 dp.enable_features("contrib")
 values = np.load(sys.argv[1]).tolist()
 k, epsilon, rounds = int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])

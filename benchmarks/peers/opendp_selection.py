@@ -10,7 +10,6 @@ start = time.perf_counter()
 import opendp.prelude as dp
 import polars as pl
 
-
 dp.enable_features("contrib")
 started = time.perf_counter()
 context = dp.Context.compositor(
