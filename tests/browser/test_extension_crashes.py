@@ -180,6 +180,26 @@ def test_500_crashes(tmp_path):
     assert sum(n for at, n in result["ended"].items() if at != "not reached") >= 500
 
 
+def test_a_full_disk(tmp_path):
+    """The browser's own refusal is recognized, nothing is sent; with room again the device goes on."""
+    recorder = Recorder()
+    with Pages(recording(recorder)) as service, chromium(tmp_path / "profile") as context:
+        page = context.new_page()
+        page.goto(service.address)
+        recorder.control({"round": 1, "kind": "client", "now": START, "drop": False})
+        keys = [recorder.key.public_point.hex()]
+        wanted = {"database": "full", "now": START, "mode": "local", "count": 1}
+        wanted["enrolment"] = {"server": service.address, "task": TASK, "keys": keys}
+        run = "(wanted) => import('/tests/crashes/run_device.js').then(({runDevice}) => runDevice(wanted))"
+        quota = {"origin": service.address, "quotaSize": 1}
+        session = context.new_cdp_session(page)
+        session.send("Storage.overrideQuotaForOrigin", quota)
+        said = page.evaluate(f"(wanted) => ({run})(wanted).catch((error) => error.constructor.name)", wanted)
+        assert (said, recorder.bodies) == ("StorageFull", {})
+        session.send("Storage.overrideQuotaForOrigin", {"origin": service.address})
+        assert page.evaluate(run, wanted)["status"] == "sent"
+
+
 def test_a_forgetful_ledger_is_found(tmp_path):
     """The test can fail: without the debit there are second reports and rounds that nobody paid for."""
     problems = {fault["problem"] for fault in crash(tmp_path, 12, forgetful=True)["faults"]}
