@@ -8,7 +8,16 @@ from typing import Any, Final
 
 from searchblend.clickgraph.graph import ClickGraph, Counts, TableName
 from searchblend.pages.figures import Bar, Mark, interval_rows, rank_curve
-from searchblend.pages.layout import MOST_ROWS, Cell, Column, cards, html_page, paragraphs, searchable_table
+from searchblend.pages.layout import (
+    MOST_ROWS,
+    Cell,
+    Column,
+    cards,
+    html_page,
+    paragraphs,
+    searchable_table,
+    small_number,
+)
 from searchblend.pages.statement_section import cite_section, files_section, footer, moment, notices, privacy_section
 
 TITLE: Final = "A query click graph"
@@ -57,7 +66,7 @@ def _figures(graph: ClickGraph, statement: Mapping[str, Any]) -> list[tuple[str,
         ("clicks on URLs", f"{len(graph.clicks):,}"),
         ("reformulations", f"{len(graph.reformulations):,}"),
         ("ε of each user", f"{guarantee['epsilon']:g}"),
-        ("δ of each user", f"{guarantee['delta']:g}"),
+        ("δ of each user", small_number(guarantee["delta"])),
     ]
 
 

@@ -7,7 +7,16 @@ from html import escape
 from typing import Any, Final
 
 from searchblend.pages.figures import Bar, Mark, interval_rows, rank_curve, shares_bar
-from searchblend.pages.layout import MOST_ROWS, Cell, Column, cards, html_page, paragraphs, searchable_table
+from searchblend.pages.layout import (
+    MOST_ROWS,
+    Cell,
+    Column,
+    cards,
+    html_page,
+    paragraphs,
+    searchable_table,
+    small_number,
+)
 from searchblend.pages.statement_section import cite_section, files_section, footer, moment, notices, privacy_section
 
 TITLE: Final = "The head of a search log"
@@ -20,8 +29,9 @@ def hybrid_page(result: Mapping[str, Any], statement: Mapping[str, Any]) -> str:
     """The page of ``result.json`` and ``statement.json``; it shows nothing that is not in them."""
     trends = [row for row in result["trends"] if row["kind"] == "query"]
     evaluated = "notice" in result
+    title = f"{TITLE}, {'compared with the truth' if evaluated else 'computed privately'}"
     parts = [
-        f"<header><h1>{TITLE}, computed privately</h1>",
+        f"<header><h1>{title}</h1>",
         f'<p class="lead">{_lead(result, statement)}</p></header>\n<main>',
         notices(statement),
         cards(_figures(result)),
@@ -33,7 +43,7 @@ def hybrid_page(result: Mapping[str, Any], statement: Mapping[str, Any]) -> str:
         "</main>\n",
         footer(statement),
     ]
-    return html_page(f"{TITLE}, computed privately", parts)
+    return html_page(title, parts)
 
 
 def _lead(result: Mapping[str, Any], statement: Mapping[str, Any]) -> str:
@@ -51,7 +61,7 @@ def _figures(result: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("opt-in users", f"{groups['optin_users']:,}"),
         ("clients", f"{groups['clients']:,}"),
         ("ε of each person", f"{guarantee['epsilon']:g}"),
-        ("δ of each person", f"{guarantee['delta']:g}"),
+        ("δ of each person", small_number(guarantee["delta"])),
     ]
 
 

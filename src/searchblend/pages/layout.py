@@ -17,6 +17,7 @@ from typing import Final
 
 PAGE: Final = "index.html"
 """its name in the folder of a release"""
+_SMALL: Final = 1e-3
 MOST_ROWS: Final = 1_000
 """of one table; a page is for reading, the tables beside it are for programs"""
 
@@ -64,6 +65,16 @@ def _asset(name: str) -> str:
 def script_hash(text: str) -> str:
     """How a content security policy names a style or script."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def small_number(value: float) -> str:
+    """A δ for people: 10⁻⁵ and not 1e-05."""
+    if not 0 < value < _SMALL:
+        return f"{value:g}"
+    factor, _, power = f"{value:.2e}".partition("e")
+    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    short = f"{float(factor):g}"
+    return f"10{raised}" if short == "1" else f"{short}·10{raised}"
 
 
 def foreign(text: str) -> str:

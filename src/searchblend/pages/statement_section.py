@@ -8,7 +8,7 @@ from datetime import datetime
 from html import escape
 from typing import Any, Final
 
-from searchblend.pages.layout import Cell, Column, bullets, foreign, paragraphs, plain_table
+from searchblend.pages.layout import Cell, Column, bullets, foreign, paragraphs, plain_table, small_number
 
 PAPERS: Final = {
     "blender": "B. Avent, A. Korolova, D. Zeber, T. Hovden, B. Livshits: BLENDER: Enabling Local Search with a Hybrid "
@@ -43,12 +43,12 @@ def privacy_section(statement: Mapping[str, Any]) -> str:
         promise = (
             "Whatever somebody concludes about one person from everything that was published, that person's own "
             f"searches change the odds by a factor of {math.exp(epsilon):.3g} at most (e to the power of "
-            f"ε = {epsilon:g}), except with probability δ = {delta:g}."
+            f"ε = {epsilon:g}), except with probability δ = {small_number(delta)}."
         )
     else:
         promise = "Nothing is promised: a condition of the guarantee does not hold (see below)."
     groups = [
-        f"{group['group']}: {group['trust']} (ε = {group['epsilon']:g}, δ = {group['delta']:g})"
+        f"{group['group']}: {group['trust']} (ε = {group['epsilon']:g}, δ = {small_number(group['delta'])})"
         for group in guarantee["groups"]
     ]
     conditions = [

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from searchblend.pages.figures import Bar, Mark, interval_rows, log_ticks, nice_ticks, rank_curve, shares_bar
 from searchblend.pages.hybrid_page import percent
+from searchblend.pages.layout import small_number
 
 
 @given(st.floats(min_value=1e-9, max_value=1e12))
@@ -40,6 +41,13 @@ def test_ticks_of_nothing():
 )
 def test_shares_are_written_for_people(value, shown):
     assert percent(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(1e-5, "10⁻⁵"), (2.5e-7, "2.5·10⁻⁷"), (0.01, "0.01"), (0, "0"), (9.99999e-6, "10⁻⁵")]
+)
+def test_a_small_number_is_a_power_of_ten(value, shown):
+    assert small_number(value) == shown
 
 
 def test_a_bar_lies_where_its_value_is():
