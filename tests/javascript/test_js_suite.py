@@ -24,6 +24,21 @@ def test_the_core_passes_its_tests():
     assert "\n# skipped 0" in done.stdout
 
 
+def test_the_types_hold():
+    """The types in the comments, checked strictly; nothing is compiled, the sources ship as they are."""
+    compiler = EXTENSION / "node_modules" / ".bin" / "tsc"
+    assert compiler.exists(), "typescript is missing: run `npm --prefix extension install --no-package-lock`"
+    done = subprocess.run(
+        [node(), str(compiler.resolve()), "-p", "jsconfig.json"],
+        cwd=EXTENSION,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
 def test_without_node_there_is_a_failure(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(AssertionError, match="node is missing"):

@@ -178,7 +178,7 @@ function checkDeltas(deltas) {
   }
   for (const delta of deltas) {
     checkFields(delta, DELTA, "manifest: pack: deltas");
-    if (![delta.base, delta.artifact].every((name) => /^[0-9a-f]{64}$/.test(name))) {
+    if (![delta.base, delta.artifact].every((/** @type {any} */ name) => /^[0-9a-f]{64}$/.test(name))) {
       throw new MessageError("manifest: pack: deltas: expected 64 hexadecimal digits");
     }
   }
