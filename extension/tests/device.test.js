@@ -72,12 +72,14 @@ test("a report waits for its random time", async () => {
   for (let round = 1; round <= 2; round += 1) {
     await service.publish({ round });
     await code();
-    times.add((await device.overview()).reports[0].sendAfter - clock);
+    for (const report of (await device.overview()).reports) times.add(report.sendAfter - clock);
   }
   for (const time of times) assert.ok(time >= 0 && time <= 800, String(time));
+  assert.equal(await device.nextSend(), Math.min(...times) + clock);
   clock += 801;
   await device.check();
   assert.equal(service.posts.length, 2);
+  assert.equal(await device.nextSend(), null);
 });
 
 test("a lost answer: the same bytes again, the ledger once", async () => {

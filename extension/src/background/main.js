@@ -4,11 +4,12 @@
  */
 
 import "../content/engines.js";
-import { everyMinutes, hasAccess, onAccessChanged, onAlarm, onAsked, onOmnibox, onStarted, openOptions, openPage, ownPage, setContentScripts } from "../platform/browser.js";
+import { everyMinutes, hasAccess, onAccessChanged, onAlarm, onAsked, onceAt, onOmnibox, onStarted, openOptions, openPage, ownPage, setContentScripts } from "../platform/browser.js";
 import { theDevice } from "../platform/make_device.js";
 import { omniboxEntered, omniboxSuggestions } from "./omnibox.js";
 
 const CHECK = "check";
+const SEND = "send";
 /** Often enough for a phase of a day, seldom enough to say nothing about when the browser is used. */
 const CHECK_MINUTES = 120;
 const SCRIPTS = ["src/platform/tell_background.js", "src/content/engines.js", "src/content/observe.js"];
@@ -19,7 +20,7 @@ onStarted(async (reason) => {
   if (reason === "install") await openOptions();
 });
 onAlarm(async (name) => {
-  if (name === CHECK) await (await theDevice()).check();
+  if (name === CHECK || name === SEND) await check();
 });
 onAccessChanged(watchSearchPages);
 onAsked(answer);
@@ -38,9 +39,17 @@ async function answer(message, fromPage) {
     return engine ? device.observe({ query: message.query, url: message.url, engine: engine.id }) : null;
   }
   if (fromPage !== null) return null;
-  if (message?.type === "check") return device.check({ sendNow: message.sendNow === true });
+  if (message?.type === "check") return check({ sendNow: message.sendNow === true });
   if (message?.type === "consent-changed") return watchSearchPages();
   return null;
+}
+
+/** Look at every task, and be awake when the next report is to be sent. */
+async function check(options) {
+  const device = await theDevice();
+  const statuses = await device.check(options);
+  await onceAt(SEND, await device.nextSend());
+  return statuses;
 }
 
 /** Content scripts exactly where the user allowed them, and only with consent. */

@@ -141,6 +141,13 @@ export class Device {
     return statuses;
   }
 
+  /** When the next report wants to be sent, or null; not while everything is paused. */
+  async nextSend() {
+    const { settings, reports } = await this.overview();
+    const times = settings.paused ? [] : reports.filter(({ status }) => status === "pending").map(({ sendAfter }) => sendAfter);
+    return times.length === 0 ? null : Math.min(...times);
+  }
+
   async #checkTask(task, sendNow) {
     let code;
     try {

@@ -9,7 +9,12 @@ export const STORES = Object.freeze(["settings", "tasks", "records", "ledger", "
 const VERSION = 1;
 
 /** The disk or the browser's quota is full; nothing of the transaction was kept. */
-export class StorageFull extends Error {}
+export class StorageFull extends Error {
+  constructor(message) {
+    super(message);
+    this.name = "StorageFull";
+  }
+}
 
 /** One transaction. Its work may await these operations and nothing else: anything else would end the transaction. */
 class Transaction {
@@ -44,20 +49,32 @@ class Transaction {
 }
 
 export class IndexedStorage {
-  #database;
+  #name;
+  #database = null;
 
-  constructor(database) {
-    this.#database = database;
+  constructor(name) {
+    this.#name = name;
   }
 
   static async open(name = "searchblend") {
-    const request = indexedDB.open(name, VERSION);
+    const storage = new IndexedStorage(name);
+    await storage.#connect();
+    return storage;
+  }
+
+  /** The browser may close a connection (a newer version elsewhere, a damaged disk); the next use opens it anew. */
+  async #connect() {
+    if (this.#database !== null) return this.#database;
+    const request = indexedDB.open(this.#name, VERSION);
     request.onupgradeneeded = () => {
       for (const store of STORES) request.result.createObjectStore(store);
     };
-    const database = await answered(request);
-    database.onversionchange = () => database.close();
-    return new IndexedStorage(database);
+    this.#database = await answered(request);
+    this.#database.onversionchange = () => this.close();
+    this.#database.onclose = () => {
+      this.#database = null;
+    };
+    return this.#database;
   }
 
   async read(work) {
@@ -75,7 +92,7 @@ export class IndexedStorage {
   }
 
   async #run(mode, options, work) {
-    const transaction = this.#database.transaction(STORES, mode, options);
+    const transaction = (await this.#connect()).transaction(STORES, mode, options);
     const ended = new Promise((resolve, reject) => {
       transaction.oncomplete = () => resolve();
       transaction.onabort = () => reject(asStorageError(transaction.error));
@@ -97,7 +114,8 @@ export class IndexedStorage {
   }
 
   close() {
-    this.#database.close();
+    this.#database?.close();
+    this.#database = null;
   }
 }
 

@@ -22,6 +22,9 @@ export function onAsked(answer) {
 
 // ---- life of the background ----
 
+/** Nothing is so urgent that the browser would have to be woken more often (milliseconds). */
+const SOONEST = 300_000;
+
 export function onStarted(act) {
   api.runtime.onStartup.addListener(() => act("startup"));
   api.runtime.onInstalled.addListener(({ reason }) => act(reason));
@@ -30,6 +33,12 @@ export function onStarted(act) {
 /** An alarm that survives the worker. Browsers lose alarms at times, so each start makes it anew if it is gone. */
 export async function everyMinutes(name, minutes) {
   if (!(await api.alarms.get(name))) await api.alarms.create(name, { delayInMinutes: 1, periodInMinutes: minutes });
+}
+
+/** One alarm at this time (seconds since 1970), in place of an earlier one of the name; null for none. */
+export async function onceAt(name, seconds) {
+  if (seconds === null) await api.alarms.clear(name);
+  else await api.alarms.create(name, { when: Math.max(seconds * 1000, Date.now() + SOONEST) });
 }
 
 export function onAlarm(act) {

@@ -56,6 +56,9 @@ async function enrol() {
   const form = byId("enrol");
   const values = Object.fromEntries(new FormData(form));
   const keys = values.keys.split(/\s+/u).filter((key) => key !== "");
+  // Whoever takes part already has to allow the new service's host; the browser asks only within the click itself.
+  const access = overview.settings.mode === "off" ? true : await requestAccess([hostOf(values.server)]);
+  if (!access) return say("The browser did not allow it. Nothing was changed.", "bad");
   const task = await device.enrol({ ...values, keys });
   form.reset();
   byId("enrolment").open = false;
@@ -67,7 +70,7 @@ async function enrol() {
 async function saveChoice() {
   const mode = document.querySelector("input[name=mode]:checked").value;
   const chosen = engines.filter(({ id }) => byId(`engine-${id}`).checked);
-  const origins = [...chosen.flatMap((engine) => engine.origins), ...overview.tasks.map(({ server }) => `${new URL(server).protocol}//${new URL(server).hostname}/*`)];
+  const origins = [...chosen.flatMap((engine) => engine.origins), ...overview.tasks.map(({ server }) => hostOf(server))];
   if (mode === "off") {
     await device.setMode("off");
     await dropAccess(engines.flatMap((engine) => engine.origins));
@@ -156,6 +159,12 @@ async function offerPackedEnrolment() {
   if (packed === null || overview.tasks.some(({ task }) => task === packed.task)) return;
   await device.enrol(packed);
   overview = await device.overview();
+}
+
+/** The pattern of a server's host; ports are no part of it. */
+function hostOf(server) {
+  const { protocol, hostname } = new URL(server);
+  return `${protocol}//${hostname}/*`;
 }
 
 function rounded(value) {
