@@ -24,6 +24,9 @@ ON_DEVICE = [
     "wire/head_list.py",
     "wire/report.py",
     "wire/manifest.py",
+    "wire/signed_pack.py",
+    "search/pack_store.py",
+    "search/pack_index.py",
     "normalization.py",
 ]
 IMPURE = {"os", "io", "time", "datetime", "random", "secrets", "pathlib", "socket", "subprocess", "sqlite3", "duckdb"}

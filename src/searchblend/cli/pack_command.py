@@ -6,9 +6,10 @@ import argparse
 import json
 import re
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, Final
 
-from searchblend.cli.search_command import warn_unchecked
+from searchblend.cli.search_command import read_checked
 from searchblend.cli.tables import new_table, output, say
 from searchblend.errors import InputError, MessageError, UsageError
 from searchblend.pages.pack_page import pack_page
@@ -16,9 +17,7 @@ from searchblend.runs.pack_files import (
     apply_delta_file,
     build_from_release,
     diff_packs,
-    public_point,
     read_pack_file,
-    signed_content,
 )
 from searchblend.search.pack import NO_TASK, Pack, PackInfo
 from searchblend.search.pack_delta import MAGIC as DELTA_MAGIC
@@ -46,7 +45,10 @@ def run(options: argparse.Namespace) -> None:
 def _build(options: argparse.Namespace) -> Document:
     task, number = _task(options)
     built = build_from_release(options.release, task=task, round_number=number)
-    content = signed_content(built.content, options.key)
+    content = built.content
+    if options.key:
+        # Loaded here alone: a plain pack needs no cryptography.
+        content = import_module("searchblend.runs.signed_pack_files").signed_content(content, options.key)
     _write(options, content)
     left_out = built.pairs_listed - built.pairs_kept
     if left_out and not options.json:
@@ -73,8 +75,7 @@ def _inspect(options: argparse.Namespace) -> Document:
             "result": about.result,
             **_info(about.info),
         }
-    read = read_pack_file(options.pack, [public_point(pin) for pin in options.pin])
-    warn_unchecked(read)
+    read = read_checked(options)
     return {
         "file": str(options.pack),
         "bytes": len(read.pack.content),

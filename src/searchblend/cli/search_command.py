@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+from importlib import import_module
 from typing import Any
 
 from searchblend.cli.tables import new_table, output, say, warn
-from searchblend.runs.pack_files import PackFile, public_point, read_pack_file
+from searchblend.runs.pack_files import PackFile, read_pack_file
 from searchblend.search.index import Found, SearchIndex
 from searchblend.search.pack import PackInfo
 
 
 def run(options: argparse.Namespace) -> None:
-    read = read_pack_file(options.pack, [public_point(pin) for pin in options.pin])
-    warn_unchecked(read)
+    read = read_checked(options)
     found = SearchIndex(read.pack).search(options.query, options.limit, typos=not options.prefix)
     info = read.pack.info
     if options.json:
@@ -30,10 +30,16 @@ def run(options: argparse.Namespace) -> None:
         _print_table(found, info)
 
 
-def warn_unchecked(read: PackFile) -> None:
-    """A signature that nobody looked at is worth nothing; say so."""
-    if read.signatures and not read.verified:
+def read_checked(options: argparse.Namespace) -> PackFile:
+    """The pack, signed by a pinned key if there are pins. A signature that nobody looked at is worth nothing."""
+    if options.pin:
+        # Loaded here alone: a plain pack needs no cryptography.
+        pinned: PackFile = import_module("searchblend.runs.signed_pack_files").read_pinned(options.pack, options.pin)
+        return pinned
+    read = read_pack_file(options.pack)
+    if read.signatures:
         warn("the pack is signed, and nobody checked by whom: pass --pin with the public key that you trust")
+    return read
 
 
 def _row(item: Found, info: PackInfo) -> dict[str, Any]:

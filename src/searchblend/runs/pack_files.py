@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +18,6 @@ from searchblend.wire.signed_pack import decode_signed_pack, is_signed_pack
 
 _RESULT: Final = "result.json"
 _STATEMENT: Final = "statement.json"
-_POINT_BYTES: Final = 65
 
 
 @dataclass(frozen=True)
@@ -27,8 +26,8 @@ class PackFile:
 
     pack: Pack
     signatures: tuple[Signature, ...]
-    """whose they claim to be; believed only if ``verified``"""
-    verified: bool
+    """whose they claim to be"""
+    verified: bool = False
     """one of the caller's pinned keys has signed it"""
 
 
@@ -44,36 +43,16 @@ def build_from_release(release: Path, *, task: bytes = NO_TASK, round_number: in
         raise InputError(path, str(error)) from error
 
 
-def read_pack_file(path: Path, pinned: Sequence[bytes] = ()) -> PackFile:
-    """A pack, plain or signed. With pinned public points, one of them must have signed it."""
-    content = _read(path)
+def read_pack_file(path: Path) -> PackFile:
+    """A pack, plain or signed; whose signatures those are is another question (``signed_pack_files``)."""
+    content = read_bytes(path)
     try:
         if not is_signed_pack(content):
-            if pinned:
-                raise MessageError("signed pack: expected a signed searchblend pack")
-            return PackFile(decode_pack(content), (), verified=False)
+            return PackFile(decode_pack(content), ())
         signed = decode_signed_pack(content)
-        if pinned:
-            _verify(content, pinned)
-        return PackFile(decode_pack(signed.pack), signed.signatures, verified=bool(pinned))
+        return PackFile(decode_pack(signed.pack), signed.signatures)
     except MessageError as error:
         raise InputError(path, str(error)) from error
-
-
-def signed_content(content: bytes, key_files: Sequence[Path]) -> bytes:
-    """The bytes to write: the pack itself, or with a signature of every key in front."""
-    if not key_files:
-        return content
-    # Plain packs need no cryptography, so it is loaded here alone.
-    from searchblend.wire.signing import SigningKey, sign_pack
-
-    keys = []
-    for path in key_files:
-        try:
-            keys.append(SigningKey.of_pem(_read(path)))
-        except MessageError as error:
-            raise InputError(path, str(error)) from error
-    return sign_pack(content, keys)
 
 
 def diff_packs(base: Pack, result: Pack) -> bytes:
@@ -87,29 +66,13 @@ def diff_packs(base: Pack, result: Pack) -> bytes:
 def apply_delta_file(base: Pack, path: Path) -> bytes:
     """The pack that a delta file leads to."""
     try:
-        return apply_delta(base, _read(path))
+        return apply_delta(base, read_bytes(path))
     except MessageError as error:
         raise InputError(path, str(error)) from error
 
 
-def public_point(text: str) -> bytes:
-    """A pinned key: the uncompressed point in hexadecimal, as ``searchblend keys list`` prints it."""
-    try:
-        point = bytes.fromhex(text)
-    except ValueError:
-        point = b""
-    if len(point) != _POINT_BYTES or point[0] != 4:
-        raise InvalidParameter("pin", "must be a public point, 130 hexadecimal digits beginning with 04")
-    return point
-
-
-def _verify(content: bytes, pinned: Sequence[bytes]) -> None:
-    from searchblend.wire.signing import key_id, verify_signed_pack
-
-    verify_signed_pack(content, {key_id(point): point for point in pinned})
-
-
-def _read(path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a file that is not larger than any pack."""
     try:
         if path.stat().st_size > 2 * LARGEST:
             raise InputError(path, f"larger than any pack ({LARGEST >> 20} MiB)")

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from searchblend.blender.release import BlenderRelease
 from searchblend.errors import InvalidParameter, MessageError
 from searchblend.normalization import normalize, normalize_url
 from searchblend.search.pack import (
@@ -45,7 +44,7 @@ class BuiltPack:
 
 
 @dataclass(frozen=True)
-class _Estimate:
+class Estimate:
     """One query or pair of a release, as a pack needs it."""
 
     query: str
@@ -75,34 +74,17 @@ def build_pack(
         raise MessageError("result: expected the fields that a release has") from error
     except InvalidParameter as error:
         raise MessageError(f"result: {error}") from error
-    return _built(info, queries, records)
+    return pack_of_estimates(info, queries, records)
 
 
-def pack_of_release(release: BlenderRelease) -> Pack:
-    """The pack of a release in memory."""
-    guarantee, head = release.guarantee, release.head
-    info = PackInfo(release.method, guarantee.epsilon, guarantee.delta)
-    low = release.queries.raw.interval[:, 0]
-    queries = [
-        _Estimate(query, None, float(low[i]), float(release.queries.probability[i]))
-        for i, query in enumerate(head.queries)
-    ]
-    low = release.records.raw.interval[:, 0]
-    records = [
-        _Estimate(cell.query, cell.url, float(low[i]), float(release.records.probability[i]))
-        for i, cell in enumerate(head.cells())
-        if isinstance(cell.query, str) and isinstance(cell.url, str)
-    ]
-    return _built(info, queries, records).pack
-
-
-def _estimates(rows: Iterable[Mapping[str, Any]], kinds: tuple[str, ...]) -> Iterator[_Estimate]:
+def _estimates(rows: Iterable[Mapping[str, Any]], kinds: tuple[str, ...]) -> Iterator[Estimate]:
     for row in rows:
         if row["kind"] in kinds and (low := row["interval"][0]) is not None and row["probability"] is not None:
-            yield _Estimate(row["query"], row.get("url"), float(low), float(row["probability"]))
+            yield Estimate(row["query"], row.get("url"), float(low), float(row["probability"]))
 
 
-def _built(info: PackInfo, queries: list[_Estimate], records: list[_Estimate]) -> BuiltPack:
+def pack_of_estimates(info: PackInfo, queries: list[Estimate], records: list[Estimate]) -> BuiltPack:
+    """The pack of what is certain enough."""
     pairs = [record for record in records if record.url is not None]
     urls: dict[str, list[PackUrl]] = {}
     for pair in pairs:
@@ -121,7 +103,7 @@ def _built(info: PackInfo, queries: list[_Estimate], records: list[_Estimate]) -
     return BuiltPack(encode_pack(info, entries), len(pairs) or len(queries), kept)
 
 
-def _numbers(estimate: _Estimate, info: PackInfo) -> tuple[int, int] | None:
+def _numbers(estimate: Estimate, info: PackInfo) -> tuple[int, int] | None:
     """Lower bound and probability in whole units, rounded down; None where nothing above 0 is certain.
 
     The interval belongs to the estimate before it was projected to probabilities that sum to 1, so its lower bound

@@ -13,7 +13,8 @@ from searchblend.errors import MessageError
 from searchblend.params import BlenderParams
 from searchblend.privacy import Budget
 from searchblend.records import Record
-from searchblend.search.build_pack import build_pack, pack_of_release
+from searchblend.search.build_pack import build_pack
+from searchblend.search.release_pack import pack_of_release
 from searchblend.wire.release import result_document
 
 

@@ -13,8 +13,9 @@ from searchblend.params import BlenderParams
 from searchblend.privacy import Budget
 from searchblend.records import Record
 from searchblend.search.edit_distance import Rows
-from searchblend.search.index import SearchIndex, allowed_errors
+from searchblend.search.index import SearchIndex
 from searchblend.search.pack import Pack, PackEntry, PackInfo, PackUrl, encode_pack
+from searchblend.search.pack_index import allowed_errors
 
 
 def test_best_url_first_and_typed_forms_are_normalized():

@@ -15,7 +15,7 @@ from searchblend.evaluation.seeded import SeededRandomness
 from searchblend.params import BlenderParams
 from searchblend.privacy import Budget
 from searchblend.records import HeadList
-from searchblend.search.build_pack import pack_of_release
+from searchblend.search.release_pack import pack_of_release
 
 
 def compute(settings: Mapping[str, Any], run: int, seed: int) -> dict[str, Any]:

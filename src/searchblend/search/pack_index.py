@@ -1,0 +1,109 @@
+"""Local search: answers from a pack, on the device, without a network.
+
+The order of what is found is part of the protocol (docs/reference/protocol.md): exact, then beginnings, then typing
+errors, each by the lower bound of the probability, so that luck with the noise does not put a rare query on top.
+
+Standard library only: this runs on devices.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from searchblend.errors import InvalidParameter
+from searchblend.normalization import normalize
+from searchblend.search.edit_distance import Rows
+from searchblend.search.pack import Pack, PackEntry
+
+EXACT, PREFIX, TYPO = "exact", "prefix", "typo"
+SHORTEST_WITH_TYPO: Final = 4
+SHORTEST_WITH_TWO: Final = 8
+LONGEST_WITH_TYPO: Final = 64
+
+
+@dataclass(frozen=True)
+class Found:
+    """One listed query that fits what was typed."""
+
+    entry: PackEntry
+    kind: str
+    distance: int = 0
+    """typing errors between what was typed and the query"""
+
+
+def allowed_errors(text: str) -> int:
+    """How many typing errors are forgiven: none in short texts, where everything is near everything."""
+    n = len(text)
+    if not SHORTEST_WITH_TYPO <= n <= LONGEST_WITH_TYPO:
+        return 0
+    return 1 if n < SHORTEST_WITH_TWO else 2
+
+
+class PackIndex:
+    """Finds the queries of a pack that fit what somebody typed, and their URLs, best first."""
+
+    def __init__(self, pack: Pack) -> None:
+        self.pack = pack
+
+    def __len__(self) -> int:
+        return len(self.pack)
+
+    def urls_for(self, query: str, limit: int = 10) -> list[str]:
+        """The best URLs for what somebody typed; empty for a query that is not in the pack."""
+        entry = self.find(query)
+        return [url.url for url in entry.urls[:limit]] if entry else []
+
+    def find(self, query: str) -> PackEntry | None:
+        """The entry of a query, written in any way that has the same normal form."""
+        text = normalize(query)
+        return self.pack.find(text) if text else None
+
+    def search(self, typed: str, limit: int = 10, *, typos: bool = True) -> list[Found]:
+        """At most ``limit`` queries that fit: the very one, those that begin so, those with typing errors."""
+        if limit < 1:
+            raise InvalidParameter("limit", "must be at least 1")
+        text = normalize(typed)
+        if not text or not len(self.pack):
+            return []
+        found: list[Found] = []
+        entry = self.pack.find(text)
+        if entry:
+            found.append(Found(entry, EXACT))
+        found += self._with_prefix(text, limit - len(found))
+        if typos and len(found) < limit:
+            found += self._with_typos(text, limit - len(found))
+        return found
+
+    def _with_prefix(self, text: str, limit: int) -> list[Found]:
+        return self._best(((0, *rest) for rest in self._longer(text.encode())), limit, PREFIX)
+
+    def _longer(self, prefix: bytes) -> Iterator[tuple[int, int, bytes]]:
+        for query, lower, probability in self.pack.queries(self.pack.block_for(prefix)):
+            if query.startswith(prefix):
+                if len(query) > len(prefix):
+                    yield -lower, -probability, query
+            elif query > prefix:
+                return
+
+    def _with_typos(self, text: str, limit: int) -> list[Found]:
+        errors = allowed_errors(text)
+        return self._best(self._near(text, errors), limit, TYPO) if errors else []
+
+    def _near(self, text: str, errors: int) -> Iterator[tuple[int, int, int, bytes]]:
+        """All queries within some typing errors that neither are the text nor begin with it."""
+        rows, itself = Rows(text, errors), text.encode()
+        for query, lower, probability in self.pack.queries():
+            distance = rows.distance(query.decode())
+            if distance is not None and not query.startswith(itself):
+                yield distance, -lower, -probability, query
+
+    def _best(self, ranked: Iterator[tuple[int, int, int, bytes]], limit: int, kind: str) -> list[Found]:
+        found = []
+        for distance, _, _, query in heapq.nsmallest(limit, ranked):
+            entry = self.pack.find(query.decode())
+            assert entry is not None
+            found.append(Found(entry, kind, distance))
+        return found
