@@ -99,7 +99,11 @@ def main() -> None:
             names = {"task": task.task, "last": str(options.rounds), "list": candidate_list(store, clock).task}
             found = measure(http, names, options.runs)
     if options.json:
-        print(json.dumps({"database": options.database, "pages": found}, indent=2))
+        targets = {
+            "most statements of a page": {"value": max(row["statements"] for row in found.values()), "at_most": 16},
+            "heaviest page, kB": {"value": max(row["bytes"] for row in found.values()) / 1000, "at_most": 300},
+        }
+        print(json.dumps({"database": options.database, "pages": found, "targets": targets}, indent=2))
         return
     print(f"console, {options.rounds} rounds × {options.queries} queries, {options.database}, median of {options.runs}")
     base = found["new task (baseline)"]["median_ms"]

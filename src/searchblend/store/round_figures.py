@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
+from searchblend.store.artifacts import TrendRow
 from searchblend.store.database import Database
+
+_TREND: Final = "place, query, probability, low, high, variance, optin, client, optin_weight, influence"
 
 
 class RoundFigures:
@@ -45,6 +49,32 @@ class RoundFigures:
             "SELECT body FROM audit WHERE body LIKE ? ORDER BY position", (f'%"task":"{task}"%',)
         )
         return [json.loads(body) for (body,) in rows]
+
+    def lists(self, keys: Sequence[int]) -> dict[int, list[TrendRow]]:
+        """The published rows of these rounds, best first."""
+        found: dict[int, list[TrendRow]] = {key: [] for key in keys}
+        if keys:
+            places = ", ".join("?" * len(keys))
+            rows = self._database.execute(
+                f"SELECT round_key, {_TREND} FROM trends WHERE round_key IN ({places}) ORDER BY round_key, place", keys
+            )
+            for key, *values in rows:
+                found[int(key)].append(TrendRow(*values))
+        return found
+
+    def lines(self, task: str, queries: Sequence[str]) -> dict[int, list[TrendRow]]:
+        """The published rows of these queries in every round of a task."""
+        found: dict[int, list[TrendRow]] = {}
+        if queries:
+            places = ", ".join("?" * len(queries))
+            rows = self._database.execute(
+                f"SELECT rounds.round_key, {_TREND} FROM trends JOIN rounds ON rounds.round_key = trends.round_key "
+                f"WHERE rounds.task = ? AND rounds.state = 'PUBLISHED' AND trends.query IN ({places})",
+                (task, *queries),
+            )
+            for key, *values in rows:
+                found.setdefault(int(key), []).append(TrendRow(*values))
+        return found
 
     def files(self, task: str) -> dict[int, dict[str, tuple[str, int]]]:
         """Published files of a task's rounds by name: SHA-256 and size."""

@@ -116,8 +116,10 @@ def _totals(spends: tuple[Spend, ...]) -> Totals:
 
 
 def _chart(entries: list[Entry]) -> Chart:
-    n = len(entries)
-    places = sorted({max(1, round(n * i / _POINTS)) for i in range(1, _POINTS + 1)})
+    n, step = len(entries), 1
+    while n > step * _POINTS:
+        step *= 2  # so that most points stay where they were when a release is added, and are remembered
+    places = sorted({1, *range(step, n + 1, step), n})
     totals = [_totals(tuple(entry.spend for entry in entries[:place])) for place in places]
     return Chart(
         title="Total ε of a lifetime, release by release",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 WIDTH: Final = 760
@@ -68,7 +69,7 @@ class Chart:
     def is_empty(self) -> bool:
         return not any(value is not None for series in self.series for value in series.values)
 
-    @property
+    @cached_property
     def top(self) -> float:
         values = [value for series in self.series for row in (series.values, series.high or ()) for value in row]
         most = max((value for value in values if value is not None and math.isfinite(value)), default=0.0)
@@ -88,7 +89,7 @@ class Chart:
         """The inner rectangle."""
         return {"left": _LEFT, "right": self.width - _RIGHT, "top": _TOP, "bottom": self.height - _BOTTOM}
 
-    @property
+    @cached_property
     def drawn(self) -> list[Drawn]:
         return [self._draw(i, series) for i, series in enumerate(self.series)]
 

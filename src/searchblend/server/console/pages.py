@@ -146,9 +146,9 @@ class Pages:
         return self._page(visit, "search.html", view=view)
 
     async def trends(self, visit: Visit) -> Response:
-        data = await self._read(lambda store: trends_page.read_trends(store, visit.task))
-        view = trends_page.trends(data, visit.form.get("q", []), between_rounds(visit.form))
-        return self._page(visit, "trends.html", view=view, public=False)
+        wanted, between = visit.form.get("q", []), between_rounds(visit.form)
+        data = await self._read(lambda store: trends_page.read_trends(store, visit.task, wanted, between))
+        return self._page(visit, "trends.html", view=trends_page.trends(data), public=False)
 
     async def budget(self, visit: Visit) -> Response:
         book, tasks = await self._read(budget_page.read_budget)
@@ -203,10 +203,11 @@ class PublicPages:
     async def trends(self, request: Request) -> Response:
         form = parse_qs(request.url.query)
         try:
+            wanted, between = form.get("q", [])[:20], between_rounds(form)
             data = await self._services.console.call(
-                lambda store: trends_page.read_trends(store, request.path_params["task"])
+                lambda store: trends_page.read_trends(store, request.path_params["task"], wanted, between)
             )
-            view = trends_page.trends(data, form.get("q", [])[:20], between_rounds(form))
+            view = trends_page.trends(data)
         except Exception as error:
             refusal = refusal_of(error)
             if refusal is None:

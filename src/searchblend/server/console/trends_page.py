@@ -68,38 +68,57 @@ class Trends:
 
 @dataclass(frozen=True)
 class TrendData:
+    """Rows of the shown queries in all rounds, and of all queries in the two rounds that are compared."""
+
     task: Task
     rounds: list[Round]
-    rows: list[tuple[int, TrendRow]]
+    shown: list[str]
+    lines: dict[int, dict[str, TrendRow]]
+    """by round number"""
+    latest: list[str]
+    pair: tuple[int, int] | None
+    compared: tuple[dict[str, TrendRow], dict[str, TrendRow]] | None
     files: dict[str, str]
 
 
-def read_trends(store: ServiceStore, task_name: str) -> TrendData:
-    """Four statements, however many rounds there are."""
+def read_trends(
+    store: ServiceStore, task_name: str, wanted: Sequence[str], between: tuple[int, int] | None = None
+) -> TrendData:
+    """Five statements, however many rounds there are; a year of long lists is never read as a whole."""
     task = store.rounds.task(task_name)
     rounds = store.rounds.rounds(task.task, states={State.PUBLISHED})
-    files = store.artifacts.of_round(rounds[-1].key) if rounds else {}
-    return TrendData(task, rounds, store.artifacts.trends(task.task), files)
+    keys = {found.number: found.key for found in rounds}
+    pair = _pair(list(keys), between)
+    needed = {number: keys[number] for number in (*(pair or ()), *list(keys)[-1:])}
+    read = store.figures.lists(sorted(set(needed.values())))
+    lists = {number: {row.query: row for row in read[key] if row.query is not None} for number, key in needed.items()}
+    latest = list(lists[rounds[-1].number]) if rounds else []
+    shown = list(dict.fromkeys(query for query in wanted if query))[:COLOURS] or latest[:_DEFAULT_LINES]
+    found = store.figures.lines(task.task, shown)
+    there = {row.query for rows in found.values() for row in rows}
+    return TrendData(
+        task=task,
+        rounds=rounds,
+        shown=[query for query in shown if query in there],
+        lines={
+            number: {row.query: row for row in found.get(key, []) if row.query is not None}
+            for number, key in keys.items()
+        },
+        latest=latest,
+        pair=pair,
+        compared=(lists[pair[0]], lists[pair[1]]) if pair else None,
+        files=store.artifacts.of_round(rounds[-1].key) if rounds else {},
+    )
 
 
-def trends(data: TrendData, wanted: Sequence[str], between: tuple[int, int] | None = None) -> Trends:
-    by_round: dict[int, dict[str, TrendRow]] = {found.number: {} for found in data.rounds}
-    for number, row in data.rows:
-        if row.query is not None:
-            by_round[number][row.query] = row
-    numbers = list(by_round)
-    latest = by_round[numbers[-1]] if numbers else {}
-    anywhere = {query for rows in by_round.values() for query in rows}
-    shown = [query for query in dict.fromkeys(wanted) if query in anywhere][:COLOURS]
-    shown = shown or list(latest)[:_DEFAULT_LINES]
-    pair = _pair(numbers, between)
+def trends(data: TrendData) -> Trends:
     return Trends(
         task=data.task,
-        numbers=numbers,
-        shown=shown,
-        known=list(latest),
-        chart=_chart(by_round, shown) if numbers else None,
-        changes=compare(by_round[pair[0]], by_round[pair[1]], *pair) if pair else None,
+        numbers=list(data.lines),
+        shown=data.shown,
+        known=data.latest,
+        chart=_chart(data.lines, data.shown) if data.lines else None,
+        changes=compare(*data.compared, *data.pair) if data.compared and data.pair else None,
         files=data.files,
         published=data.rounds[-1].changed if data.rounds else None,
     )
