@@ -99,6 +99,7 @@ test("other bytes under the right name: refused", async () => {
 test("an older pack is not taken", async () => {
   await publish(RESULT, 8);
   await check();
+  service.artifacts.set(await digest(BASE), BASE);
   await service.publish({ phase: "idle", task: TASK, round: 8, pack: { artifact: await digest(BASE), bytes: BASE.length, round: 7, deltas: [] } });
   await check();
   assert.deepEqual(await kept(), [["current", 8]]);
