@@ -31,6 +31,7 @@ SECTIONS: Final = {
             "run-on-spark",
             "use-a-released-graph",
             "publish-a-page",
+            "search-locally",
             "evaluate-your-own",
             "reproduce-a-figure",
             "run-in-production",
