@@ -1,7 +1,8 @@
 """Entries of a head list that should not be published without a second look: automatic, before the reviewer.
 
-A private output may still name what many people searched for and nobody should spread. Codes only: the text itself
-never leaves the review.
+A private output may still name what many people searched for and nobody should spread. The shapes are those of
+``suspects``, and a few that only a list for many devices must not carry. Codes only: the text itself never leaves the
+review.
 """
 
 from __future__ import annotations
@@ -13,17 +14,21 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from searchblend.records import HeadList
-from searchblend.suspects import is_luhn
+from searchblend.suspects import Suspects, Suspicion
 
 REASONS: Final = ("email", "phone", "card", "credentials", "long-number", "blocklist", "unsafe-url", "other")
-_EMAIL: Final = re.compile(r"[^\s@/]+@[^\s@/]+\.[a-z]{2,}")
-_PHONE: Final = re.compile(r"(?<![\w.])(\+|00)?\(?\d{2,4}\)?([ ./-]\d{2,4}){2,4}(?![\w.])")
+_CODES: Final = {
+    Suspicion.CREDENTIALS: "credentials",
+    Suspicion.EMAIL: "email",
+    Suspicion.CARD: "card",
+    Suspicion.PHONE: "phone",
+    Suspicion.ID: "long-number",
+}
+"""Numeric network addresses are left to the reviewer: many people search for the one of their router."""
 _DIGITS: Final = re.compile(r"\d(?:[ -]?\d){6,}")
-_SECRET_FIELD: Final = re.compile(
-    r"[?&;#](pass(word|wd)?|pwd|token|access_token|auth|api_?key|secret|session(id)?|sid|jwt|code)=", re.IGNORECASE
-)
-_CARD_DIGITS: Final = range(13, 20)
+"""seven digits and more, also in groups: here a wider net than ``suspects`` has, since a person looks at every hit"""
 _SCHEMES: Final = ("http", "https", "ftp")
+_SUSPECTS: Final = Suspects()
 
 
 @dataclass(frozen=True)
@@ -55,15 +60,10 @@ def check_head_list(head: HeadList, blocklist: Iterable[str] = ()) -> list[Hit]:
 
 def text_reason(text: str, blocked: Iterable[str] = ()) -> str | None:
     """Why a text should be looked at, if at all."""
-    if _EMAIL.search(text):
-        return "email"
-    for match in _DIGITS.finditer(text):
-        digits = re.sub(r"\D", "", match.group())
-        if len(digits) in _CARD_DIGITS and is_luhn(digits):
-            return "card"
-    if _PHONE.search(text):
-        return "phone"
-    if any(len(re.sub(r"\D", "", match.group())) >= 7 for match in _DIGITS.finditer(text)):
+    found = [_CODES[suspicion] for suspicion in _SUSPECTS.in_text(text) if suspicion in _CODES]
+    if found:
+        return found[0]
+    if _DIGITS.search(text):
         return "long-number"
     return "blocklist" if any(word in text for word in blocked) else None
 
@@ -72,13 +72,13 @@ def url_reason(url: str, blocked: Iterable[str] = ()) -> str | None:
     """As for a text, and what only a URL can carry."""
     try:
         parts = urlsplit(url)
-        has_user = bool(parts.username or parts.password)
+        has_user = bool(parts.username)
     except ValueError:
         return "unsafe-url"
     if "://" in url and parts.scheme not in _SCHEMES:
         return "unsafe-url"
     if re.match(r"\s*(javascript|data|vbscript|file):", url, re.IGNORECASE):
         return "unsafe-url"
-    if has_user or _SECRET_FIELD.search(url):
+    if has_user:
         return "credentials"
     return text_reason(url.lower(), blocked)
