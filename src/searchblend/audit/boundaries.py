@@ -67,18 +67,19 @@ def stability_histogram(effort: Effort) -> list[Finding]:
     n, claim = effort.draws // 10, Claim.of(LOOSE, REPLACE_ONE)
     params = BlenderParams(LOOSE, max_head_queries=10**6)
     findings = []
-    for m in (1, 2):
+    for m, held in ((1, 1), (2, 2), (2, 1)):
         spread = BlenderParams(LOOSE, max_head_queries=10**6, records_per_optin=m)
         design = curator_design(spread)
-        people = [[Record(f"{i} {j}") for j in range(m)] for i in range(n)]
+        people = [[Record(f"{i} {j}") for j in range(held)] for i in range(n)]
         found = count_head_list(InMemoryGroup.from_users(people), spread, design)
         named = {query.split()[0] for query in found.head.queries}
-        rate = _alone(design.threshold.noise.decay, design.threshold.integer, design.spread.units // m)
-        name = f"stability histogram (best): {m} of one user alone"
-        findings.append(_judge(name, len(named), n, 1 - (1 - rate) ** m, claim, effort))
+        rate = _alone(design.threshold.noise.decay, design.threshold.integer, design.spread.units // held)
+        name = f"stability histogram (best), m_O = {m}: {held} records of one user"
+        findings.append(_judge(name, len(named), n, 1 - (1 - rate) ** held, claim, effort))
     design = curator_design(params, wide=True)
     if design.wide_threshold is None:
         raise AssertionError("expected a design with a wide list")
+    n = effort.draws // 2
     found = count_head_list(InMemoryGroup.from_users([[Record(f"{i}", "u")] for i in range(n)]), params, design)
     wide = sum(cell.url is WILDCARD and not found.head.urls(str(cell.query)) for cell in list(found.head.cells())[:-1])
     listed = sum(bool(found.head.urls(query)) for query in found.head.queries)

@@ -185,8 +185,10 @@ def _reports(
 def figure_6_row(head: HeadList, cell: int, params: BlenderParams) -> dict[int, float]:
     """P(report | cell) as printed in [BLJ] Fig. 6, in doubles."""
     query = head.query_of_cells()[cell]
-    t = _keep(params.query_share, head.n_queries)
-    t_q = _keep(params.url_share, head.n_urls[query])
+    fraction, m = params.query_budget_fraction, params.records_per_client
+    epsilon, delta = params.budget.epsilon / m, params.budget.delta / m
+    t = _keep(fraction * epsilon, fraction * delta, head.n_queries)
+    t_q = _keep((1 - fraction) * epsilon, (1 - fraction) * delta, head.n_urls[query])
     row: dict[int, float] = {}
     for other, (first, width) in enumerate(zip(head.first_cells(), head.n_urls, strict=True)):
         for position in range(width):
@@ -199,8 +201,7 @@ def figure_6_row(head: HeadList, cell: int, params: BlenderParams) -> dict[int, 
     return row
 
 
-def _keep(share: tuple[Fraction, Fraction], k: int) -> float:
-    epsilon, delta = map(float, share)
+def _keep(epsilon: float, delta: float, k: int) -> float:
     return 1.0 if k == 1 else (math.exp(epsilon) + delta / 2 * (k - 1)) / (math.exp(epsilon) + k - 1)
 
 

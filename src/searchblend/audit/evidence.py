@@ -37,10 +37,13 @@ class Verdict(Enum):
     """the check did not see a fault that it must see: it is no evidence"""
     AS_EXPECTED = "refuted, as it must be"
     NOT_AUDITED = "NOT AUDITED"
+    BROKEN = "BROKEN"
+    """the check itself ended with an error"""
+    LEFT_OUT = "left out, as asked"
 
     @property
     def is_good(self) -> bool:
-        return self in (Verdict.HOLDS, Verdict.AS_EXPECTED)
+        return self in (Verdict.HOLDS, Verdict.AS_EXPECTED, Verdict.LEFT_OUT)
 
 
 @dataclass(frozen=True)
@@ -107,8 +110,6 @@ class Audited:
     name: str
     kind: Kind
     check: Check
-    statements: int = 0
-    """random statements that it makes, each with a chance to be wrong"""
     cost: float = 1.0
     """about how many seconds it takes"""
     needs: str = ""

@@ -441,5 +441,5 @@ class _WorstPair:
 
     def add(self, one: Floats, other: Floats) -> None:
         self.worst = max(self.worst, _worst(one, other, self._epsilon))
-        if _worst(one, other, self.loss) > self._delta:
+        if self.loss < math.inf and _worst(one, other, self.loss) > self._delta:
             self.loss = least_epsilon(one, other, self._delta)

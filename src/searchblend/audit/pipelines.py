@@ -36,6 +36,8 @@ from searchblend.records import Record
 LOOSE: Final = Budget(2.0, 0.05)
 _HYBRID_WORLDS: Final = 8
 _GRAPH_WORLDS: Final = 40
+_FEWEST: Final = 1200
+"""samples of a click graph, so that the resolution is above ε"""
 _CLIENTS: Final = [[Record("x0", "u")], [Record("other", "u")]]
 _EMPTY: Final = "no head list"
 
@@ -187,7 +189,7 @@ def click_graph(algorithm: str, effort: Effort) -> list[Finding]:
         reformulations="typed",
         allow_large_delta=True,
     )
-    claim, n = Claim.of(LOOSE, ADD_REMOVE), effort.runs * _GRAPH_WORLDS // 12
+    claim, n = Claim.of(LOOSE, ADD_REMOVE), max(effort.runs * _GRAPH_WORLDS // 12, _FEWEST)
     design = ClickGraphDesign.of(params)
     enough = 2 + max(-(-(step.threshold or 0) // step.units) for step in design.steps)
     findings = []

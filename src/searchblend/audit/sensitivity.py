@@ -37,6 +37,7 @@ _KEY: Final = bytes(range(16))
 _SOURCE: Final = SystemRandomness()
 _SPREAD: Final = Spread(3, 60)
 _WORLDS: Final = 30
+_LOGS: Final = 400
 
 
 @dataclass
@@ -107,7 +108,7 @@ def counted(tally: Tally) -> dict[Any, int]:
 def groups(effort: Effort) -> list[Finding]:
     """One user's records are replaced: of a group in memory, and of a log that DuckDB reads with the same key."""
     return [
-        *_group_findings("in memory", _memory_groups(effort.runs)),
+        *_group_findings("in memory", _memory_groups(min(effort.runs, _LOGS))),
         *_group_findings("DuckDB", _duckdb_groups(min(effort.runs // 20 + 8, _WORLDS))),
     ]
 
@@ -172,7 +173,7 @@ def _write(path: Path, people: Sequence[Person], *, opt_in: bool = False) -> Non
 def activity(effort: Effort) -> list[Finding]:
     """One user with all their searches is removed: from people in memory, and from a log that DuckDB reads."""
     return [
-        *_activity_findings("in memory", _memory_logs(effort.runs)),
+        *_activity_findings("in memory", _memory_logs(min(effort.runs, _LOGS))),
         *_activity_findings("DuckDB", _duckdb_logs(min(effort.runs // 20 + 8, _WORLDS))),
     ]
 

@@ -57,7 +57,7 @@ def service(effort: Effort) -> list[Finding]:
 
 def audit_service(plant: str, effort: Effort) -> list[Finding]:
     """Play the rounds; ``plant`` is code that the server process runs first, for planted faults."""
-    rounds = max(2, min(effort.runs // 500, 10))
+    rounds = max(3, min(effort.runs // 500, 10))
     with tempfile.TemporaryDirectory(prefix="searchblend-audit-") as folder:
         prepared = _prepare(folder)
         with _server(folder, plant) as address:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import math
-import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +18,10 @@ from searchblend.blender.create_head_list import create_head_list
 from searchblend.blender.groups import UserGroup
 from searchblend.blender.stability_histogram import count_head_list
 from searchblend.clickgraph.click_log import Cap
+from searchblend.errors import RunError
 from searchblend.logs.read import read_log
+from searchblend.logs.spark_java import find_java
+from searchblend.logs.spark_session import SparkRunner
 from searchblend.mechanisms.threshold import printed_threshold
 from searchblend.params import BlenderParams
 from searchblend.privacy import Budget
@@ -34,9 +36,11 @@ def spark(effort: Effort) -> list[Finding]:
     """A small log on a local cluster of one process."""
     if importlib.util.find_spec("pyspark") is None:
         raise Absent("the Spark engine: PySpark is not installed (extra spark)")
-    if shutil.which("java") is None:
-        raise Absent("the Spark engine: there is no Java here")
-    with tempfile.TemporaryDirectory(prefix="searchblend-audit-") as folder:
+    try:
+        find_java()
+    except RunError as error:
+        raise Absent(f"the Spark engine: {error}") from error
+    with tempfile.TemporaryDirectory(prefix="searchblend-audit-") as folder, _session():
         path = Path(folder, "log.tsv")
         _write(path)
         with _groups(path, "spark") as on_spark, _groups(path, "duckdb") as on_duckdb:
@@ -53,10 +57,24 @@ def _write(path: Path) -> None:
 
 
 @contextmanager
+def _session() -> Iterator[None]:
+    """One session for all reads: engines use the one that is active. Java's quick compiler is enough for little data."""
+    runner = SparkRunner(
+        "local[2]",
+        settings={
+            "spark.sql.shuffle.partitions": "2",
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        },
+    )
+    try:
+        yield
+    finally:
+        runner.close()
+
+
+@contextmanager
 def _groups(path: Path, engine: str) -> Iterator[UserGroup]:
-    options = {"master": "local[1]"} if engine == "spark" else {}
-    with ExitStack() as stack:
-        log = stack.enter_context(read_log(path, key=_KEY, optin_column="agrees", engine=engine, **options))  # type: ignore[arg-type]
+    with read_log(path, key=_KEY, optin_column="agrees", engine=engine) as log:
         yield log.split()[0]
 
 
@@ -94,10 +112,10 @@ def _noise(group: UserGroup, effort: Effort) -> list[Finding]:
 def _same_activity(path: Path) -> Finding:
     counts = []
     for engine in ("spark", "duckdb"):
-        options = {"master": "local[1]"} if engine == "spark" else {}
-        with read_log(path, key=_KEY, draws=0, engine=engine, **options) as log:  # type: ignore[arg-type]
+        with read_log(path, key=_KEY, draws=0, engine=engine) as log:
             activity = log.activity()
             queries = ["common 0", "common 1"]
+            searches = counted(activity.searches(Cap(2)))
             counts.append(
                 (counted(activity.searches(Cap(2))), counted(activity.clicks(queries, Cap(2), within=Cap(2))))
             )
