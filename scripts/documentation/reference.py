@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import searchblend
 from searchblend.cli.parser import build_parser
+from searchblend.device.policy import POLICY, Policy
 from searchblend.server.serve_settings import PREFIX, ServeSettings
 from searchblend.server.task_settings import TaskSettings
 
@@ -279,6 +280,15 @@ def task_settings() -> str:
     return "\n".join(["| setting | type | default | meaning |", "|---|---|---|---|", *rows])
 
 
+def device_policy() -> str:
+    told = attribute_docs(Policy)
+    rows = [
+        _row(f"`{field.name}`", f"`{getattr(POLICY, field.name):,}`", _prose(told.get(field.name, "")))
+        for field in dataclasses.fields(Policy)
+    ]
+    return "\n".join(["| limit | value | meaning |", "|---|---|---|", *rows])
+
+
 def _default(value: object) -> str:
     if value is dataclasses.MISSING:
         return "**required**"
@@ -322,5 +332,6 @@ PARTS: Final[dict[str, Callable[[], str]]] = {
     "api": api_reference,
     "serve-settings": serve_settings,
     "task-settings": task_settings,
+    "device-policy": device_policy,
 }
 """what a page can ask for by ``<!-- generated: NAME -->``"""

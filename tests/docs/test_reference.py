@@ -9,10 +9,12 @@ import inspect
 import re
 from pathlib import Path
 
+import pytest
 import reference
 
 import searchblend
 from searchblend.cli.parser import build_parser
+from searchblend.device.policy import Policy
 from searchblend.server.serve_settings import ServeSettings
 from searchblend.server.task_settings import TaskSettings
 from searchblend.wire.problems import PROBLEMS
@@ -106,11 +108,30 @@ def test_every_setting_of_a_server_is_a_documented_flag():
     assert [name for name in fields if f"| `{name}`<br>`SEARCHBLEND_{name.upper()}`<br>`--" not in table] == []
 
 
-def test_every_setting_of_a_task_says_what_it_is():
-    told = reference.attribute_docs(TaskSettings)
-    fields = [field.name for field in dataclasses.fields(TaskSettings)]
+@pytest.mark.parametrize(("kind", "part"), [(TaskSettings, "task-settings"), (Policy, "device-policy")])
+def test_every_setting_of_a_task_and_limit_of_a_device_says_what_it_is(kind: type, part: str):
+    told = reference.attribute_docs(kind)
+    fields = [field.name for field in dataclasses.fields(kind)]
     assert [name for name in fields if not told.get(name)] == []
-    assert [name for name in fields if f"| `{name}` |" not in reference.task_settings()] == []
+    table = reference.PARTS[part]()
+    assert [name for name in fields if f"| `{name}` |" not in table] == []
+
+
+def test_every_generated_part_is_on_a_page():
+    pages = "".join(path.read_text() for path in (ROOT / "docs").rglob("*.md"))
+    assert [name for name in reference.PARTS if f"<!-- generated: {name} -->" not in pages] == []
+
+
+def test_the_code_map_names_every_folder_with_its_level():
+    """The map in ARCHITECTURE.md and the import rule's table are about the same folders."""
+    (table,) = [
+        ast.literal_eval(node.value)
+        for node in ast.parse((ROOT / "tests/architecture/test_imports.py").read_text()).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "LEVELS"
+    ]
+    levels = {name: level for level, names in table.items() for name in names if (SOURCE / name).is_dir()}
+    mapped = re.findall(r"^(\w+)/ +L(\d) ", (ROOT / "ARCHITECTURE.md").read_text(), re.MULTILINE)
+    assert {name: int(level) for name, level in mapped} == levels
 
 
 def error_types() -> set[str]:

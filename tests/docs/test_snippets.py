@@ -110,9 +110,9 @@ def test_links_lead_somewhere(page: str):
 
 
 def test_commands_of_the_help_examples_parse():
-    from searchblend.cli import evaluate_parser, graph_parser, parser, release_parser, serve_parser
+    from searchblend.cli import device_parser, evaluate_parser, graph_parser, parser, release_parser, serve_parser
 
-    modules = (parser, graph_parser, evaluate_parser, release_parser, serve_parser)
+    modules = (parser, graph_parser, evaluate_parser, release_parser, serve_parser, device_parser)
     texts = [getattr(module, name) for module in modules for name in dir(module) if name.endswith("_EXAMPLES")]
     for line in (line for text in texts for line in text.splitlines()[1:]):
         command = re.split(r"\s{3,}| > ", line.strip())[0]

@@ -22,25 +22,37 @@ class Policy:
     largest_delta: float = 1e-4
     """δ of one round"""
     window_seconds: int = 7 * DAY
+    """the period of ``window_epsilon``"""
     window_epsilon: float = 8.0
     """Σ ε of the rounds within one window"""
     lifetime_epsilon: float = 416.0
     """Σ ε of all rounds: two years of ε = 4 a week"""
     lifetime_delta: float = 1e-2
+    """Σ δ of all rounds"""
     most_records_per_round: int = 20
     """m_C and m_O"""
     fewest_queries: int = 1
+    """of a head list"""
     most_queries: int = 20_000
+    """of a head list"""
     most_cells: int = 200_000
+    """of a head list"""
     largest_head_list: int = 16 << 20
+    """bytes"""
     largest_report: int = 64 << 10
+    """bytes"""
     largest_manifest: int = 64 << 10
+    """bytes"""
     largest_pack: int = 32 << 20
+    """bytes"""
     longest_manifest_seconds: int = 31 * DAY
+    """how long a manifest may be valid"""
     clock_skew_seconds: int = DAY
+    """how far this device's clock may be behind the service's"""
     longest_query: int = 500
     """code points, before normalization: NFKC takes time quadratic in a run of combining marks"""
     longest_url: int = 2_000
+    """code points"""
     most_searches: int = 1_000
     """older ones are forgotten"""
     search_seconds: int = 28 * DAY

@@ -188,6 +188,7 @@ class Pack:
 
     @property
     def content(self) -> bytes:
+        """The file, byte by byte."""
         return bytes(self._content)
 
     @cached_property
@@ -197,6 +198,7 @@ class Pack:
 
     @property
     def n_blocks(self) -> int:
+        """How many blocks of queries there are."""
         return -(-self.n_queries // BLOCK)
 
     def block(self, number: int) -> Iterator[PackEntry]:
