@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from searchblend.privacy import Budget, Guarantee, Neighbors, TrustModel
     from searchblend.records import WILDCARD, HeadList, Record
     from searchblend.search.index import SearchIndex
+    from searchblend.search.pack import Pack, decode_pack
     from searchblend.wire.click_graph_files import encode_click_graph, read_click_graph
 
 _HOME = {
@@ -95,6 +96,7 @@ _HOME = {
     "privacy": ["Budget", "Guarantee", "Neighbors", "TrustModel"],
     "records": ["WILDCARD", "HeadList", "Record"],
     "search.index": ["SearchIndex"],
+    "search.pack": ["Pack", "decode_pack"],
     "wire.click_graph_files": ["encode_click_graph", "read_click_graph"],
 }
 _MODULE_OF = {name: f"{__name__}.{module}" for module, names in _HOME.items() for name in names}
@@ -126,6 +128,8 @@ __all__ = [  # noqa: RUF022  # in the order of a run, not of the alphabet
     "Blended",
     "BlenderRelease",
     "SearchIndex",
+    "Pack",
+    "decode_pack",
     "ClickGraphParams",
     "Shares",
     "ClickGraphDesign",

@@ -9,6 +9,8 @@ import numpy as np
 
 import searchblend as sb
 from searchblend.randomness import Tape
+from searchblend.search.build_pack import Estimate, pack_of_estimates
+from searchblend.search.pack import PackInfo
 from searchblend.wire.head_list import decode_head_list, encode_head_list
 
 PARAMS = sb.BlenderParams(sb.Budget(4.0, 1e-5), max_head_queries=2)
@@ -71,8 +73,18 @@ def test_one_record(tmp_path: Path):
     blended = sb.blend_probabilities(optin.records, client.records)
     np.testing.assert_allclose(blended.probability.sum(), 1)
 
+    walked.append("pack")
+    queries = sb.blend_probabilities(optin.queries, client.queries)
+    low, query_low = blended.raw.interval[:, 0], queries.raw.interval[:, 0]
+    named = [Estimate(query, None, query_low[i], queries.probability[i]) for i, query in enumerate(head.queries)]
+    cells = [
+        Estimate(cell.query, cell.url, low[i], blended.probability[i])
+        for i, cell in enumerate(head.cells())
+        if isinstance(cell.url, str)
+    ]
+    content = pack_of_estimates(PackInfo("paper", 4.0, 1e-5), named, cells).content
+
     walked.append("answer")
-    best = int(np.argmax(blended.probability[:-1]))
-    assert list(head.cells())[best] == mine[0]
+    assert sb.SearchIndex(sb.decode_pack(content)).urls_for(" WEATHER") == [mine[0].url]
 
     assert walked == hop_names()
