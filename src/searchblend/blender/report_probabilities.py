@@ -39,7 +39,8 @@ class ReportProbabilities:
         """[BLJ] Fig. 6, lines 7-10."""
         keep_query = int(keep_probability(*params.query_share, head.n_queries) * WORDS)
         keep_url = {width: keep_probability(*params.url_share, width) for width in set(head.n_urls)}
-        keep_record = tuple(int(keep_query * keep_url[width]) for width in head.n_urls)
+        keep_both = {width: int(keep_query * keep) for width, keep in keep_url.items()}
+        keep_record = tuple(keep_both[width] for width in head.n_urls)
         # The proof needs t ≥ 1/k and t_q ≥ 1/k_q of the *rounded* values: a truth at least as likely as any one lie.
         if keep_query * head.n_queries < WORDS:
             raise InvalidParameter("epsilon", "too small for thresholds of 64 bits")
@@ -61,7 +62,8 @@ class ReportProbabilities:
         growth, rest = exp_fraction_bounds(epsilon)[0], exp_fraction_bounds(epsilon - query_epsilon)[0]
         keep_url = {width: min(rest / width, growth / (growth + width - 1), Fraction(1)) for width in set(head.n_urls)}
         keep_url[1] = Fraction(1)
-        keep_record = tuple(int(keep_query * keep_url[width]) for width in head.n_urls)
+        keep_both = {width: int(keep_query * keep) for width, keep in keep_url.items()}
+        keep_record = tuple(keep_both[width] for width in head.n_urls)
         return cls(keep_query, keep_record, head.n_urls)
 
     @property

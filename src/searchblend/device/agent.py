@@ -13,6 +13,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,12 +21,14 @@ from searchblend.device import state as kept
 from searchblend.device.admission import Admission, admit
 from searchblend.device.consent_texts import LOCAL, LOCAL_TEXT, MODES, OFF, text_digest
 from searchblend.device.device_errors import DeviceRefused, NoAnswer
+from searchblend.device.packs import Packs
 from searchblend.device.policy import POLICY, Policy
 from searchblend.device.rounds import Enrolment, OnPoint, Outcome, Participant
 from searchblend.device.state import FILE, DeviceState
 from searchblend.device.transport import Transport, check_address
 from searchblend.errors import InputError, InvalidParameter, UsageError
 from searchblend.randomness import Randomness, SystemRandomness
+from searchblend.search.pack import Pack
 from searchblend.wire.signing import key_id
 
 _LONGEST_LINE: Final = 16 << 10
@@ -150,6 +153,7 @@ class DeviceAgent:
         if stopped is not None:
             return stopped
         participant = self._participant()
+        manifest = None
         try:
             manifest = participant.manifest()
             if manifest["killed"]:
@@ -159,7 +163,15 @@ class DeviceAgent:
             outcome = Outcome(refusal.reason, f"this device refuses: {refusal}", ok=False)
         except NoAnswer as error:
             outcome = Outcome("no-answer", f"the service does not answer ({error})", ok=False)
+        packs = self._packs(enrolment.task)
+        if manifest is not None and packs is not None and self._transport is not None:
+            outcome = replace(outcome, pack=packs.update(manifest, self._transport))
         return self._noted(outcome)
+
+    def pack(self) -> Pack | None:
+        """The local-search pack, if one was published and fetched. Looking something up sends nothing."""
+        packs = self._packs(self._enrolment().task)
+        return packs.current() if packs else None
 
     # What the user sees and decides
 
@@ -232,8 +244,10 @@ class DeviceAgent:
     def leave(self) -> Outcome | None:
         """Withdraw what can be withdrawn, erase, and forget the task. The ledger stays for the next one."""
         withdrawn = None
-        if self._state.fact("enrolment") is not None:
+        if (enrolment := self._state.fact("enrolment")) is not None:
             withdrawn = self._participant().withdraw()
+            if (packs := self._packs(enrolment["task"])) is not None:
+                packs.erase()
             with self._state.transaction():
                 self._state.add_consent(self._clock(), OFF, None, None)
                 for name in ("enrolment", "mode", "paused", "last"):
@@ -259,6 +273,10 @@ class DeviceAgent:
         if found is None:
             raise UsageError("this device takes part in no task; enrol first")
         return Enrolment(**found)
+
+    def _packs(self, task: str) -> Packs | None:
+        """Beside the state; a device in memory has none."""
+        return None if self._state.in_memory else Packs(self._state.path.parent, task, self._policy)
 
     def _participant(self) -> Participant:
         enrolment = self._enrolment()

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from searchblend.blender.report_probabilities import ReportProbabilities
 from searchblend.blender.subset_report import TWO_STAGE
 from searchblend.device.device_errors import DeviceRefused
 from searchblend.device.policy import DEVICE_VERSION, Policy
@@ -99,8 +98,6 @@ def check_head_list(content: bytes, manifest: Manifest, policy: Policy) -> tuple
         raise DeviceRefused("bad-head-list", str(error) if isinstance(error, MessageError) else "") from None
     _check_list(message, manifest, policy)
     try:
-        if message.design is None:
-            ReportProbabilities.of(message.head, message.params)
         shape = ReportShape.of(
             bytes.fromhex(manifest["task"]), manifest["round"], message.head, message.params, message.design
         )

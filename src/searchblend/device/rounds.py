@@ -34,6 +34,7 @@ from searchblend.device.manifest_checks import (
 from searchblend.device.policy import Policy
 from searchblend.device.state import DeviceState, Turn
 from searchblend.device.transport import Answer, Transport
+from searchblend.errors import InvalidParameter
 from searchblend.randomness import Randomness, uniform_below
 from searchblend.records import WILDCARD, Record
 from searchblend.wire.head_list import HeadListMessage
@@ -91,7 +92,8 @@ class Outcome:
     text: str
     ok: bool = True
     round: int | None = None
-    epsilon: str | None = None
+    pack: str | None = None
+    """what happened to the local-search pack"""
 
     def as_json(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if value is not None}
@@ -215,7 +217,10 @@ class Participant:
         self, records: list[Record], manifest: Manifest, prepared: tuple[HeadListMessage, ReportShape] | None
     ) -> Made:
         if prepared:
-            return make_report(records, *prepared, self._randomness)
+            try:
+                return make_report(records, *prepared, self._randomness)
+            except InvalidParameter as error:  # numbers that no report can be made with; the debit goes with the rest
+                raise DeviceRefused("bad-head-list", error.field) from None
         consents = self._state.consents()
         if not consents or consents[-1]["sha256"] != manifest["optin"]["consent"]:
             raise DeviceRefused("wrong-consent")

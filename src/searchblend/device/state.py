@@ -92,15 +92,15 @@ class DeviceState:
 
     def __init__(self, path: Path | str, *, create: bool = False, busy_seconds: float = 30.0) -> None:
         self.path = Path(path)
-        in_memory = str(path) == ":memory:"
-        if not in_memory:
+        self.in_memory = str(path) == ":memory:"
+        if not self.in_memory:
             _prepare(self.path, create=create)
         with self._errors():
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=busy_seconds)
         try:
             for pragma in _PRAGMAS:
                 self._run(f"PRAGMA {pragma}")
-            if not in_memory and self._run("PRAGMA journal_mode")[0][0] != "wal":
+            if not self.in_memory and self._run("PRAGMA journal_mode")[0][0] != "wal":
                 raise StateError(f"{self.path}: the file system does not allow a write-ahead log")
             self._claim()
         except BaseException:
