@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,10 @@ class Refused:
         return f"Refused({self.error}, {self.reason})"
 
 
+class BrokenCore(RuntimeError):
+    """The core is no program."""
+
+
 class Twin:
     """Asks many questions in one run of Node; ``core`` exchanges the folder of the core."""
 
@@ -51,18 +56,20 @@ class Twin:
             timeout=self._seconds,
             check=False,
         )
-        assert done.returncode == 0, done.stderr.decode()[-2000:]
-        return [_answer(json.loads(line)) for line in done.stdout.decode("utf-8").rstrip("\n").split("\n")]
+        if done.returncode != 0:
+            raise BrokenCore(done.stderr.decode()[-2000:])
+        return [answer_of(json.loads(line)) for line in done.stdout.decode("utf-8").rstrip("\n").split("\n")]
 
     def one(self, question: Mapping[str, Any]) -> Any:
         return self.ask([question])[0]
 
 
-def _answer(line: Mapping[str, Any]) -> Any:
+def answer_of(line: Mapping[str, Any]) -> Any:
     assert "crashed" not in line, line["crashed"]
     return Refused(line["refused"], line.get("reason"), line["says"]) if "refused" in line else line.get("answer")
 
 
+@cache
 def node() -> str:
     """Where Node is. Without it nothing of the JavaScript is tested, so its absence is a failure and no skip."""
     found = shutil.which("node")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-from node_twin import EXTENSION, Twin, node
+from node_twin import EXTENSION, BrokenCore, Twin, node
 
 
 def test_the_core_passes_its_tests():
@@ -42,4 +42,9 @@ def test_the_types_hold():
 def test_without_node_there_is_a_failure(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(AssertionError, match="node is missing"):
-        Twin()
+        node.__wrapped__()
+
+
+def test_a_core_that_is_no_program_is_no_refusal(tmp_path):
+    with pytest.raises(BrokenCore):
+        Twin(tmp_path).one({"do": "normalize", "text": "a"})
