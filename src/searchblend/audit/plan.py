@@ -76,8 +76,8 @@ CHECKS: Final[tuple[Audited, ...]] = (
 )
 
 CANNOT_SEE: Final = (
-    "A sample refutes; it never proves. A bound below ε says that this attack failed, at the stated resolution. What is "
-    "proved is in proofs/; what is enumerated exactly is marked so.",
+    "A sample refutes; it never proves. A bound below ε says that this attack failed, at the stated resolution. What "
+    "is proved is in proofs/; what is enumerated exactly is marked so.",
     "δ of 1e-5 and less is out of reach of samples. Thresholds are tested at loose δ, where the code is the same, and "
     "enumerated exactly at the small ones.",
     "Neighbours and events that nobody thought of: pairs are the worst ones that the proofs name, events are chosen "
@@ -85,8 +85,8 @@ CANNOT_SEE: Final = (
     "Losses of many releases together. Composition is computed (proofs/composition.md), not sampled here.",
     "Side channels: time, memory, sizes of files and caches, network traffic, who takes part and when.",
     "The operating system's generator, the processor, Python, Node, Java, and the libraries below the code.",
-    "People: an operator who reads the log, a curator who keeps the key, a reviewer who is careless; a server that asks "
-    "devices more often than it says is stopped by the devices' own budgets, which are not sampled here.",
+    "People: an operator who reads the log, a curator who keeps the key, a reviewer who is careless; a server that "
+    "asks devices more often than it says is stopped by the devices' own budgets, which are not sampled here.",
     "Worlds in whole-pipeline attacks stand side by side in one run. If noises of different records depended on each "
     "other in a way that the tests of independence do not see, those bounds would be off.",
 )

@@ -58,7 +58,7 @@ def _write(path: Path) -> None:
 
 @contextmanager
 def _session() -> Iterator[None]:
-    """One session for all reads: engines use the one that is active. Java's quick compiler is enough for little data."""
+    """One session for all reads: engines use the one that is active. Java's quick compiler will do for little data."""
     runner = SparkRunner(
         "local[2]",
         settings={
@@ -116,8 +116,6 @@ def _same_activity(path: Path) -> Finding:
             activity = log.activity()
             queries = ["common 0", "common 1"]
             searches = counted(activity.searches(Cap(2)))
-            counts.append(
-                (counted(activity.searches(Cap(2))), counted(activity.clicks(queries, Cap(2), within=Cap(2))))
-            )
+            counts.append((searches, counted(activity.clicks(queries, Cap(2), within=Cap(2)))))
     detail = f"limited searches and clicks, {len(counts[0][0]):,} queries"
     return Finding("Spark engine: limited activity is DuckDB's", judged(holds=counts[0] == counts[1]), detail)
