@@ -9,7 +9,7 @@ NODE   := extension/node_modules/.installed
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install browsers extension extension-lint run test check slow bench docs figures fuzz lock sbom smoke vectors wheel clean
+.PHONY: help install browsers extension extension-lint run test check slow bench docs figures fuzz lock sbom smoke vectors wheel clean audit
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -80,6 +80,9 @@ sbom: install ## dist/searchblend.cdx.json: what a full installation holds (Cycl
 
 smoke: wheel ## the wheel in empty environments: every command once, for real
 	$(BIN)/python scripts/smoke_wheel.py
+
+audit: install ## attack the shipped code, every mechanism and program: docs/results/audit.md (under 15 minutes)
+	$(BIN)/searchblend audit --markdown docs/results/audit.md --html docs/results/audit.html
 
 figures: install ## every figure and table of the papers, and ours, at full size: docs/results (about 20 minutes)
 	$(BIN)/searchblend evaluate all --html -o docs/results

@@ -14,7 +14,7 @@ LEVELS = {
     1: {"mechanisms"},
     2: {"blender", "accounting", "clickgraph"},
     3: {"wire", "logs", "store", "pages", "search"},
-    4: {"runs", "evaluation", "server", "device"},
+    4: {"runs", "evaluation", "server", "device", "audit"},
     5: {"cli"},
 }
 LEVEL_OF = {name: level for level, names in LEVELS.items() for name in names}

@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 from searchblend.cli.arguments import Commands, add_command, positive_int, share
+from searchblend.cli.audit_parser import add_audit
 from searchblend.cli.device_parser import add_device
 from searchblend.cli.evaluate_parser import add_evaluate
 from searchblend.cli.graph_parser import add_graph
@@ -87,6 +88,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_pack(commands)
     add_evaluate(commands, _column_map)
     add_serve(commands)
+    add_audit(commands)
     add_device(commands)
     return parser
 
