@@ -58,7 +58,7 @@ SECTIONS: Final = {
     ),
     "Reference": (
         "reference",
-        ["cli", "api", "configuration", "errors", "protocol", "papers", "symbols", "glossary"],
+        ["cli", "api", "configuration", "errors", "protocol", "javascript-core", "papers", "symbols", "glossary"],
     ),
     "Results": ("results", ["index", "best-vs-paper", "benchmarks"]),
     "Proofs": ("proofs", ["README"]),

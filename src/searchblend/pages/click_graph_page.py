@@ -22,8 +22,6 @@ from searchblend.pages.statement_section import cite_section, files_section, foo
 
 TITLE: Final = "A query click graph"
 _DRAWN: Final = 20
-_CURVE: Final = 2_000
-"""points of a curve; more cannot be told apart"""
 _COUNTS: Final = (Column("count", True), Column("95 % interval", True), Column("estimate", True))
 
 
@@ -78,10 +76,7 @@ def _queries(graph: ClickGraph, statement: Mapping[str, Any]) -> str:
         Bar(query, float(counts.count[i]), float(counts.low[i]), float(counts.high[i]), f"{counts.count[i]:,}")
         for i, query in enumerate(graph.queries[:_DRAWN])
     ]
-    points = [
-        (float(counts.count[i]), float(counts.low[i]), float(counts.high[i]))
-        for i in range(min(len(graph.queries), _CURVE))
-    ]
+    points = list(zip(counts.count.tolist(), counts.low.tolist(), counts.high.tolist(), strict=True))
     marks = [Mark("dot", f"noisy count of {what}"), Mark("interval", "95 % interval")]
     return (
         '<section aria-labelledby="queries"><h2 id="queries">Queries</h2>'

@@ -15,6 +15,8 @@ _PLOT: Final = 240
 _WIDTH: Final = 1000
 _TICKS: Final = 4
 _FEW_POWERS: Final = 50
+_POINTS: Final = 400
+"""of a curve; more cannot be told apart"""
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ def rank_curve(caption: str, values: Sequence[tuple[float, float, float]], *, un
         height = math.log10(max(value, bottom) / bottom) / span
         return f"{_WIDTH * math.log10(rank) / ranks:.1f},{_PLOT * (1 - height):.1f}"
 
-    numbered = list(enumerate(values, start=1))
+    numbered = [(rank, values[rank - 1]) for rank in spread_ranks(len(values))]
     line = " ".join(at(rank, value) for rank, (value, _, _) in numbered)
     upper = " ".join(at(rank, high) for rank, (_, _, high) in numbered)
     lower = " ".join(at(rank, low) for rank, (_, low, _) in reversed(numbered))
@@ -143,6 +145,13 @@ def nice_ticks(largest: float) -> list[float]:
     power = 10.0 ** math.floor(math.log10(largest / _TICKS))
     step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if largest / (power * factor) <= _TICKS)
     return [step * i for i in range(math.ceil(largest / step) + 1)]
+
+
+def spread_ranks(n: int) -> list[int]:
+    """All ranks, or as many as a logarithmic axis can show: the first and the last are always there."""
+    if n <= _POINTS:
+        return list(range(1, n + 1))
+    return sorted({round(n ** (i / (_POINTS - 1))) for i in range(_POINTS)})
 
 
 def log_ticks(bottom: float, top: float) -> list[float]:

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchblend.pages.figures import Bar, Mark, interval_rows, log_ticks, nice_ticks, rank_curve, shares_bar
+from searchblend.pages.figures import (
+    Bar,
+    Mark,
+    interval_rows,
+    log_ticks,
+    nice_ticks,
+    rank_curve,
+    shares_bar,
+    spread_ranks,
+)
 from searchblend.pages.hybrid_page import percent
 from searchblend.pages.layout import small_number
 
@@ -70,6 +79,15 @@ def test_a_curve_of_falling_values_falls():
     heights = [float(point.split(",")[1]) for point in points]
     assert heights == sorted(heights)
     assert heights[-1] == 240
+
+
+@given(st.integers(min_value=1, max_value=1_000_000))
+def test_a_curve_has_few_points_and_both_ends(n):
+    ranks = spread_ranks(n)
+    assert ranks[0] == 1
+    assert ranks[-1] == n
+    assert len(ranks) <= 400
+    assert ranks == sorted(set(ranks))
 
 
 def test_no_curve_without_two_points():
