@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import reference
 import snippets
 from snippets import OTHER_LANGUAGES, ROOT, RUN, TOOLS, Block, Reader, blocks, pages, reader
 
@@ -110,10 +111,11 @@ def test_links_lead_somewhere(page: str):
 
 
 def test_commands_of_the_help_examples_parse():
-    from searchblend.cli import device_parser, evaluate_parser, graph_parser, parser, release_parser, serve_parser
-
-    modules = (parser, graph_parser, evaluate_parser, release_parser, serve_parser, device_parser)
-    texts = [getattr(module, name) for module in modules for name in dir(module) if name.endswith("_EXAMPLES")]
-    for line in (line for text in texts for line in text.splitlines()[1:]):
+    epilogs = {
+        command.epilog for command in reference.commands(build_parser()) if "examples:" in (command.epilog or "")
+    }
+    lines = [line for text in epilogs for line in text.splitlines()[1:] if line.strip()]
+    assert len(lines) > 60
+    for line in lines:
         command = re.split(r"\s{3,}| > ", line.strip())[0]
-        parser.build_parser().parse_args(shlex.split(command)[1:])
+        build_parser().parse_args(shlex.split(command)[1:])

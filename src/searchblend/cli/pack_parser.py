@@ -12,7 +12,7 @@ examples:
   searchblend search answers.sbpack weather            the URLs of a query, and queries that begin or are spelled alike
   searchblend search answers.sbpack wea --prefix       only what begins so
   searchblend search answers.sbpack wether --limit 3 --json
-  searchblend search answers.sbpack weather --pin 04…  only if this key has signed the file
+  searchblend search answers.sbpack weather --pin 04…     only if this key has signed the file
 """
 PACK_EXAMPLES = """\
 examples:
