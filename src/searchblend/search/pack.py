@@ -204,15 +204,15 @@ class Pack:
     def block(self, number: int) -> Iterator[PackEntry]:
         """The entries of one block, in order."""
         for text, lower, probability, pairs in self._read_block(number):
-            yield PackEntry(_decoded(text), lower, probability, tuple(PackUrl(self.url(u), a, p) for u, a, p in pairs))
+            yield PackEntry(decoded(text), lower, probability, tuple(PackUrl(self.url(u), a, p) for u, a, p in pairs))
 
     def entries(self) -> Iterator[PackEntry]:
         """All entries in the order of the bytes of their queries."""
-        urls = [_decoded(text) for text in self._all_urls()]
+        urls = [decoded(text) for text in self._all_urls()]
         for number in range(self.n_blocks):
             for text, lower, probability, pairs in self._read_block(number):
                 answers = tuple(PackUrl(_listed(urls, place), a, p) for place, a, p in pairs)
-                yield PackEntry(_decoded(text), lower, probability, answers)
+                yield PackEntry(decoded(text), lower, probability, answers)
 
     def queries(self, start: int = 0) -> Iterator[tuple[bytes, int, int]]:
         """Query bytes, lower bound and probability, from a block on; no URL is read."""
@@ -252,7 +252,7 @@ class Pack:
         texts = read_texts(self._url_reader(block), place + 1)
         for _ in range(place):
             next(texts)
-        return _decoded(next(texts))
+        return decoded(next(texts))
 
     def check(self) -> None:
         """Read everything; refuse what is not the canonical pack of what it says."""
@@ -323,7 +323,8 @@ class Pack:
         return int.from_bytes(self._content[table + 4 * block : table + 4 * block + 4], "big")
 
 
-def _decoded(text: bytes) -> str:
+def decoded(text: bytes) -> str:
+    """A text of a pack that was perhaps not checked."""
     try:
         return text.decode("utf-8")
     except UnicodeDecodeError as error:

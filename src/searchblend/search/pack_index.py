@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from searchblend.errors import InvalidParameter
+from searchblend.errors import InvalidParameter, MessageError
 from searchblend.normalization import normalize
 from searchblend.search.edit_distance import Rows
-from searchblend.search.pack import Pack, PackEntry
+from searchblend.search.pack import Pack, PackEntry, decoded
 
 EXACT, PREFIX, TYPO = "exact", "prefix", "typo"
 SHORTEST_WITH_TYPO: Final = 4
@@ -96,14 +96,15 @@ class PackIndex:
         """All queries within some typing errors that neither are the text nor begin with it."""
         rows, itself = Rows(text, errors), text.encode()
         for query, lower, probability in self.pack.queries():
-            distance = rows.distance(query.decode())
+            distance = rows.distance(decoded(query))
             if distance is not None and not query.startswith(itself):
                 yield distance, -lower, -probability, query
 
     def _best(self, ranked: Iterator[tuple[int, int, int, bytes]], limit: int, kind: str) -> list[Found]:
         found = []
         for distance, _, _, query in heapq.nsmallest(limit, ranked):
-            entry = self.pack.find(query.decode())
-            assert entry is not None
+            entry = self.pack.find(decoded(query))
+            if entry is None:  # only in a pack that was not checked
+                raise MessageError("pack: expected the queries in the order of their bytes")
             found.append(Found(entry, kind, distance))
         return found

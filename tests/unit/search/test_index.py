@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.pipeline import run_blender
-from searchblend.errors import InvalidParameter
+from searchblend.errors import InvalidParameter, MessageError
 from searchblend.params import BlenderParams
 from searchblend.privacy import Budget
 from searchblend.records import Record
@@ -76,3 +76,13 @@ def test_how_much_is_forgiven(n, errors):
 def test_a_limit_below_one_is_misuse():
     with pytest.raises(InvalidParameter, match="limit"):
         index_of({}).search("a", 0)
+
+
+def test_a_pack_that_nobody_checked_is_refused_while_searching():
+    """Opened by its header alone, a damaged pack may fail later; then it says so."""
+    entries = [PackEntry(f"weather {i:02}", 9, 9, (PackUrl("http://u.example", 9, 9),)) for i in range(40)]
+    content = bytearray(encode_pack(PackInfo("best", 4.0, 0.0), entries))
+    content[content.index(b"weather 16")] = 0xE2
+    index = SearchIndex(Pack(bytes(content)))
+    with pytest.raises(MessageError, match="UTF-8"):
+        index.search("wether 16")
