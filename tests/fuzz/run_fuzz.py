@@ -28,8 +28,8 @@ SLOWEST = 60
 """Seconds that a single input may take."""
 LARGEST = 65_536
 WEIGHTS = {"log": 5, "compressed_log": 3, "command": 3, "file_of_command": 4, "tables": 2}
-"""Shares of the time of targets that take many milliseconds an input; 1 for the others. Watching their coverage would make
-them slower still, so that they always get our own mutations."""
+"""Shares of the time of targets that take many milliseconds an input; 1 for the others. Watching their coverage would
+make them slower still, so that they always get our own mutations."""
 Target = Callable[[bytes], None]
 
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "fuzz")]
@@ -39,9 +39,10 @@ def load() -> tuple[dict[str, Target], dict[str, list[bytes]]]:
     import fuzz_commands
     import fuzz_logs
     import fuzz_messages
+    import fuzz_packs
     import fuzz_texts
 
-    modules = (fuzz_messages, fuzz_texts, fuzz_logs, fuzz_commands)
+    modules = (fuzz_messages, fuzz_packs, fuzz_texts, fuzz_logs, fuzz_commands)
     targets = {name: job for module in modules for name, job in module.TARGETS.items()}
     seeds = {name: inputs for module in modules for name, inputs in module.seeds().items()}
     assert set(targets) == set(seeds)
