@@ -19,12 +19,13 @@ from searchblend.blender.subset_report import subset_report
 from searchblend.device import manifest_checks
 from searchblend.device.admission import admit
 from searchblend.device.device_errors import REASONS, DeviceRefused
+from searchblend.device.make_report import make_report
 from searchblend.device.policy import POLICY
 from searchblend.errors import InvalidParameter, MessageError
 from searchblend.mechanisms.fixed_point import exp_bounds
 from searchblend.mechanisms.subset_selection import PlainSubsetSelection, SubsetSelection
 from searchblend.normalization import normalize, normalize_url
-from searchblend.randomness import Tape, accept_below
+from searchblend.randomness import SystemRandomness, Tape, accept_below
 from searchblend.records import WILDCARD, Record
 from searchblend.search.index import SearchIndex
 from searchblend.search.pack import decode_pack, encode_pack
@@ -538,7 +539,11 @@ def test_the_policy_refuses_the_same_lists(twin):
 
         def checked(content: bytes = message, m: Any = manifest) -> None:
             manifest_checks.check_request(m, POLICY)
-            manifest_checks.check_head_list(content, m, POLICY)
+            message, shape = manifest_checks.check_head_list(content, m, POLICY)
+            try:  # JavaScript looks for this before, Python when it makes the report
+                make_report([Record("google", "a")], message, shape, SystemRandomness())
+            except InvalidParameter:
+                raise DeviceRefused("bad-head-list") from None
 
         asked.append(({"do": "check_head_list", "document": document, "manifest": manifest}, checked))
     found = check_same(twin, asked)
