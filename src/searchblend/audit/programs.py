@@ -33,7 +33,7 @@ from searchblend.wire.report import ReportShape, decode_report
 CORE: Final = HERE.parents[1] / "extension" / "src" / "core"
 _TASK: Final = "0123456789abcdef0123456789abcdef"
 _ROUND: Final = 7
-_SECONDS: Final = 300
+_SECONDS: Final = 600
 _BUDGET: Final = Budget(3.0, 1e-5)
 _HEAD: Final = HeadList({"a": ["1", "2"], "b": ["1"], "c": []})
 _QUERIES: Final = HeadList((f"q{i}", []) for i in range(5))

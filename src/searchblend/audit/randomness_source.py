@@ -20,7 +20,7 @@ from typing import Any, Final
 from searchblend.audit.evidence import Effort, Finding, Verdict, judged
 from searchblend.audit.source_tree import HERE, generators_in, module_paths, reachable
 
-_SECONDS: Final = 120
+_SECONDS: Final = 300
 POISON: Final = """
 import os, random, sys
 import numpy

@@ -42,7 +42,7 @@ from searchblend.wire.sealed import SealingContext, seal_records
 from searchblend.wire.signing import verify_manifest
 
 BUDGET: Final = Budget(2.0, 0.05)
-_SECONDS: Final = 60.0
+_SECONDS: Final = 240.0
 _THREADS: Final = 4
 _ALONE: Final = 250
 """people of a round whose query nobody else has"""

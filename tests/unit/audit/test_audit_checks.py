@@ -1,0 +1,60 @@
+"""Every kind of check holds on the shipped code and sees a planted fault; the fault is gone afterwards."""
+
+from __future__ import annotations
+
+import pytest
+
+from searchblend.audit import plan
+from searchblend.audit.deterministic import deterministic_threshold
+from searchblend.audit.evidence import Effort, Verdict
+from searchblend.audit.mutants import MUTANTS
+from searchblend.audit.run import do_check, try_mutant
+
+EFFORT = Effort(40_000, 40, 1e-9)
+BY_NAME = {check.name: check for check in plan.CHECKS}
+MUTANT = {mutant.name: mutant for mutant in MUTANTS}
+PAIRS = [
+    ("exact-noise", "Laplace noise of half the scale"),
+    ("exact-noise", "noise table ends early"),
+    ("exact-set-laws", "sets: three words too many"),
+    ("exact-head-lists", "stability histogram: half the residual noise"),
+    ("exact-click-graphs", "kkmn2009: δ of one query for all of them"),
+    ("sampled-noise", "noise without a sign"),
+    ("sampled-head-lists", "opt-in shares: half the noise"),
+    ("distribution-noise", "each noise used twice"),
+    ("distribution-rare-noise", "rare noise from 16 bits"),
+    ("distribution-subset-reports", "plain sets: e^(ε+0.7) for e^ε"),
+    ("boundary-head-list", "head list: ≥ for > at τ"),
+    ("boundary-stability-histogram", "wide list: threshold one lower"),
+    ("boundary-click-graph-weighted_gaussian", "weighted_gaussian: threshold a quarter user lower"),
+    ("boundary-edges", "private clicks without a threshold"),
+    ("sensitivity-groups", "a person counts twice"),
+    ("sensitivity-activity", "activity not limited"),
+    ("support-numbers", "opt-in shares: noise in doubles"),
+    ("source-forks", "random bytes kept in a buffer"),
+]
+
+
+@pytest.mark.parametrize(("check", "mutant"), PAIRS)
+def test_a_check_sees_its_fault_and_nothing_else(check, mutant):
+    assert try_mutant(MUTANT[mutant], EFFORT).outcome == "killed"
+    entry = do_check(BY_NAME[check], EFFORT)
+    assert entry.passed, [finding for finding in entry.findings if not finding.verdict.is_good]
+
+
+def test_a_threshold_without_noise_is_shown_to_be_not_private():
+    (found,) = deterministic_threshold(EFFORT)
+    assert found.verdict is Verdict.AS_EXPECTED
+    assert found.measured == pytest.approx(found.resolution)
+    assert found.measured > found.claim.epsilon
+
+
+def test_there_are_enough_faults_and_their_names_are_unique():
+    assert len(MUTANTS) >= 25
+    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
+    assert len({check.name for check in plan.CHECKS}) == len(plan.CHECKS)
+
+
+@pytest.mark.parametrize("check", ["sensitivity-reports", "sensitivity-split", "support-low-bits", "exact-choices"])
+def test_the_other_checks_hold(check):
+    assert do_check(BY_NAME[check], EFFORT).passed
