@@ -192,11 +192,18 @@ function isBetter(distance, lower, probability, than) {
 function lettersOf(queries) {
   const starts = new Int32Array(queries.length + 1);
   const shared = new Int32Array(queries.length);
-  const all = queries.map((query) => Array.from(query, (sign) => /** @type {number} */ (sign.codePointAt(0))));
-  all.forEach((letters, i) => {
-    starts[i + 1] = starts[i] + letters.length;
-    const before = i ? all[i - 1] : [];
-    while (shared[i] < letters.length && letters[shared[i]] === before[shared[i]]) shared[i]++;
+  const points = new Int32Array(queries.reduce((total, query) => total + query.length, 0));
+  let end = 0;
+  queries.forEach((query, i) => {
+    for (let unit = 0; unit < query.length; unit++) {
+      const point = /** @type {number} */ (query.codePointAt(unit));
+      points[end++] = point;
+      if (point > 0xffff) unit++;
+    }
+    starts[i + 1] = end;
+    const [start, before] = [starts[i], i ? starts[i - 1] : 0];
+    const most = Math.min(end - start, start - before);
+    while (shared[i] < most && points[start + shared[i]] === points[before + shared[i]]) shared[i]++;
   });
-  return { points: Int32Array.from(all.flat()), starts, shared };
+  return { points, starts, shared };
 }
