@@ -112,7 +112,7 @@ BENCHMARKS = [
         "hybrid run",
         "log_run.py",
         ["--yandex-users", "200000"],
-        ["--users", "20000", "--yandex-users", "0", "--rounds", "1", "--text-only", *QUICK_FOLDER],
+        ["--users", "100000", "--yandex-users", "0", "--rounds", "1", "--text-only", *QUICK_FOLDER],
         log_targets,
     ),
     Benchmark(

@@ -113,6 +113,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
+    options.folder = options.folder.resolve()  # peers run elsewhere
     limits = {
         name: int(most) for name, _, most in (pair.partition("=") for pair in options.largest_for_peers.split(","))
     }

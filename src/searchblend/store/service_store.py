@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Final
@@ -13,7 +14,6 @@ from searchblend.store.artifacts import Artifacts
 from searchblend.store.audit import AuditLog
 from searchblend.store.contributions import Contributions
 from searchblend.store.database import Database
-from searchblend.store.database_postgres import PostgresStore
 from searchblend.store.database_sqlite import APPLICATION_ID, SqliteStore
 from searchblend.store.jobs import Jobs
 from searchblend.store.ledger import Ledger
@@ -65,7 +65,9 @@ def open_database(where: str | Path, *, create: bool = True) -> Database:
     """A PostgreSQL URL, or the path of a SQLite file."""
     text = str(where)
     if text.startswith(("postgresql://", "postgres://")):
-        return PostgresStore(text)
+        # PostgreSQL's driver comes with an extra; ledgers and SQLite do without it.
+        opened: Database = import_module("searchblend.store.database_postgres").PostgresStore(text)
+        return opened
     if "://" in text:
         raise UsageError("database: expected postgresql://… or the path of a file")
     return SqliteStore(Path(where), create=create)

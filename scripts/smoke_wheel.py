@@ -1,0 +1,234 @@
+"""Install the wheel into an empty environment and use every command once, for real.
+
+    python scripts/smoke_wheel.py [--wheel dist/searchblend-….whl] [--locked]
+
+First plain, as ``pip install searchblend`` gives it: commands that need an extra must say which one, without a
+traceback. Then with the extra ``server``. A command that has no use listed here fails the test, and so does any
+module of the environment that comes from this source tree. --locked installs what requirements.lock holds, by hash.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+from dataclasses import dataclass
+from pathlib import Path
+
+from pins import CONSTRAINTS, LOCK, ROOT
+
+PLAIN = [
+    "demo --users 20000",
+    "run searches.tsv -o head --epsilon 4 --json",
+    "run searches.tsv --dry-run",
+    "plan --users 100000 --runs 1 --json",
+    "page head -o head.html",
+    "stats searches.tsv --json",
+    "generate --profile aol --users 300 -o made.txt",
+    "ledger cap budget.ledger --lifetime 20,1e-4",
+    "ledger show budget.ledger",
+    "ledger check budget.ledger --json",
+    "ledger export budget.ledger",
+    "release plan --population 20000 --json",
+    "release run clicks.tsv -o release --population 20000 --urls private --delta 1e-6",
+    "release verify release",
+    "release review release --json",
+    "graph keywords release --seed-domain a.example --json",
+    "graph similar release 'query 1' --json",
+    "graph suggest release 'query 1' --json",
+    "graph spell release --json",
+    "graph study release --pattern '^query (.+)$' --json",
+    "graph synthesize release --searches 100 -o synth.tsv",
+    "pack build head -o answers.sbpack",
+    "pack inspect answers.sbpack --json",
+    "pack build head -o same.sbpack",
+    "pack diff answers.sbpack same.sbpack -o update.sbdelta",
+    "pack apply answers.sbpack update.sbdelta -o new.sbpack",
+    "pack page answers.sbpack -o search.html",
+    "search answers.sbpack weather --json",
+    "evaluate list",
+    "evaluate fig9 --quick --runs 1 -o results",
+    "audit --list",
+]
+SERVER = [
+    "serve --demo --once --json",
+    "task create searches --set epsilon=2",
+    "task list --json",
+    "task show searches",
+    "task enrol searches 2",
+    "task cap --lifetime 50,1e-3",
+    "task ledger --json",
+    "round draft searches",
+    "round open searches 1",
+    "round show searches 1 --json",
+    "keys token ann operator",
+    "keys list --json",
+    "keys revoke ann",
+    "keys add",
+    "aggregate reports.bin --head-list head/head_list.json --task 00112233445566778899aabbccddeeff --round 1 --json",
+    "doctor --json",
+    "backup write backup.db",
+    "backup restore backup.db --data-dir restored",
+    "audit-log verify",
+    "audit-log show --json",
+    "task kill searches",
+]
+REFUSED = {
+    "round close-opt-in searches 1": "a round that nobody has opened yet has no window to close",
+    "round candidate searches 1": "nor a list",
+    "round review searches 1 --as rob": "nor anything to review",
+    "round close-clients searches 1": "nor clients",
+    "round end-grace searches 1": "nor a grace",
+    "round load-counts searches 1 nothing.json": "and a file that is not there",
+    "keys remove 0123456789abcdef": "a key that does not exist",
+}
+"""Uses that must end in a clear error: what they need cannot be had in a smoke test."""
+OTHERS = {"round abort": "round abort searches 1"}
+
+
+@dataclass
+class Installed:
+    """An environment and a folder to work in."""
+
+    folder: Path
+
+    @property
+    def python(self) -> Path:
+        return self.folder / "environment" / "bin" / "python"
+
+    def pip(self, *arguments: str) -> None:
+        command = [str(self.python), "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
+        subprocess.run([*command, *arguments], check=True, cwd=self.folder)
+
+    def command(self, line: str) -> subprocess.CompletedProcess[str]:
+        """One command, in a shell's words; nothing of the source tree can be imported."""
+        words = [str(self.python.with_name("searchblend")), *shlex.split(line)]
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+        return subprocess.run(
+            words, cwd=self.folder / "work", env=clean, capture_output=True, text=True, check=False, timeout=600
+        )
+
+    def module(self, code: str) -> str:
+        done = subprocess.run(
+            [str(self.python), "-I", "-c", code], cwd=self.folder / "work", capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+
+WALK = """
+import json
+from searchblend.cli.parser import build_parser
+def walk(parser, path):
+    inner = [action for action in parser._actions if isinstance(action.choices, dict)]
+    named = [(name, one) for action in inner for name, one in action.choices.items()]
+    return [walked for name, one in named for walked in walk(one, [*path, name])] or [path]
+print(json.dumps([" ".join(path) for path in walk(build_parser(), [])]))
+"""
+
+
+class Smoke:
+    """Counts what was tried and what went wrong."""
+
+    def __init__(self, installed: Installed) -> None:
+        self.installed, self.tried, self.wrong = installed, 0, list[str]()
+
+    def expect(self, line: str, codes: tuple[int, ...], said: str = "") -> None:
+        started = time.monotonic()
+        done = self.installed.command(line)
+        self.tried += 1
+        good = done.returncode in codes and "Traceback" not in done.stderr and said in done.stderr
+        shown = f"{'ok  ' if good else 'FAIL'} {time.monotonic() - started:6.1f} s  searchblend {line}"
+        print(shown, file=sys.stderr, flush=True)
+        if not good:
+            self.wrong.append(line)
+            print(f"     exit code {done.returncode}: {done.stderr.strip()[-1500:]}", file=sys.stderr, flush=True)
+
+
+def make_inputs(work: Path) -> None:
+    """Logs that every command can use: a few common queries, many users."""
+    work.mkdir()
+    lines = [f"u{i}\tquery {i % 7}\thttp://{'abc'[i % 3]}.example\n" for i in range(20_000)]
+    lines += [f"v{i}\tweather\thttp://weather.example\n" for i in range(4_000)]
+    (work / "searches.tsv").write_text("user\tquery\turl\n" + "".join(lines), encoding="utf-8")
+    timed = [f"{line[:-1]}\t2026-01-01 00:00:{i % 60:02}\n" for i, line in enumerate(lines)]
+    (work / "clicks.tsv").write_text("user\tquery\turl\ttime\n" + "".join(timed), encoding="utf-8")
+    (work / "reports.bin").write_bytes(bytes(1000))
+
+
+def uses(paths: list[str], lines: list[str]) -> list[str]:
+    """The lines whose command exists."""
+    return [line for line in lines if any(line == path or line.startswith(f"{path} ") for path in paths)]
+
+
+def without_use(paths: list[str]) -> list[str]:
+    lines = [*PLAIN, *SERVER, *REFUSED, *OTHERS.values()]
+    return [path for path in paths if not any(line == path or line.startswith(f"{path} ") for line in lines)]
+
+
+def test_plain(smoke: Smoke, paths: list[str]) -> None:
+    for path in ["", *sorted({path.rpartition(" ")[0] for path in paths} - {""}), *paths]:
+        smoke.expect(f"{path} --help".strip(), (0,))
+    smoke.expect("--version", (0,))
+    for line in uses(paths, PLAIN):
+        smoke.expect(line, (0,))
+    for line in ("serve --demo --once", "task list", "keys list", "doctor"):
+        smoke.expect(line, (2,), "pip install 'searchblend[server]'")
+    smoke.expect("stats searches.tsv --engine spark", (2,), "searchblend[spark]")
+    smoke.expect("run nothing.tsv -o nowhere", (1, 2), "searchblend: error:")
+
+
+def test_server(smoke: Smoke, paths: list[str]) -> None:
+    for line in uses(paths, SERVER[:-1]):
+        smoke.expect(line, (0, 1) if line.startswith(("doctor", "aggregate")) else (0,))
+    for line in uses(paths, list(REFUSED)):
+        smoke.expect(line, (1, 2), "searchblend: error:")
+    for line in [*OTHERS.values(), SERVER[-1]]:
+        smoke.expect(line, (0,))
+
+
+def run(folder: Path, wheel: Path, *, locked: bool) -> Smoke:
+    installed = Installed(folder)
+    venv.create(folder / "environment", with_pip=True)
+    make_inputs(folder / "work")
+    if locked:
+        installed.pip("--require-hashes", "--requirement", str(LOCK))
+        installed.pip("--no-deps", str(wheel))
+    else:
+        installed.pip("--constraint", str(CONSTRAINTS), str(wheel))
+    where = installed.module("import searchblend; print(searchblend.__file__)").strip()
+    assert Path(where).is_relative_to(folder), where
+    smoke = Smoke(installed)
+    paths: list[str] = json.loads(installed.module(WALK))
+    smoke.wrong += [f"no use of `searchblend {path}` is listed" for path in without_use(paths)]
+    if not locked:
+        test_plain(smoke, paths)
+        installed.pip("--constraint", str(CONSTRAINTS), f"{wheel}[server]")
+    test_server(smoke, paths)
+    return smoke
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--wheel", type=Path, help="the wheel (the one in dist)")
+    parser.add_argument("--locked", action="store_true", help="install requirements.lock by hash; the server's part")
+    options = parser.parse_args()
+    found = sorted((ROOT / "dist").glob("searchblend-*.whl"))
+    wheel = options.wheel or (found[-1] if found else None)
+    if wheel is None:
+        parser.error("there is no wheel: run make wheel")
+    with tempfile.TemporaryDirectory(prefix="searchblend-smoke-") as folder:
+        smoke = run(Path(folder), wheel.resolve(), locked=options.locked)
+    for line in smoke.wrong:
+        print(f"FAIL {line}", file=sys.stderr)
+    print(f"{smoke.tried} commands of {wheel.name}, {len(smoke.wrong)} wrong")
+    return int(bool(smoke.wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""Build the wheel twice, in two folders, and demand the same bytes: dist/searchblend-VERSION-py3-none-any.whl.
+
+    python scripts/wheel.py [--output dist]
+
+The sources are those that git knows, copied to a fresh folder: nothing that lies about enters the wheel. The time in
+the archive is that of the last commit (SOURCE_DATE_EPOCH, unless it is set), so that anybody gets the same SHA-256.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+from pins import ROOT
+
+
+def epoch() -> str:
+    """Seconds of the last commit; what Debian and others call SOURCE_DATE_EPOCH."""
+    if "SOURCE_DATE_EPOCH" in os.environ:
+        return os.environ["SOURCE_DATE_EPOCH"]
+    git = shutil.which("git") or "git"
+    done = subprocess.run([git, "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def sources() -> list[Path]:
+    """The files that git knows and that are still there."""
+    git = shutil.which("git") or "git"
+    done = subprocess.run([git, "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [Path(name) for name in done.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def copy_sources(folder: Path) -> Path:
+    for name in sources():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def build(tree: Path, output: Path, when: str) -> Path:
+    """The wheel of a folder; with the build tool of this environment, so that no index is asked."""
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(output)]
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": when}
+    done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"wheel: {done.stderr}")
+    (wheel,) = output.glob("*.whl")
+    return wheel
+
+
+def build_twice(folder: Path) -> list[Path]:
+    """Two wheels of one state of the sources, built in two places."""
+    when, first = epoch(), copy_sources(folder / "here")
+    second = shutil.copytree(first, folder / "elsewhere" / "deeper")
+    return [build(tree, folder / f"wheel-{tree.name}", when) for tree in (first, second)]
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def missing_files(wheel: Path) -> list[str]:
+    """Files of the package that git knows and the wheel does not hold."""
+    inside = set(zipfile.ZipFile(wheel).namelist())
+    package = Path("src/searchblend")
+    wanted = [str(name.relative_to("src")) for name in sources() if package in name.parents]
+    return [name for name in wanted if name not in inside]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=Path, default=ROOT / "dist")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        first, second = build_twice(Path(folder))
+        if digest(first) != digest(second):
+            print("wheel: two builds differ", file=sys.stderr)
+            return 1
+        if missing := missing_files(first):
+            print(f"wheel: not in it: {', '.join(missing)}", file=sys.stderr)
+            return 1
+        options.output.mkdir(parents=True, exist_ok=True)
+        shutil.copy(first, options.output / first.name)
+    print(f"{digest(options.output / first.name)}  {first.name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

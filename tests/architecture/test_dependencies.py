@@ -1,0 +1,128 @@
+"""Every third-party module that we import is declared, and everything declared is used: read from the sources."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+from pins import constrained, declared, normal, requirement
+
+from searchblend.cli.extras import EXTRA_OF
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = {
+    "src": {"", "server", "spark"},
+    "tests": {"", "server", "spark", "test", "docs", "build"},
+    "benchmarks": {"", "server", "spark", "test"},
+    "scripts": {"", "test", "docs"},
+    "vectors": {"", "server"},
+}
+"""Which extras a folder may import from."""
+LOADED_BY_NAME = {
+    "httptools": "uvicorn's parser",
+    "uvloop": "uvicorn's event loop",
+    "pytest-xdist": "make test",
+    "mypy": "make check",
+    "ruff": "make check",
+    "mkdocs": "make docs",
+    "mkdocs-material": "mkdocs.yml",
+    "hatchling": "the build backend",
+    "atheris": "imported by tests/fuzz where it is installed",
+}
+ELSEWHERE = {"peers"}
+"""benchmarks/peers run in environments of their own."""
+TRANSITIVE = {"py4j": "pyspark"}
+OPTIONAL = {"pandas", "pyarrow", "atheris"}
+"""Used where they are installed; no dependency."""
+
+
+@cache
+def our_modules() -> set[str]:
+    """Modules of our own that tests, benchmarks and scripts import by their bare names."""
+    return {"searchblend", *(path.stem for top in FOLDERS for path in (ROOT / top).rglob("*.py"))}
+
+
+@cache
+def third_party(folder: Path) -> dict[str, set[str]]:
+    """Top-level module → files that import it, by statement or by ``import_module("literal")``."""
+    found: dict[str, set[str]] = {}
+    for path in sorted(folder.rglob("*.py")):
+        if ELSEWHERE & set(path.parts):
+            continue
+        for name in names(ast.parse(path.read_text(encoding="utf-8"))):
+            top = name.partition(".")[0]
+            if top not in sys.stdlib_module_names and top not in our_modules():
+                found.setdefault(top, set()).add(str(path.relative_to(ROOT)))
+    return found
+
+
+def names(tree: ast.AST) -> list[str]:
+    found: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.append(node.module)
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "import_module" and node.args:
+            first = node.args[0]
+            if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                found.append(first.value)
+    return found
+
+
+@cache
+def installed_modules() -> Mapping[str, list[str]]:
+    return packages_distributions()
+
+
+def distributions_of(module: str) -> set[str]:
+    return {normal(name) for name in installed_modules().get(module, [])}
+
+
+def of_extras(extras: set[str]) -> set[str]:
+    return {requirement(text)[0] for extra in extras for text in declared().get(extra, [])}
+
+
+@pytest.mark.parametrize("top", FOLDERS)
+def test_what_is_imported_is_declared(top):
+    allowed = of_extras(FOLDERS[top])
+    undeclared = {
+        module: sorted(files)[:3]
+        for module, files in third_party(ROOT / top).items()
+        if module not in OPTIONAL and TRANSITIVE.get(module) not in allowed and not distributions_of(module) & allowed
+    }
+    assert undeclared == {}
+
+
+def test_what_is_declared_is_used():
+    imported = {name for top in FOLDERS for module in third_party(ROOT / top) for name in distributions_of(module)}
+    unused = of_extras(set(declared())) - imported - LOADED_BY_NAME.keys()
+    assert unused == set()
+
+
+def test_what_is_declared_is_pinned():
+    assert of_extras(set(declared())) <= constrained().keys()
+
+
+def test_the_extra_that_an_error_names_is_the_one_that_brings_the_module():
+    for module, extra in EXTRA_OF.items():
+        brought = distributions_of(TRANSITIVE.get(module, module))
+        assert brought & of_extras({extra}), module
+        assert not brought & of_extras({""}), module
+
+
+def test_every_module_of_an_extra_is_in_the_table():
+    """Or a command would end in a traceback where the extra is not installed."""
+    core = of_extras({""})
+    needed = {module for module in third_party(ROOT / "src") if not distributions_of(module) & core} - OPTIONAL
+    assert needed <= EXTRA_OF.keys()
+
+
+def test_the_check_sees_imports_of_all_kinds():
+    code = "import a.b\nfrom c.d import e\ndef f():\n    import_module('g.h')\n    import_module(name)\n"
+    assert sorted(names(ast.parse(code))) == ["a.b", "c.d", "g.h"]

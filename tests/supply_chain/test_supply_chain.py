@@ -1,0 +1,89 @@
+"""Lock, licences, bill of materials and wheel: each says the same as what it is made from."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import zipfile
+
+import lock
+import pins
+import pytest
+import sbom
+import smoke_wheel
+import wheel
+from licences import faults
+
+from searchblend.cli.parser import build_parser
+
+HEX = re.compile("[0-9a-f]{64}")
+
+
+def test_lock_and_constraints_agree():
+    assert lock.disagreements() == []
+
+
+def test_every_file_of_the_lock_has_a_hash_and_no_address():
+    text = pins.LOCK.read_text(encoding="utf-8")
+    assert all(hashes and all(map(HEX.fullmatch, hashes)) for _, hashes in pins.locked().values())
+    for forbidden in ("://", "--index", "--extra-index", "--find-links", "--trusted-host", "file:"):
+        assert forbidden not in text
+
+
+def test_a_lock_that_disagrees_is_seen(monkeypatch):
+    found = pins.locked()
+    monkeypatch.setattr(lock, "locked", lambda: {**found, "numpy": ("0.1", ["0" * 64]), "left-pad": ("1", [])})
+    assert lock.disagreements() == [
+        "left-pad is not in constraints.txt",
+        f"numpy: {pins.constrained()['numpy']} and 0.1",
+    ]
+
+
+def test_the_list_of_licences_is_fresh():
+    assert faults() == []
+
+
+def test_the_bill_of_materials_names_everything_once_and_no_address():
+    document = sbom.document()
+    references = [part["bom-ref"] for part in document["components"]]
+    assert len(set(references)) == len(references) == len(pins.locked())
+    known = {*references, document["metadata"]["component"]["bom-ref"]}
+    assert all(set(row["dependsOn"]) <= known and row["ref"] in known for row in document["dependencies"])
+    assert "://" not in json.dumps(document)
+    assert sbom.document() == document
+
+
+def test_requirements_are_read_with_their_extras():
+    assert pins.requirement("psycopg[binary]>=3.2") == ("psycopg", ["binary"])
+    assert pins.requirement("A.b_c >= 1 ; python_version < '4'") == ("a-b-c", [])
+
+
+def commands(parser, path=()):
+    inner = [action for action in parser._actions if isinstance(action.choices, dict)]
+    found = [one for action in inner for name, sub in action.choices.items() for one in commands(sub, (*path, name))]
+    return found or [" ".join(path)]
+
+
+def test_the_smoke_test_uses_every_command():
+    assert smoke_wheel.without_use(commands(build_parser())) == []
+
+
+def test_two_wheels_are_the_same_and_hold_every_file(tmp_path):
+    first, second = wheel.build_twice(tmp_path)
+    assert wheel.digest(first) == wheel.digest(second)
+    assert wheel.missing_files(first) == []
+    inside = zipfile.ZipFile(first).namelist()
+    assert "searchblend/py.typed" in inside
+    assert not [name for name in inside if name.endswith(".pyc") or "__pycache__" in name]
+    assert not [name for name in inside if not name.startswith(("searchblend/", "searchblend-"))]
+
+
+@pytest.mark.slow
+def test_the_wheel_works_in_an_empty_environment(tmp_path):
+    built, _ = wheel.build_twice(tmp_path / "build")
+    (tmp_path / "smoke").mkdir()
+    found = smoke_wheel.run(tmp_path / "smoke", built, locked=False)
+    assert found.wrong == []
+    assert found.tried > 100
+    assert sys.prefix not in str(built)
