@@ -16,7 +16,7 @@ from searchblend.evaluation.experiments import fig09
 from searchblend.evaluation.experiments.cells import Cell, Results
 from searchblend.evaluation.experiments.evaluate import CELLS_FILE, evaluate
 from searchblend.evaluation.experiments.experiment import Outcome, Request
-from searchblend.evaluation.experiments.kkmn_cells import LIMITS, SEED_SETS, THRESHOLDS
+from searchblend.evaluation.experiments.kkmn_cells import SEED_SETS, SPAN_LIMITS, THRESHOLDS
 from searchblend.evaluation.experiments.kkmn_published import TABLE_4
 from searchblend.evaluation.experiments.outputs import columns, write_outcome
 from searchblend.evaluation.experiments.page import write_index, write_page
@@ -72,7 +72,8 @@ def made_up(cell: Cell) -> dict[str, object]:
 def made_up_click_graph(cell: Cell) -> dict[str, object]:
     found: dict[str, object] = {"distinct": 100_000, "impressions": 1_000_000, "tau": 0.9, "overlap": 1.0}
     found |= {"published": 100, "published_impressions": 200_000, "volume": 300_000}
-    found |= {f"published_{d}": 100 + d for d in LIMITS} | {f"published_impressions_{d}": 1000 + d for d in LIMITS}
+    for d in SPAN_LIMITS:
+        found |= {f"published_{d}": 100 + d, f"published_impressions_{d}": 1000 + d}
     found |= {"original": [a for a, _ in TABLE_4], "released": [b for _, b in TABLE_4]}
     found |= {"queries_kept": 0.1, "edges_kept": 0.2}
     for name in SEED_SETS:
