@@ -9,13 +9,13 @@ from typing import Any
 
 from searchblend.cli.tables import new_table, output, say, warn
 from searchblend.runs.pack_files import PackFile, read_pack_file
-from searchblend.search.index import Found, SearchIndex
 from searchblend.search.pack import PackInfo
+from searchblend.search.pack_index import Found, PackIndex
 
 
 def run(options: argparse.Namespace) -> None:
     read = read_checked(options)
-    found = SearchIndex(read.pack).search(options.query, options.limit, typos=not options.prefix)
+    found = PackIndex(read.pack).search(options.query, options.limit, typos=not options.prefix)
     info = read.pack.info
     if options.json:
         document = {
