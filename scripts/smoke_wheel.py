@@ -56,7 +56,22 @@ PLAIN = [
     "evaluate fig9 --quick --runs 1 -o results",
     "audit --list",
 ]
+POINT = (
+    "046b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296"
+    "4fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5"
+)
+"""A public key that nobody signs with: the curve's own base point."""
+TASK = "00112233445566778899aabbccddeeff"
 SERVER = [
+    f"device enrol --state device --server http://127.0.0.1:9 --plain-http --task {TASK} --key {POINT}",
+    "device consent local --agree --state device",
+    "device record weather --url https://weather.example/today --state device",
+    "device import searches.jsonl --state device",
+    "device status --state device --json",
+    "device show --state device",
+    "device export --state device",
+    "device pause --state device",
+    "device resume --state device",
     "serve --demo --once --json",
     "task create searches --set epsilon=2",
     "task list --json",
@@ -71,13 +86,12 @@ SERVER = [
     "keys list --json",
     "keys revoke ann",
     "keys add",
-    "aggregate reports.bin --head-list head/head_list.json --task 00112233445566778899aabbccddeeff --round 1 --json",
+    f"aggregate reports.bin --head-list head/head_list.json --task {TASK} --round 1 --json",
     "doctor --json",
     "backup write backup.db",
     "backup restore backup.db --data-dir restored",
     "audit-log verify",
     "audit-log show --json",
-    "task kill searches",
 ]
 REFUSED = {
     "round close-opt-in searches 1": "a round that nobody has opened yet has no window to close",
@@ -87,9 +101,11 @@ REFUSED = {
     "round end-grace searches 1": "nor a grace",
     "round load-counts searches 1 nothing.json": "and a file that is not there",
     "keys remove 0123456789abcdef": "a key that does not exist",
+    "device search weather --state device": "a device without a pack",
+    "device sync --now --state device": "a service that is not there",
 }
 """Uses that must end in a clear error: what they need cannot be had in a smoke test."""
-OTHERS = {"round abort": "round abort searches 1"}
+LAST = ["round abort searches 1", "device erase --state device", "device leave --state device", "task kill searches"]
 
 
 @dataclass
@@ -159,6 +175,7 @@ def make_inputs(work: Path) -> None:
     timed = [f"{line[:-1]}\t2026-01-01 00:00:{i % 60:02}\n" for i, line in enumerate(lines)]
     (work / "clicks.tsv").write_text("user\tquery\turl\ttime\n" + "".join(timed), encoding="utf-8")
     (work / "reports.bin").write_bytes(bytes(1000))
+    (work / "searches.jsonl").write_text('{"query": "news", "url": "https://news.example"}\n', encoding="utf-8")
 
 
 def uses(paths: list[str], lines: list[str]) -> list[str]:
@@ -167,7 +184,7 @@ def uses(paths: list[str], lines: list[str]) -> list[str]:
 
 
 def without_use(paths: list[str]) -> list[str]:
-    lines = [*PLAIN, *SERVER, *REFUSED, *OTHERS.values()]
+    lines = [*PLAIN, *SERVER, *REFUSED, *LAST]
     return [path for path in paths if not any(line == path or line.startswith(f"{path} ") for line in lines)]
 
 
@@ -184,11 +201,11 @@ def test_plain(smoke: Smoke, paths: list[str]) -> None:
 
 
 def test_server(smoke: Smoke, paths: list[str]) -> None:
-    for line in uses(paths, SERVER[:-1]):
+    for line in uses(paths, SERVER):
         smoke.expect(line, (0, 1) if line.startswith(("doctor", "aggregate")) else (0,))
     for line in uses(paths, list(REFUSED)):
         smoke.expect(line, (1, 2), "searchblend: error:")
-    for line in [*OTHERS.values(), SERVER[-1]]:
+    for line in uses(paths, LAST):
         smoke.expect(line, (0,))
 
 
