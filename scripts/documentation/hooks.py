@@ -34,6 +34,7 @@ SECTIONS: Final = {
             "search-locally",
             "evaluate-your-own",
             "reproduce-a-figure",
+            "audit",
             "run-in-production",
             "restore-a-backup",
             "run-a-device",
