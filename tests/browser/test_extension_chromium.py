@@ -114,12 +114,12 @@ def test_a_round_and_answers_offline(tmp_path, extension):
 
         installed.consent(options, round_, "local")
         assert options.inner_text("#state") == "On"
+        for query, link in (("mail of ann@example.com", "#first"), ("advert", "#ad"), ("about", "#other")):
+            search(context, engine.address, query, link)
         for i, query in enumerate(SEARCHES):
             search(
                 context, engine.address, query, "#second" if i % 3 == 1 else "#first", "middle" if i == 2 else "left"
             )
-        for query, link in (("mail of ann@example.com", "#first"), ("advert", "#ad"), ("about", "#other")):
-            search(context, engine.address, query, link)
         records = installed.records(options, len(SEARCHES))
         found = sorted((record["query"], record["url"]) for record in records)
         expected = [

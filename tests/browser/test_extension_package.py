@@ -12,6 +12,7 @@ import pytest
 
 from extension_parts import EXTENSION, browser_path, build_extension
 
+INSTALLER = EXTENSION.parent / "scripts" / "install-browsers.sh"
 NODE_TESTS = ("device.test.js", "content.test.js", "packs.test.js")
 ARCHIVES = {"chromium": "searchblend-chromium.zip", "firefox": "searchblend-firefox.xpi"}
 ENROLMENT = {"server": "https://lists.example", "task": "0" * 32, "keys": ["04" + "ab" * 64], "consent": "I agree."}
@@ -113,6 +114,29 @@ def test_a_bad_enrolment(tmp_path, field, value):
     assert done.returncode == 2
     assert f"enrolment.json: {field}: expected" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def run_installer(folder, programs: dict[str, str]) -> subprocess.CompletedProcess:
+    """On a machine that has these programs and no others."""
+    for name, script in programs.items():
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+        (folder / name).chmod(0o755)
+    command = ["/bin/sh", str(INSTALLER)]
+    return subprocess.run(command, env={"PATH": str(folder)}, capture_output=True, text=True, timeout=30, check=False)
+
+
+def test_absent_browsers_fail_loudly_for_others_than_root(tmp_path):
+    done = run_installer(tmp_path, {"id": "echo 1000", "apt-get": "exit 0", "node": "", "npm": "", "chromium": ""})
+    assert done.returncode == 1
+    assert "firefox-esr" in done.stderr
+    assert "chromium" not in done.stderr
+
+
+def test_absent_browsers_are_installed_by_root(tmp_path):
+    said = 'echo "$@" >> "${0%/*}/said"'
+    done = run_installer(tmp_path, {"id": "echo 0", "apt-get": said, "node": "", "npm": ""})
+    assert done.returncode == 0, done.stderr
+    assert "chromium firefox-esr" in (tmp_path / "said").read_text().splitlines()[-1]
 
 
 @pytest.mark.parametrize("name", NODE_TESTS)
