@@ -20,8 +20,15 @@ from typing import Final, NamedTuple
 
 from searchblend.errors import InvalidParameter, MessageError
 from searchblend.normalization import normalize, normalize_url
-from searchblend.search.front_coding import BLOCK, LONGEST_TEXT, Reader, read_texts, write_blocks, write_number
-from searchblend.search.front_coding import write_text as _write_text
+from searchblend.search.front_coding import (
+    BLOCK,
+    LONGEST_TEXT,
+    Reader,
+    read_texts,
+    write_blocks,
+    write_number,
+    write_text,
+)
 
 MAGIC: Final = b"SBPK"
 PACK_VERSION: Final = 1
@@ -109,7 +116,7 @@ def _encode(info: PackInfo, entries: Iterable[PackEntry]) -> bytes:
         if place % BLOCK == 0:
             starts.append(len(queries))
             before = b""
-        _write_text(queries, text, before)
+        write_text(queries, text, before)
         before = text
         write_numbers(queries, entry.lower, entry.probability)
         write_number(queries, len(entry.urls))
@@ -256,8 +263,8 @@ class Pack:
 
     def check(self) -> None:
         """Read everything; refuse what is not the canonical pack of what it says."""
-        entries = list(self.entries())
         self._check_ends()
+        entries = list(self.entries())
         if any(one.query.encode() >= other.query.encode() for one, other in itertools.pairwise(entries)):
             raise MessageError("pack: expected the queries in the order of their bytes")
         for place, entry in enumerate(entries):
