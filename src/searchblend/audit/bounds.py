@@ -6,7 +6,7 @@ No normal approximation anywhere: at levels of 1e-9 its tails are wrong by order
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -97,8 +97,3 @@ def fit(counts: Mapping[Key, int], law: Mapping[Key, float]) -> float:
     if cells[-1][1] < 1e-12 and not rest:
         cells.pop()
     return min(1.0, len(cells) * min(two_sided(hits, trials, p) for hits, p in cells))
-
-
-def hockey_stick(rows: Sequence[tuple[float, float]], growth: float) -> float:
-    """Σ max(P − growth·Q, 0) of outputs given as pairs (P, Q)."""
-    return math.fsum(p - growth * q for p, q in rows if p > growth * q)

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from searchblend.privacy import Budget, Neighbors
+from searchblend.privacy import Budget
 
 REPLACE_ONE: Final = "replace one user's records"
 ADD_REMOVE: Final = "add or remove one user"
 ONE_CLIENT: Final = "replace one client's records"
 ONE_COUNT: Final = "one count moves by one"
-NEIGHBOURS: Final = {Neighbors.REPLACE_ONE: REPLACE_ONE, Neighbors.ADD_REMOVE_ONE: ADD_REMOVE}
 
 
 class Kind(Enum):

@@ -93,6 +93,7 @@ class AuditReport:
 
     @property
     def statements(self) -> int:
+        """random statements that were made"""
         return sum(finding.trials > 0 for entry in self.entries for finding in entry.findings)
 
     def as_json(self) -> dict[str, Any]:
@@ -100,6 +101,7 @@ class AuditReport:
             "passed": self.passed,
             "level": self.settings.level,
             "level_of_each_statement": self.effort.level,
+            "random_statements": self.statements,
             "draws": self.effort.draws,
             "runs": self.effort.runs,
             "quick": self.settings.quick,

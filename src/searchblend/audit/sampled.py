@@ -46,7 +46,10 @@ _BLOCKS: Final = 500
 
 
 def attack(subject: str, claim: Claim, pair: Iterable[Sampler], n: int, level: float, detail: str = "") -> Finding:
-    """Sample A chooses the event, sample B bounds it. ``pair`` samples the outputs of two neighbours."""
+    """Sample A chooses the event, sample B bounds it. ``pair`` samples the outputs of two neighbours.
+
+    An attack that could not have shown the claimed ε at its best has no power.
+    """
     one, other = pair
     event = choose_event(one(n), other(n), claim.delta, level)
     fresh = one(n), other(n)
@@ -54,7 +57,8 @@ def attack(subject: str, claim: Claim, pair: Iterable[Sampler], n: int, level: f
     measured = bound_of_event(event, *fresh, claim.delta, level)
     best = resolution(trials, claim.delta, level)
     found = f"{len(event.outputs):,} outputs in the event{'; ' if detail else ''}{detail}"
-    return Finding(subject, judged(holds=measured <= claim.epsilon), found, claim, measured, best, trials)
+    verdict = judged(holds=measured <= claim.epsilon, has_power=best > claim.epsilon)
+    return Finding(subject, verdict, found, claim, measured, best, trials)
 
 
 # --- noise -----------------------------------------------------------------------------------------------------------
@@ -179,7 +183,8 @@ def _bulk_sets(subject: str, design: ReportDesign, params: BlenderParams, claim:
     event, swapped = max(product(first[0], (False, True)), key=lambda choice: bound(first, *choice))
     measured = bound([hits(record) for record in pair], event, swapped)
     best = resolution(n, 0, effort.level)
-    return Finding(subject, judged(holds=measured <= claim.epsilon), "one item or the sink", claim, measured, best, n)
+    verdict = judged(holds=measured <= claim.epsilon, has_power=best > claim.epsilon)
+    return Finding(subject, verdict, "one item or the sink", claim, measured, best, n)
 
 
 # --- the curator -----------------------------------------------------------------------------------------------------

@@ -42,6 +42,24 @@ def test_a_check_sees_its_fault_and_nothing_else(check, mutant):
     assert entry.passed, [finding for finding in entry.findings if not finding.verdict.is_good]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("check", "mutant"),
+    [
+        ("exact-local-reports", "local report: a lie may be the truth"),
+        ("exact-subset-reports", "sets: the coin looks at the record"),
+        ("distribution-local-reports", "local report: swapped stage budgets"),
+        ("sampled-click-graph-kkmn2009", "kkmn2009: counts without noise"),
+        ("source-imports", "numpy's generator in the reader"),
+        ("source-commands", "a seeded generator for the system's"),
+        ("program-javascript", "JavaScript: a lie may be the truth"),
+        ("program-service", "service: threshold one lower"),
+    ],
+)
+def test_a_long_check_sees_its_fault_and_nothing_else(check, mutant):
+    test_a_check_sees_its_fault_and_nothing_else(check, mutant)
+
+
 def test_a_threshold_without_noise_is_shown_to_be_not_private():
     (found,) = deterministic_threshold(EFFORT)
     assert found.verdict is Verdict.AS_EXPECTED

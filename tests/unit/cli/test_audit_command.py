@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from searchblend.audit.plan import STATEMENTS
 from searchblend.cli.main import main
 from searchblend.cli.parser import build_parser
 
@@ -23,6 +24,7 @@ def test_a_quick_audit_passes_and_says_so_in_json(capsys, tmp_path):
     assert bounded
     assert all(f["measured_epsilon"] <= f["claimed_epsilon"] < f["resolution"] for f in bounded)
     assert document["cannot_see"]
+    assert document["random_statements"] <= STATEMENTS
     assert "Planted faults" in page.read_text()
     assert text.read_text().startswith("# Audit")
 
