@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import time
@@ -172,8 +173,9 @@ def run(benchmark: Benchmark, *, quick: bool) -> dict[str, Any]:
         "peak_gb": usage.ru_maxrss / 1e6,
         "load_before": load,
     }
+    started_at = re.search(r"^\{", printed, re.MULTILINE)  # a log that is made first says so before
     try:
-        document = json.loads(printed)
+        document = json.loads(printed[started_at.start() :] if started_at else "")
     except ValueError:
         section["failed"] = f"exit code {process.returncode}, no JSON"
         print(f"{benchmark.name}: FAILED: {section['failed']}", file=sys.stderr, flush=True)

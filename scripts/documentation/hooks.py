@@ -39,6 +39,7 @@ SECTIONS: Final = {
             "restore-a-backup",
             "run-a-device",
             "ship-the-extension",
+            "check-what-you-install",
         ],
     ),
     "Explanation": (
