@@ -54,7 +54,6 @@ PLAIN = [
     "search answers.sbpack weather --json",
     "evaluate list",
     "evaluate fig9 --quick --runs 1 -o results",
-    "audit --list",
 ]
 POINT = (
     "046b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296"
@@ -72,6 +71,8 @@ SERVER = [
     "device export --state device",
     "device pause --state device",
     "device resume --state device",
+    "audit --list",
+    "audit --only exact-noise --workers 1 --json",
     "serve --demo --once --json",
     "task create searches --set epsilon=2",
     "task list --json",
@@ -194,7 +195,7 @@ def test_plain(smoke: Smoke, paths: list[str]) -> None:
     smoke.expect("--version", (0,))
     for line in uses(paths, PLAIN):
         smoke.expect(line, (0,))
-    for line in ("serve --demo --once", "task list", "keys list", "doctor"):
+    for line in ("serve --demo --once", "task list", "keys list", "doctor", "audit --list"):
         smoke.expect(line, (2,), "pip install 'searchblend[server]'")
     smoke.expect("stats searches.tsv --engine spark", (2,), "searchblend[spark]")
     smoke.expect("run nothing.tsv -o nowhere", (1, 2), "searchblend: error:")
