@@ -88,7 +88,7 @@ figures: install ## every figure and table of the papers, and ours, at full size
 	$(BIN)/searchblend evaluate all --html -o docs/results
 
 docs: install ## the documentation as a site: build/docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "build/docs/index.html"
 
 vectors: install ## write the test vectors anew (a change in them is a change of protocol)

@@ -95,7 +95,7 @@ def site(tmp_path_factory) -> Iterator[str]:
     """The documentation, built and served: its search works over HTTP alone."""
     folder = tmp_path_factory.mktemp("site")
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, timeout=120)
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
         thread = Thread(target=server.serve_forever)

@@ -149,3 +149,10 @@ def test_no_generated_part_is_left_out(site: Site):
 def test_the_link_check_sees_what_is_broken(tmp_path: Path, markup: str, found: bool):
     (tmp_path / "page.html").write_text(f"<title>t</title>{markup}")
     assert bool(Site(tmp_path, "").broken()) is found
+
+
+def test_make_docs_is_strict_and_not_quiet():
+    """MkDocs counts no warning that it was told not to print: with ``--quiet`` nothing is strict."""
+    (line,) = [line for line in (ROOT / "Makefile").read_text().splitlines() if "mkdocs build" in line]
+    assert "--strict" in line
+    assert "-q" not in line
