@@ -432,6 +432,18 @@ def test_alerts(fresh):
     assert "Signature has expired" in operator.get("/console").text
 
 
+def test_a_few_refusals_among_many_contributions_are_no_alarm(fresh):
+    operator, parts = Person(fresh, "operator"), fresh.parts
+    task = parts.task(**SETTINGS, name="busy")
+    found = parts.open(task)
+    parts.contribute(found, people(400, seed=1))
+    parts.store.reports.refuse({(found.key, "bad-credential"): 20})
+    assert "Many messages are refused" not in operator.get("/console").text
+    assert "4.76 % of all" in operator.get(f"/console/tasks/{task.task}/rounds/1").text
+    parts.store.reports.refuse({(found.key, "bad-credential"): 20})
+    assert "Many messages are refused" in operator.get("/console").text
+
+
 def test_vendored_files_are_the_ones_on_record():
     files = static_files()
     record = json.loads(files["vendor/VENDORED.json"][0])

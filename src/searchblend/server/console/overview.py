@@ -90,6 +90,7 @@ class Figures:
     tasks: list[Task]
     rounds: list[Round]
     counted: dict[int, tuple[int, int]]
+    contributed: dict[int, int]
     refused: dict[int, dict[str, int]]
     signatures: dict[str, int]
     jobs: list[tuple[int, str, int]]
@@ -101,6 +102,7 @@ class Figures:
             store.rounds.tasks(),
             store.rounds.rounds(),
             store.figures.counted(),
+            store.figures.contributed(),
             store.figures.refused(),
             store.figures.signatures(),
             store.jobs.waiting(),
@@ -179,7 +181,7 @@ def _refusal_alert(figures: Figures, found: Round, where: str, link: str) -> Ite
     if found.state in ENDED:
         return
     refused = sum(figures.refused.get(found.key, {}).values())
-    seen = figures.counted.get(found.key, (0, 0))[1]
+    seen = figures.counted.get(found.key, (0, 0))[1] + figures.contributed.get(found.key, 0)
     if refused >= _FEW_REPORTS and refused > _MOST_REFUSED * (refused + seen):
         share = refused / (refused + seen)
         yield Alert("warn", "Many messages are refused", f"{where}: {percent(share)} of {refused + seen:,}.", link)

@@ -8,14 +8,22 @@ from typing import Any, Final
 
 from searchblend.accounting.totals import remaining
 from searchblend.server.console.steps import REASONS, Step, deadline, step_of
+from searchblend.server.curator import Curator
+from searchblend.server.estimator import Estimator
+from searchblend.server.publisher import Publisher
 from searchblend.server.round_model import settings_of, shape_of
 from searchblend.server.task_settings import TaskSettings
 from searchblend.store.ledger_book import Book
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
-from searchblend.store.states import ENDED, NEXT, TAKES_REPORTS, State
+from searchblend.store.states import ENDED, NEXT, State
 
 PER_PAGE: Final = 100
+_WORKERS: Final = {
+    **dict.fromkeys(Curator.KINDS, "curator"),
+    **dict.fromkeys(Publisher.KINDS, "publisher"),
+    **dict.fromkeys(Estimator.KINDS, "estimator"),
+}
 _RESULT: Final = "result.json"
 _WORDS: Final = {"round drafted": "Drafted", "opening asked for": "Opening asked for", "counts loaded": "Counts loaded"}
 
@@ -39,6 +47,17 @@ class Live:
     @property
     def refused(self) -> int:
         return sum(self.refusals.values())
+
+    @property
+    def arrived(self) -> int:
+        """Everything that was taken or refused in this window."""
+        taken = self.optin_records if self.found.state is State.OPTIN_OPEN else self.reports
+        return taken + self.refused
+
+    @property
+    def worker(self) -> str:
+        """Who has the job that is under way."""
+        return _WORKERS.get(self.working, "service")
 
     @property
     def conserves(self) -> bool:
@@ -274,7 +293,3 @@ def _way(found: Round, history: list[dict[str, Any]]) -> list[tuple[State, str, 
     if found.state is State.PUBLISHED:
         marks[-1] = "done"
     return [(state, title, mark) for (state, title), mark in zip(shown.items(), marks, strict=True)]
-
-
-def takes_messages(found: Round) -> bool:
-    return found.state is State.OPTIN_OPEN or found.state in TAKES_REPORTS
