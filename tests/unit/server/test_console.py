@@ -6,6 +6,9 @@ import hashlib
 import html
 import json
 import re
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
 
@@ -258,6 +261,26 @@ def test_brute_force_ends_after_a_few_failures(fresh):
     refused = somebody.sign_in("sba_wrong")
     assert (refused.status_code, "retry-after" in refused.headers) == (429, True)
     assert somebody.sign_in(fresh.tokens["operator"]).status_code == 429, "not even the right one is tried"
+
+
+def test_many_attempts_at_once_are_no_way_around_the_limit(fresh):
+    """All are sent before the first is answered: the store is kept waiting meanwhile."""
+    somebody = Person(fresh, "operator")
+    form_page = fresh.client.get("/console/sign-in")
+    data = {"form": Person.form_of(form_page), "token": "sba_wrong", "next": "/console"}
+    waits = threading.Event()
+    somebody.http.services.console._executor.submit(waits.wait, 20)
+
+    def attempt(_: int) -> int:
+        return fresh.client.post("/console/sign-in", data=data, follow_redirects=False).status_code
+
+    with ThreadPoolExecutor(3 * MOST_FAILURES) as threads:
+        answers = [threads.submit(attempt, i) for i in range(3 * MOST_FAILURES)]
+        time.sleep(2.0)
+        waits.set()
+        statuses = [answer.result() for answer in answers]
+    assert statuses.count(401) <= MOST_FAILURES
+    assert statuses.count(429) >= 2 * MOST_FAILURES
 
 
 def test_the_limit_forgets_and_keeps_addresses_apart():

@@ -65,19 +65,19 @@ class Door:
         return answer
 
     async def sign_in(self, request: Request) -> Response:
-        """Failures are counted before anything is compared: guessing ends after a few."""
+        """An attempt counts as failed before anything is compared, so that many at once are not more than a few."""
         form = await read_form(request)
         secret = secret_of(request, FORM_COOKIE)
         check_form(request, secret, (form.get("form") or [""])[0])
         address = request.client.host if request.client else ""
         self._limit.refuse_if_spent(address)
+        self._limit.failed(address)
         token, onward = (form.get("token") or [""])[0].strip()[:500], next_page((form.get("next") or [""])[0])
         now = self._services.clock.now()
         opened = await self._services.console.call(
             lambda store: store.sessions.open(token, now=now, seconds=SESSION_SECONDS)
         )
         if opened is None:
-            self._limit.failed(address)
             return page(request, "sign_in.html", 401, form=form_token(secret), next=onward, wrong=True)
         self._limit.forgive(address)
         answer = see_other(onward)
