@@ -32,6 +32,7 @@ CONSENT = "I agree that one of my searches is sent, sealed, to the curator of th
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
+    "--disable-dev-shm-usage",
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
