@@ -90,7 +90,7 @@ def build_app(
     if "admin" in tags:
         routes += console_routes(services, planner)
     if "admin" in tags or "publisher" in tags:
-        routes += public_routes(services, manifest_seconds)
+        routes += public_routes(services, manifest_seconds, has_artifacts="publisher" in tags)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

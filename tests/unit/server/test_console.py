@@ -426,6 +426,23 @@ def test_empty_states_and_unknown_things(fresh):
     assert (wrong.status_code, "expected 5000 to" in wrong.text) == (400, True)
 
 
+@pytest.mark.parametrize(
+    ("role", "there"), [("admin", (303, 200)), ("publisher", (404, 200)), ("collector", (404, 404))]
+)
+def test_each_role_has_the_pages_that_it_should(tmp_path, role, there):
+    with http_service(str(tmp_path / "service.db"), tmp_path, role=role) as http:
+        task = http.parts.task(**SETTINGS, name="roles")
+        http.parts.contribute(http.parts.open(task), people(300, seed=1))
+        found = http.parts.head_list(task)
+        http.parts.count(found, http.parts.messages(found, people(100, seed=2)))
+        http.parts.finish(task)
+        public = http.client.get(f"/trends/{task.task}")
+        assert (http.client.get("/console", follow_redirects=False).status_code, public.status_code) == there
+        links = re.findall(r'href="(/v1/artifacts/[^"]+)"', public.text)
+        assert bool(links) == (role == "publisher")
+        assert all(http.client.get(link).status_code == 200 for link in links)
+
+
 def test_alerts(fresh):
     operator = Person(fresh, "operator")
     parts = fresh.parts

@@ -194,8 +194,8 @@ class Pages:
 class PublicPages:
     """What everybody may look at: the published trends of a task."""
 
-    def __init__(self, services: Services, seconds: int) -> None:
-        self._services, self._seconds = services, seconds
+    def __init__(self, services: Services, seconds: int, *, has_artifacts: bool) -> None:
+        self._services, self._seconds, self._has_artifacts = services, seconds, has_artifacts
 
     def routes(self) -> list[Route]:
         return [Route("/trends/{task}", self.trends, methods=["GET"])]
@@ -214,7 +214,15 @@ class PublicPages:
                 self._services.logbook.failure("page failed", error)
             return error_page(request, refusal or Refusal("internal"), None, "")
         cache = f"public, max-age={self._seconds}"
-        return page(request, "public_trends.html", cache=cache, view=view, public=True, now=self._services.clock.now())
+        return page(
+            request,
+            "public_trends.html",
+            cache=cache,
+            view=view,
+            public=True,
+            files=view.files if self._has_artifacts else {},
+            now=self._services.clock.now(),
+        )
 
 
 def static_route() -> Route:

@@ -23,6 +23,6 @@ def console_routes(services: Services, planner: Planner | None = None) -> list[R
     return [*door.routes(), *(Route(row.path, door.guarded(row), methods=[row.method]) for row in rows)]
 
 
-def public_routes(services: Services, seconds: int) -> list[Route]:
+def public_routes(services: Services, seconds: int, *, has_artifacts: bool) -> list[Route]:
     """What needs none: the trends of a task, and the files that every page is made of."""
-    return [*PublicPages(services, seconds).routes(), static_route()]
+    return [*PublicPages(services, seconds, has_artifacts=has_artifacts).routes(), static_route()]
