@@ -25,6 +25,8 @@ TEXTS = {
     "engines and growth": "The whole command `searchblend run`: by both engines, with few and many users, with short and long head lists.",
     "service": "Durable reports a second against the same server without storage; one core for the server.",
     "keywords": "Conjugate gradients against the iteration of Fuxman et al. 2008, a million edges.",
+    "console": "Every page of the console on a year of weekly rounds with 500 queries each.",
+    "JavaScript": "The core that runs in browsers, in Node, against the Python twin: reports a second, one by one.",
     "pack lookup": "A pack in real Chromium against a JavaScript Map of the same pairs.",
 }
 SHOWN = {
@@ -40,7 +42,7 @@ SHOWN = {
 def number(value: Any) -> str:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return "–" if value is None else str(value)
-    if abs(value) >= 1000:
+    if isinstance(value, int) or abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.3g}" if abs(value) < 10 else f"{value:.1f}"
 
@@ -246,9 +248,23 @@ def _pack(result: Document) -> list[str]:
 
 
 def _anything(result: Document) -> list[str]:
-    """Numbers of a benchmark that has no table of its own here, as they come."""
-    rows = [(name, value) for name, value in _leaves(result) if isinstance(value, int | float | str)]
-    return table(["", ""], rows)
+    """A benchmark without a table of its own here: a table for each part whose rows are alike, and the rest as it comes."""
+    lines: list[str] = []
+    rest: Document = {}
+    for name, part in result.items():
+        if (
+            name != "targets"
+            and isinstance(part, dict)
+            and part
+            and all(isinstance(row, dict) for row in part.values())
+        ):
+            names = list(dict.fromkeys(key for row in part.values() for key in row))
+            rows = [(row_name, *(row.get(key) for key in names)) for row_name, row in part.items()]
+            lines += table([name, *(key.replace("_", " ") for key in names)], rows)
+        else:
+            rest[name] = part
+    said = [f"{name} {number(value)}" for name, value in _leaves(rest)]
+    return [*([", ".join(said) + ".", ""] if said else []), *lines]
 
 
 def _leaves(value: Any, name: str = "") -> Iterable[tuple[str, Any]]:

@@ -133,8 +133,8 @@ BENCHMARKS = [
     Benchmark(
         "pack lookup", "pack_lookup.py", [], ["--pairs", "500", "--loads", "2", "--lookups", "100"], pack_targets
     ),
-    Benchmark("console", "console.py"),
-    Benchmark("JavaScript", "javascript.py"),
+    Benchmark("console", "console.py", [], ["--rounds", "3", "--queries", "20", "--runs", "1"]),
+    Benchmark("JavaScript", "javascript.py", [], ["--reports", "100", "--rounds", "1"]),
 ]
 
 
