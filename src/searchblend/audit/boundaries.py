@@ -79,7 +79,7 @@ def stability_histogram(effort: Effort) -> list[Finding]:
     design = curator_design(params, wide=True)
     if design.wide_threshold is None:
         raise AssertionError("expected a design with a wide list")
-    n = effort.draws // 2
+    n = effort.draws
     found = count_head_list(InMemoryGroup.from_users([[Record(f"{i}", "u")] for i in range(n)]), params, design)
     wide = sum(cell.url is WILDCARD and not found.head.urls(str(cell.query)) for cell in list(found.head.cells())[:-1])
     listed = sum(bool(found.head.urls(query)) for query in found.head.queries)

@@ -35,7 +35,7 @@ OFF: Final = 1.1
 MORE: Final = 1.25
 """times the budget: every test of reports must reject it"""
 _CHUNK: Final = 8_000_000
-_FEWEST: Final = 4000
+_FEWEST: Final = 8000
 """reports that a test needs to have power"""
 HEAD: Final = HeadList({"a": ["1", "2"], "b": ["1"], "c": []})
 
@@ -58,10 +58,12 @@ def noise(effort: Effort) -> list[Finding]:
 def _noise(subject: str, shipped: Noise, law: Mapping[int, float], effort: Effort) -> Finding:
     sample = shipped.sample(effort.draws, SystemRandomness())
     width = max(round(shipped.scale), 1)
-    coarse = _added(law, width)
-    p = min(1.0, 3 * min(fit(_counts(sample), law), fit(_counts(sample // width), coarse), _pairs_agree(sample, law)))
+    coarse = _by_size(law, width)
+    p = min(
+        1.0, 3 * min(fit(_counts(sample), law), fit(_counts(_size(sample, width)), coarse), _pairs_agree(sample, law))
+    )
     off = _wider(shipped).sample(effort.draws, SystemRandomness())
-    power = fit(_counts(off // width), coarse)
+    power = fit(_counts(_size(off, width)), coarse)
     detail = f"p = {p:.2g} of {effort.draws:,} draws; the same test of a scale {OFF} times as large: p = {power:.2g}"
     verdict = judged(holds=p > effort.level, has_power=power < effort.level)
     return Finding(subject, verdict, detail, trials=effort.draws)
@@ -80,12 +82,16 @@ def _gaussian_law(sigma: float) -> dict[int, float]:
     return {0: 1 - 2 * tails[1]} | half | {-m: p for m, p in half.items()}
 
 
-def _added(law: Mapping[int, float], width: int) -> dict[int, float]:
-    """The law of values divided by a width, rounded down."""
-    coarse: dict[int, float] = {}
+def _size(values: NDArray[np.int64], width: int) -> NDArray[np.int64]:
+    """How many widths a noise is from 0, three and more taken together: where a wrong scale shows best."""
+    return np.minimum(np.abs(values) // width, 3)
+
+
+def _by_size(law: Mapping[int, float], width: int) -> dict[int, float]:
+    sizes = dict.fromkeys(range(4), 0.0)
     for y, p in law.items():
-        coarse[y // width] = coarse.get(y // width, 0.0) + p
-    return coarse
+        sizes[min(abs(y) // width, 3)] += p
+    return sizes
 
 
 def _wider(noise: Noise) -> Noise:
@@ -136,10 +142,10 @@ def choices(effort: Effort) -> list[Finding]:
     for k in (2, 7, 100):
         counts = Counter(uniform_below(k, source) for _ in range(n))
         p = fit(counts, dict.fromkeys(range(k), 1 / k))
-        biased = Counter(uniform_below(k, source) if uniform_below(10, source) else 0 for _ in range(n))
+        biased = Counter(uniform_below(k, source) if uniform_below(5, source) else 0 for _ in range(n))
         power = fit(biased, dict.fromkeys(range(k), 1 / k))
         verdict = judged(holds=p > effort.level, has_power=power < effort.level)
-        detail = f"p = {p:.2g}; with one choice in ten always the first: p = {power:.2g}"
+        detail = f"p = {p:.2g}; with one choice in five always the first: p = {power:.2g}"
         findings.append(Finding(f"uniform choice of one of {k}", verdict, detail, trials=n))
     return findings
 

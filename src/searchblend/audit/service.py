@@ -44,7 +44,7 @@ from searchblend.wire.signing import verify_manifest
 BUDGET: Final = Budget(2.0, 0.05)
 _SECONDS: Final = 240.0
 _THREADS: Final = 4
-_ALONE: Final = 250
+_ALONE: Final = 400
 """people of a round whose query nobody else has"""
 _COMMON: Final = 15
 """queries of a round that as many people have as the threshold asks for"""
@@ -57,7 +57,7 @@ def service(effort: Effort) -> list[Finding]:
 
 def audit_service(plant: str, effort: Effort) -> list[Finding]:
     """Play the rounds; ``plant`` is code that the server process runs first, for planted faults."""
-    rounds = max(3, min(effort.runs // 500, 10))
+    rounds = max(4, min(effort.runs // 500, 10))
     with tempfile.TemporaryDirectory(prefix="searchblend-audit-") as folder:
         prepared = _prepare(folder)
         with _server(folder, plant) as address:

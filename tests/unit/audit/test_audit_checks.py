@@ -26,7 +26,7 @@ PAIRS = [
     ("distribution-subset-reports", "plain sets: e^(ε+0.7) for e^ε"),
     ("boundary-head-list", "head list: ≥ for > at τ"),
     ("boundary-stability-histogram", "wide list: threshold one lower"),
-    ("boundary-click-graph-weighted_gaussian", "weighted_gaussian: threshold a quarter user lower"),
+    ("boundary-click-graph-weighted_gaussian", "weighted_gaussian: threshold half a user lower"),
     ("boundary-edges", "private clicks without a threshold"),
     ("sensitivity-groups", "a person counts twice"),
     ("sensitivity-activity", "activity not limited"),
