@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[2]
 SCREENSHOTS = ROOT / "build/screenshots/pages"
 FLAGS = [
     "--no-sandbox",
+    "--disable-dev-shm-usage",
     "--disable-gpu",
     "--disable-quic",
     "--no-first-run",
