@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
+from matplotlib.ticker import NullFormatter
 
 Document = dict[str, Any]
 TEXTS = {
@@ -319,6 +320,7 @@ def _bars(axis: Any, bars: list[tuple[str, float]], title: str, unit: str) -> No
     names, values = [name for name, _ in bars], [value for _, value in bars]
     drawn = axis.barh(names, values, color=[BLUE if "searchblend" in name else GREY for name in names])
     axis.set_xscale("log")
+    axis.xaxis.set_minor_formatter(NullFormatter())
     axis.set_xlim(min(values) / 2, max(values) * 6)
     axis.bar_label(drawn, labels=[number(value) for value in values], padding=3)
     axis.invert_yaxis()

@@ -34,6 +34,7 @@ class BulkReporter:
         self._query_of = np.repeat(np.arange(len(widths)), widths)
         self._keep_query = np.uint64(probabilities.keep_query_below)
         self._keep_record = np.array(probabilities.keep_record_below, dtype=np.uint64)[self._query_of]
+        self._only_queries = self._n_cells == self._n_queries
 
     def report(self, cells: NDArray[np.integer], randomness: Randomness | None = None) -> Ints:
         """One privatized cell for each true cell."""
@@ -59,6 +60,14 @@ class BulkReporter:
     def _report_chunk(self, cells: NDArray[np.integer], randomness: Randomness) -> Ints:
         decision = random_words(len(cells), randomness)
         said = np.array(cells, dtype=np.int64)
+        if self._only_queries:  # a cell is a query, and the only lie is another one: the same words, fewer steps
+            liars = np.flatnonzero(decision >= self._keep_query)
+            lie = random_words(len(liars), randomness)
+            others = np.uint64(self._n_queries - 1)
+            other = _uniform_from_half((lie >> np.uint64(32)), others, randomness)
+            other += other >= said[liars]
+            said[liars] = other
+            return said
         liars = np.flatnonzero(decision >= self._keep_record[cells])
         lie = random_words(len(liars), randomness)
         about_query = decision[liars] >= self._keep_query
@@ -69,8 +78,7 @@ class BulkReporter:
         return said
 
     def _other_query(self, cells: Ints, lie: Words, randomness: Randomness) -> Ints:
-        n_others = np.full(len(cells), self._n_queries - 1, dtype=np.uint64)
-        other = _uniform_from_half(lie >> np.uint64(32), n_others, randomness)
+        other = _uniform_from_half(lie >> np.uint64(32), np.uint64(self._n_queries - 1), randomness)
         other += other >= self._query_of[cells]
         url = _uniform_from_half(lie & np.uint64(HALF - 1), self._width[other], randomness)
         return self._first[other] + url
@@ -82,13 +90,14 @@ class BulkReporter:
         return self._first[query] + url + (url >= own)
 
 
-def _uniform_from_half(half: Words, n: Words, randomness: Randomness) -> Ints:
-    """``randomness.uniform_from_half`` for arrays: exactly uniform in [0, n)."""
+def _uniform_from_half(half: Words, n: Words | np.uint64, randomness: Randomness) -> Ints:
+    """``randomness.uniform_from_half`` for arrays: exactly uniform in [0, n), n the same for all or one for each."""
     limit = np.uint64(HALF) - np.uint64(HALF) % n
     rejected = np.flatnonzero(half >= limit)
     if len(rejected):
         half = half.copy()
     while len(rejected):
         half[rejected] = random_words(len(rejected), randomness) & np.uint64(HALF - 1)
-        rejected = rejected[half[rejected] >= limit[rejected]]
-    return (half % n).astype(np.int64)
+        own_limit = limit[rejected] if isinstance(limit, np.ndarray) else limit
+        rejected = rejected[half[rejected] >= own_limit]
+    return (half.astype(np.uint32) % n.astype(np.uint32)).astype(np.int64)  # both are below 2^32

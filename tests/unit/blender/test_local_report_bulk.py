@@ -66,3 +66,25 @@ def test_rejected_halves_are_replaced_as_on_the_device():
     said = BulkReporter(PROBABILITIES).report(np.array([HEAD.first_cells()[2]]), Tape(content))
     assert said.tolist() == [HEAD.first_cells()[query] + url]
     assert (query, url) == (0, 1)
+
+
+@pytest.mark.parametrize("n_queries", [1, 2, 3, 50])
+def test_a_list_without_urls_takes_the_words_that_a_device_takes(n_queries):
+    """One client at a time with a tape of its own: the shorter way of such lists says what the device says."""
+    probabilities = ReportProbabilities.of(
+        HeadList({f"q{i}": [] for i in range(n_queries)}), BlenderParams(Budget(1, 1e-6))
+    )
+    reporter, source = BulkReporter(probabilities), SeededRandomness(n_queries)
+    for _ in range(300):
+        content, cell = source.take(64), source.take(1)[0] % (n_queries + 1)
+        query, url = randomize(cell, 0, probabilities, Tape(content))
+        assert url == 0
+        assert reporter.report(np.array([cell]), Tape(content)).tolist() == [query]
+
+
+def test_a_rejected_half_is_replaced_in_a_list_without_urls():
+    probabilities = ReportProbabilities.of(HeadList({"a": [], "b": [], "c": []}), BlenderParams(Budget(1, 1e-6)))
+    words = [probabilities.keep_query_below, accept_below(3) << 32, accept_below(3), 2]
+    content = b"".join(word.to_bytes(8, "little") for word in words)
+    assert BulkReporter(probabilities).report(np.array([0]), Tape(content)).tolist() == [3]
+    assert randomize(0, 0, probabilities, Tape(content)) == (3, 0)
