@@ -82,7 +82,8 @@ smoke: wheel ## the wheel in empty environments: every command once, for real
 	$(BIN)/python scripts/smoke_wheel.py
 
 audit: install ## attack the shipped code, every mechanism and program: docs/results/audit.md (under 15 minutes)
-	$(BIN)/searchblend audit --markdown docs/results/audit.md --html docs/results/audit.html
+	mkdir -p build
+	$(BIN)/searchblend audit --markdown docs/results/audit.md --html build/audit.html
 
 figures: install ## every figure and table of the papers, and ours, at full size: docs/results (about 20 minutes)
 	$(BIN)/searchblend evaluate all --html -o docs/results
