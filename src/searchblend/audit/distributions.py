@@ -84,7 +84,8 @@ def _gaussian_law(sigma: float) -> dict[int, float]:
 
 def _size(values: NDArray[np.int64], width: int) -> NDArray[np.int64]:
     """How many widths a noise is from 0, three and more taken together: where a wrong scale shows best."""
-    return np.minimum(np.abs(values) // width, 3)
+    sizes: NDArray[np.int64] = np.minimum(np.abs(values) // width, 3)
+    return sizes
 
 
 def _by_size(law: Mapping[int, float], width: int) -> dict[int, float]:
