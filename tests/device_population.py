@@ -3,7 +3,8 @@
     python tests/device_population.py METHOD DEVICES OPT_IN_USERS WORKERS
 
 prints one JSON document about one round: what became of the reports, and how many 95 % intervals of the published
-result hold the law that everybody's record was drawn from. Manifest and head list come through a cache, as from the
+result hold the shares among all people of the round, opt-in users and clients together (docs/explanation/method-best.md
+says that this is what they are for). Manifest and head list come through a cache, as from the
 content network that they are made for; every report is an HTTP request of its own.
 """
 
@@ -13,6 +14,7 @@ import bisect
 import itertools
 import json
 import multiprocessing
+import os
 import random
 import sys
 import tempfile
@@ -59,6 +61,13 @@ class Law:
     def people(self, n: int, seed: int) -> list[Record]:
         generator = random.Random(seed)
         return [self.person(generator, seed % 1000 * 10_000_000 + number) for number in range(n)]
+
+
+def shares_of(people: list[Record]) -> dict[object, float]:
+    """The share of each query and of each record ⟨query, URL⟩ among these people."""
+    counts: Counter[object] = Counter(people)
+    counts.update(query for query, _ in people)
+    return {thing: n / len(people) for thing, n in counts.items()}
 
 
 class Cached(Transport):
@@ -116,7 +125,8 @@ def play_round(folder: Path, method: str, n_devices: int, n_optin: int, workers:
             **settings,
         }
     )
-    parts.contribute(parts.open(task), law.people(n_optin, seed))
+    optin_users = law.people(n_optin, seed)
+    parts.contribute(parts.open(task), optin_users)
     found = parts.head_list(task)
     point = parts.signing_keys.all()[0].public_point.hex()
     people = law.people(n_devices, seed + 1)
@@ -133,7 +143,13 @@ def play_round(folder: Path, method: str, n_devices: int, n_optin: int, workers:
         final = parts.current(task)
     assert final.state is State.PUBLISHED
     parts.store.close()
-    return {"ended": ended, "counted": final.reports, "seconds": seconds, "result": published, "law": law}
+    return {
+        "ended": ended,
+        "counted": final.reports,
+        "seconds": seconds,
+        "result": published,
+        "truth": shares_of([*optin_users, *people]),
+    }
 
 
 def _published(address: str, task: str, number: int) -> dict:
@@ -153,10 +169,10 @@ def _published(address: str, task: str, number: int) -> dict:
 
 def covered(played: dict, column: str | None) -> dict[str, tuple[int, int]]:
     """How many intervals of listed queries and records hold the truth: {kind: (held, all)}. No column: the blend's."""
-    law, result = played["law"], played["result"]
+    truth, result = played["truth"], played["result"]
     kinds = {
-        "queries": [(row, law.queries.get(row["query"])) for row in result["trends"]],
-        "records": [(row, law.records.get((row["query"], row["url"]))) for row in result["records"]],
+        "queries": [(row, truth.get(row["query"])) for row in result["trends"]],
+        "records": [(row, truth.get((row["query"], row["url"]))) for row in result["records"]],
     }
     found = {}
     for kind, rows in kinds.items():
@@ -167,8 +183,11 @@ def covered(played: dict, column: str | None) -> dict[str, tuple[int, int]]:
 
 
 def main(method: str, n_devices: int, n_optin: int, workers: int) -> dict:
-    with tempfile.TemporaryDirectory() as folder:
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as folder:
         played = play_round(Path(folder), method, n_devices, n_optin, workers)
+    if keep := os.environ.get("KEEP_RESULT"):
+        Path(keep).write_text(json.dumps(played["result"]))
     return {
         "method": method,
         "devices": n_devices,

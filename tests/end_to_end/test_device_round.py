@@ -132,7 +132,7 @@ def test_intervals_that_are_too_narrow_or_too_wide_are_found_out(half_width, is_
     for query, p in law.queries.items():
         estimate = p + 1e-4 * generator.gauss(0, 1)
         rows.append({"query": query, "interval": [estimate - half_width * 1e-4, estimate + half_width * 1e-4]})
-    found = {"queries": covered({"law": law, "result": {"trends": rows, "records": []}}, None)["queries"]}
+    found = {"queries": covered({"truth": law.queries, "result": {"trends": rows, "records": []}}, None)["queries"]}
     with contextlib.nullcontext() if is_accepted else pytest.raises(AssertionError):
         check_coverage(found, 0.92, 0.98, 100)
 
