@@ -21,20 +21,31 @@ from pathlib import Path
 from pins import ROOT
 
 
+def git(*arguments: str) -> str | None:
+    """What git says of this folder; None where it is no checkout."""
+    command = [shutil.which("git") or "git", *arguments]
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
 def epoch() -> str:
-    """Seconds of the last commit; what Debian and others call SOURCE_DATE_EPOCH."""
-    if "SOURCE_DATE_EPOCH" in os.environ:
-        return os.environ["SOURCE_DATE_EPOCH"]
-    git = shutil.which("git") or "git"
-    done = subprocess.run([git, "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+    """Seconds of the last commit, which others call SOURCE_DATE_EPOCH; the first that an archive can hold without git."""
+    return os.environ.get("SOURCE_DATE_EPOCH") or (git("log", "-1", "--format=%ct") or "315532800").strip()
 
 
 def sources() -> list[Path]:
-    """The files that git knows and that are still there."""
-    git = shutil.which("git") or "git"
-    done = subprocess.run([git, "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
-    return [Path(name) for name in done.stdout.split("\0") if name and (ROOT / name).is_file()]
+    """The files that git knows and that are still there; without git what an unpacked archive of the sources holds."""
+    listed = git("ls-files", "-z")
+    if listed is not None:
+        names = [Path(name) for name in listed.split("\0") if name]
+    else:
+        inside = [path for folder in ("src", "extension") for path in (ROOT / folder).rglob("*")]
+        names = [path.relative_to(ROOT) for path in [*ROOT.glob("*"), *inside]]
+    left_out = {"__pycache__", "node_modules"}
+    return [name for name in sorted(names) if (ROOT / name).is_file() and not left_out & set(name.parts)]
 
 
 def copy_sources(folder: Path) -> Path:
