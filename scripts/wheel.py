@@ -32,7 +32,7 @@ def git(*arguments: str) -> str | None:
 
 
 def epoch() -> str:
-    """Seconds of the last commit, which others call SOURCE_DATE_EPOCH; the first that an archive can hold without git."""
+    """Seconds of the last commit (SOURCE_DATE_EPOCH overrides it); without git the first that an archive can hold."""
     return os.environ.get("SOURCE_DATE_EPOCH") or (git("log", "-1", "--format=%ct") or "315532800").strip()
 
 
