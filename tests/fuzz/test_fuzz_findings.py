@@ -69,6 +69,16 @@ def test_a_number_too_large_for_a_port_is_an_error_of_the_setting(tmp_path):
         load_settings({}, path, environment={})
 
 
+def test_a_ledger_whose_schema_is_no_text_is_damaged(tmp_path, capsys):
+    path = tmp_path / "budget.ledger"
+    assert main(["ledger", "cap", str(path), "--lifetime", "4,1e-5"]) == 0
+    content = path.read_bytes()
+    assert b"CREATE TABLE" in content
+    path.write_bytes(content.replace(b"CREATE TABLE", b"CREATE \x88\x88BLE"))
+    assert main(["ledger", "show", str(path)]) == 1
+    assert "not a ledger, or damaged" in capsys.readouterr().err
+
+
 def test_names_in_messages_are_short_and_printable(tmp_path):
     with pytest.raises(MessageError) as refused:
         decode_payload(json.dumps({"x" * 5000: 1}, separators=(",", ":")).encode())

@@ -128,6 +128,8 @@ class SqliteStore:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             kind = StoreUnavailable if code in _AGAIN else StoreError
             raise kind(f"{self.path.name}: {type(error).__name__} ({code})") from None
+        except UnicodeDecodeError:  # SQLite quotes a damaged schema, and it is no text any more
+            raise StoreError(f"{self.path.name}: damaged") from None
 
 
 def _create_private(path: Path) -> None:

@@ -153,6 +153,8 @@ class SqliteDatabase:
             if getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
                 raise LedgerError(f"{self._path}: not a ledger, or damaged: {error}") from error
             raise LedgerError(f"{self._path}: {error}") from error
+        except UnicodeDecodeError as error:  # SQLite quotes a damaged schema, and it is no text any more
+            raise LedgerError(f"{self._path}: not a ledger, or damaged") from error
 
 
 def _sync_folder(folder: Path) -> None:
