@@ -77,6 +77,9 @@ def test_a_ledger_whose_schema_is_no_text_is_damaged(tmp_path, capsys):
     path.write_bytes(content.replace(b"CREATE TABLE", b"CREATE \x88\x88BLE"))
     assert main(["ledger", "show", str(path)]) == 1
     assert "not a ledger, or damaged" in capsys.readouterr().err
+    path.write_bytes(content.replace(b"CREATE TABLE", b"CREATE T\x1b[2J"))
+    assert main(["ledger", "show", str(path)]) == 1
+    assert "\x1b" not in capsys.readouterr().err
 
 
 def test_names_in_messages_are_short_and_printable(tmp_path):

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from searchblend.errors import UsageError
+from searchblend.errors import UsageError, listed
 from searchblend.store.ledger_errors import LedgerError
 
 READ_ROWS: Final = "SELECT position, kind, release_id, body, previous, hash FROM ledger ORDER BY position"
@@ -151,8 +151,8 @@ class SqliteDatabase:
             yield
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-                raise LedgerError(f"{self._path}: not a ledger, or damaged: {error}") from error
-            raise LedgerError(f"{self._path}: {error}") from error
+                raise LedgerError(f"{self._path}: not a ledger, or damaged: {listed([error])}") from error
+            raise LedgerError(f"{self._path}: {listed([error])}") from error
         except UnicodeDecodeError as error:  # SQLite quotes a damaged schema, and it is no text any more
             raise LedgerError(f"{self._path}: not a ledger, or damaged") from error
 
