@@ -105,10 +105,10 @@ def check_everybody_was_counted_once(played, n_devices: int) -> None:
 
 
 def test_three_thousand_devices_and_their_intervals(tmp_path):
-    """A rehearsal of the population below: few intervals, so wide bounds."""
+    """A rehearsal of the population below: few intervals, most of them near the threshold, so wide bounds."""
     played = play_round(tmp_path, "best", 3_000, 6_000, 2)
     check_everybody_was_counted_once(played, 3_000)
-    check_coverage(covered(played, None), 0.88, 0.995, 100)
+    check_coverage(covered(played, None), 0.85, 0.995, 100)
 
 
 @pytest.mark.slow
