@@ -91,7 +91,7 @@ SAMPLER_SCALE = {"noise scale 1.1 b": Fraction(11, 10), "noise scale b/1.1": Fra
 SAMPLE = {
     "zero drawn for both signs": lambda sample: np.where((sample == 0) & (np.arange(len(sample)) % 2 == 0), 1, sample),
     "a sign bit that is 55 % plus": lambda sample: np.where(np.arange(len(sample)) % 10 == 0, np.abs(sample), sample),
-    "noise reused for fifty draws": lambda sample: np.repeat(sample[: len(sample) // 50], 50),
+    "ten draws used again and again": lambda sample: np.resize(sample[:10], len(sample)),
     "magnitudes one too small": lambda sample: np.sign(sample) * np.maximum(np.abs(sample) - 1, 0),
 }
 

@@ -11,7 +11,7 @@ import pytest
 from searchblend.evaluation.experiments import kkmn_table1
 from searchblend.evaluation.experiments.cells import Cell, Results
 from searchblend.evaluation.experiments.experiment import Request
-from searchblend.evaluation.experiments.kkmn_cells import LIMITS, _span_counts, fear_queries
+from searchblend.evaluation.experiments.kkmn_cells import SPAN_LIMITS, _span_counts, fear_queries
 from searchblend.evaluation.experiments.kkmn_published import DELTA, EPSILON
 
 BUDGET = {"epsilon": EPSILON, "delta": DELTA}
@@ -47,7 +47,7 @@ def test_limits_only_take_away():
     assert sums == sorted(sums)
     assert sums[-1] <= total
     assert all(np.all(a <= b) for a, b in pairwise(counts))
-    assert len(counts) == len(LIMITS)
+    assert len(counts) == len(SPAN_LIMITS)
 
 
 @pytest.mark.parametrize("method", ["paper", "best"])
