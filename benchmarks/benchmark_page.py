@@ -22,7 +22,7 @@ TEXTS = {
     "hybrid run": "Cold text (or Parquet) to released files. *Plain* is DuckDB's own query that counts one random record of each user by the same keyed hash, "
     "not private; *naive* leaves out the repetition of lines.",
     "click graph": "`searchblend release run` with its defaults against DuckDB's query that counts the first 20 different queries of each user, with all the "
-    "machine's memory. The release is held to 2 GB.",
+    "machine's memory. The release is held to 2.5 GB.",
     "engines and growth": "The whole command `searchblend run`: by both engines, with few and many users, with short and long head lists.",
     "service": "Durable reports a second against the same server without storage; one core for the server.",
     "keywords": "Conjugate gradients against the iteration of Fuxman et al. 2008, a million edges.",

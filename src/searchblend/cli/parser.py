@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -82,7 +83,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_stats(commands)
     _add_generate(commands)
     _add_ledger(commands)
-    add_release(commands, _add_log)
+    add_release(commands, partial(_add_log, memory="2500MB"))  # who searched for what takes more room than draws
     add_graph(commands)
     add_search(commands)
     add_pack(commands)
@@ -198,7 +199,7 @@ def _add_stats(commands: Commands) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
 
 
-def _add_log(parser: argparse.ArgumentParser) -> None:
+def _add_log(parser: argparse.ArgumentParser, *, memory: str = "2GB") -> None:
     """What every command that reads a log understands."""
     parser.add_argument("log", metavar="LOG", help="a file, glob or directory; plain, .gz or .zst")
     parser.add_argument("--format", default="auto", help="aol, yandex, excite, tsv, csv, jsonl, parquet (found out)")
@@ -207,7 +208,7 @@ def _add_log(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strict", action="store_true", help="stop at the first malformed line")
     parser.add_argument("--engine", choices=["duckdb", "spark"], default="duckdb", help="duckdb here, or a cluster")
     parser.add_argument("--master", metavar="URL", help="the Spark master, with --engine spark")
-    parser.add_argument("--memory", default="2GB", metavar="SIZE", help="of the database; the rest spills (2GB)")
+    parser.add_argument("--memory", default=memory, metavar="SIZE", help=f"of the database; the rest spills ({memory})")
     parser.add_argument("--threads", type=positive_int, metavar="N", help="of the database (all cores)")
     parser.add_argument("--temp-directory", type=Path, metavar="DIR", help="where the database spills")
 
