@@ -48,7 +48,7 @@ run: $(RUNS) ## the main job: a hybrid private run on a made-up log, shown as a 
 	$(BIN)/searchblend demo
 
 test: install browsers ## all tests (but for the slow ones)
-	$(BIN)/pytest -n 2 -m 'not slow' --ignore tests/spark
+	$(BIN)/pytest -n 3 --dist worksteal -m 'not slow' --ignore tests/spark
 	$(BIN)/pytest -m 'not slow' tests/spark
 
 check: install ## lint, format, types, import rule
