@@ -186,7 +186,7 @@ def _show(result: dict[str, Any], *, as_json: bool) -> None:
     table = Table(title="Published trends", box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
     for name in ("query", "share", "95 % interval", "opt-in", "clients", "one report moves it by"):
         table.add_column(name, justify="left" if name == "query" else "right")
-    for row in [*result["trends"][:10], *result["trends"][-1:]]:
+    for row in [*result["trends"][:-1][:10], *result["trends"][-1:]]:
         table.add_row(
             Text(row["query"] or "⋆ (all other)"),
             _percent(row["probability"]),
