@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         SearchblendError,
         UsageError,
     )
+    from searchblend.logs.heavy_values import HeavyValues, select_values
     from searchblend.logs.read import read_log
     from searchblend.normalization import normalize, normalize_url
     from searchblend.params import BlenderParams, ClickGraphParams, Shares
@@ -90,6 +91,7 @@ _HOME = {
         "SearchblendError",
         "UsageError",
     ],
+    "logs.heavy_values": ["HeavyValues", "select_values"],
     "logs.read": ["read_log"],
     "normalization": ["normalize", "normalize_url"],
     "params": ["BlenderParams", "ClickGraphParams", "Shares"],
@@ -123,6 +125,8 @@ __all__ = [  # noqa: RUF022  # in the order of a run, not of the alphabet
     "count_reports",
     "estimate_client_probabilities",
     "blend_probabilities",
+    "select_values",
+    "HeavyValues",
     "Estimates",
     "GroupEstimates",
     "Blended",

@@ -31,9 +31,7 @@ export async function openPack(content, { artifact, checked = false } = {}) {
 /** Finds the queries of a pack that fit what somebody typed, and their URLs, best first. */
 export class SearchIndex {
   #pack;
-  /** @type {Uint8Array[]} */ #texts = [];
-  /** @type {string[]} */ #queries = [];
-  /** @type {Map<string, number>} */ #places = new Map();
+  /** @type {Uint8Array[]} in the order of their bytes; few are ever made a string */ #texts = [];
   /** @type {Array<{lower: number, probability: number, pairs: Array<[number, number, number]>}>} */ #numbers = [];
   /** @type {{points: Int32Array, starts: Int32Array, shared: Int32Array} | undefined} */ #letters;
 
@@ -41,9 +39,6 @@ export class SearchIndex {
   constructor(pack) {
     this.#pack = pack;
     for (const { text, lower, probability, pairs } of pack.raw()) {
-      const query = textOf(text);
-      this.#places.set(query, this.#queries.length);
-      this.#queries.push(query);
       this.#texts.push(text);
       this.#numbers.push({ lower, probability, pairs });
     }
@@ -65,7 +60,7 @@ export class SearchIndex {
 
   /** The best URLs for what somebody typed; empty for a query that is not in the pack. @param {string} query @param {number} [limit] */
   urlsFor(query, limit = 10) {
-    const place = this.#places.get(normalize(query) ?? "");
+    const place = this.#placeOf(utf8(normalize(query) ?? ""));
     return place === undefined ? [] : this.#entry(place).urls.slice(0, limit).map(({ url }) => url);
   }
 
@@ -94,18 +89,18 @@ export class SearchIndex {
     if (!(Number.isInteger(limit) && limit >= 1)) throw new InvalidParameter("limit", "must be at least 1");
     const text = normalize(typed);
     if (!text || !this.size) return [];
-    const place = this.#places.get(text);
+    const wanted = utf8(text);
+    const place = this.#placeOf(wanted);
     const found = place === undefined ? [] : [this.#found(place, "exact", 0)];
-    found.push(...this.#withPrefix(text, limit - found.length));
+    found.push(...this.#withPrefix(wanted, limit - found.length));
     if (found.length < limit) found.push(...this.#withTypos(text, limit - found.length));
     return found;
   }
 
-  /** @param {string} text @param {number} limit */
-  #withPrefix(text, limit) {
+  /** @param {Uint8Array} wanted @param {number} limit */
+  #withPrefix(wanted, limit) {
     const best = new Best(limit);
-    const wanted = utf8(text);
-    for (let place = this.#firstFrom(wanted); place < this.size && this.#queries[place].startsWith(text); place++) {
+    for (let place = this.#firstFrom(wanted); place < this.size && beginsWith(this.#texts[place], wanted); place++) {
       const { lower, probability } = this.#numbers[place];
       if (this.#texts[place].length > wanted.length) best.offer(place, 0, lower, probability);
     }
@@ -117,17 +112,24 @@ export class SearchIndex {
     const typed = Int32Array.from(text, (sign) => /** @type {number} */ (sign.codePointAt(0)));
     const errors = allowedErrors(typed.length);
     if (!errors) return [];
-    this.#letters ??= lettersOf(this.#queries);
+    const wanted = utf8(text);
+    this.#letters ??= lettersOf(this.#texts.map(textOf));
     const { points, starts, shared } = this.#letters;
     const [best, rows] = [new Best(limit), new Rows(typed, errors)];
     // What one query shares with the next is known; over several it is the least of them.
     for (let place = 0; place < this.size; place++) {
       const distance = rows.distance(points, starts[place], starts[place + 1], shared[place]);
-      if (distance < 0 || this.#queries[place].startsWith(text)) continue;
+      if (distance < 0 || beginsWith(this.#texts[place], wanted)) continue;
       const { lower, probability } = this.#numbers[place];
       best.offer(place, distance, lower, probability);
     }
     return best.items.map(({ place, distance }) => this.#found(place, "typo", distance));
+  }
+
+  /** Where the very query is, if it is there. @param {Uint8Array} wanted */
+  #placeOf(wanted) {
+    const place = this.#firstFrom(wanted);
+    return place < this.size && compareBytes(this.#texts[place], wanted) === 0 ? place : undefined;
   }
 
   /** The first query that is not before these bytes. @param {Uint8Array} wanted */
@@ -150,8 +152,13 @@ export class SearchIndex {
   #entry(place) {
     const { lower, probability, pairs } = this.#numbers[place];
     const urls = pairs.map(([number, least, share]) => ({ url: this.#pack.url(number), lower: least, probability: share }));
-    return { query: this.#queries[place], lower, probability, urls };
+    return { query: textOf(this.#texts[place]), lower, probability, urls };
   }
+}
+
+/** @param {Uint8Array} text @param {Uint8Array} beginning */
+function beginsWith(text, beginning) {
+  return text.length >= beginning.length && beginning.every((byte, i) => byte === text[i]);
 }
 
 /** How many typing errors are forgiven: none in short texts, where everything is near everything. @param {number} length */

@@ -20,20 +20,33 @@ def best_guarantee(params: BlenderParams, curator: CuratorDesign, randomness: Ra
             GroupGuarantee("opt-in users", budget, TrustModel.CURATOR, curator.delta),
             GroupGuarantee("clients", budget, TrustModel.LOCAL, 0.0),
         ),
-        conditions=(
-            Condition(
-                "bounded contribution",
-                True,
-                f"each opt-in user has weight 1, spread over up to {curator.spread.records} random records",
-            ),
-            Condition(
-                "selection within δ",
-                curator.delta <= budget.delta,
-                f"records of one person alone are named with probability {curator.selection_delta:.3g} at most; "
-                f"the noise sampler adds {curator.sampler_delta:.2g}",
-            ),
-            _randomness_condition(randomness),
+        conditions=_curator_conditions(budget, curator, randomness),
+    )
+
+
+def selection_guarantee(budget: Budget, curator: CuratorDesign, randomness: Randomness) -> Guarantee:
+    """The promise of a selection alone, by a curator: proofs/stability_histogram.md."""
+    return Guarantee(
+        neighbors=Neighbors.REPLACE_ONE,
+        groups=(GroupGuarantee("users", budget, TrustModel.CURATOR, curator.delta),),
+        conditions=_curator_conditions(budget, curator, randomness),
+    )
+
+
+def _curator_conditions(budget: Budget, curator: CuratorDesign, randomness: Randomness) -> tuple[Condition, ...]:
+    return (
+        Condition(
+            "bounded contribution",
+            True,
+            f"each user counted by the curator has weight 1, over up to {curator.spread.records} random records",
         ),
+        Condition(
+            "selection within δ",
+            curator.delta <= budget.delta,
+            f"records of one person alone are named with probability {curator.selection_delta:.3g} at most; "
+            f"the noise sampler adds {curator.sampler_delta:.2g}",
+        ),
+        _randomness_condition(randomness),
     )
 
 

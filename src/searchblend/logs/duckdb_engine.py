@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from searchblend.logs.duckdb_scan import (
     PROBLEMS,
     REJECTED_TABLE,
     Scan,
+    parquet_types,
     scan_columns,
     scan_delimited,
     scan_json,
@@ -31,7 +31,7 @@ from searchblend.logs.duckdb_searches import (
     grouped_searches,
     normalize_hard_queries,
 )
-from searchblend.logs.duckdb_session import DatabaseError, DuckDBSession, quoted
+from searchblend.logs.duckdb_session import DatabaseError, DuckDBSession
 from searchblend.logs.duckdb_statistics import distinct_counts
 from searchblend.logs.duckdb_yandex import queries_without_click, scan_yandex, yandex_rows
 from searchblend.logs.engine import OPTIN_DIGITS, Reading
@@ -72,14 +72,7 @@ class DuckDBEngine:
         normal_forms.forget()
 
     def column_types(self, path: Path) -> Mapping[str, str]:
-        link = Feeder(self._session.directory, name="schema").link(path)
-        try:
-            found = self._session.rows(f"DESCRIBE SELECT * FROM read_parquet({quoted(os.fspath(link))})")
-        except RunError as error:
-            raise InputError(path, "the Parquet file cannot be read: cut off or damaged") from error
-        finally:
-            link.unlink()
-        return {name: kind for name, kind, *_ in found}
+        return parquet_types(self._session, path)
 
     def read(
         self,

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from searchblend.errors import InputError, RunError
 from searchblend.logs import normal_forms
-from searchblend.logs.duckdb_session import quoted, quoted_name
-from searchblend.logs.feed import Feed
+from searchblend.logs.duckdb_session import DuckDBSession, quoted, quoted_name
+from searchblend.logs.feed import Feed, Feeder
 from searchblend.logs.gate import MAX_LINE, SEPARATOR
 from searchblend.logs.judge import NO, WITHOUT_URL, YES
 from searchblend.logs.layout import Columns, Delimited, JsonLines
@@ -195,3 +196,15 @@ def _paths(files: Sequence[Path]) -> str:
 
 def _texts(texts: frozenset[str]) -> str:
     return "(" + ", ".join(quoted(text) for text in sorted(texts)) + ")"
+
+
+def parquet_types(session: DuckDBSession, path: Path) -> dict[str, str]:
+    """name → type of a file's columns, in DuckDB's words."""
+    link = Feeder(session.directory, name="schema").link(path)
+    try:
+        found = session.rows(f"DESCRIBE SELECT * FROM read_parquet({quoted(os.fspath(link))})")
+    except RunError as error:
+        raise InputError(path, "the Parquet file cannot be read: cut off or damaged") from error
+    finally:
+        link.unlink()
+    return {name: kind for name, kind, *_ in found}

@@ -12,7 +12,7 @@ from searchblend.logs.column_map import ColumnMap
 from searchblend.logs.layout import Columns
 
 MAGIC: Final = b"PAR1"
-_TEXT_OR_NUMBER: Final = re.compile(r"VARCHAR|U?(?:TINY|SMALL|BIG|HUGE)?INT|U?INTEGER|UUID|ENUM.*")
+TEXT_OR_NUMBER: Final = re.compile(r"VARCHAR|U?(?:TINY|SMALL|BIG|HUGE)?INT|U?INTEGER|UUID|ENUM.*")
 _TIME: Final = re.compile(r"TIMESTAMP.*|DATE|DOUBLE|FLOAT|DECIMAL.*")
 
 
@@ -20,7 +20,7 @@ def columns_layout(path: Path, types: Mapping[str, str], columns: ColumnMap) -> 
     """The layout of a file whose columns have these types (in DuckDB's words)."""
     found = columns.find(path, list(types))
     for role, name in found.items():
-        fits = _TEXT_OR_NUMBER.fullmatch(types[name]) is not None
+        fits = TEXT_OR_NUMBER.fullmatch(types[name]) is not None
         fits = fits or (role == "time" and _TIME.fullmatch(types[name]) is not None)
         fits = fits or (role == "optin" and types[name] == "BOOLEAN")
         if not fits:
