@@ -13,7 +13,9 @@ Document = dict[str, Any]
 TEXTS = {
     "cold start": "What a command takes before it does anything.",
     "selection": "Which queries are heavy among rows of (user, query): one line of each user, users counted by query, (ε, δ) = (4, 1e-5). *Plain* is DuckDB's "
-    "query without any privacy. PipelineDP and Tumult select keys only; PipelineDP's rows are Python tuples already when its time starts. "
+    "query without any privacy, which draws each user's line by the same keyed hash. DuckDB's own hash draws faster, but whoever writes values can make it collide, "
+    "and threads would decide then; it is the limit of what a fair draw can take. *Any line* is no draw at all. OpenDP promises add-or-remove neighbours, the others "
+    "are told to or do as they do: thresholds and noises differ. PipelineDP and Tumult select keys only; PipelineDP's rows are Python tuples already when its time starts. "
     "Numbers of kept queries are no comparison of utility: what is released differs.",
     "local reports": "The two stages of BLENDER's local report for many clients at once, against the same on numpy's fast and unsafe generator.",
     "local reports, peers": "k-ary randomized response and subset selection by everybody. The error is the mean squared error of the estimates over what theory "
@@ -32,7 +34,9 @@ TEXTS = {
 }
 SHOWN = {
     "plain": "plain DuckDB count",
-    "searchblend": "searchblend, selection",
+    "own_hash": "plain, by DuckDB's own hash",
+    "any": "plain, any line of a user",
+    "searchblend": "searchblend, `select_values`",
     "read_log": "searchblend, from `read_log` on",
     "opendp": "OpenDP with Polars",
     "pipelinedp": "PipelineDP, keys only",
@@ -68,7 +72,7 @@ def page(document: Document) -> str:
         "",
     ]
     rows = [
-        (name, target.replace("_", " "), row["value"], _aim(row), "yes" if row["met"] else "**no**")
+        (name, target.replace("_", " "), row["value"], _aim(row), _met(row))
         for name, section in document["sections"].items()
         for target, row in section.get("targets", {}).items()
     ]
@@ -94,7 +98,12 @@ def _machine(found: Document) -> str:
 
 def _aim(row: Document) -> str:
     peer = f" ({row['peer']})" if "peer" in row else ""
-    return (f"at most {row['at_most']:g}" if "at_most" in row else f"at least {row['at_least']:g}") + peer
+    limit = f"; limit {row['limit']:.3g}" if "limit" in row else ""
+    return (f"at most {row['at_most']:g}" if "at_most" in row else f"at least {row['at_least']:g}") + peer + limit
+
+
+def _met(row: Document) -> str:
+    return "yes" if row["met"] else "no: out of reach" if row.get("excused") else "**no**"
 
 
 def _section(name: str, section: Document) -> list[str]:

@@ -4,13 +4,14 @@
 
 Each benchmark is a program of its own that prints JSON. Sections that are not run keep what an earlier run found. --quick
 uses small sizes, to see that everything works: its figures mean nothing and go to out/bench-quick. The exit code is 1 when
-a target was missed.
+a target was missed that could have been reached.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import platform
 import re
@@ -184,14 +185,20 @@ def run(benchmark: Benchmark, *, quick: bool) -> dict[str, Any]:
 
 
 def judged(row: dict[str, Any]) -> dict[str, Any]:
+    """Met or not; excused where the limit, measured in the same run, misses the target as well and is not far off."""
     good = row["value"] <= row["at_most"] if "at_most" in row else row["value"] >= row["at_least"]
-    return {**row, "met": good}
+    out_of_reach = row.get("limit", math.inf) < row.get("at_least", 0.0)
+    return {**row, "met": good, "excused": not good and out_of_reach and row["value"] >= row["limit"] / 2}
 
 
 def missed(document: dict[str, Any]) -> list[str]:
     found = [f"{name}: {what}" for name, s in document["sections"].items() if (what := s.get("failed"))]
     for name, section in document["sections"].items():
-        found += [f"{name}: {target}" for target, row in section.get("targets", {}).items() if not row["met"]]
+        found += [
+            f"{name}: {target}"
+            for target, row in section.get("targets", {}).items()
+            if not (row["met"] or row.get("excused"))
+        ]
     return found
 
 

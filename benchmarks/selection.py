@@ -1,7 +1,8 @@
 """Which records are heavy, among rows of (user, query): searchblend, OpenDP, PipelineDP, Tumult Analytics, and DuckDB alone.
 
 Everybody gets the same rows, keeps one line of each user and counts users by query. *Plain* is DuckDB's own query with no
-privacy at all, which draws the line as searchblend does; one that takes any line shows the limit of what can be had. Each program runs in a process of its own, programs alternate, and medians of
+privacy at all, which draws the line as searchblend does; DuckDB's own hash is faster, but whoever writes values can make it
+collide, and then threads decide. One that takes any line of a user makes no fair draw at all. Each program runs in a process of its own, programs alternate, and medians of
 the time after start-up are compared; start-up and peak memory stand beside them. The privacy budget is (4, 1e-5) for all.
 """
 
@@ -23,6 +24,7 @@ OURS = Path(__file__).parent / "peers" / "searchblend_selection.py"
 PROGRAMS = {"opendp": "opendp_selection.py", "pipelinedp": "pipelinedp_selection.py", "tumult": "tumult_selection.py"}
 SHOWN = {
     "plain": "plain DuckDB count",
+    "own_hash": "plain, by DuckDB's own hash",
     "any": "plain, any line of a user",
     "searchblend": "searchblend, `select_values`",
     "read_log": "searchblend, from `read_log` on",
@@ -93,13 +95,20 @@ def compare(rows: int, folder: Path, rounds: dict[str, int], timeout: float) -> 
 
 
 def judged(table: dict[str, dict]) -> dict[str, dict]:
-    """The two targets: of the plain count, and against the best peer."""
+    """The two targets: of the plain count, and against the best peer. The limit of the second is DuckDB's fastest fair
+    draw, which counts and adds no noise at all."""
     peers = {name: table[name]["seconds"] for name in PROGRAMS if "seconds" in table.get(name, {})}
     found = {"of_plain": {"value": table["searchblend"]["of_plain"], "at_most": TARGETS["of_plain"]}}
     if peers:
         best = min(peers, key=peers.__getitem__)
         ratio = peers[best] / table["searchblend"]["seconds"]
-        found["over_best_peer"] = {"value": ratio, "at_least": TARGETS["over_best_peer"], "peer": SHOWN[best]}
+        limit = peers[best] / table["own_hash"]["seconds"]
+        found["over_best_peer"] = {
+            "value": ratio,
+            "at_least": TARGETS["over_best_peer"],
+            "peer": SHOWN[best],
+            "limit": limit,
+        }
     return found
 
 
@@ -120,7 +129,7 @@ def main() -> None:
     }
     document: dict[str, dict] = {}
     for rows in map(int, options.rows.split(",")):
-        rounds = dict.fromkeys(("plain", "any", "searchblend", "read_log"), options.rounds)
+        rounds = dict.fromkeys(("plain", "own_hash", "any", "searchblend", "read_log"), options.rounds)
         for name in (name for name in options.peers.split(",") if name and rows <= limits.get(name, rows)):
             slow = name == "tumult" or rows > 1_000_000
             rounds[name] = 1 if slow else min(options.rounds, 2)

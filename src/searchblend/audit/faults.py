@@ -34,6 +34,7 @@ from searchblend.blender.local_report_bulk import BulkReporter
 from searchblend.blender.stability_histogram import CuratorDesign
 from searchblend.clickgraph import in_memory, laplace_design
 from searchblend.clickgraph.step import CountThreshold, StepDesign
+from searchblend.logs import heavy_values
 from searchblend.mechanisms import discrete_laplace, rounded_gaussian
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.noise_table import NoiseTable
@@ -350,6 +351,11 @@ def weights_not_normalised() -> AbstractContextManager[object]:
 
 def counts_without_noise() -> AbstractContextManager[object]:
     return patch.object(NoiseTable, "sample", lambda self, size, source: np.zeros(size, dtype=np.int64))
+
+
+def every_row_counts() -> AbstractContextManager[object]:
+    counted = "SELECT held AS query, NULL::VARCHAR AS url, count(*) AS n FROM ({rows}) GROUP BY held"
+    return patch.object(heavy_values, "_counted", lambda rows, key: counted.format(rows=rows))
 
 
 # --- programs --------------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from searchblend.audit import (
     service,
     spark,
     support,
+    values,
 )
 from searchblend.audit.evidence import Audited, Effort, Kind
 from searchblend.params import ALGORITHMS
@@ -47,6 +48,7 @@ CHECKS: Final[tuple[Audited, ...]] = (
         Audited(f"sampled-click-graph-{name}", Kind.SAMPLED, partial(pipelines.click_graph, name), 20, quick=False)
         for name in ALGORITHMS
     ),
+    Audited("sampled-values", Kind.SAMPLED, values.selection, 8, quick=False),
     Audited("distribution-noise", Kind.DISTRIBUTION, distributions.noise, 1),
     Audited("distribution-rare-noise", Kind.DISTRIBUTION, distributions.rare_noise, 3),
     Audited("distribution-choices", Kind.DISTRIBUTION, distributions.choices, 1),
@@ -63,6 +65,7 @@ CHECKS: Final[tuple[Audited, ...]] = (
     Audited("sensitivity-activity", Kind.SENSITIVITY, sensitivity.activity, 8, quick=False),
     Audited("sensitivity-reports", Kind.SENSITIVITY, sensitivity.reports, 1),
     Audited("sensitivity-split", Kind.SENSITIVITY, sensitivity.split, 1),
+    Audited("sensitivity-values", Kind.SENSITIVITY, values.sensitivity, 2),
     Audited("source-imports", Kind.SOURCE, randomness_source.import_graph, 4),
     Audited("source-commands", Kind.SOURCE, randomness_source.commands, 15, quick=False),
     Audited("source-forks", Kind.SOURCE, randomness_source.forks, 1),

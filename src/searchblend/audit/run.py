@@ -17,7 +17,8 @@ import numpy as np
 
 from searchblend.audit import plan
 from searchblend.audit.evidence import Absent, Audited, Effort, Finding, Kind, Verdict
-from searchblend.audit.mutants import MUTANTS, Mutant
+from searchblend.audit.mutant import Mutant
+from searchblend.audit.mutants import MUTANTS
 from searchblend.errors import UsageError
 
 OnProgress = Callable[[float, float, str], None]

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from searchblend.blender.groups import ONE_RECORD
 from searchblend.blender.guarantees import selection_guarantee
 from searchblend.blender.stability_histogram import CuratorDesign
-from searchblend.errors import InvalidColumns, listed
+from searchblend.errors import InputError, InvalidColumns, listed
 from searchblend.logs.duckdb_scan import parquet_types
 from searchblend.logs.duckdb_session import DuckDBSession, quoted, quoted_name
 from searchblend.logs.duckdb_tally import DuckDBTally
 from searchblend.logs.feed import Feeder
-from searchblend.logs.files import LogPaths, expand
-from searchblend.logs.parquet import TEXT_OR_NUMBER
+from searchblend.logs.files import LogPaths, expand, open_raw
+from searchblend.logs.parquet import MAGIC, TEXT_OR_NUMBER
 from searchblend.logs.read import DEFAULT_MEMORY
 from searchblend.mechanisms.noisy_counts import noisy_counts
 from searchblend.privacy import Budget, Guarantee
@@ -60,7 +60,7 @@ def select_values(
     source = randomness or SystemRandomness()
     design = CuratorDesign.of(budget, ONE_RECORD)
     with closing(DuckDBSession(memory, threads, temp_directory)) as session:
-        tally = DuckDBTally(session, _counted(_rows(session, paths, user, value), b64encode(source.take(15)).decode()))
+        tally = value_tally(session, paths, user, value, b64encode(source.take(15)).decode())
         passed = noisy_counts(tally, design.threshold, randomness=source)
     counts = {str(record.query): n for record, n in passed.items()}
     ordered = sorted(counts, key=lambda one: (-counts[one], one.encode()))
@@ -71,10 +71,18 @@ def select_values(
     )
 
 
+def value_tally(session: DuckDBSession, paths: LogPaths, user: str, value: str, key: str) -> DuckDBTally:
+    """How many users drew each value, where the key decides the draws."""
+    return DuckDBTally(session, _counted(_rows(session, paths, user, value), key))
+
+
 def _rows(session: DuckDBSession, paths: LogPaths, user: str, value: str) -> str:
     """SELECT of the two columns of all files."""
     feeder, links = Feeder(session.directory), []
     for path in expand(paths):
+        with open_raw(path) as raw:
+            if raw.read(len(MAGIC)) != MAGIC:
+                raise InputError(path, "expected a Parquet file")
         types = parquet_types(session, path)
         for name in (user, value):
             if name not in types:

@@ -30,6 +30,7 @@ PAIRS = [
     ("boundary-edges", "private clicks without a threshold"),
     ("sensitivity-groups", "a person counts twice"),
     ("sensitivity-activity", "activity not limited"),
+    ("sensitivity-values", "values: every row of a user counts"),
     ("support-numbers", "opt-in shares: noise in doubles"),
     ("source-forks", "random bytes kept in a buffer"),
 ]
@@ -50,6 +51,7 @@ def test_a_check_sees_its_fault_and_nothing_else(check, mutant):
         ("exact-subset-reports", "sets: the coin looks at the record"),
         ("distribution-local-reports", "local report: swapped stage budgets"),
         ("sampled-click-graph-kkmn2009", "kkmn2009: counts without noise"),
+        ("sampled-values", "values: half the noise"),
         ("source-imports", "numpy's generator in the reader"),
         ("source-commands", "a seeded generator for the system's"),
         ("program-javascript", "JavaScript: a lie may be the truth"),
