@@ -27,6 +27,7 @@ SECTIONS: Final = {
         [
             "run-on-your-log",
             "choose-a-budget",
+            "select-values",
             "generate-a-log",
             "run-on-spark",
             "use-a-released-graph",
