@@ -18,7 +18,7 @@ TEXTS = {
     "are told to or do as they do: thresholds and noises differ. PipelineDP and Tumult select keys only; PipelineDP's rows are Python tuples already when its time starts. "
     "Numbers of kept queries are no comparison of utility: what is released differs.",
     "local reports": "The two stages of BLENDER's local report for many clients at once, against the same on numpy's fast and unsafe generator.",
-    "local reports, peers": "k-ary randomized response and subset selection by everybody. The error is the mean squared error of the estimates over what theory "
+    "local report peers": "k-ary randomized response and subset selection by everybody. The error is the mean squared error of the estimates over what theory "
     "says of the raw ones: 1 is right; multi-freq-ldpy clips and rescales, which cannot be turned off. Peers are measured on fewer clients.",
     "head list": "Noise on every one of ten million distinct records, and fetching those that pass, against counting them.",
     "hybrid run": "Cold text (or Parquet) to released files. *Plain* is DuckDB's own query that counts one random record of each user by the same keyed hash, "
@@ -290,7 +290,7 @@ RENDER: dict[str, Callable[[Document], list[str]]] = {
     "cold start": _cold_start,
     "selection": _selection,
     "local reports": _local,
-    "local reports, peers": _ldp,
+    "local report peers": _ldp,
     "head list": _head_list,
     "hybrid run": _hybrid,
     "click graph": _click_graph,
@@ -311,7 +311,7 @@ def draw(document: Document, folder: Path) -> None:
     )
     figure, axes = plt.subplots(2, 2, figsize=(11, 7.4), layout="constrained")
     _draw_selection(axes[0][0], results.get("selection", {}))
-    _draw_ldp(axes[0][1], results.get("local reports, peers", {}))
+    _draw_ldp(axes[0][1], results.get("local report peers", {}))
     _draw_growth(axes[1][0], results.get("hybrid run", {}))
     _draw_memory(axes[1][1], results)
     for suffix in ("svg", "png"):

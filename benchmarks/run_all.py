@@ -103,7 +103,7 @@ BENCHMARKS = [
     ),
     Benchmark("local reports", "local_reports.py", [], ["--clients", "20000", "--rounds", "2"], local_targets),
     Benchmark(
-        "local reports, peers",
+        "local report peers",
         "ldp_peers.py",
         [],
         ["--clients", "20000", "--peer-clients", "4000", "--rounds", "1"],
@@ -204,9 +204,7 @@ def missed(document: dict[str, Any]) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--only", help="names of benchmarks, separated by commas ('local reports' also means its peers)"
-    )
+    parser.add_argument("--only", help="names of benchmarks, separated by commas")
     parser.add_argument("--quick", action="store_true", help="small sizes: does it work?")
     parser.add_argument("--output", type=Path, help="folder for the results (docs/results)")
     parser.add_argument("--list", action="store_true", help="names and programs, nothing is run")

@@ -41,7 +41,7 @@ class BlenderParams:
     """m_C: cells per report; each costs 1/m_C of the client's budget."""
 
     def __post_init__(self) -> None:
-        _check_epsilon(self.budget)
+        check_epsilon(self.budget)
         _at_least_one("max_head_queries", self.max_head_queries)
         _at_least_one("records_per_client", self.records_per_client)
         _at_least_one("records_per_optin", self.records_per_optin)
@@ -89,7 +89,8 @@ class BlenderParams:
         return epsilon - query_epsilon, delta - query_delta
 
 
-def _check_epsilon(budget: Budget) -> None:
+def check_epsilon(budget: Budget) -> None:
+    """Refuse what protects nobody, and would overflow."""
     if budget.epsilon > LARGEST_EPSILON:
         raise InvalidParameter(
             "epsilon", f"expected at most {LARGEST_EPSILON} for one release, found {budget.epsilon:g}"
@@ -198,7 +199,7 @@ class ClickGraphParams:
     """Accept δ ≥ 1/n: somebody's own queries may then be expected in the release."""
 
     def __post_init__(self) -> None:
-        _check_epsilon(self.budget)
+        check_epsilon(self.budget)
         _one_of("algorithm", self.algorithm, ALGORITHMS)
         for field, allowed in _CHOICES[self.algorithm].items():
             if getattr(self, field) == AS_ALGORITHM:

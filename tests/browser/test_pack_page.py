@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 from accessibility import serious_violations
 from searchblend.cli.main import main
@@ -15,7 +13,6 @@ from searchblend.search.index import SearchIndex
 from searchblend.search.pack import Pack, PackEntry, PackInfo, PackUrl, encode_pack
 
 SCREENSHOTS = Path(__file__).parents[2] / "build/screenshots/pack-page"
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 LOOKS = {"light": ("light", 1000), "dark": ("dark", 1000), "phone": ("light", 390)}
 HOSTILE = "<img src=x onerror=document.title='owned'>"
 TYPED = ("weather", "WEA", "wether", "weather forcast", "maps", "b", "météo", "nothing of this", HOSTILE.upper())
@@ -44,17 +41,6 @@ def page_file(tmp_path_factory):
     (folder / "p.sbpack").write_bytes(made_pack().content)
     assert main(["pack", "page", str(folder / "p.sbpack"), "-o", str(folder / "p.html"), "--title", "Answers"]) == 0
     return folder / "p.html"
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    path = shutil.which("chromium")
-    assert path, "chromium is missing: `make browsers` installs it"
-    with (
-        sync_playwright() as playwright,
-        contextlib.closing(playwright.chromium.launch(executable_path=path, headless=True, args=FLAGS)) as browser,
-    ):
-        yield browser
 
 
 @contextlib.contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,23 +13,13 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
 from accessibility import serious_violations
 from made_releases import IMAGE, SCRIPT, graph_release, hybrid_release
 
 ROOT = Path(__file__).parents[2]
 SCREENSHOTS = ROOT / "build/screenshots/pages"
-FLAGS = [
-    "--no-sandbox",
-    "--disable-dev-shm-usage",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 LOOKS = {"light": ("light", 1280), "dark": ("dark", 1280), "phone": ("light", 390)}
 
 
@@ -47,17 +36,6 @@ class Watched:
 
     def elsewhere(self) -> list[str]:
         return [url for url in self.requests if not url.startswith(("file:", "data:", "blob:", "http://127.0.0.1:"))]
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    path = shutil.which("chromium")
-    assert path, "chromium is missing: `make browsers` installs it"
-    with (
-        sync_playwright() as playwright,
-        contextlib.closing(playwright.chromium.launch(executable_path=path, headless=True, args=FLAGS)) as browser,
-    ):
-        yield browser
 
 
 @contextlib.contextmanager

@@ -35,7 +35,7 @@ def head_list(effort: Effort) -> list[Finding]:
     params, n = BlenderParams(LOOSE), effort.draws // 5
     threshold = printed_threshold(LOOSE)
     findings = [
-        _judge(
+        judge_boundary(
             "head list (paper): records of one user",
             sum(query.startswith("n1 ") for query in create_head_list(_with_count(1, n), params).queries),
             n,
@@ -48,7 +48,7 @@ def head_list(effort: Effort) -> list[Finding]:
         named = len(create_head_list(_with_count(count, n // 10), params))
         expected = _laplace_tail(threshold.integer - count, LOOSE.epsilon / 2)
         name = f"head list (paper): records of {count} users (T = {threshold.integer})"
-        findings.append(_judge(name, named, n // 10, expected, None, effort))
+        findings.append(judge_boundary(name, named, n // 10, expected, None, effort))
     return findings
 
 
@@ -73,9 +73,9 @@ def stability_histogram(effort: Effort) -> list[Finding]:
         people = [[Record(f"{i} {j}") for j in range(held)] for i in range(n)]
         found = count_head_list(InMemoryGroup.from_users(people), spread, design)
         named = {query.split()[0] for query in found.head.queries}
-        rate = _alone(design.threshold.noise.decay, design.threshold.integer, design.spread.units // held)
+        rate = alone(design.threshold.noise.decay, design.threshold.integer, design.spread.units // held)
         name = f"stability histogram (best), m_O = {m}: {held} records of one user"
-        findings.append(_judge(name, len(named), n, 1 - (1 - rate) ** held, claim, effort))
+        findings.append(judge_boundary(name, len(named), n, 1 - (1 - rate) ** held, claim, effort))
     design = curator_design(params, wide=True)
     if design.wide_threshold is None:
         raise AssertionError("expected a design with a wide list")
@@ -83,12 +83,12 @@ def stability_histogram(effort: Effort) -> list[Finding]:
     found = count_head_list(InMemoryGroup.from_users([[Record(f"{i}", "u")] for i in range(n)]), params, design)
     wide = sum(cell.url is WILDCARD and not found.head.urls(str(cell.query)) for cell in list(found.head.cells())[:-1])
     listed = sum(bool(found.head.urls(query)) for query in found.head.queries)
-    rate = _alone(design.wide_threshold.noise.decay, design.wide_threshold.integer, 1)
-    findings.append(_judge("wide list (best): queries of one user", wide, n - listed, rate, claim, effort))
+    rate = alone(design.wide_threshold.noise.decay, design.wide_threshold.integer, 1)
+    findings.append(judge_boundary("wide list (best): queries of one user", wide, n - listed, rate, claim, effort))
     return findings
 
 
-def _alone(decay: float, threshold: int, weight: int) -> float:
+def alone(decay: float, threshold: int, weight: int) -> float:
     return decay ** (threshold - weight) / (1 + decay)
 
 
@@ -102,7 +102,7 @@ def click_graph(algorithm: str, effort: Effort) -> list[Finding]:
     named = len({query.split()[0] for query in chosen})
     claim = Claim(budget.epsilon, math.fsum(step.delta for step in design.rounds), ADD_REMOVE)
     quiet = math.prod((1 - _named_in(step)) ** 2 for step in design.rounds)
-    return [_judge(f"selection of {algorithm}: queries of one user", named, n, 1 - quiet, claim, effort)]
+    return [judge_boundary(f"selection of {algorithm}: queries of one user", named, n, 1 - quiet, claim, effort)]
 
 
 def _named_in(step: StepDesign) -> float:
@@ -133,7 +133,9 @@ def edges(effort: Effort) -> list[Finding]:
         rate = clicks.noise.at_least((clicks.threshold or 0) - 1)
         claim = Claim(params.budget.epsilon, clicks.delta, ADD_REMOVE)
         named = sum(row.url.startswith("own ") for row in release.clicks)
-        findings.append(_judge(f"private clicks ({algorithm}): pairs of one user", named, n, rate, claim, effort))
+        findings.append(
+            judge_boundary(f"private clicks ({algorithm}): pairs of one user", named, n, rate, claim, effort)
+        )
         findings.append(_typed_pairs(algorithm, params, n, effort))
     return findings
 
@@ -156,10 +158,10 @@ def _typed_pairs(algorithm: str, params: ClickGraphParams, n: int, effort: Effor
     rate = step.noise.at_least((step.threshold or 0) - 1)
     claim = Claim(params.budget.epsilon, step.delta, ADD_REMOVE)
     name = f"typed reformulations ({algorithm}): pairs of one user"
-    return _judge(name, len(release.reformulations), able, rate, claim, effort)
+    return judge_boundary(name, len(release.reformulations), able, rate, claim, effort)
 
 
-def _judge(subject: str, named: int, n: int, expected: float, claim: Claim | None, effort: Effort) -> Finding:
+def judge_boundary(subject: str, named: int, n: int, expected: float, claim: Claim | None, effort: Effort) -> Finding:
     """Two-sided against what the design states, and one-sided against the budget's δ."""
     p = two_sided(named, n, expected)
     within = claim is None or (

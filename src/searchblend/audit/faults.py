@@ -358,6 +358,13 @@ def every_row_counts() -> AbstractContextManager[object]:
     return patch.object(heavy_values, "_counted", lambda rows, key: counted.format(rows=rows))
 
 
+def low_value_threshold() -> AbstractContextManager[object]:
+    def lower(tally: Any, threshold: Threshold, **options: Any) -> Any:
+        return noisy_counts(tally, replace(threshold, integer=threshold.integer - 1), **options)
+
+    return patch.object(heavy_values, "noisy_counts", lower)
+
+
 # --- programs --------------------------------------------------------------------------------------------------------
 
 _SEEDED_SYSTEM: Final = """

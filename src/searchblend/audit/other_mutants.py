@@ -102,6 +102,13 @@ OTHER_MUTANTS: Final[tuple[Mutant, ...]] = (
         3,
     ),
     Mutant(
+        "values: threshold one lower",
+        "threshold",
+        faults.low_value_threshold,
+        values.boundary,
+        "boundary test",
+    ),
+    Mutant(
         "values: half the noise",
         "too little noise",
         faults.laplace_scale(Fraction(1, 2)),

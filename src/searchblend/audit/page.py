@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterator, Sequence
+from html import escape
 from typing import Final
 
 from searchblend.audit.evidence import Finding, Kind
 from searchblend.audit.plan import CANNOT_SEE, STATEMENTS
 from searchblend.audit.run import AuditReport, machine
+from searchblend.pages.layout import Cell, Column, bullets, html_page, paragraphs, searchable_table
 
 COLUMNS: Final = ("what", "neighbours", "claimed ε", "δ", "measured", "resolution", "verdict", "how")
 MUTANT_COLUMNS: Final = ("planted fault", "kind of fault", "seen by", "outcome", "what was seen")
-_STYLE: Final = """
-:root { color-scheme: light dark; --line: #8884; --soft: #8881; --bad: #c0262d; --good: #1a7f4b; }
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 78rem; padding: 0 1rem; }
-h1 { font-size: 1.6rem; margin-bottom: .3rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-size: .87rem; }
-th, td { text-align: left; vertical-align: top; padding: .35rem .6rem; border-bottom: 1px solid var(--line); }
-th { background: var(--soft); white-space: nowrap; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.bad { color: var(--bad); font-weight: 700; } .good { color: var(--good); }
-@media (prefers-color-scheme: dark) { :root { --bad: #ff7b80; --good: #5dd39e; } }
-"""
+_NUMBERS: Final = ("claimed ε", "δ", "measured", "resolution")
+_VERDICTS: Final = ("verdict", "outcome")
 
 
 def number(value: float | None) -> str:
@@ -109,38 +100,41 @@ def _markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> li
 
 
 def page(report: AuditReport, command: str) -> str:
-    body = [f"<h1>Audit</h1><p>Written by <code>{html.escape(command)}</code>.</p>"]
-    body += [
-        f"<p{_class(report.passed) if not i else ''}>{html.escape(line)}</p>" for i, line in enumerate(summary(report))
+    first, *others = summary(report)
+    body = [
+        f"<header><h1>Audit</h1><p>Written by <code>{escape(command)}</code>.</p></header>\n<main>",
+        f'<p class="{_tone(report.passed)}"><strong>{escape(first)}</strong></p>{paragraphs(*others)}',
     ]
     for title, rows in sections(report):
-        body.append(f"<h2>{html.escape(title[0].upper() + title[1:])}</h2>{_html_table(COLUMNS, rows)}")
+        body.append(f"<h2>{escape(title[0].upper() + title[1:])}</h2>{_html_table(title, COLUMNS, rows)}")
     if report.mutants:
         body.append(f"<h2>Planted faults: {report.killed} of {report.planted} seen</h2>")
-        body.append(_html_table(MUTANT_COLUMNS, mutant_rows(report)))
-    cannot = "".join(f"<li>{html.escape(line)}</li>" for line in CANNOT_SEE)
-    body.append(f"<h2>What this audit cannot see</h2><ul>{cannot}</ul>")
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>searchblend audit</title><style>{_STYLE}</style></head><body>{''.join(body)}</body></html>\n"
-    )
+        body.append(_html_table("planted faults", MUTANT_COLUMNS, mutant_rows(report)))
+    body.append(f"<h2>What this audit cannot see</h2>{bullets(CANNOT_SEE)}</main>\n")
+    return html_page("searchblend audit", body)
 
 
-def _class(good: bool) -> str:
-    return ' class="good"' if good else ' class="bad"'
+def _html_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    name = title.split()[0].strip(":")
+    cells = [[_cell(column, text) for column, text in zip(columns, row, strict=True)] for row in rows]
+    return searchable_table(name, title, [Column(column, column in _NUMBERS) for column in columns], cells)
 
 
-def _html_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f'<th scope="col">{html.escape(column)}</th>' for column in columns)
-    cells = ("".join(_cell(name, cell) for name, cell in zip(columns, row, strict=True)) for row in rows)
-    body = "".join(f"<tr>{row}</tr>" for row in cells)
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+def _cell(column: str, text: str) -> Cell:
+    if column in _NUMBERS:
+        return Cell(text, _sorted_by(text))
+    if column not in _VERDICTS:
+        return Cell(text)
+    return Cell(text, tone=_tone(text in ("holds", "killed") or text.startswith(("refuted, as", "left out"))))
 
 
-def _cell(column: str, text: str) -> str:
-    if column in ("verdict", "outcome"):
-        good = text in ("holds", "killed") or text.startswith(("refuted, as", "left out"))
-        return f"<td{_class(good)}>{html.escape(text)}</td>"
-    kind = ' class="number"' if column in ("claimed ε", "δ", "measured", "resolution") else ""
-    return f"<td{kind}>{html.escape(text)}</td>"
+def _sorted_by(text: str) -> float:
+    """A number as it is shown; what is none comes before all."""
+    try:
+        return float(text.replace("∞", "inf"))
+    except ValueError:
+        return -1.0
+
+
+def _tone(good: bool) -> str:
+    return "yes" if good else "no"

@@ -60,6 +60,7 @@ CHECKS: Final[tuple[Audited, ...]] = (
         Audited(f"boundary-click-graph-{name}", Kind.BOUNDARY, partial(boundaries.click_graph, name), 3)
         for name in ALGORITHMS
     ),
+    Audited("boundary-values", Kind.BOUNDARY, values.boundary, 1),
     Audited("boundary-edges", Kind.BOUNDARY, boundaries.edges, 2),
     Audited("sensitivity-groups", Kind.SENSITIVITY, sensitivity.groups, 5, quick=False),
     Audited("sensitivity-activity", Kind.SENSITIVITY, sensitivity.activity, 8, quick=False),

@@ -1,4 +1,4 @@
-"""``select_values`` under attack: what one user can move, and what a selection says of one user's value."""
+"""``select_values`` under attack: what one user can move, how often they are named alone, and what is said of them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from typing import Final
 
 import duckdb
 
+from searchblend.audit.boundaries import alone, judge_boundary
 from searchblend.audit.evidence import REPLACE_ONE, Claim, Effort, Finding
 from searchblend.audit.sampled import Sampler, attack
 from searchblend.audit.sensitivity import Bound, counted
+from searchblend.blender.groups import ONE_RECORD
+from searchblend.blender.stability_histogram import CuratorDesign
 from searchblend.logs.duckdb_session import DuckDBSession
 from searchblend.logs.heavy_values import select_values, value_tally
 from searchblend.privacy import Budget
@@ -48,6 +51,17 @@ def _world(path: Path, x: int, y: int) -> Sampler:
     return sample
 
 
+def boundary(effort: Effort) -> list[Finding]:
+    """Thousands of values that one user alone has: how often one is named is the δ of the selection."""
+    n, threshold = effort.draws // 5, CuratorDesign.of(LOOSE, ONE_RECORD).threshold
+    with tempfile.TemporaryDirectory(prefix="searchblend-audit-") as folder:
+        path = Path(folder, "rows.parquet")
+        _write(path, [[f"v{i}"] for i in range(n)])
+        named = len(select_values(path, LOOSE).counts)
+    rate = alone(threshold.noise.decay, threshold.integer, 1)
+    return [judge_boundary("selected values: those of one user", named, n, rate, Claim.of(LOOSE, REPLACE_ONE), effort)]
+
+
 def sensitivity(effort: Effort) -> list[Finding]:
     """All rows of one user are replaced; the same key draws for everybody else."""
     bound = Bound(1, 2)
@@ -61,7 +75,7 @@ def sensitivity(effort: Effort) -> list[Finding]:
 def _counts(path: Path, people: Sequence[Sequence[str]]) -> dict[Hashable, int]:
     _write(path, people)
     with closing(DuckDBSession(None, None, None)) as session:
-        return counted(value_tally(session, path, "user", "value", _KEY))
+        return counted(value_tally(session, [path], "user", "value", _KEY))
 
 
 def _person() -> list[str]:

@@ -130,7 +130,7 @@ def _smallest_score(draw: int) -> str:
 def _all_scores() -> str:
     """SELECT of all scores of each line in the first draw."""
     return f"""
-        SELECT user, rowid AS line, digest AS score FROM lines ANTI JOIN repeated USING (digest) WHERE problem = 0
+        SELECT user, rowid AS line, digest AS score FROM lines ANTI JOIN repeated USING (user, digest) WHERE problem = 0
         UNION ALL SELECT user, line,
             unnest([CASE WHEN i = 1 THEN digest ELSE md5_number({_HEX} || ':' || i) END FOR i IN range(1, n + 1)])
         FROM repeated

@@ -169,7 +169,7 @@ def scan_columns(layout: Columns, files: Sequence[Path], *, places: bool = False
         columns.append(f"coalesce({f'epoch_us({column})' if is_time else column}::VARCHAR, '') AS {role}")
     if places:
         columns += ["file_index", "file_row_number"]
-    select = f"SELECT {', '.join(columns)} FROM read_parquet([{_paths(files)}], file_row_number = {places})"
+    select = f"SELECT {', '.join(columns)} FROM {read_parquet(files, f'file_row_number = {places}')}"
     return Scan(select, {role: role for role in layout.columns})
 
 
@@ -198,11 +198,16 @@ def _texts(texts: frozenset[str]) -> str:
     return "(" + ", ".join(quoted(text) for text in sorted(texts)) + ")"
 
 
+def read_parquet(files: Sequence[Path], *options: str) -> str:
+    """The table function. A folder called ``user=alice`` is a folder, not a column of the log."""
+    return f"read_parquet({', '.join([f'[{_paths(files)}]', 'hive_partitioning = false', *options])})"
+
+
 def parquet_types(session: DuckDBSession, path: Path) -> dict[str, str]:
     """name → type of a file's columns, in DuckDB's words."""
     link = Feeder(session.directory, name="schema").link(path)
     try:
-        found = session.rows(f"DESCRIBE SELECT * FROM read_parquet({quoted(os.fspath(link))})")
+        found = session.rows(f"DESCRIBE SELECT * FROM {read_parquet([link])}")
     except RunError as error:
         raise InputError(path, "the Parquet file cannot be read: cut off or damaged") from error
     finally:

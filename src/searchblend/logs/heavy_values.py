@@ -11,22 +11,24 @@ from __future__ import annotations
 
 import os
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
 from searchblend.blender.groups import ONE_RECORD
 from searchblend.blender.guarantees import selection_guarantee
 from searchblend.blender.stability_histogram import CuratorDesign
 from searchblend.errors import InputError, InvalidColumns, listed
-from searchblend.logs.duckdb_scan import parquet_types
-from searchblend.logs.duckdb_session import DuckDBSession, quoted, quoted_name
+from searchblend.logs.duckdb_scan import parquet_types, read_parquet
+from searchblend.logs.duckdb_session import DatabaseError, DuckDBSession, quoted, quoted_name
 from searchblend.logs.duckdb_tally import DuckDBTally
 from searchblend.logs.feed import Feeder
 from searchblend.logs.files import LogPaths, expand, open_raw
 from searchblend.logs.parquet import MAGIC, TEXT_OR_NUMBER
 from searchblend.logs.read import DEFAULT_MEMORY
 from searchblend.mechanisms.noisy_counts import noisy_counts
+from searchblend.params import check_epsilon
 from searchblend.privacy import Budget, Guarantee
 from searchblend.randomness import Randomness, SystemRandomness
 
@@ -57,10 +59,15 @@ def select_values(
 
     ``user`` and ``value`` name the columns, texts or whole numbers. Rows where one of them is missing are left out.
     """
+    check_epsilon(budget)
     source = randomness or SystemRandomness()
     design = CuratorDesign.of(budget, ONE_RECORD)
+    files = expand(paths)
     with closing(DuckDBSession(memory, threads, temp_directory)) as session:
-        tally = value_tally(session, paths, user, value, b64encode(source.take(15)).decode())
+        try:
+            tally = value_tally(session, files, user, value, b64encode(source.take(15)).decode())
+        except DatabaseError as error:
+            raise InputError(files[0], "this Parquet file, or another of the table, is damaged") from error
         passed = noisy_counts(tally, design.threshold, randomness=source)
     counts = {str(record.query): n for record, n in passed.items()}
     ordered = sorted(counts, key=lambda one: (-counts[one], one.encode()))
@@ -71,27 +78,29 @@ def select_values(
     )
 
 
-def value_tally(session: DuckDBSession, paths: LogPaths, user: str, value: str, key: str) -> DuckDBTally:
+def value_tally(session: DuckDBSession, files: Sequence[Path], user: str, value: str, key: str) -> DuckDBTally:
     """How many users drew each value, where the key decides the draws."""
-    return DuckDBTally(session, _counted(_rows(session, paths, user, value), key))
+    feeder = Feeder(session.directory)
+    rows = []
+    for path in files:
+        _check_columns(path, session, (user, value))
+        rows.append(
+            f"SELECT {quoted_name(user)}::VARCHAR AS person, {quoted_name(value)}::VARCHAR AS held "
+            f"FROM {read_parquet([feeder.link(path)])}"
+        )
+    return DuckDBTally(session, _counted(" UNION ALL ".join(rows), key))
 
 
-def _rows(session: DuckDBSession, paths: LogPaths, user: str, value: str) -> str:
-    """SELECT of the two columns of all files."""
-    feeder, links = Feeder(session.directory), []
-    for path in expand(paths):
-        with open_raw(path) as raw:
-            if raw.read(len(MAGIC)) != MAGIC:
-                raise InputError(path, "expected a Parquet file")
-        types = parquet_types(session, path)
-        for name in (user, value):
-            if name not in types:
-                raise InvalidColumns(f"{path}: no column '{name}': there are {listed(list(types))}")
-            if not TEXT_OR_NUMBER.fullmatch(types[name]):
-                raise InvalidColumns(f"{path}: column '{name}' has type {types[name]}; expected texts or whole numbers")
-        links.append(quoted(os.fspath(feeder.link(path))))
-    columns = ", ".join(f"{quoted_name(name)}::VARCHAR AS {role}" for role, name in (("person", user), ("held", value)))
-    return f"SELECT {columns} FROM read_parquet([{', '.join(links)}], union_by_name = true)"
+def _check_columns(path: Path, session: DuckDBSession, names: Sequence[str]) -> None:
+    with open_raw(path) as raw:
+        if raw.read(len(MAGIC)) != MAGIC:
+            raise InputError(path, "expected a Parquet file")
+    types = parquet_types(session, path)
+    for name in names:
+        if name not in types:
+            raise InvalidColumns(f"{path}: no column '{name}': there are {listed(types)}")
+        if not TEXT_OR_NUMBER.fullmatch(types[name]):
+            raise InvalidColumns(f"{path}: column '{name}' has type {types[name]}; expected texts or whole numbers")
 
 
 def _counted(rows: str, key: str) -> str:

@@ -96,7 +96,7 @@ def _text_rows(path: Path, columns: Sequence[str], delimiter: str) -> Iterator[t
 
 
 def _parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
-    source = "read_parquet(?)"
+    source = "read_parquet(?, hive_partitioning = false)"
     try:
         with duckdb.connect(":memory:") as connection:
             described = connection.execute(f"DESCRIBE SELECT * FROM {source}", [os.fspath(path)]).fetchall()  # noqa: S608

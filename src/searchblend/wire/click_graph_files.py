@@ -136,7 +136,7 @@ def _check_digest(path: Path, stated: Mapping[str, Any]) -> None:
 
 def _source(path: Path) -> str:
     if path.suffix == ".parquet":
-        return f"read_parquet('{_sql(path)}')"
+        return f"read_parquet('{_sql(path)}', hive_partitioning = false)"
     return (
         f"read_csv('{_sql(path)}', header = true, delim = ',', quote = '\"', escape = '\"', all_varchar = true, "
         "parallel = false)"

@@ -30,6 +30,7 @@ PAIRS = [
     ("boundary-edges", "private clicks without a threshold"),
     ("sensitivity-groups", "a person counts twice"),
     ("sensitivity-activity", "activity not limited"),
+    ("boundary-values", "values: threshold one lower"),
     ("sensitivity-values", "values: every row of a user counts"),
     ("support-numbers", "opt-in shares: noise in doubles"),
     ("source-forks", "random bytes kept in a buffer"),

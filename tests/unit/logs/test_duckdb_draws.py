@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 import reference_rules as reference
@@ -149,3 +150,35 @@ def test_two_files_with_the_same_users_are_one_log(tmp_path: Path):
     with read(tmp_path) as log:
         assert log.summary.users == len(drawn)
         assert counts_of(everybody(log).tally()) == reference.tally(found[0] for found in drawn.values())
+
+
+def test_nobody_changes_what_another_contributes_whatever_their_texts(tmp_path: Path):
+    """With a separator in an id, lines of two people can look alike when their fields are joined."""
+
+    def counted(last_query: str) -> Counter[Record]:
+        rows = [
+            ("A", "1", "cats", "http://www.a.com/", "5\x1f6"),
+            ("A", "2", "dogs", "http://www.a.com/", "1"),
+            *[("A\x1f1", "cats", last_query, "5", "6")] * 2,
+        ]
+        path = tmp_path / "log.parquet"
+        with duckdb.connect() as connection:
+            connection.execute("CREATE TABLE l (user VARCHAR, time VARCHAR, query VARCHAR, url VARCHAR, rank VARCHAR)")
+            connection.executemany("INSERT INTO l VALUES (?, ?, ?, ?, ?)", rows)
+            connection.table("l").write_parquet(str(path))
+        with read(path, picks=2) as opened:
+            return counts_of(everybody(opened).tally(Spread(2, 60)))
+
+    one, other = counted("http://www.a.com/"), counted("other")
+    moved = {record: abs(one[record] - other[record]) for record in one | other}
+    assert sum(moved.values()) <= 120
+    assert {str(record.query) for record, n in moved.items() if n} == {"http://www.a.com/", "other"}
+
+
+def test_a_folder_with_an_equals_sign_is_no_column(tmp_path: Path):
+    path, folder = tmp_path / "log.parquet", tmp_path / "user=alice"
+    folder.mkdir()
+    with duckdb.connect() as connection:
+        connection.sql("SELECT 'u' || i AS user, 'q' AS query FROM range(20) AS t(i)").write_parquet(str(path))
+    with read(path, temp_directory=folder) as opened:
+        assert opened.summary.users == 20

@@ -15,6 +15,7 @@ from searchblend.blender.groups import ONE_RECORD
 from searchblend.blender.stability_histogram import CuratorDesign
 from searchblend.evaluation.seeded import SeededRandomness
 from searchblend.logs.duckdb_session import DuckDBSession
+from searchblend.logs.files import expand
 from searchblend.logs.heavy_values import value_tally
 
 BUDGET = Budget(4.0, 1e-5)
@@ -30,7 +31,7 @@ def write(path, rows, types="user VARCHAR, value VARCHAR"):
 
 def drawn(path, key):
     with closing(DuckDBSession(None, None, None)) as session:
-        tally = value_tally(session, path, "user", "value", key)
+        tally = value_tally(session, expand(path), "user", "value", key)
         return Counter({record.query: n for n, records in tally.at_least(1).items() for record in records})
 
 
@@ -126,6 +127,27 @@ def test_what_is_no_parquet_file_is_refused(tmp_path):
     assert "secret" not in str(refused.value)
     with pytest.raises(InputError, match="no such file"):
         select_values(tmp_path / "none.parquet", BUDGET)
+
+
+def test_a_damaged_file_is_named_and_files_of_other_types_are_one_table(tmp_path):
+    path = write(tmp_path / "one.parquet", [(str(i), "a") for i in range(2000)])
+    write(tmp_path / "two.parquet", [(10_000 + i, 7) for i in range(300)], "user INTEGER, value BIGINT")
+    assert drawn(tmp_path, "key") == {"a": 2000, "7": 300}
+    content = path.read_bytes()
+    path.write_bytes(content[:40] + bytes(200) + content[240:])
+    with pytest.raises(InputError, match=r"one.parquet: this Parquet file, or another of the table, is damaged"):
+        select_values(path, BUDGET)
+
+
+def test_a_folder_with_an_equals_sign_is_no_column(tmp_path):
+    path = write(tmp_path / "rows.parquet", [(f"u{i}", "a") for i in range(200)])
+    (folder := tmp_path / "user=alice" / "value=b").mkdir(parents=True)
+    assert list(select_values(path, BUDGET, temp_directory=folder).counts) == ["a"]
+
+
+def test_a_budget_that_protects_nobody_is_refused(tmp_path):
+    with pytest.raises(InvalidParameter, match="epsilon"):
+        select_values(write(tmp_path / "rows.parquet", [("u", "a")]), Budget(1000.0, 1e-5))
 
 
 def test_a_budget_that_no_threshold_fits_is_refused(tmp_path):
