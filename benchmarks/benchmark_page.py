@@ -251,9 +251,9 @@ def _keywords(result: Document) -> list[str]:
 
 
 def _pack(result: Document) -> list[str]:
-    cold = [(f"cold load, {name}", row["median_ms"], row["worst_ms"]) for name, row in result["cold"].items()]
+    cold = [(f"cold load, {name}", row["median_ms"], row["best_ms"]) for name, row in result["cold"].items()]
     lookups = [(f"lookup, {name}", row["median_us"], row["p99_us"]) for name, row in result["lookups"].items()]
-    lines = table(["", "median, ms", "worst, ms"], cold)
+    lines = table(["", "median, ms", "best, ms"], cold)
     return [f"{result['pairs']:,} pairs.", "", *lines, *table(["", "median, µs", "99th percentile, µs"], lookups)]
 
 

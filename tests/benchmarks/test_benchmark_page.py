@@ -92,6 +92,16 @@ def test_nothing_names_the_machine(document):
     assert str(ROOT) not in text
 
 
+def test_the_loads_of_a_pack_are_shown(document):
+    cold = {"pack": {"median_ms": 42.0, "best_ms": 38.0}}
+    lookups = {"exact": {"median_us": 170.0, "p99_us": 320.0}, "Map, exact alone": {"median_us": 0.1, "p99_us": 0.2}}
+    found = {"pairs": 16_000, "pack_bytes": 1, "json_bytes": 2, "cold": cold, "lookups": lookups}
+    document["sections"]["pack lookup"] = section(found, run_all.pack_targets(found))
+    text = page(document)
+    assert "| cold load, pack | 42.0 | 38.0 |" in text
+    assert "| pack lookup | lookup p99 us | 320.0 | at most 1000 | yes |" in text
+
+
 def test_plots_are_drawn_of_whatever_was_measured(document, tmp_path):
     draw(document, tmp_path)
     assert {path.suffix for path in tmp_path.iterdir()} == {".svg", ".png"}
