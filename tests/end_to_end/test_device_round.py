@@ -40,7 +40,7 @@ def wait_for(parts, task, state: State) -> None:
 @pytest.mark.parametrize("method", ["best", "paper"])
 def test_a_round_from_consent_to_an_answer_without_a_network(method, tmp_path):
     parts = Service.start(str(tmp_path / "service.db"), tmp_path, SystemClock())
-    task = parts.task(method=method, client_seconds=100_000, optin_seconds=100_000)
+    task = parts.task(method=method, client_seconds=100_000, optin_seconds=100_000, shred_seconds=200_000)
     parts.contribute(parts.open(task), people(399, seed=1))
     point = parts.signing_keys.all()[0].public_point.hex()
     opt_in, state = tmp_path / "opt-in", tmp_path / "device"
@@ -139,7 +139,7 @@ def test_intervals_that_are_too_narrow_or_too_wide_are_found_out(half_width, is_
 
 def test_an_opt_in_record_can_be_taken_back(tmp_path):
     parts = Service.start(str(tmp_path / "service.db"), tmp_path, SystemClock())
-    task = parts.task(optin_seconds=100_000)
+    task = parts.task(optin_seconds=100_000, shred_seconds=200_000)
     found = parts.open(task)
     point = parts.signing_keys.all()[0].public_point.hex()
     server = ServerProcess(tmp_path, str(tmp_path / "service.db"), "--demo-server")

@@ -28,6 +28,7 @@ from searchblend.records import Record
 from searchblend.server.clock import SystemClock
 from searchblend.server.demo import OnProgress, Population, Staff, Transport
 from searchblend.server.lifecycle import Lifecycle
+from searchblend.server.private_folder import make_private_folder
 from searchblend.server.publisher import SigningKeys
 from searchblend.server.serve import serve
 from searchblend.server.serve_settings import ServeSettings
@@ -109,10 +110,9 @@ def _by_hand(population: Population, staff: Staff, optin_users: Sequence[Record]
 
 def _prepare(settings: ServeSettings, options: argparse.Namespace) -> tuple[str, Staff, dict[str, bytes]]:
     """A task, two tokens and a signing key, made before the server starts."""
-    settings.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(settings.folder)
     keys = SigningKeys(settings.signing_folder)
-    if not keys.all():
-        keys.add()
+    keys.add_if_none()
     now, label = SystemClock().now(), f"demo {time.time_ns()}"
     with open_store(settings.where) as store:
         n_clients = options.people - int(_OPTIN_SHARE * options.people)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from searchblend.cli.tables import output, say
+from searchblend.server.private_folder import make_private_folder
 from searchblend.server.serve_settings import ServeSettings, load_settings
 from searchblend.store.service_store import ServiceStore, open_store
 
@@ -23,7 +24,7 @@ def opened(options: argparse.Namespace, *, create: bool = False) -> Iterator[Ser
     """The store of the service that the options name."""
     settings = settings_of(options)
     if create:
-        settings.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(settings.folder)
     with open_store(settings.where, create=create) as store:
         yield store
 

@@ -66,6 +66,8 @@ def build_app(
             store.database.execute("SELECT 1")
 
         await services.reader.call(look)
+        if not services.is_working():
+            return PlainTextResponse("the worker does not run\n", 503)
         return PlainTextResponse("ready\n")
 
     async def metrics(request: Request) -> Response:

@@ -7,7 +7,7 @@ that anybody saw, so drawing again is sound; after it nothing is ever drawn agai
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from searchblend.accounting.spend import Spend
@@ -93,13 +93,15 @@ class Curator:
             self._drop(job)
             return
         try:
-            users, refused = self._opened(found)
+            key = self._vault.private_key(found.task, found.number)
         except KeyLost:
             self._give_up(job, found, "key-lost")
             return
-        settings = settings_of(found)
+        self._announce_opening(job, found)
+        users, refused = self._opened(found, key)
+        settings, numbers = settings_of(found), {"records": len(users), "refused": refused}
         if len(users) < settings.min_optin:
-            self._give_up(job, found, "too-few-usable-records")
+            self._give_up(job, found, "too-few-usable-records", numbers)
             return
         figures = draw_head_list(users, refused, settings, self._randomness)
         del users
@@ -107,7 +109,7 @@ class Curator:
         try:
             self._commit_head_list(job, found, figures)
         except BudgetExceeded:
-            self._give_up(job, found, "budget-exceeded")  # nobody saw what was drawn
+            self._give_up(job, found, "budget-exceeded", numbers)  # nobody saw what was drawn
 
     def _commit_head_list(self, job: Job, found: Round, figures: HeadFigures) -> None:
         settings = settings_of(found)
@@ -155,10 +157,19 @@ class Curator:
         if self._store.database.dialect == "sqlite":
             self._store.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def _opened(self, found: Round) -> tuple[list[list[Record]], int]:
+    def _announce_opening(self, job: Job, found: Round) -> None:
+        """Committed before the first record is opened: whatever stops this attempt, the log has it."""
+        note = {
+            "task": found.task,
+            "round": found.number,
+            "attempt": job.attempts,
+            "records": self._store.contributions.count(found.key),
+        }
+        self._store.audit.append(CURATOR, "opening records", self._clock.now(), note)
+
+    def _opened(self, found: Round, key: bytes) -> tuple[list[list[Record]], int]:
         """Everybody's records in memory, and how many messages were not what they should be."""
         settings = settings_of(found)
-        key = self._vault.private_key(found.task, found.number)
         opener = Opener(key, sealing_context(found), at_most=settings.records_per_optin)
         users: list[list[Record]] = []
         refused = 0
@@ -174,10 +185,11 @@ class Curator:
                 refused += 1
         return users, refused
 
-    def _give_up(self, job: Job, found: Round, reason: str) -> None:
+    def _give_up(self, job: Job, found: Round, reason: str, numbers: Mapping[str, int] | None = None) -> None:
+        """End the round; the audit log, which only the operator's people read, has how many records were opened."""
         with self._store.transaction():
             self._store.jobs.finish(job)
-            self._lifecycle.abort(found, actor=CURATOR, reason=reason)
+            self._lifecycle.abort(found, actor=CURATOR, reason=reason, detail=numbers)
 
     def _drop(self, job: Job) -> None:
         with self._store.transaction():

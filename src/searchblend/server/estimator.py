@@ -196,23 +196,24 @@ def report_gains(figures: HeadFigures, shape: ReportShape, settings: TaskSetting
     """By how much one made-up report moves the clients' estimate of each query (⋆ last), at the most.
 
     An honest report moves it by 1/n; randomization must be undone, and undoing it magnifies: by 1/(t − a) for a cell,
-    by 1/(p − q) for each item of a set.
+    by 1/(p − q) for each item of a set. Counted are parts, and a made-up report says the same in all its m_C parts.
     """
     head, params = figures.head, settings.params
     widths = np.array(head.n_urls, dtype=np.float64)
     if shape.suite == ONE_CELL:
         stages = (ReportProbabilities.exact if figures.design else ReportProbabilities.of)(head, params)
         t, k = stages.keep_query, stages.n_queries
-        return np.full(len(widths), 1 / (t - (1 - t) / max(k - 1, 1)) / max(int(counts.sum()), 1))
+        return np.full(len(widths), shape.records / (t - (1 - t) / max(k - 1, 1)) / max(int(counts.sum()), 1))
     assert figures.design is not None
     kinds, gains = _kinds(counts, shape), np.zeros(len(widths))
     queries, cells = figures.design.about_queries(head, params), figures.design.about_cells(head, params)
     if queries is not None and kinds.queries and kinds.queries.n:
         law = SetLaw.of(queries)
-        gains = np.maximum(gains, 1 / (law.own - law.other) / kinds.queries.n)
+        gains = np.maximum(gains, shape.records / (law.own - law.other) / kinds.queries.n)
     if cells is not None and kinds.cells and kinds.cells.n:
         law = SetLaw.of(cells)
-        gains = np.maximum(gains, np.minimum(widths, shape.cell_subset) / (law.own - law.other) / kinds.cells.n)
+        named = np.minimum(widths, shape.cell_subset) * shape.records
+        gains = np.maximum(gains, named / (law.own - law.other) / kinds.cells.n)
     return gains
 
 

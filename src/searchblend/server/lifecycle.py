@@ -41,12 +41,14 @@ class Lifecycle:
         self._store, self._clock = store, clock
 
     def add_task(self, settings: TaskSettings, *, actor: str) -> Task:
+        settings.check_for_rounds()
         task = secrets.token_hex(_TASK_BYTES)
         return self._store.rounds.add_task(task, settings.name, settings.as_json(), actor=actor, now=self._now)
 
     def draft_round(self, task: Task, *, actor: str) -> Round:
         """A new round with the task's settings as they are now; one at a time."""
         settings = TaskSettings.of_json(task.settings)
+        settings.check_for_rounds()
         with self._store.transaction():
             if task.killed:
                 raise WrongState("the task was stopped")
@@ -113,14 +115,15 @@ class Lifecycle:
             if actor == found.opened_by:
                 raise WrongState("the reviewer must be somebody else than who opened the round")
             reasons = {(query, url): reason for query, url, reason in remove}
+            kept = {(hit["query"], hit["url"]) for hit in hits} & set(keep)
             for hit in hits:
-                if (hit["query"], hit["url"]) not in set(keep):
+                if (hit["query"], hit["url"]) not in kept:
                     reasons.setdefault((hit["query"], hit["url"]), hit["reason"])
             _check_positions(figures, reasons)
             settings = settings_of(found)
             reviewed = figures.without(list(reasons), settings)
             tally = {code: n for code in REASONS if (n := list(reasons.values()).count(code))}
-            detail = {"removed": tally, "kept_hits": len(set(keep)), "queries": len(reviewed.head)}
+            detail = {"removed": tally, "kept_hits": len(kept - set(reasons)), "queries": len(reviewed.head)}
             self._store.artifacts.drop(found.key, CANDIDATE)
             if len(reviewed.head) < settings.min_queries or reviewed.head.has_urls != figures.head.has_urls:
                 return self.abort(found, actor=actor, reason="too-few-queries", detail=detail)
@@ -266,7 +269,7 @@ class Lifecycle:
         try:
             with self._store.transaction():
                 self.request_open(self.draft_round(task, actor=SCHEDULE), actor=SCHEDULE)
-        except (WrongState, BudgetExceeded):
+        except (WrongState, BudgetExceeded, InvalidParameter):
             return False
         return True
 

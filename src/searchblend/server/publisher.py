@@ -12,25 +12,28 @@ from typing import Any, Final
 from searchblend.accounting.client_spends import subset_selection_spend
 from searchblend.accounting.spend import Spend
 from searchblend.blender.subset_report import GAMMA_STEPS, TWO_STAGE
-from searchblend.errors import UsageError
+from searchblend.errors import InputError, MessageError, OutputError, SearchblendError, UsageError
 from searchblend.privacy import Neighbors
 from searchblend.server.clock import Clock
 from searchblend.server.estimator import FILE_PREFIX
-from searchblend.server.lifecycle import REVIEWED
+from searchblend.server.lifecycle import REVIEWED, Lifecycle
 from searchblend.server.pack_files import make_pack_files, pack_part
+from searchblend.server.private_folder import make_private_folder
 from searchblend.server.round_model import HeadFigures, settings_of, shape_of
 from searchblend.server.task_settings import TaskSettings
 from searchblend.store.artifacts import TrendRow
 from searchblend.store.jobs import Job
+from searchblend.store.ledger_errors import BudgetExceeded
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
-from searchblend.store.store_errors import StoreError
+from searchblend.store.store_errors import StoreError, StoreUnavailable
 from searchblend.wire.head_list import encode_head_list
 from searchblend.wire.manifest import (
     FORMAT,
     MANIFEST_MINOR,
     MANIFEST_VERSION,
+    MOST_SIGNATURES,
     decode_payload,
     decode_signed,
     encode_manifest,
@@ -57,17 +60,35 @@ class SigningKeys:
         self._folder = folder
 
     def all(self) -> list[SigningKey]:
-        return [SigningKey.of_pem(path.read_bytes()) for path in sorted(self._folder.glob("*.pem"))]
+        return [_read_key(path) for path in sorted(self._folder.glob("*.pem"))]
 
     def add(self) -> SigningKey:
+        """A new key; one more than a manifest may carry signatures is refused."""
+        if len(self.all()) >= MOST_SIGNATURES:
+            raise UsageError(
+                f"{self._folder}: {MOST_SIGNATURES} signing keys are there, and a manifest carries no more signatures; "
+                "remove one first"
+            )
         key = SigningKey.new()
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(self._folder / f"{key.key_id}.pem", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(key.as_pem())
-            file.flush()
-            os.fsync(file.fileno())
+        make_private_folder(self._folder)
+        path = self._folder / f"{key.key_id}.pem"
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(key.as_pem())
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
         return key
+
+    def add_if_none(self) -> None:
+        """Make the first key; refuse a folder whose keys could not all sign."""
+        keys = self.all()
+        if len(keys) > MOST_SIGNATURES:
+            raise UsageError(f"{self._folder}: expected at most {MOST_SIGNATURES} signing keys")
+        if not keys:
+            self.add()
 
     def remove(self, key_id: str) -> None:
         keys = self.all()
@@ -75,7 +96,20 @@ class SigningKeys:
             raise UsageError("no signing key of this id")
         if len(keys) == 1:
             raise UsageError("the last signing key cannot be removed; add another first")
-        (self._folder / f"{key_id}.pem").unlink()
+        path = self._folder / f"{key_id}.pem"
+        try:
+            path.unlink()
+        except OSError as error:
+            raise OutputError(f"{path}: cannot be removed: {error.strerror}") from error
+
+
+def _read_key(path: Path) -> SigningKey:
+    try:
+        return SigningKey.of_pem(path.read_bytes())
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror}") from error
+    except MessageError as error:
+        raise InputError(path, str(error)) from error
 
 
 class Publisher:
@@ -85,6 +119,7 @@ class Publisher:
 
     def __init__(self, store: ServiceStore, clock: Clock, keys: SigningKeys) -> None:
         self._store, self._clock, self._keys = store, clock, keys
+        self._lifecycle = Lifecycle(store, clock)
 
     def run(self, job: Job) -> None:
         found = self._store.rounds.by_key(job.round_key)
@@ -98,12 +133,20 @@ class Publisher:
         settings, figures = settings_of(found), self._figures(found)
         document = encode_head_list(figures.head, settings.params, figures.design)
         content = json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
+        spend = client_spend(figures, settings)
+        try:
+            self._open_to_clients(job, found, content, settings, spend)
+        except BudgetExceeded:
+            # Another task of the population was faster. Nothing of the list was published.
+            with self._store.transaction():
+                self._store.jobs.finish(job)
+                self._lifecycle.abort(found, actor=PUBLISHER, reason="budget-exceeded")
+
+    def _open_to_clients(self, job: Job, found: Round, content: bytes, settings: TaskSettings, spend: Spend) -> None:
         now = self._clock.now()
         closes = now + settings.client_seconds
         with self._store.transaction():
-            self._store.ledger.debit(
-                f"{found.name}/clients", settings.population, found.budget_window, client_spend(figures, settings)
-            )
+            self._store.ledger.debit(f"{found.name}/clients", settings.population, found.budget_window, spend)
             self._store.artifacts.attach(found.key, {HEAD_LIST: self._store.artifacts.put(content, "application/json")})
             self._store.rounds.advance(
                 found,
@@ -146,11 +189,21 @@ class Publisher:
         self._store.on_point("publish: after commit")
 
     def refresh_manifests(self) -> int:
-        """Sign what has changed, and what would expire; how many."""
+        """Sign what has changed, and what would expire; how many. A task that fails holds up no other."""
         keys = self._keys.all()
         if not keys:
             return 0
-        return sum(self._refresh(task, keys) for task in self._store.rounds.tasks())
+        signed, failed = 0, None
+        for task in self._store.rounds.tasks():
+            try:
+                signed += self._refresh(task, keys)
+            except StoreUnavailable:
+                raise
+            except (SearchblendError, ValueError, KeyError) as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
+        return signed
 
     def _refresh(self, task: Task, keys: Sequence[SigningKey]) -> bool:
         now = self._clock.now()
@@ -160,12 +213,8 @@ class Publisher:
             sequence = max(latest[0] + 1 if latest else 1, now)
             wanted = self._manifest(task, sequence, now)
             if latest is not None:
-                signed = decode_signed(latest[2])
-                before = decode_payload(signed.payload)
-                same = all(before[name] == wanted[name] for name in wanted if name not in _CHANGES_ALWAYS)
-                signers = {signature.key_id for signature in signed.signatures}
                 fresh = latest[1] - now > MANIFEST_SECONDS // 2
-                if same and fresh and signers == {key.key_id for key in keys}:
+                if fresh and _says(latest[2], wanted, keys):
                     return False
             message = encode_signed(sign_manifest(encode_manifest(wanted), keys))
             self._store.artifacts.add_manifest(task.task, sequence, wanted["expires"], message)
@@ -225,6 +274,17 @@ class Publisher:
     def _drop(self, job: Job) -> None:
         with self._store.transaction():
             self._store.jobs.finish(job)
+
+
+def _says(message: bytes, wanted: dict[str, Any], keys: Sequence[SigningKey]) -> bool:
+    """Whether a signed manifest is what would be signed now; one that no device can read is not."""
+    try:
+        signed = decode_signed(message)
+        before = decode_payload(signed.payload)
+    except MessageError:
+        return False
+    same = all(before.get(name) == wanted[name] for name in wanted if name not in _CHANGES_ALWAYS)
+    return same and {signature.key_id for signature in signed.signatures} == {key.key_id for key in keys}
 
 
 def _optin_part(found: Round, settings: TaskSettings) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import contextlib
 import resource
 import signal
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
@@ -23,11 +24,13 @@ from searchblend.server.curator import Curator
 from searchblend.server.estimator import Estimator
 from searchblend.server.logbook import Logbook
 from searchblend.server.metrics import Metrics
+from searchblend.server.private_folder import make_private_folder
 from searchblend.server.publisher import Publisher, SigningKeys
 from searchblend.server.serve_settings import ServeSettings
 from searchblend.server.services import Services
 from searchblend.server.vault import Vault
 from searchblend.server.worker import Runner, Worker
+from searchblend.server.worker_thread import WorkerThread
 from searchblend.store.service_store import ServiceStore, open_store
 from searchblend.wire.tokens import TokenVerifier
 
@@ -44,12 +47,11 @@ def serve(
 ) -> None:
     """Run until SIGTERM or SIGINT. What was acknowledged is on disk; what waits is committed before the end."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core file would hold what is only ever in memory
-    settings.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    prepare_folders(settings)
+    _check_tls(settings)
     logbook, clock, on_point = Logbook(), SystemClock(), crash_points()
     with open_store(settings.where, on_point=on_point) as store:
         logbook.write("starting", role=settings.role, version=version("searchblend"), database=store.database.dialect)
-        if settings.role in ("all", "publisher") and not SigningKeys(settings.signing_folder).all():
-            SigningKeys(settings.signing_folder).add()
     services = Services(
         settings.where,
         clock=clock,
@@ -66,6 +68,38 @@ def serve(
     with _workers(settings, clock, services, on_point):
         _run_http(settings, services, on_ready, planner)
     logbook.write("stopped", role=settings.role)
+
+
+def prepare_folders(settings: ServeSettings) -> None:
+    """Make the folders of the role's keys; what cannot be made or read ends the process before anybody is listened to.
+
+    A server that took records without a worker that can use its keys would take them for nothing.
+    """
+    make_private_folder(settings.folder)
+    if settings.role in ("all", "curator"):
+        Vault(settings.vault_folder)
+    if settings.role in ("all", "publisher"):
+        SigningKeys(settings.signing_folder).add_if_none()
+
+
+def _check_tls(settings: ServeSettings) -> None:
+    """Load certificate and key once here: the HTTP server would do so after its address was printed."""
+    if not settings.tls_certificate:
+        return
+    for path in (settings.tls_certificate, settings.tls_key):
+        try:
+            Path(path).read_bytes()
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+    try:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        # An empty password instead of a question on the terminal.
+        context.load_cert_chain(settings.tls_certificate, settings.tls_key, password=lambda: "")
+    except (ssl.SSLError, OSError, ValueError) as error:
+        raise UsageError(
+            f"{settings.tls_certificate}, {settings.tls_key}: expected a certificate and its key without a password, "
+            "both PEM"
+        ) from error
 
 
 def _token_verifier(settings: ServeSettings) -> TokenVerifier | None:
@@ -146,20 +180,16 @@ def _workers(
     if settings.role in ("collector", "intake"):
         yield
         return
-    stop = threading.Event()
 
-    def work() -> None:
+    @contextlib.contextmanager
+    def begin() -> Iterator[Worker]:
         with open_store(settings.where, on_point=on_point) as store:
-            worker = make_worker(settings, store, clock, services.logbook, services.metrics)
-            worker.run_until(stop, every=settings.poll_seconds)
+            yield make_worker(settings, store, clock, services.logbook, services.metrics)
 
-    thread = threading.Thread(target=work, name="worker", daemon=True)
-    thread.start()
-    try:
+    thread = WorkerThread(begin, services.logbook, every=settings.poll_seconds)
+    services.is_working = thread.is_working
+    with thread.running():
         yield
-    finally:
-        stop.set()
-        thread.join(timeout=30)
 
 
 def make_worker(

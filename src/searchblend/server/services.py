@@ -76,6 +76,8 @@ class Services:
         self.writer = ReportWriter(where, self.clock, self.metrics, most_waiting=most_waiting, on_point=on_point)
         self.bucket = TokenBucket(reports_per_second)
         self.tokens = tokens
+        self.is_working: Callable[[], bool] = lambda: True
+        """whether the worker beside the server does its part; a role without one has nothing to ask"""
         self._facts: dict[tuple[str, int], RoundFacts] = {}
         self._unknown: dict[tuple[str, int], float] = {}
 

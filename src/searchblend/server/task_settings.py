@@ -12,6 +12,8 @@ from searchblend.blender.pipeline import METHODS
 from searchblend.errors import InvalidParameter, listed
 from searchblend.params import BlenderParams
 from searchblend.privacy import Budget
+from searchblend.store.ledger import check_name
+from searchblend.wire.manifest import DEVICE_VERSION
 
 WINDOWS: Final = ("week", "month", "year")
 SILENT_DEVICES: Final = ("skip", "report_wildcard")
@@ -31,7 +33,7 @@ class TaskSettings:
     market: str = "any"
     """which country or language: lists of several markets are kept apart"""
     population: str = "everybody"
-    """whom the ledger charges; tasks that ask the same people must say the same"""
+    """whom the ledger charges; tasks that ask the same people must say the same. One line, no space at either end"""
     method: str = "best"
     """``best``, or ``paper``: the algorithm as printed"""
     epsilon: float = 4.0
@@ -67,7 +69,7 @@ class TaskSettings:
     grace_seconds: int = _DAY
     """for reports that were on their way"""
     shred_seconds: int = 14 * _DAY
-    """raw records live no longer than this after the round was opened, whatever happens"""
+    """raw records live no longer than this after the round was opened, whatever happens; more than ``optin_seconds``"""
     repeat_seconds: int = 0
     """a new round this long after the start of the one before; 0: only by hand"""
     budget_window: str = "week"
@@ -75,7 +77,7 @@ class TaskSettings:
     silent_devices: str = "skip"
     """what a device without a record does: ``skip`` the round, or ``report_wildcard``"""
     min_device_version: str = "0.1"
-    """older devices take no part"""
+    """older devices take no part; numbers with dots, as ``0.1`` or ``1.2.3``"""
     consent: str = "I agree that one of my searches is sent, sealed, to the curator of this list."
     """the text that opt-in users agree to"""
 
@@ -109,6 +111,21 @@ class TaskSettings:
                 raise InvalidParameter(field, f"expected a whole number of at least {least}")
         if self.method == "paper":
             self.params.for_printed_method()
+
+    def check_for_rounds(self) -> None:
+        """Refuse what could only fail after people have sent records.
+
+        For what is new: tasks and rounds that were stored before these rules are still read, shown and ended.
+        """
+        check_name("population", self.population)
+        if self.optin_seconds >= self.shred_seconds:
+            raise InvalidParameter(
+                "shred_seconds",
+                "expected more than optin_seconds: both count from the opening, and raw records would be destroyed "
+                "before a list is made of them",
+            )
+        if not DEVICE_VERSION.fullmatch(self.min_device_version):
+            raise InvalidParameter("min_device_version", "expected one to four numbers with dots, as 0.1 or 1.2.3")
 
     @property
     def params(self) -> BlenderParams:

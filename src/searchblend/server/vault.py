@@ -10,7 +10,8 @@ import contextlib
 import os
 from pathlib import Path
 
-from searchblend.errors import RunError
+from searchblend.errors import OutputError, RunError
+from searchblend.server.private_folder import make_private_folder
 from searchblend.wire.sealed import KEY_BYTES, new_round_key
 
 
@@ -23,8 +24,11 @@ class Vault:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        folder.chmod(0o700)
+        make_private_folder(folder)
+        try:
+            folder.chmod(0o700)
+        except OSError as error:
+            raise OutputError(f"{folder}: cannot be kept from others: {error.strerror}") from error
 
     def create(self, task: str, number: int) -> bytes:
         """A new key pair; the public key. An unused earlier key of the round is destroyed."""

@@ -71,7 +71,7 @@ class Ledger:
         The same id with the same content returns the earlier entry and costs nothing.
         """
         for field, name in (("release_id", release_id), ("population", population), ("window", window)):
-            _check_name(field, name)
+            check_name(field, name)
         with self._database.transaction():
             book = self.book()
             earlier = book.entries.get(release_id)
@@ -100,7 +100,7 @@ class Ledger:
         if not files:
             raise InvalidParameter("files", "a release has at least one")
         for name in files:
-            _check_name("files", name)
+            check_name("files", name)
         with self._database.transaction():
             book = self.book()
             if release_id not in book.entries:
@@ -196,9 +196,10 @@ def _refuse_overspend(book: Book, population: str, window: str, spend: Spend) ->
             )
 
 
-def _check_name(field: str, name: str) -> None:
+def check_name(field: str, name: str) -> None:
+    """How populations, windows, releases and their files may be called; ``InvalidParameter`` names the field."""
     if not name or len(name) > _MAX_NAME or not name.isprintable() or name != name.strip():
-        raise InvalidParameter(field, f"expected 1 to {_MAX_NAME} printable characters")
+        raise InvalidParameter(field, f"expected 1 to {_MAX_NAME} printable characters, no space at either end")
     if field == "files" and ("/" in name or "\\" in name or name.startswith(".")):
         raise InvalidParameter(field, "expected plain file names")
 

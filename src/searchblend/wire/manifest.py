@@ -22,6 +22,7 @@ MANIFEST_MINOR: Final = 0
 SIGNED_PREFIX: Final = b"searchblend manifest v1\n"
 ALGORITHM: Final = "ES256"
 LARGEST: Final = 64 * 1024
+MOST_SIGNATURES: Final = 8
 PHASES: Final = ("idle", "opt-in", "client")
 _FIELDS: Final[Mapping[str, type | tuple[type, ...]]] = {
     "format": str,
@@ -63,6 +64,8 @@ _HEX: Final = {
     ("client", "digest"): 64,
     ("pack", "artifact"): 64,
 }
+DEVICE_VERSION: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6}){0,3}")
+"""how ``min_device_version`` is written; a device takes anything else for a version newer than its own"""
 _BASE64URL: Final = re.compile("[A-Za-z0-9_-]{86}")
 
 
@@ -98,6 +101,9 @@ def encode_manifest(manifest: Mapping[str, Any]) -> bytes:
 
 
 def encode_signed(signed: SignedManifest) -> bytes:
+    """The envelope; with more signatures than a device takes there is none."""
+    if not 1 <= len(signed.signatures) <= MOST_SIGNATURES:
+        raise MessageError(f"manifest: expected 1 to {MOST_SIGNATURES} signatures")
     return canonical_json(
         {
             "payload": signed.payload.decode("utf-8"),
@@ -117,8 +123,8 @@ def decode_signed(message: bytes) -> SignedManifest:
     if not isinstance(document, dict) or set(document) != {"payload", "signatures"}:
         raise MessageError("manifest: expected payload and signatures")
     payload, signatures = document["payload"], document["signatures"]
-    if not isinstance(payload, str) or not isinstance(signatures, list) or not 1 <= len(signatures) <= 8:
-        raise MessageError("manifest: expected a payload and 1 to 8 signatures")
+    if not isinstance(payload, str) or not isinstance(signatures, list) or not 1 <= len(signatures) <= MOST_SIGNATURES:
+        raise MessageError(f"manifest: expected a payload and 1 to {MOST_SIGNATURES} signatures")
     try:
         content = payload.encode("utf-8")
     except UnicodeEncodeError as error:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from searchblend.blender.best import curator_design
+from searchblend.blender.estimate_client import estimate_client_probabilities
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.local_report import local_report
 from searchblend.blender.stability_histogram import count_head_list
@@ -80,7 +81,7 @@ def test_counters_come_back_as_the_reports_they_were(design, m):
 
 
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda design: f"{design.mechanism} {design.query_steps}")
-def test_estimates_find_the_shares_and_influence_is_what_a_report_moves(design):
+def test_estimates_find_the_shares(design):
     settings = TaskSettings(name="x", epsilon=4.0, method="best")
     params = settings.params
     figures = replace(figures_of(settings), design=design)
@@ -91,18 +92,53 @@ def test_estimates_find_the_shares_and_influence_is_what_a_report_moves(design):
     by_query = dict(zip(release.head.queries, release.queries.probability, strict=False))
     for query, share in zip(QUERIES, [0.4, 0.3, 0.2, 0.1], strict=True):
         assert by_query[query] == pytest.approx(share, abs=0.06)
-    # One more report of the worst kind about the first query moves its client estimate by no more than is said.
+
+
+def forged_parts(figures, shape, query):
+    """The worst parts about a query: all of the set is its URLs' cells, or the query is in the set."""
+    head = figures.head
+    if shape.cell_items:
+        first = min(head.first_cells()[query], shape.cell_items - shape.cell_subset)
+        yield SubsetReport(False, tuple(range(first, first + shape.cell_subset)))
+    if shape.query_items:
+        first = min(query, shape.query_items - shape.query_subset)
+        yield SubsetReport(True, tuple(range(first, first + shape.query_subset)))
+
+
+def client_shares(figures, counts, shape, settings, n):
+    if figures.design is None:
+        head = figures.head
+        return estimate_client_probabilities(counts[: head.n_cells], head, settings.params).queries.probability
+    return estimate(figures, counts, shape, settings, n).client.queries.probability
+
+
+@pytest.mark.parametrize("design", [*DESIGNS, None], ids=lambda design: str(design and design.mechanism))
+@pytest.mark.parametrize("m", [1, 2, 3])
+def test_a_made_up_report_moves_an_estimate_by_no_more_than_its_influence(design, m):
+    """All its parts say the worst about one query; with the gain of a single part it would move more than is said."""
+    n = 1000
+    settings = TaskSettings(name="x", method="best" if design else "paper", epsilon=4.0, records_per_client=m)
+    params, figures = settings.params, replace(figures_of(TaskSettings(name="x")), design=design)
+    shape = ReportShape.of(b"t" * 16, 1, figures.head, params, design)
+    reports = [
+        subset_report([record], figures.head, design, params)
+        if design
+        else cells_as_parts(local_report([record], figures.head, params))
+        for record in people(n, 3)
+    ]
+    counts = counts_of(reports, shape)
+    before = client_shares(figures, counts, shape, settings, n)
     gains = report_gains(figures, shape, settings, counts)
-    assert (gains >= 1 / 4000 - 1e-12).all()
-    cell = figures.head.first_cells()[0]
-    if design.query_steps == 20:
-        return
-    worst = tuple(range(cell, cell + shape.cell_subset))
-    forged = counts + counts_of([(SubsetReport(False, worst),)], shape)
-    moved = (
-        estimate(figures, forged, shape, settings, 4001).client.queries.probability - release.client.queries.probability
-    )
-    assert abs(moved[0]) <= 1.5 * gains[0]
+    assert (gains >= 1 / n - 1e-12).all()
+    largest = 0.0
+    for query in range(len(figures.head)):
+        for part in forged_parts(figures, shape, query):
+            forged = counts + counts_of([(part,) * m], shape)
+            moved = abs(client_shares(figures, forged, shape, settings, n + 1) - before)
+            assert (moved <= gains).all()
+            largest = max(largest, float((moved / gains).max()))
+    if design is None or design.query_steps == 0:
+        assert largest > 0.6  # and it is no bound that anything would keep
 
 
 def test_the_printed_method_is_estimated_from_cells():

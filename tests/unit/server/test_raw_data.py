@@ -110,7 +110,7 @@ def test_canaries_reach_no_log_metric_table_or_file(kind, tmp_path):
     """Secrets in every place of a request, and what the service leaves behind."""
     where = fresh_database(kind, tmp_path)
     parts = Service.start(where, tmp_path, SystemClock())
-    task = parts.task(client_seconds=100_000, optin_seconds=100_000, min_optin=50)
+    task = parts.task(client_seconds=100_000, optin_seconds=100_000, shred_seconds=200_000, min_optin=50)
     operator = parts.store.tokens.add_admin("ann", "operator", actor="t", now=1)
     code = parts.lifecycle.enrol(task, 1, actor="t")[0]
     found = parts.open(task)

@@ -8,17 +8,21 @@ import pytest
 
 from databases import DATABASES, fresh_database
 from searchblend.accounting.totals import Cap
-from searchblend.errors import InvalidParameter
+from searchblend.device.device_errors import DeviceRefused
+from searchblend.device.manifest_checks import _version as device_version
+from searchblend.errors import InvalidParameter, MessageError, UsageError
 from searchblend.privacy import Budget
 from searchblend.records import Record
 from searchblend.server.lifecycle import CANDIDATE
+from searchblend.server.publisher import Publisher
 from searchblend.server.task_settings import TaskSettings
 from searchblend.store.ledger_errors import BudgetExceeded
 from searchblend.store.states import State
 from searchblend.store.store_errors import StoreError, WrongState
 from searchblend.wire.head_list import decode_head_list
-from searchblend.wire.signing import verify_manifest
-from service_parts import Service, people
+from searchblend.wire.manifest import DEVICE_VERSION
+from searchblend.wire.signing import SigningKey, verify_manifest
+from service_parts import SMALL, Service, people
 
 
 @pytest.fixture(params=DATABASES)
@@ -143,7 +147,7 @@ def test_the_clock_moves_a_round_through_its_windows(service):
 
 
 def test_raw_records_do_not_outlive_their_deadline(service):
-    task = service.task(optin_seconds=5000)
+    task = service.task()
     found = service.open(task)
     service.contribute(found, people(60, seed=1))
     service.clock.time += 1000
@@ -191,6 +195,68 @@ def test_a_cap_that_shrank_meanwhile_ends_the_round_before_anything_is_seen(serv
     assert service.current(task).state is State.ABORTED
     assert not service.store.ledger.book().entries
     assert service.store.artifacts.kept(found.key, CANDIDATE) is None
+    assert ending(service) == {"reason": "budget-exceeded", "records": 400, "refused": 0}
+
+
+def ending(service):
+    """What the audit log says about the last round that was ended."""
+    details = [row.as_json()["detail"] for row in service.store.audit.rows()]
+    last = [detail for detail in details if detail.get("to") == "ABORTED"][-1]
+    return {name: last[name] for name in ("reason", "records", "refused") if name in last}
+
+
+def test_a_budget_that_another_task_took_ends_the_round_before_its_list_is_public(service):
+    """The cap fits three debits; both rounds were opened when none was made."""
+    service.store.ledger.set_cap(Cap(lifetime=Budget(12.0, 1e-2)))
+    tasks = [service.task(name=name) for name in ("first", "second")]
+    for task in tasks:
+        service.contribute(service.open(task), people(400, seed=1))
+    for task in tasks:
+        service.lifecycle.close_optin(service.current(task), actor="ann")
+        service.work()
+    for task in tasks:
+        service.lifecycle.review(service.current(task), actor="rob")
+        service.work()
+    assert [service.current(task).state for task in tasks] == [State.CLIENT_OPEN, State.ABORTED]
+    assert ending(service) == {"reason": "budget-exceeded"}
+    assert service.store.artifacts.of_round(service.current(tasks[1]).key) == {}
+    assert len(service.store.ledger.book().entries) == 3
+    assert service.store.jobs.waiting() == []
+
+
+def openings(service):
+    rows = [row.as_json() for row in service.store.audit.rows()]
+    return [row["detail"] for row in rows if row["action"] == "opening records"]
+
+
+def test_every_opening_is_in_the_audit_log_with_its_numbers(service):
+    task = service.task(min_optin=401)
+    found = service.open(task)
+    service.contribute(found, people(400, seed=1))
+    service.store.contributions.add(found.key, b"x" * 16, b"\1\1" + b"junk" * 82, service.clock.now())
+    service.lifecycle.close_optin(found, actor="ann")
+    service.work()
+    assert ending(service) == {"reason": "too-few-usable-records", "records": 400, "refused": 1}
+    assert openings(service) == [{"task": found.task, "round": 1, "attempt": 1, "records": 401}]
+
+
+def test_an_opening_that_fails_is_in_the_audit_log_at_every_attempt(service, monkeypatch):
+    def fail(*arguments):
+        raise ArithmeticError
+
+    monkeypatch.setattr("searchblend.server.curator.draw_head_list", fail)
+    task = service.task()
+    found = service.open(task)
+    service.contribute(found, people(60, seed=1))
+    service.lifecycle.close_optin(found, actor="ann")
+    for _ in range(2):
+        service.work()
+        service.clock.time += 10
+    assert [(note["attempt"], note["records"]) for note in openings(service)] == [(1, 60), (2, 60)]
+    monkeypatch.undo()
+    service.work()
+    assert service.current(task).state is State.SHREDDED
+    assert len(openings(service)) == 3
 
 
 def test_only_one_round_at_a_time_and_none_of_a_killed_task(service):
@@ -272,6 +338,15 @@ class TestReview:
         assert "weather" not in head
         assert len(head.urls("login")) == 2
 
+    def test_only_hits_are_counted_as_kept(self, ready):
+        service, task = ready
+        figures, hits = service.lifecycle.candidate(service.current(task))
+        keep = [(hit["query"], hit["url"]) for hit in hits if hit["reason"] == "credentials"]
+        nonsense = [(figures.head.queries.index("weather"), None), (99, None), (-1, 7)]
+        service.lifecycle.review(service.current(task), actor="rob", keep=[*keep, *nonsense])
+        details = [row.as_json()["detail"] for row in service.store.audit.rows()]
+        assert [detail["kept_hits"] for detail in details if "kept_hits" in detail] == [1]
+
     def test_the_reviewer_is_somebody_else(self, ready):
         service, task = ready
         with pytest.raises(WrongState, match="somebody else"):
@@ -308,6 +383,53 @@ def test_manifests_are_signed_anew_only_when_something_changed(service):
     assert service.store.artifacts.manifest(task.task)[0] == service.clock.now()
 
 
+def test_there_are_no_more_signing_keys_than_a_manifest_carries_signatures(service):
+    for _ in range(7):
+        service.signing_keys.add()
+    with pytest.raises(UsageError, match="8 signing keys"):
+        service.signing_keys.add()
+    task = service.task()
+    service.work()
+    assert manifest(service, task)["task"] == task.task
+
+
+def test_a_ninth_key_stops_manifests_only_while_it_is_there(service):
+    task = service.task()
+    for _ in range(7):
+        service.signing_keys.add()
+    extra = SigningKey.new()
+    path = service.folder / "signing" / f"{extra.key_id}.pem"
+    path.write_bytes(extra.as_pem())
+    with pytest.raises(MessageError, match="1 to 8 signatures"):
+        service.work()
+    with pytest.raises(UsageError, match="at most 8"):
+        service.signing_keys.add_if_none()
+    service.signing_keys.remove(extra.key_id)
+    service.work()
+    assert len(json.loads(service.store.artifacts.manifest(task.task)[2])["signatures"]) == 8
+
+
+def test_a_manifest_that_nobody_can_read_is_signed_anew(service):
+    task = service.task()
+    service.work()
+    sequence, expires, message = service.store.artifacts.manifest(task.task)
+    document = json.loads(message)
+    unreadable = json.dumps({**document, "signatures": 9 * document["signatures"]}).encode()
+    service.store.artifacts.add_manifest(task.task, sequence + 1, expires, unreadable)
+    service.work()
+    assert manifest(service, task)["sequence"] == sequence + 2
+
+
+def test_a_task_without_a_manifest_keeps_no_other_from_its_own(service):
+    broken, other = service.task(name="broken"), service.task(name="other")
+    service.store.database.execute("UPDATE tasks SET settings = ? WHERE task = ?", ('{"name":""}', broken.task))
+    publisher = Publisher(service.store, service.clock, service.signing_keys)
+    with pytest.raises(InvalidParameter):
+        publisher.refresh_manifests()
+    assert service.store.artifacts.manifest(broken.task) is None
+    assert manifest(service, other)["task"] == other.task
+
+
 def test_a_violated_conservation_law_is_never_estimated(service):
     task = service.task()
     service.contribute(service.open(task), people(400, seed=1))
@@ -336,6 +458,47 @@ def test_a_violated_conservation_law_is_never_estimated(service):
 def test_wrong_settings_are_refused(changes):
     with pytest.raises(InvalidParameter):
         TaskSettings.of_json({"name": "searches", **changes})
+
+
+FUTILE = [
+    ({"population": "staff "}, "population"),
+    ({"population": "a\nb"}, "population"),
+    ({"optin_seconds": 30 * 86_400, "shred_seconds": 14 * 86_400}, "shred_seconds"),
+    ({"optin_seconds": 1000, "shred_seconds": 1000}, "shred_seconds"),
+    ({"min_device_version": "latest"}, "min_device_version"),
+    ({"min_device_version": "1.2.3.4.5"}, "min_device_version"),
+]
+
+
+@pytest.mark.parametrize(("changes", "field"), FUTILE)
+def test_settings_that_could_only_fail_later_make_no_task(service, changes, field):
+    with pytest.raises(InvalidParameter) as refused:
+        service.task(**changes)
+    assert refused.value.field == field
+    assert service.store.rounds.tasks() == []
+
+
+@pytest.mark.parametrize(("changes", "field"), FUTILE)
+def test_a_stored_task_with_such_settings_gets_no_further_round_and_holds_up_nobody(service, changes, field):
+    settings = TaskSettings.of_json({**SMALL, "repeat_seconds": 1, **changes})
+    old = service.store.rounds.add_task("ab" * 16, "old", settings.as_json(), actor="ann", now=1)
+    found = service.store.rounds.add_round(old.task, settings.as_json(), "2026", actor="ann", now=1)
+    service.lifecycle.abort(found, actor="ann", reason="operator")
+    with pytest.raises(InvalidParameter, match=field):
+        service.lifecycle.draft_round(old, actor="ann")
+    other = service.task(name="other")
+    service.work()
+    assert manifest(service, other)["task"] == other.task
+    assert len(service.store.rounds.rounds(old.task)) == 1
+
+
+@pytest.mark.parametrize("text", ["0", "0.1", "1.2.3.4", "1234567", "1.2.3.4.5", "latest", "1.", "-1", "١", ""])
+def test_device_versions_are_written_as_devices_read_them(text):
+    try:
+        read = bool(device_version(text))
+    except DeviceRefused:
+        read = False
+    assert bool(DEVICE_VERSION.fullmatch(text)) == read
 
 
 def test_an_error_names_no_text(service):
