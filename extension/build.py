@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
 import sys
 import zipfile
@@ -23,14 +24,16 @@ GECKO_ID: Final = "extension@searchblend.example"
 DATA_KINDS: Final = ["searchTerms", "browsingActivity"]
 LOCAL: Final = "http://127.0.0.1/*"
 _LONG_AGO: Final = (1980, 1, 1, 0, 0, 0)
-_ENROLMENT: Final = {"server": str, "task": str, "keys": list, "consent": str}
+_ENROLMENT: Final = {"server": str, "task": str, "keys": list, "consent": str, "has_urls": bool}
+_KINDS: Final = {str: "a text", list: "a list", bool: "true or false"}
+_THIS_MACHINE: Final = ("127.0.0.1", "localhost", "::1")
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Build the browser extension.")
     parser.add_argument("--output", type=Path, default=Path("dist"), help="where the archives go (dist)")
     parser.add_argument("--folder", type=Path, default=Path("build/extension"), help="where the loose files go")
-    parser.add_argument("--enrolment", type=Path, help="JSON with server, task, keys and consent, packed in")
+    parser.add_argument("--enrolment", type=Path, help="JSON with server, task, keys, consent, has_urls")
     parser.add_argument("--for-tests", action="store_true", help="grant the test engine's host; not for people")
     options = parser.parse_args(arguments)
     try:
@@ -48,14 +51,35 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def read_enrolment(path: Path) -> dict[str, Any]:
-    """The enrolment to be packed in; the device checks its values once more."""
-    document = json.loads(path.read_text(encoding="utf-8"))
+    """The enrolment to be packed in, by the rules that the device has: a package that cannot join is not built."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        raise ValueError(f"{path}: expected a JSON object")
+    document = {"has_urls": True, **document}
     for field, kind in _ENROLMENT.items():
-        if not isinstance(document, dict) or not isinstance(document.get(field), kind):
-            raise ValueError(f"{path}: {field}: expected a {'list' if kind is list else 'text'}")
-    if urlsplit(document["server"]).scheme not in ("http", "https") or not urlsplit(document["server"]).hostname:
+        if not isinstance(document.get(field), kind):
+            raise ValueError(f"{path}: {field}: expected {_KINDS[kind]}")
+    if not _is_service(document["server"]):
         raise ValueError(f"{path}: server: expected an address that begins with https://")
+    if not re.fullmatch("[0-9a-fA-F]{32}", document["task"]):
+        raise ValueError(f"{path}: task: expected 32 hexadecimal digits")
+    keys = document["keys"]
+    if not keys or not all(isinstance(key, str) and re.fullmatch("04[0-9a-fA-F]{128}", key) for key in keys):
+        raise ValueError(f"{path}: keys: expected public keys, each 04 and 128 hexadecimal digits")
     return {field: document[field] for field in _ENROLMENT}
+
+
+def _is_service(server: str) -> bool:
+    """Plain HTTP is for a server on the same machine."""
+    try:
+        parts = urlsplit(server)
+        is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _THIS_MACHINE)
+        return is_safe and bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
+    except ValueError:  # a host or a port that is none
+        return False
 
 
 def build(browser: str, folder: Path, enrolment: dict[str, Any] | None, *, for_tests: bool) -> None:

@@ -107,6 +107,27 @@ test("a refusal is final", async () => {
   assert.equal((await device.overview()).reports[0].reason, "window-closed");
 });
 
+for (const [what, answer, reason] of [
+  ["a proxy's error page", () => new Response("<html>502 Bad Gateway</html>", { status: 502 }), "status-502"],
+  ["a proxy without a body", () => new Response(null, { status: 504 }), "status-504"],
+  ["a login page", () => new Response("<html>Please log in</html>", { status: 200 }), "status-200"],
+  ["a page that is nowhere", () => new Response("not found", { status: 404 }), "status-404"],
+  ["JSON that is no problem of this protocol", () => Response.json({ type: "about:blank" }, { status: 500 }), "status-500"],
+  ["JSON that is nothing at all", () => Response.json(null, { status: 500 }), "status-500"],
+]) {
+  test(`${what} is no answer of the service: the same bytes go again`, async () => {
+    await service.publish();
+    await agreed();
+    service.answer = answer;
+    assert.equal(await code({ sendNow: true }), "retrying");
+    assert.equal((await device.overview()).reports[0].reason, reason);
+    service.answer = () => new Response("", { status: 200 });
+    assert.equal(await code({ sendNow: true }), "sent");
+    assert.equal(bodies().size, 1);
+    assert.equal((await device.overview()).reports[0].reason, null);
+  });
+}
+
 test("two windows at once make one report", async () => {
   await service.publish();
   await agreed();
@@ -159,6 +180,46 @@ test("a sealed record can be taken back", async () => {
   assert.equal(await code({ sendNow: true }), "done");
 });
 
+for (const mode of ["off", "local", "opt-in"]) {
+  test(`a sealed record whose answer was lost can be taken back, with consent ${mode}`, async () => {
+    await service.publishOptin();
+    await agreed("opt-in");
+    service.answer = () => Promise.reject(new TypeError("network"));
+    assert.equal(await code({ sendNow: true }), "retrying");
+    await device.setMode(mode);
+    assert.equal(await device.withdraw(TASK, 1), false); // still no network
+    assert.equal((await device.overview()).reports[0].status, "cancelled");
+    service.answer = () => new Response(null, { status: 204 });
+    assert.equal(await device.withdraw(TASK, 1), true);
+    const { method, headers } = service.posts.at(-1);
+    assert.deepEqual([method, headers.Authorization], ["DELETE", service.posts[0].headers.Authorization]);
+    assert.equal((await device.overview()).reports[0].status, "withdrawn");
+    await device.check({ sendNow: true });
+    assert.equal(service.posts.length, 3); // nothing after it was taken back
+  });
+}
+
+test("what never went out is not asked for back", async () => {
+  await service.publishOptin();
+  await agreed("opt-in");
+  await code();
+  assert.equal(await device.withdraw(TASK, 1), false);
+  assert.equal((await device.overview()).reports[0].status, "pending");
+  await device.setMode("off");
+  assert.equal(await device.withdraw(TASK, 1), false);
+  assert.equal(service.posts.length, 0);
+});
+
+test("an attempt is written down before the bytes go out", async () => {
+  await service.publishOptin();
+  await agreed("opt-in");
+  await code();
+  const ended = deviceOn(storage, { onPoint: (name) => assert.notEqual(name, "answered", "ended here") });
+  await ended.check({ sendNow: true });
+  assert.equal(service.posts.length, 1);
+  assert.equal((await device.overview()).reports[0].attempts, 1);
+});
+
 test("switching off drops what was not sent; its debit stays", async () => {
   await service.publish();
   await agreed();
@@ -170,6 +231,54 @@ test("switching off drops what was not sent; its debit stays", async () => {
   await device.check({ sendNow: true });
   assert.equal(service.posts.length, 0);
   assert.equal((await device.overview()).spent.epsilon, 4);
+});
+
+test("switching off forgets the searches", async () => {
+  await agreed();
+  await device.noteSuggestion("rain", "https://rain.example");
+  await device.setMode("off");
+  assert.deepEqual((await device.overview()).records, []);
+  const exported = JSON.stringify(await device.exported());
+  assert.ok(!exported.includes("weather.example") && !exported.includes("rain"));
+});
+
+test("local answers are noted only while searches are kept, and for half an hour", async () => {
+  const noted = async () => (await device.settings()).suggestions.length;
+  await device.noteSuggestion("weather", "https://weather.example/a");
+  assert.equal(await noted(), 0);
+  await device.setMode("local");
+  await device.setPaused(true);
+  await device.noteSuggestion("weather", "https://weather.example/a");
+  assert.equal(await noted(), 0);
+  await device.setPaused(false);
+  await device.noteSuggestion("weather", "https://weather.example/a");
+  clock += 1000;
+  await device.noteSuggestion("news", "https://news.example");
+  assert.equal(await noted(), 2);
+  clock += 1000;
+  await device.noteSuggestion("maps", "https://maps.example");
+  assert.equal(await noted(), 2);
+  clock += 1801;
+  await device.check();
+  assert.equal(await noted(), 0);
+});
+
+test("searches go after 28 days, with consent or without, in old reports too", async () => {
+  await service.publish();
+  await agreed();
+  await code({ sendNow: true });
+  // As earlier versions left them: off, and not forgotten.
+  await storage.write(async (transaction) => {
+    await transaction.put("settings", "settings", { ...(await transaction.get("settings", "settings")), mode: "off" });
+  });
+  clock += 27 * 86_400;
+  await device.check();
+  assert.equal((await device.overview()).records.length, 1);
+  clock += 2 * 86_400;
+  assert.deepEqual(await device.check(), []);
+  const { records, reports } = await device.overview();
+  assert.deepEqual(records, []);
+  assert.deepEqual([only(reports).truth, only(reports).isForgotten, only(reports).status], [null, true, "sent"]);
 });
 
 test("paused: nothing is kept or said", async () => {
@@ -218,6 +327,51 @@ for (const [what, changes, expected] of [
     assert.equal(await code({ sendNow: true }), expected);
     assert.equal(service.posts.length, 0);
     assert.equal((await device.overview()).spent.reports, 0);
+  });
+}
+
+test("a task that is stopped: what waits is dropped, and no later manifest revives it", async () => {
+  await service.publish();
+  await agreed();
+  assert.equal(await code(), "waiting");
+  await service.publish({ killed: true });
+  assert.equal(await code({ sendNow: true }), "killed");
+  assert.equal((await device.overview()).reports[0].status, "cancelled");
+  await service.publish({ round: 2 });
+  assert.equal(await code({ sendNow: true }), "killed");
+  await device.leave(TASK);
+  await device.enrol(service.enrolment);
+  assert.equal(await code({ sendNow: true }), "killed");
+  assert.equal(service.posts.length, 0);
+});
+
+test("a round of more than four bytes is refused", async () => {
+  await agreed("opt-in");
+  await service.publishOptin({ round: 2 ** 32 });
+  assert.equal(await code({ sendNow: true }), "garbage");
+  await service.publishOptin({ round: 2 ** 32 - 1 });
+  assert.equal(await code({ sendNow: true }), "sent");
+});
+
+test("a record that is too long for a message is passed over", async () => {
+  const long = { query: "ж".repeat(500), url: `https://long.example/${"ж".repeat(1900)}`, engine: "google" };
+  await device.setMode("opt-in");
+  assert.equal(await device.observe(long), "kept");
+  await service.publishOptin();
+  assert.equal(await code({ sendNow: true }), "no-record");
+  assert.equal((await device.overview()).spent.reports, 0);
+  await device.observe({ query: "weather", url: "https://weather.example/a", engine: "google" });
+  assert.equal(await code({ sendNow: true }), "sent");
+  assert.deepEqual((await device.overview()).reports[0].truth, [{ query: "weather", url: "https://weather.example/a" }]);
+});
+
+for (const [hasUrls, url] of [[true, "https://weather.example/a"], [false, null]]) {
+  test(`a sealed record of a list ${hasUrls ? "with" : "without"} pages`, async () => {
+    await device.enrol({ ...service.enrolment, hasUrls });
+    await service.publishOptin();
+    await agreed("opt-in");
+    assert.equal(await code({ sendNow: true }), "sent");
+    assert.deepEqual((await device.overview()).reports[0].truth, [{ query: "weather", url }]);
   });
 }
 
@@ -279,6 +433,40 @@ test("a clock that jumps back", async () => {
   assert.ok(service.posts.length <= 2);
 });
 
+test("a clock that was behind gives no second week", async () => {
+  await agreed("opt-in");
+  await service.publish({ phase: "idle" });
+  assert.equal(await code(), "idle");
+  clock -= 400 * 86_400;
+  await device.observe({ query: "weather", url: "https://weather.example/a", engine: "google" });
+  for (const round of [1, 2]) {
+    await service.publishOptin({ round });
+    assert.equal(await code({ sendNow: true }), "sent");
+  }
+  clock = START + 60;
+  await device.observe({ query: "weather", url: "https://weather.example/a", engine: "google" });
+  for (const round of [3, 4]) {
+    await service.publishOptin({ round });
+    assert.equal(await code({ sendNow: true }), "budget-spent");
+  }
+  assert.equal((await device.overview()).spent.epsilon, 8);
+});
+
+test("a service that signs times ahead of the clock does not end the week early", async () => {
+  await agreed();
+  for (let day = 1; day <= 20; day += 1) {
+    await service.publish({ round: day, issued: START + day * 86_400 - 10, expires: START + (day + 1) * 86_400, client: { ...service.client, closes: START + (day + 1) * 86_400 } });
+    await code({ sendNow: true });
+  }
+  assert.equal(service.posts.length, 2);
+});
+
+test("a window that is over stays so when the clock is put back", async () => {
+  await agreed();
+  await service.publish({ issued: START + 2000, expires: START + 4000 });
+  assert.equal(await code({ sendNow: true }), "window-closed");
+});
+
 test("the budget of a week is the device's own", async () => {
   await agreed();
   for (let round = 1; round <= 4; round += 1) {
@@ -326,6 +514,20 @@ test("leaving and coming back gives no second report, and no older manifest", as
   assert.equal(service.posts.length, 1);
 });
 
+test("a package's list is joined once; who left it comes back only by asking", async () => {
+  const packed = { ...service.enrolment, task: TASK.toUpperCase(), has_urls: false };
+  assert.equal(await device.enrolPacked(packed), "known");
+  await device.leave(TASK);
+  assert.deepEqual((await device.overview()).left, [TASK]);
+  assert.equal(await device.enrolPacked(packed), "left");
+  assert.deepEqual(await device.tasks(), []);
+  assert.equal(await device.enrolPacked(packed, { again: true }), "joined");
+  assert.equal(only(await device.tasks()).hasUrls, false);
+  assert.deepEqual((await device.overview()).left, []);
+  assert.equal(await deviceOn(new MemoryStorage()).enrolPacked(packed), "joined");
+  await assert.rejects(device.enrolPacked({ ...packed, task: "xyz" }), (error) => error.field === "task");
+});
+
 for (const [query, url, expected] of [
   ["mail to ann@example.com", "https://mail.example", "e-mail"],
   ["weather", "https://ann:secret@weather.example", "credentials-in-url"],
@@ -361,6 +563,14 @@ test("old searches go, and the oldest of too many", async () => {
   clock += 29 * 86_400;
   await device.observe({ query: "second", url: "https://second.example", engine: "google" });
   assert.deepEqual((await device.overview()).records.map(({ query }) => query), ["second"]);
+});
+
+test("the export says that there is a code, not which", async () => {
+  assert.equal((await device.exported()).tasks[0].code, false);
+  await device.enrol({ ...service.enrolment, code: "a secret code" });
+  const document = await device.exported();
+  assert.equal(document.tasks[0].code, true);
+  assert.ok(!JSON.stringify(document).includes("a secret code"));
 });
 
 test("the export holds everything but credentials", async () => {

@@ -137,6 +137,23 @@ test("answers for what was typed, in the address bar too", async () => {
   assert.deepEqual(omniboxSuggestions([], "bo"), []);
 });
 
+/** What a pack without pages answers, and one whose pages are partly no links. */
+const answering = (...answers) => [{ search: () => answers.map(([query, url]) => ({ query, url, probability: 1, low: 1, how: "prefix" })) }];
+
+test("answers without a page, or with one that is no link, are shown in the address bar", async () => {
+  const indexes = answering(["weather", null], ["weather", "a page title"], ["wetter", "wetter.example"]);
+  const found = omniboxSuggestions(indexes, "we");
+  assert.deepEqual(found.map(({ content }) => content), ["weather", "https://wetter.example/"]);
+  assert.deepEqual(found[0].parts, [{ text: "weather", kind: "match" }]);
+});
+
+test("an answer without a page opens our search page, not another answer's", async () => {
+  const opened = [];
+  const asked = { openPacks: () => answering(["weather", null], ["weather report", "https://report.example"]), noteSuggestion: () => undefined };
+  await omniboxEntered(asked, "weather", (url) => opened.push(url), "page");
+  assert.deepEqual(opened, ["page?q=weather"]);
+});
+
 test("what is chosen in the address bar opens, and is remembered as a suggestion", async () => {
   await publish(BASE, 7);
   await check();
@@ -154,7 +171,14 @@ test("what is chosen in the address bar opens, and is remembered as a suggestion
 for (const [url, expected] of [
   ["http://www.ebay.com", "http://www.ebay.com/"],
   ["www.ebay.com", "https://www.ebay.com/"],
-  ["ebay.com:8080/a", "https://ebay.com:8080/a"],
+  ["ebay.com:8080", "https://ebay.com:8080/"],
+  ["ebay.com:8080/a", null],
+  ["ebay.com/a", null],
+  ["google.com@evil.example", null],
+  ["http://google.com@evil.example/", "http://google.com@evil.example/"],
+  ["ftp://ebay.com", null],
+  ["http://", null],
+  ["javascript:alert", null],
   ["javascript:alert(1)", null],
   ["data:text/html,x", null],
   ["file:///etc/passwd", null],

@@ -13,7 +13,7 @@ import pytest
 from extension_parts import EXTENSION, browser_path, build_extension
 
 INSTALLER = EXTENSION.parent / "scripts" / "install-browsers.sh"
-NODE_TESTS = ("device.test.js", "content.test.js", "packs.test.js")
+NODE_TESTS = ("device.test.js", "content.test.js", "packs.test.js", "words.test.js")
 ARCHIVES = {"chromium": "searchblend-chromium.zip", "firefox": "searchblend-firefox.xpi"}
 ENROLMENT = {"server": "https://lists.example", "task": "0" * 32, "keys": ["04" + "ab" * 64], "consent": "I agree."}
 
@@ -92,28 +92,72 @@ def test_always_the_same_bytes(tmp_path):
 def test_a_package_for_one_list(tmp_path):
     (tmp_path / "enrolment.json").write_text(json.dumps({**ENROLMENT, "note": "not for the package"}))
     package = build_extension(tmp_path / "package", "--enrolment", str(tmp_path / "enrolment.json"))
-    assert json.loads((package / "firefox" / "enrolment.json").read_text()) == ENROLMENT
+    assert json.loads((package / "firefox" / "enrolment.json").read_text()) == {**ENROLMENT, "has_urls": True}
     hosts = manifest(package, "chromium")["optional_host_permissions"]
     assert "https://lists.example/*" in hosts
     assert "https://*/*" not in hosts
 
 
+def test_a_package_for_a_list_without_pages(tmp_path):
+    (tmp_path / "enrolment.json").write_text(json.dumps({**ENROLMENT, "has_urls": False}))
+    package = build_extension(tmp_path / "package", "--enrolment", str(tmp_path / "enrolment.json"))
+    assert json.loads((package / "chromium" / "enrolment.json").read_text())["has_urls"] is False
+
+
+@pytest.mark.parametrize("server", ["http://127.0.0.1:8080", "http://localhost", "https://lists.example/below"])
+def test_a_service_that_may_be_packed(tmp_path, server):
+    assert built(tmp_path, {**ENROLMENT, "server": server}).returncode == 0
+
+
 @pytest.mark.parametrize(
-    ("field", "value"), [("server", 3), ("server", "lists.example"), ("keys", "04"), ("task", None)]
+    ("field", "value"),
+    [
+        ("server", 3),
+        ("server", "lists.example"),
+        ("server", "http://lists.example"),
+        ("server", "https://ann:secret@lists.example"),
+        ("server", "https://"),
+        ("server", "https://[lists"),
+        ("server", "https://lists.example:port"),
+        ("keys", "04"),
+        ("keys", []),
+        ("keys", ["04ab"]),
+        ("keys", [4]),
+        ("task", None),
+        ("task", "xyz"),
+        ("task", "0" * 33),
+        ("consent", None),
+        ("has_urls", "no"),
+    ],
 )
 def test_a_bad_enrolment(tmp_path, field, value):
-    (tmp_path / "enrolment.json").write_text(json.dumps({**ENROLMENT, field: value}))
-    command = [sys.executable, str(EXTENSION / "build.py"), "--output", str(tmp_path), "--folder", str(tmp_path / "x")]
-    done = subprocess.run(
-        [*command, "--enrolment", str(tmp_path / "enrolment.json")],
+    done = built(tmp_path, {**ENROLMENT, field: value})
+    assert done.returncode == 2
+    assert f"enrolment.json: {field}: expected" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "secret" not in done.stderr
+    assert not list(tmp_path.glob("searchblend-*"))
+
+
+def test_an_enrolment_that_is_no_object(tmp_path):
+    for text in ("[]", "{", ""):
+        done = built(tmp_path, text)
+        assert done.returncode == 2
+        assert "enrolment.json: expected a JSON object" in done.stderr
+
+
+def built(folder, enrolment) -> subprocess.CompletedProcess:
+    """How a build with this enrolment ends."""
+    text = enrolment if isinstance(enrolment, str) else json.dumps(enrolment)
+    (folder / "enrolment.json").write_text(text)
+    command = [sys.executable, str(EXTENSION / "build.py"), "--output", str(folder), "--folder", str(folder / "x")]
+    return subprocess.run(
+        [*command, "--enrolment", str(folder / "enrolment.json")],
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    assert done.returncode == 2
-    assert f"enrolment.json: {field}: expected" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 def run_installer(folder, programs: dict[str, str]) -> subprocess.CompletedProcess:

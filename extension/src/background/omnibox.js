@@ -4,19 +4,26 @@ import { addressOf, searchPacks } from "../device/packs.js";
 
 const MOST = 6;
 
-/** [{content, parts}] for what was typed so far; content is what `omniboxEntered` gets when it is chosen. */
+/**
+ * [{content, parts}] for what was typed so far; content is what `omniboxEntered` gets when it is chosen: a page, or the
+ * query itself where the list names no page that may be opened.
+ */
 export function omniboxSuggestions(indexes, text, most = MOST) {
-  const answers = searchPacks(indexes, text, most).filter(({ url }) => addressOf(url) !== null);
-  return answers.map(({ query, url }) => ({
-    content: addressOf(url),
-    parts: [{ text: query, kind: "match" }, { text: " – ", kind: "dim" }, { text: url, kind: "url" }],
-  }));
+  const suggestions = searchPacks(indexes, text, most).map(({ query, url }) => ({ content: addressOf(url) ?? query, parts: partsOf(query, url) }));
+  // Browsers want every content once.
+  return suggestions.filter(({ content }, i) => suggestions.findIndex((one) => one.content === content) === i);
 }
 
-/** Open what was chosen: a suggestion's page, else the best answer, else our search page with what was typed. */
+function partsOf(query, url) {
+  const found = [{ text: query, kind: "match" }];
+  return url === null ? found : [...found, { text: " – ", kind: "dim" }, { text: url, kind: "url" }];
+}
+
+/** Open what was chosen: a suggestion's page, else a page of the best answer, else our search page with what was typed. */
 export async function omniboxEntered(device, text, open, searchPage) {
   const indexes = await device.openPacks();
-  const best = searchPacks(indexes, text, MOST).find(({ url }) => addressOf(url) !== null);
+  const answers = searchPacks(indexes, text, MOST);
+  const best = answers.find(({ query, url }) => query === answers[0].query && addressOf(url) !== null);
   const chosen = /^https?:\/\//u.test(text) ? { query: "", url: text } : best;
   const address = chosen ? addressOf(chosen.url) : null;
   if (address === null) return open(`${searchPage}?q=${encodeURIComponent(text)}`);

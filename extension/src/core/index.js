@@ -21,6 +21,7 @@ export { admit, whyNotKept } from "./admission.js";
 export { keyId, verifyManifest } from "./signing.js";
 export { readHeadList } from "./head_list.js";
 export { checkContribution, checkHeadList, checkManifest, checkRequest, POLICY, REASONS } from "./policy.js";
+export { fitsSealed } from "./sealed.js";
 export { openPack } from "./search.js";
 export { verifySignedPack } from "./signed_pack.js";
 export { errors };

@@ -59,6 +59,7 @@ const PARTS = Object.freeze({
 /** @type {Readonly<Record<string, Kind>>} */
 const DELTA = Object.freeze({ base: "text", artifact: "text", bytes: "number" });
 const MOST_DELTAS = 8;
+const ROUNDS = 2 ** 32;
 
 /** @type {ReadonlyArray<[string, string | null, number]>} */
 const HEX = Object.freeze([
@@ -147,6 +148,8 @@ function checkFields(document, fields, where) {
 
 /** @param {Record<string, any>} document */
 function checkValues(document) {
+  // Reports and sealed records write it in four bytes.
+  if (document.round >= ROUNDS) throw new MessageError("manifest: round: expected less than 2^32");
   if (!PHASES.includes(document.phase)) throw new MessageError(`manifest: phase: expected one of ${PHASES.join(", ")}`);
   if (!["skip", "report_wildcard"].includes(document.silent_devices)) {
     throw new MessageError("manifest: silent_devices: expected skip or report_wildcard");

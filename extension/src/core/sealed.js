@@ -34,6 +34,11 @@ export async function sealRecords(records, context, publicKey, ephemeral) {
   return concat(HEAD, context.consent, await seal(publicKey, infoOf(context), padded, ephemeral));
 }
 
+/** Whether these records are short enough for one message. @param {readonly DeviceRecord[]} records */
+export function fitsSealed(records) {
+  return canonicalJson({ records: records.map(pairOf) }).length + 2 <= BUCKETS[BUCKETS.length - 1];
+}
+
 /** What anybody can check without the key: form, size and consent. @param {Uint8Array} message @param {SealingContext} context */
 export function checkSealed(message, context) {
   if (!SIZES.includes(message.length) || !equalBytes(message.subarray(0, 2), HEAD)) {

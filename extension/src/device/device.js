@@ -7,8 +7,8 @@
 
 import { bytes, checkManifest, checkRequest, errors, keyId, verifyManifest } from "../core/index.js";
 import { account } from "./ledger.js";
-import { keep, prune, withSuggestion } from "./observations.js";
-import { cancelUncovered, sendPending } from "./outbox.js";
+import { forgetSearches, isRecording, keep, prune, withSuggestion } from "./observations.js";
+import { cancel, cancelTask, cancelUncovered, mayHaveArrived, sendPending, underSendLock } from "./outbox.js";
 import { openPacks, updatePack } from "./packs.js";
 import { NothingToSay, prepareContribution, prepareReport } from "./rounds.js";
 import { StorageFull } from "./storage.js";
@@ -16,6 +16,9 @@ import { Transport, Unreachable } from "./transport.js";
 
 export const MODES = Object.freeze(["off", "local", "opt-in"]);
 const DEFAULTS = Object.freeze({ mode: "off", paused: false, agreedAt: null, suggestions: [], dropped: {} });
+const LEFT = "left ";
+/** What a device knows of a task whose manifest it has not read. */
+const UNSEEN = Object.freeze({ sequence: 0, round: 0, issued: 0, manifest: null, killed: false });
 
 export class Device {
   #clock;
@@ -50,7 +53,7 @@ export class Device {
     return this.storage.read(settingsIn);
   }
 
-  /** Off keeps nothing new and sends nothing; a pending report of another group is dropped, its debit stays. */
+  /** Off forgets the searches and sends nothing; a pending report of another group is dropped, its debit stays. */
   async setMode(mode) {
     if (!MODES.includes(mode)) throw new errors.InvalidParameter("mode", `expected one of ${MODES.join(", ")}`);
     const now = this.now();
@@ -59,6 +62,7 @@ export class Device {
       const agreedAt = mode === "off" ? null : now;
       await transaction.put("settings", "settings", { ...settings, mode, agreedAt, paused: false });
       await cancelUncovered(transaction, mode);
+      if (mode === "off") await forgetSearches(transaction);
     });
   }
 
@@ -80,7 +84,9 @@ export class Device {
   async noteSuggestion(query, url) {
     const now = this.now();
     await this.storage.write(async (transaction) => {
-      await transaction.put("settings", "settings", withSuggestion(await settingsIn(transaction), query, url, now));
+      const settings = await settingsIn(transaction);
+      // Without a search that is kept there is nothing that could be taken for the user's own.
+      if (isRecording(settings)) await transaction.put("settings", "settings", withSuggestion(settings, query, url, now));
     });
   }
 
@@ -92,11 +98,25 @@ export class Device {
     if (enrolment.keys.length === 0) throw new errors.InvalidParameter("keys", "expected at least one public key");
     await this.storage.writeDurably(async (transaction) => {
       const known = await transaction.get("tasks", enrolment.task);
-      // What was seen of a task outlives a second enrolment: an older manifest stays refused.
-      const memory = known ?? (await transaction.get("settings", `left ${enrolment.task}`)) ?? {};
-      await transaction.put("tasks", enrolment.task, { sequence: 0, round: 0, issued: 0, manifest: null, ...memory, ...enrolment, status: null });
+      // What was seen of a task outlives a second enrolment: an older manifest stays refused, a stopped task stopped.
+      const memory = known ?? (await transaction.get("settings", leftKey(enrolment.task))) ?? {};
+      await transaction.put("tasks", enrolment.task, { ...UNSEEN, ...memory, ...enrolment, status: null });
+      await transaction.remove("settings", leftKey(enrolment.task));
     });
     return enrolment.task;
+  }
+
+  /** Join the list that a package was made for: "joined", "known", or "left" by its user, who comes back only by asking. */
+  async enrolPacked({ has_urls: hasUrls = true, ...enrolment }, { again = false } = {}) {
+    const task = taskOf(enrolment.task);
+    const [known, left] = await this.storage.read(async (transaction) => [
+      await transaction.get("tasks", task),
+      await transaction.get("settings", leftKey(task)),
+    ]);
+    if (known) return "known";
+    if (left && !again) return "left";
+    await this.enrol({ ...enrolment, hasUrls });
+    return "joined";
   }
 
   /** Leave a task: what is pending is dropped; the ledger and the newest manifest's number stay. */
@@ -104,8 +124,8 @@ export class Device {
     await this.storage.writeDurably(async (transaction) => {
       const known = await transaction.get("tasks", task);
       if (!known) return;
-      const { sequence, round, issued } = known;
-      await transaction.put("settings", `left ${task}`, { sequence, round, issued });
+      const { sequence, round, issued, killed } = known;
+      await transaction.put("settings", leftKey(task), { sequence, round, issued, killed });
       await transaction.remove("tasks", task);
       for (const [key, report] of await transaction.all("reports")) if (report.task === task) await transaction.remove("reports", key);
       for (const slot of ["current", "previous"]) await transaction.remove("packs", [task, slot]);
@@ -116,26 +136,34 @@ export class Device {
     return (await this.storage.read((transaction) => transaction.all("tasks"))).map(([, task]) => task);
   }
 
-  /** Take a sealed record back while the service still takes them. */
+  /** Take a sealed record back while the service still takes them; one whose answer was lost is not sent again. */
   async withdraw(task, round) {
-    const [enrolment, report] = await this.storage.read(async (transaction) => [
-      await transaction.get("tasks", task),
-      await transaction.get("reports", [task, round]),
-    ]);
-    if (!enrolment || report?.kind !== "sealed" || report.status !== "sent") return false;
-    if (!(await this.transport.withdraw(enrolment, report))) return false;
-    await this.storage.write((transaction) => transaction.put("reports", [task, round], { ...report, status: "withdrawn" }));
-    return true;
+    return underSendLock(this, async () => {
+      const [enrolment, report] = await this.storage.writeDurably(async (transaction) => {
+        const found = await transaction.get("reports", [task, round]);
+        if (found?.status === "pending" && mayHaveArrived(found)) await cancel(transaction, [task, round], found);
+        return [await transaction.get("tasks", task), found];
+      });
+      if (!enrolment || !report || !mayHaveArrived(report)) return false;
+      if (!(await this.transport.withdraw(enrolment, report))) return false;
+      await this.storage.write(async (transaction) => {
+        const kept = await transaction.get("reports", [task, round]);
+        if (kept) await transaction.put("reports", [task, round], { ...kept, status: "withdrawn" });
+      });
+      return true;
+    });
   }
 
   // ---- what happens by itself ----
 
   /** Look at every task: manifest, report or contribution, sending, pack. Never throws; says each task's status. */
   async check({ sendNow = false } = {}) {
-    const settings = await this.settings();
-    if (settings.mode === "off") return [];
     const now = this.now();
-    await this.storage.write((transaction) => prune(transaction, now));
+    const { mode } = await this.storage.write(async (transaction) => {
+      await prune(transaction, now);
+      return settingsIn(transaction);
+    });
+    if (mode === "off") return [];
     const statuses = [];
     for (const task of await this.tasks()) statuses.push(await this.#checkTask(task, sendNow));
     return statuses;
@@ -168,6 +196,7 @@ export class Device {
   }
 
   async #actOn(task, sendNow) {
+    if (task.killed) return "killed";
     let manifest;
     try {
       manifest = await this.#readManifest(task);
@@ -177,6 +206,7 @@ export class Device {
       throw error;
     }
     await this.point("manifest-read");
+    if (manifest.killed) return "killed";
     const said = await this.#say(task, manifest);
     const sent = await sendPending(this, task, { now: sendNow });
     await updatePack(this, task, manifest);
@@ -197,7 +227,10 @@ export class Device {
       if (!known) throw new NothingToSay("left");
       if (manifest.sequence < known.sequence) throw new errors.PolicyRefused("rolled-back", "older than a manifest that was seen");
       const { sequence, round, issued } = manifest;
-      await transaction.put("tasks", task.task, { ...known, sequence, round, issued: Math.max(issued, known.issued), manifest });
+      // A task is stopped for good: no later manifest revives it.
+      const killed = known.killed === true || manifest.killed;
+      await transaction.put("tasks", task.task, { ...known, sequence, round, issued: Math.max(issued, known.issued), manifest, killed });
+      if (killed) await cancelTask(transaction, task.task);
     });
     return manifest;
   }
@@ -205,7 +238,6 @@ export class Device {
   async #say(task, manifest) {
     const { mode } = await this.settings();
     try {
-      if (manifest.killed) return "killed";
       if (manifest.phase !== "idle") checkRequest(manifest);
       if (manifest.phase === "client" && mode === "local") await prepareReport(this, task, manifest);
       else if (manifest.phase === "opt-in" && mode === "opt-in") await prepareContribution(this, task, manifest);
@@ -232,6 +264,7 @@ export class Device {
       const packs = (await transaction.all("packs")).map(([key, pack]) => ({ task: key[0], slot: key[1], round: pack.round, at: pack.at, bytes: pack.content.length }));
       return {
         settings: await settingsIn(transaction),
+        left: (await transaction.all("settings")).map(([key]) => key).filter((key) => key.startsWith(LEFT)).map((key) => key.slice(LEFT.length)),
         tasks: await values("tasks"),
         records: (await values("records")).reverse(),
         reports: (await values("reports")).sort((a, b) => b.madeAt - a.madeAt),
@@ -241,12 +274,13 @@ export class Device {
     });
   }
 
-  /** All that this device holds, as a document that JSON can carry. */
+  /** All that this device holds but its credentials, as a document that JSON can carry. */
   async exported() {
     const { settings, tasks, records, reports, spent } = await this.overview();
     const ledger = (await this.storage.read((transaction) => transaction.all("ledger"))).map(([[task, round], entry]) => ({ task, round, ...entry }));
+    const lists = tasks.map((task) => ({ ...task, code: Boolean(task.code) }));
     const plain = reports.map(({ bytes: content, credential: _, ...report }) => ({ ...report, bytes: content ? bytes.toHex(content) : null }));
-    return { format: "searchblend-device-export", version: 1, settings, tasks, records, reports: plain, ledger, spent };
+    return { format: "searchblend-device-export", version: 1, settings, tasks: lists, records, reports: plain, ledger, spent };
   }
 
   /** Forget one search. */
@@ -269,6 +303,11 @@ export class Device {
       await transaction.put("settings", "settings", { ...DEFAULTS, mode, agreedAt, paused });
     });
   }
+}
+
+/** Where the memory of a task is kept that was left. */
+function leftKey(task) {
+  return LEFT + task;
 }
 
 async function settingsIn(transaction) {

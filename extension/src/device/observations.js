@@ -6,9 +6,13 @@ import { admit, normalize, normalizeUrl, POLICY, randomBelow } from "../core/ind
 export const SUGGESTION_SECONDS = 1800;
 const SUGGESTIONS_KEPT = 50;
 
+export function isRecording({ mode, paused }) {
+  return mode !== "off" && !paused;
+}
+
 /** Keep a search in this transaction, or only count why it was not kept; says which. */
 export async function keep(transaction, settings, { query, url, engine }, now) {
-  if (settings.mode === "off" || settings.paused) return "not-recording";
+  if (!isRecording(settings)) return "not-recording";
   const outcome = outcomeOf(settings, query, url, now);
   if (outcome.reason !== null) {
     const dropped = { ...settings.dropped, [outcome.reason]: (settings.dropped[outcome.reason] ?? 0) + 1 };
@@ -28,8 +32,29 @@ function outcomeOf(settings, query, url, now) {
   return { reason: "own-suggestion" };
 }
 
-/** Old searches go, and the oldest of too many. Entries from the future (a clock that was wrong) count as new. */
+/**
+ * Old searches go, and the oldest of too many; so do the true searches of old reports, and suggestions that are over.
+ * Entries from the future (a clock that was wrong) count as new.
+ */
 export async function prune(transaction, now) {
+  await pruneRecords(transaction, now);
+  for (const [key, report] of await transaction.all("reports")) {
+    const isOld = report.madeAt < now - POLICY.searchSeconds;
+    if (isOld && report.truth !== null) await transaction.put("reports", key, { ...report, truth: null, isForgotten: true });
+  }
+  const settings = await transaction.get("settings", "settings");
+  const suggestions = recent(settings?.suggestions ?? [], now);
+  if (settings?.suggestions?.length > suggestions.length) await transaction.put("settings", "settings", { ...settings, suggestions });
+}
+
+/** Nothing of what was noticed stays; what was said is the report's. */
+export async function forgetSearches(transaction) {
+  await transaction.clear("records");
+  const settings = await transaction.get("settings", "settings");
+  if (settings) await transaction.put("settings", "settings", { ...settings, suggestions: [] });
+}
+
+async function pruneRecords(transaction, now) {
   const entries = await transaction.all("records");
   const tooMany = entries.length - POLICY.mostSearches;
   for (const [i, [key, record]] of entries.entries()) {
@@ -40,12 +65,15 @@ export async function prune(transaction, now) {
 /** Remember that a local answer was opened, so that it is not reported as if the user had searched for it. */
 export function withSuggestion(settings, query, url, now) {
   const suggestion = { query: normalize(query ?? ""), url: pageOf(url), at: now };
-  return { ...settings, suggestions: [...settings.suggestions, suggestion].slice(-SUGGESTIONS_KEPT) };
+  return { ...settings, suggestions: [...recent(settings.suggestions, now), suggestion].slice(-SUGGESTIONS_KEPT) };
 }
 
 function cameFromSuggestion(suggestions, record, now) {
-  const recent = suggestions.filter((one) => Math.abs(now - one.at) <= SUGGESTION_SECONDS);
-  return recent.some((one) => one.url === record.url || one.query === record.query);
+  return recent(suggestions, now).some((one) => one.url === record.url || one.query === record.query);
+}
+
+function recent(suggestions, now) {
+  return suggestions.filter((one) => Math.abs(now - one.at) <= SUGGESTION_SECONDS);
 }
 
 function pageOf(url) {

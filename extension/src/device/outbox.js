@@ -8,7 +8,7 @@ const GROUP_OF = Object.freeze({ report: "local", sealed: "opt-in" });
 
 /** Send this task's pending report, if there is one and it is time; says what became of it. */
 export async function sendPending(device, task, { now = false } = {}) {
-  return device.lock("searchblend-send", async () => {
+  return underSendLock(device, async () => {
     const outcomes = [];
     for (const report of await pendingOf(device, task)) {
       if (!now && device.now() < report.sendAfter) outcomes.push("waiting");
@@ -16,6 +16,11 @@ export async function sendPending(device, task, { now = false } = {}) {
     }
     return outcomes.at(-1) ?? null;
   });
+}
+
+/** One at a time: what is taken back is not sent again meanwhile. */
+export function underSendLock(device, work) {
+  return device.lock("searchblend-send", work);
 }
 
 async function pendingOf(device, task) {
@@ -29,6 +34,8 @@ async function pendingOf(device, task) {
 }
 
 async function sendOne(device, task, report) {
+  const status = await noteAttempt(device, report);
+  if (status !== "pending") return status;
   await device.point("sending");
   const change = await answerOf(device, task, report);
   await device.point("answered");
@@ -42,25 +49,49 @@ async function sendOne(device, task, report) {
   return change.status === "pending" ? "retrying" : change.status;
 }
 
+/** Written before the bytes go out: a device that is ended meanwhile knows that they may have arrived. Says the status. */
+async function noteAttempt(device, report) {
+  return device.storage.writeDurably(async (transaction) => {
+    const key = [report.task, report.round];
+    const kept = await transaction.get("reports", key);
+    if (kept?.status === "pending") await transaction.put("reports", key, { ...kept, attempts: kept.attempts + 1 });
+    return kept?.status ?? "cancelled";
+  });
+}
+
 async function answerOf(device, task, report) {
-  const attempts = report.attempts + 1;
   try {
     const outcome = await device.transport.send(task, report);
     const at = device.now();
-    return outcome === "sent" ? { status: "sent", sentAt: at, attempts } : { status: "refused", reason: outcome, sentAt: at, attempts };
+    return outcome === "sent" ? { status: "sent", reason: null, sentAt: at } : { status: "refused", reason: outcome, sentAt: at };
   } catch (error) {
     if (!(error instanceof Unreachable)) throw error;
     const wait = Math.min(FIRST_WAIT * 2 ** Math.min(report.attempts, 20), POLICY.longestWaitSeconds);
     // Jitter, so that a service that comes back is not met by everybody at once.
     const sendAfter = device.now() + Math.max(error.retryAfter, wait + randomBelow(wait));
-    return { status: "pending", reason: error.reason, attempts, sendAfter };
+    return { status: "pending", reason: error.reason, sendAfter };
   }
 }
 
 /** Pending reports that the present consent does not cover any more are dropped; their debit stays. */
 export async function cancelUncovered(transaction, mode) {
   for (const [key, report] of await transaction.all("reports")) {
-    if (report.status !== "pending" || GROUP_OF[report.kind] === mode) continue;
-    await transaction.put("reports", key, { ...report, bytes: null, truth: null, status: "cancelled" });
+    if (report.status === "pending" && GROUP_OF[report.kind] !== mode) await cancel(transaction, key, report);
   }
+}
+
+/** What waits for a task that was stopped is dropped. */
+export async function cancelTask(transaction, task) {
+  for (const [key, report] of await transaction.all("reports")) {
+    if (report.status === "pending" && report.task === task) await cancel(transaction, key, report);
+  }
+}
+
+export async function cancel(transaction, key, report) {
+  await transaction.put("reports", key, { ...report, bytes: null, truth: null, status: "cancelled" });
+}
+
+/** Whether a sealed record may be at the service, so that it can be taken back: also one whose answer was lost. */
+export function mayHaveArrived({ kind, status, attempts }) {
+  return kind === "sealed" && (status === "sent" || (["pending", "cancelled"].includes(status) && attempts > 0));
 }

@@ -7,6 +7,9 @@
 import * as core from "../core/index.js";
 import { Unreachable } from "./transport.js";
 
+/** A text without a scheme is a host: nothing in it may be a user's name, a path or another scheme. */
+const HOST = /^[a-z0-9.:-]+$/iu;
+
 /** Fetch the pack that the manifest names, unless it is here; true if there is a new one. */
 export async function updatePack(device, task, manifest) {
   const wanted = manifest.pack;
@@ -86,11 +89,13 @@ export function searchPacks(indexes, text, limit = 8) {
   return unseen.slice(0, limit);
 }
 
-/** Where an answer leads: a web address, or null for anything that a browser should not open from a list. */
+/** Where an answer leads, by the protocol's rule for links; null for what is only to be read. */
 export function addressOf(url) {
-  if (url === null) return null;
-  const text = /^[a-z][a-z0-9+.-]*:/iu.test(url) && !/^[^/]+:\d+(\/|$)/u.test(url) ? url : `https://${url}`;
-  if (!URL.canParse(text)) return null;
-  const address = new URL(text);
-  return /^https?:$/u.test(address.protocol) && address.hostname.includes(".") ? address.href : null;
+  const text = url === null ? null : linkOf(url);
+  return text !== null && URL.canParse(text) ? new URL(text).href : null;
+}
+
+function linkOf(url) {
+  if (/^https?:\/\//u.test(url)) return url;
+  return HOST.test(url) ? `https://${url}` : null;
 }

@@ -6,7 +6,7 @@
  * before the transaction has said nothing; one that stops after it finds the bytes and sends the same.
  */
 
-import { bytes, checkContribution, checkHeadList, consentDigest, explainReport, makeReport, POLICY, randomBelow, readHeadList, sealRecords } from "../core/index.js";
+import { bytes, checkContribution, checkHeadList, consentDigest, explainReport, fitsSealed, makeReport, POLICY, randomBelow, readHeadList, sealRecords } from "../core/index.js";
 import { affords } from "./ledger.js";
 
 /** Why nothing is said in a round, for people; not an error. */
@@ -23,8 +23,8 @@ const WINDOW_SHARE = 0.8;
 
 /** The report of a client, ready to send, or `NothingToSay`. */
 export async function prepareReport(device, task, manifest) {
-  if (device.now() < manifest.client.opens) throw new NothingToSay("not-open-yet");
-  if (device.now() >= manifest.client.closes) throw new NothingToSay("window-closed");
+  if (signedNow(device, task, manifest) < manifest.client.opens) throw new NothingToSay("not-open-yet");
+  if (signedNow(device, task, manifest) >= manifest.client.closes) throw new NothingToSay("window-closed");
   await mayTakePart(device, task, manifest, "local");
   const message = await readHeadList(await device.transport.artifact(task, manifest.client.artifact, "headList"), manifest.client);
   checkHeadList(message, manifest);
@@ -33,7 +33,7 @@ export async function prepareReport(device, task, manifest) {
     const chosen = choose(records, manifest.records_per_client);
     const said = await makeReport(chosen, message, task.task, manifest.round);
     const explained = await explainReport(said, message, task.task, manifest.round);
-    const window = manifest.client.closes - device.now();
+    const window = manifest.client.closes - signedNow(device, task, manifest);
     const truth = chosen.length === 1 ? chosen[0] : null;
     return { kind: "report", bytes: said, said: explained.parts, truth, window };
   });
@@ -41,17 +41,18 @@ export async function prepareReport(device, task, manifest) {
 
 /** The sealed records of an opt-in user, ready to send, or `NothingToSay`. */
 export async function prepareContribution(device, task, manifest) {
-  if (device.now() >= manifest.optin.closes) throw new NothingToSay("window-closed");
+  if (signedNow(device, task, manifest) >= manifest.optin.closes) throw new NothingToSay("window-closed");
   await mayTakePart(device, task, manifest, "opt-in");
   checkContribution(manifest);
   const { public_key: publicKey, consent } = manifest.optin;
   if ((await consentDigest(task.consent)) !== consent) throw new NothingToSay("consent-changed");
   return underLock(device, task, manifest, "opt-in", async (records) => {
-    const chosen = distinct(records, manifest.records_per_optin).map(({ query, url }) => ({ query, url: task.hasUrls ? url : null }));
-    if (chosen.some((record) => record.query === null)) throw new NothingToSay("no-record");
+    const known = records.map(({ query, url }) => ({ query, url: task.hasUrls ? url : null }));
+    const chosen = distinct(known, manifest.records_per_optin);
+    if (chosen.length === 0) throw new NothingToSay("no-record");
     const sealed = await sealRecords(chosen, { task: task.task, round: manifest.round, consent }, publicKey);
     const credential = task.code || bytes.toHex(crypto.getRandomValues(new Uint8Array(CREDENTIAL_BYTES)));
-    return { kind: "sealed", bytes: sealed, said: null, truth: chosen, credential, window: manifest.optin.closes - device.now() };
+    return { kind: "sealed", bytes: sealed, said: null, truth: chosen, credential, window: manifest.optin.closes - signedNow(device, task, manifest) };
   });
 }
 
@@ -75,13 +76,28 @@ async function debit(device, task, manifest, group, { window, ...made }) {
   report.sendAfter = now + randomBelow(delay + 1);
   await device.storage.writeDurably(async (transaction) => {
     await refuseUnlessFree(transaction, task, manifest, group, now);
-    await transaction.put("ledger", key, { ...cost, at: now, kind: made.kind });
+    await transaction.put("ledger", key, { ...cost, at: await debitTime(transaction, now), kind: made.kind });
     device.pointInTransaction("half-written");
     await transaction.put("reports", key, report);
     device.pointInTransaction("written");
   });
   await device.point("debited");
   return report;
+}
+
+/** The time, but never before the newest manifest was signed: a clock that was put back opens no window again. */
+function signedNow(device, task, manifest) {
+  return Math.max(device.now(), task.issued, manifest.issued);
+}
+
+/**
+ * When a round was paid for, for the limit of a week. Signed times keep a clock that is behind from dating a debit so
+ * early that it is out of the week once the clock is put right. Where that week begins is the clock's alone to say
+ * (`affords`): a service that signs times ahead of it must not end the week early.
+ */
+async function debitTime(transaction, now) {
+  const tasks = await transaction.all("tasks");
+  return Math.max(now, ...tasks.map(([, { issued }]) => issued));
 }
 
 /** The records to draw from, or `NothingToSay`. */
@@ -105,7 +121,9 @@ async function refuseUnlessFree(transaction, task, manifest, group, now) {
   const settings = await transaction.get("settings", "settings");
   if (!settings || settings.mode !== group) throw new NothingToSay("other-group");
   if (settings.paused) throw new NothingToSay("paused");
-  if (!(await transaction.get("tasks", task.task))) throw new NothingToSay("left");
+  const known = await transaction.get("tasks", task.task);
+  if (!known) throw new NothingToSay("left");
+  if (known.killed) throw new NothingToSay("killed");
   if (await transaction.get("ledger", [task.task, manifest.round])) throw new NothingToSay("done");
   if (!affords(await transaction.all("ledger"), costOf(manifest), now)) throw new NothingToSay("budget-spent");
 }
@@ -119,9 +137,13 @@ function choose(records, wanted) {
   return wanted === 1 ? [records[randomBelow(records.length)]] : records;
 }
 
+/** So many distinct records at random; one that is too long for the message is passed over. */
 function distinct(records, wanted) {
   const left = [...records];
   const chosen = [];
-  while (chosen.length < wanted && left.length > 0) chosen.push(...left.splice(randomBelow(left.length), 1));
+  while (chosen.length < wanted && left.length > 0) {
+    const [record] = left.splice(randomBelow(left.length), 1);
+    if (fitsSealed([...chosen, record])) chosen.push(record);
+  }
   return chosen;
 }

@@ -9,6 +9,8 @@ import { POLICY } from "../core/index.js";
 
 const LARGEST = Object.freeze({ manifest: POLICY.largestManifest, headList: POLICY.largestHeadList, pack: POLICY.largestPack, problem: 4096 });
 const PATIENCE = 30_000;
+/** Statuses after which the same bytes may be sent again, whatever else the service says. */
+const AGAIN = Object.freeze([429, 503]);
 const TYPES = Object.freeze({ report: "application/vnd.searchblend.report", sealed: "application/vnd.searchblend.sealed" });
 
 /** The service could not be reached, or answered nothing that this protocol knows. */
@@ -30,14 +32,14 @@ export class Transport {
   /** The manifest's bytes. Asked for without an ETag: a server could give every device one of its own. */
   async manifest(task) {
     const answer = await this.#request(`${task.server}/v1/tasks/${task.task}/manifest`, {});
-    if (answer.status !== 200) throw new Unreachable(await problemOf(answer));
+    if (answer.status !== 200) throw new Unreachable((await problemOf(answer)) ?? statusOf(answer));
     return readAtMost(answer, LARGEST.manifest);
   }
 
   /** The bytes of an artifact; who asked checks their digest. */
   async artifact(task, sha256, kind) {
     const answer = await this.#request(`${task.server}/v1/artifacts/${sha256}`, {});
-    if (answer.status !== 200) throw new Unreachable(await problemOf(answer));
+    if (answer.status !== 200) throw new Unreachable((await problemOf(answer)) ?? statusOf(answer));
     return readAtMost(answer, LARGEST[kind]);
   }
 
@@ -48,17 +50,23 @@ export class Transport {
     if (report.kind === "sealed") headers.Authorization = `Bearer ${report.credential}`;
     const url = `${task.server}/v1/tasks/${task.task}/rounds/${report.round}/${path}`;
     const answer = await this.#request(url, { method: "POST", headers, body: report.bytes });
-    if (answer.status === 200) return "sent";
-    const reason = await problemOf(answer);
-    if (answer.status === 429 || answer.status === 503) throw new Unreachable(reason, retryAfter(answer));
-    return reason;
+    if (answer.status === 200 && (await isEmpty(answer))) return "sent";
+    const problem = answer.status >= 400 ? await problemOf(answer) : null;
+    // Without a problem document it was no answer of the service: a proxy whose service restarts, a hotel's login page.
+    if (problem === null || AGAIN.includes(answer.status)) throw new Unreachable(problem ?? statusOf(answer), retryAfter(answer));
+    return problem;
   }
 
   /** Take a sealed record back: true if the service said that it is gone. */
   async withdraw(task, report) {
     const url = `${task.server}/v1/tasks/${task.task}/rounds/${report.round}/contributions`;
-    const answer = await this.#request(url, { method: "DELETE", headers: { Authorization: `Bearer ${report.credential}` } });
-    return answer.status === 204;
+    try {
+      const answer = await this.#request(url, { method: "DELETE", headers: { Authorization: `Bearer ${report.credential}` } });
+      return answer.status === 204;
+    } catch (error) {
+      if (error instanceof Unreachable) return false;
+      throw error;
+    }
   }
 
   async #request(url, options) {
@@ -98,7 +106,7 @@ async function readAtMost(answer, most) {
   return content;
 }
 
-/** The name of a problem document, or the status of an answer that is none. */
+/** The name of a problem document, or null for an answer that is none. */
 async function problemOf(answer) {
   try {
     const document = JSON.parse(new TextDecoder().decode(await readAtMost(answer, LARGEST.problem)));
@@ -107,7 +115,15 @@ async function problemOf(answer) {
   } catch {
     // not a problem document
   }
+  return null;
+}
+
+function statusOf(answer) {
   return `status-${answer.status}`;
+}
+
+async function isEmpty(answer) {
+  return answer.body === null || (await readAtMost(answer, LARGEST.problem)).length === 0;
 }
 
 function retryAfter(answer) {

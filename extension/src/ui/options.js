@@ -8,11 +8,14 @@ import { byId, element, fill, when } from "./elements.js";
 import { recordRows, reportRows, taskRows } from "./rows.js";
 import { droppedText } from "./words.js";
 
+const NOT_ALLOWED = "The browser did not allow it. Nothing was changed.";
+
 const device = await theDevice();
 let overview = await device.overview();
 const engines = await offeredEngines();
 
 fill(document.querySelector("#engines .ticks"), engines.map(engineTick));
+const packed = await (await fetch(ownPage("enrolment.json"))).json();
 await offerPackedEnrolment();
 show();
 document.querySelector(`input[name=mode][value="${overview.settings.mode}"]`).checked = true;
@@ -22,6 +25,7 @@ byId("enrol").addEventListener("submit", (event) => {
   event.preventDefault();
   attempt(enrol);
 });
+byId("rejoin").addEventListener("click", () => attempt(rejoin));
 byId("modes").addEventListener("change", showOptinText);
 byId("agree").addEventListener("click", () => attempt(saveChoice));
 byId("pause").addEventListener("click", () => attempt(() => device.setPaused(!overview.settings.paused)));
@@ -37,12 +41,16 @@ async function attempt(act) {
   try {
     await act();
   } catch (error) {
-    const known = error instanceof errors.SearchblendError || error.name === "StorageFull";
-    say(known ? error.message : "That did not work. Nothing was sent.", "bad");
+    say(wordsFor(error), "bad");
   }
   overview = await device.overview();
   show();
   document.body.dataset.ready = "yes";
+}
+
+function wordsFor(error) {
+  const known = error instanceof errors.SearchblendError || error.name === "StorageFull";
+  return known ? error.message : "That did not work. Nothing was sent.";
 }
 
 function say(text, tone) {
@@ -56,14 +64,17 @@ async function enrol() {
   const form = byId("enrol");
   const values = Object.fromEntries(new FormData(form));
   const keys = values.keys.split(/\s+/u).filter((key) => key !== "");
-  // Whoever takes part already has to allow the new service's host; the browser asks only within the click itself.
-  const access = overview.settings.mode === "off" ? true : await requestAccess([hostOf(values.server)]);
-  if (!access) return say("The browser did not allow it. Nothing was changed.", "bad");
-  const task = await device.enrol({ ...values, keys });
+  if (!(await mayAsk(values.server))) return say(NOT_ALLOWED, "bad");
+  const task = await device.enrol({ ...values, keys, hasUrls: values.hasUrls !== undefined });
   form.reset();
   byId("enrolment").open = false;
   say(`Joined the list ${task.slice(0, 8)}….`, "good");
   showOptinText();
+}
+
+/** Whoever takes part already has to allow the new service's host; the browser asks only within the click itself. */
+async function mayAsk(server) {
+  return overview.settings.mode === "off" || requestAccess([hostOf(server)]);
 }
 
 /** The browser's question comes first: nothing is noticed before both the user and the browser said yes. */
@@ -76,12 +87,12 @@ async function saveChoice() {
     await dropAccess(engines.flatMap((engine) => engine.origins));
   } else {
     if (chosen.length === 0) return say("Choose at least one search engine.", "bad");
-    if (!(await requestAccess([...new Set(origins)]))) return say("The browser did not allow it. Nothing was changed.", "bad");
+    if (!(await requestAccess([...new Set(origins)]))) return say(NOT_ALLOWED, "bad");
     await device.setMode(mode);
     await dropUnticked(chosen);
   }
   await ask({ type: "consent-changed" });
-  say(mode === "off" ? "Switched off. Nothing is noticed or sent." : "Thank you. You can change this at any time.", "good");
+  say(mode === "off" ? "Switched off. Kept searches were removed; nothing is noticed or sent." : "Thank you. You can change this at any time.", "good");
   if (mode !== "off") await ask({ type: "check" });
 }
 
@@ -95,7 +106,7 @@ async function sendNow() {
 
 async function withdraw({ task, round }) {
   const isGone = await device.withdraw(task, round);
-  say(isGone ? "The service removed your sealed search." : "The service did not remove it: the round may have gone on.", isGone ? "good" : "bad");
+  say(isGone ? "The service removed your sealed search." : "The service did not remove it: it cannot be reached, never got it, or the round has gone on.", isGone ? "good" : "bad");
 }
 
 async function exportAll() {
@@ -116,7 +127,9 @@ async function eraseAll() {
 function show() {
   const { settings, tasks, records, reports, packs, spent } = overview;
   fill(byId("tasks"), tasks.length === 0 ? element("p", { class: "note" }, "You have not joined a list yet.") : taskRows(tasks, packs, (task) => attempt(() => device.leave(task))));
-  if (tasks.length === 0) byId("enrolment").open = true;
+  const hasLeftPacked = overview.left.includes(String(packed?.task).toLowerCase());
+  byId("left").hidden = !hasLeftPacked;
+  if (tasks.length === 0) byId("enrolment").open = !hasLeftPacked;
   fill(byId("state"), settings.mode === "off" ? "Off" : settings.paused ? "Paused" : "On");
   byId("state").dataset.tone = settings.mode === "off" || settings.paused ? "wait" : "good";
   byId("pause").hidden = settings.mode === "off";
@@ -153,12 +166,21 @@ async function offeredEngines() {
   return all.filter((engine) => engine.id !== "test-engine" || engine.isAllowed);
 }
 
-/** A package that was made for one list joins it without a form; taking part is still the user's choice. */
+/** A package that was made for one list joins it without a form; taking part is still the user's choice, and so is leaving. */
 async function offerPackedEnrolment() {
-  const packed = await (await fetch(ownPage("enrolment.json"))).json();
-  if (packed === null || overview.tasks.some(({ task }) => task === packed.task)) return;
-  await device.enrol(packed);
-  overview = await device.overview();
+  if (packed === null) return;
+  try {
+    await device.enrolPacked(packed);
+    overview = await device.overview();
+  } catch (error) {
+    say(`The list of this package cannot be joined. ${wordsFor(error)}`, "bad");
+  }
+}
+
+async function rejoin() {
+  if (!(await mayAsk(packed.server))) return say(NOT_ALLOWED, "bad");
+  await device.enrolPacked(packed, { again: true });
+  say("Joined the list again.", "good");
 }
 
 /** The pattern of a server's host; ports are no part of it. */

@@ -4,6 +4,7 @@ import { addressOf, searchPacks } from "../device/packs.js";
 import { openOptions, openPage } from "../platform/browser.js";
 import { theDevice } from "../platform/make_device.js";
 import { byId, element, fill } from "./elements.js";
+import { addressText } from "./words.js";
 
 const MOST = 7;
 const MODES = { off: "Off", local: "Taking part, randomized", "opt-in": "Taking part, opted in" };
@@ -29,7 +30,7 @@ document.body.dataset.ready = "yes";
 
 function show() {
   const text = typed.value.trim();
-  answers = text === "" ? [] : searchPacks(indexes, text, MOST).filter(({ url }) => addressOf(url) !== null);
+  answers = text === "" ? [] : searchPacks(indexes, text, MOST);
   chosen = answers.length > 0 ? 0 : -1;
   fill(byId("answers"), answers.map(row));
   typed.setAttribute("aria-expanded", String(answers.length > 0));
@@ -42,13 +43,8 @@ function row({ query, url }, position) {
     "li",
     { id: `answer-${position}`, role: "option", onclick: () => open(position), onmousemove: () => move(position) },
     element("span", { class: "query" }, query),
-    element("span", { class: "url" }, shown(url)),
+    url === null ? null : element("span", { class: "url" }, addressText(url, addressOf(url))),
   );
-}
-
-function shown(url) {
-  const { host, pathname } = new URL(addressOf(url));
-  return host.replace(/^www\./u, "") + (pathname === "/" ? "" : decodeURI(pathname));
 }
 
 function hint(text) {
@@ -76,9 +72,15 @@ function mark() {
   else typed.removeAttribute("aria-activedescendant");
 }
 
+/** Open the answer's page; where there is none that may be opened, the answer is the query itself. */
 async function open(position) {
   const { query, url } = answers[position];
+  const address = addressOf(url);
+  if (address === null) {
+    typed.value = query;
+    return show();
+  }
   await device.noteSuggestion(query, url);
-  await openPage(addressOf(url));
+  await openPage(address);
   close();
 }

@@ -1,6 +1,7 @@
 /** The entries of the settings' lists. */
 
 import { bytes } from "../core/index.js";
+import { mayHaveArrived } from "../device/outbox.js";
 import { element, when } from "./elements.js";
 import { phaseText, recordText, reportStatusText, statusText, statusTone } from "./words.js";
 
@@ -45,7 +46,7 @@ export function reportRows(reports, { sendNow, withdraw }) {
       ]),
       report.bytes ? element("details", {}, element("summary", {}, `The ${report.bytes.length} bytes`), element("p", { class: "code" }, bytes.toHex(report.bytes))) : null,
       report.status === "pending" ? element("div", { class: "row" }, element("button", { type: "button", class: "send-now", onclick: sendNow }, "Send now")) : null,
-      report.kind === "sealed" && report.status === "sent" ? element("div", { class: "row" }, element("button", { type: "button", onclick: () => withdraw(report) }, "Take it back")) : null,
+      mayHaveArrived(report) ? element("div", { class: "row" }, element("button", { type: "button", onclick: () => withdraw(report) }, "Take it back")) : null,
     ),
   );
 }
@@ -69,9 +70,11 @@ function statusWithReason(report) {
 }
 
 function truthText(report) {
-  if (Array.isArray(report.truth)) return report.truth.map(recordText).join("; ");
+  // A sealed record without a page is one of a list without pages.
+  if (Array.isArray(report.truth)) return report.truth.map((record) => (record.url === null ? queryText(record) : recordText(record))).join("; ");
   if (report.truth) return `${recordText(report.truth)} (known to this device alone)`;
-  return report.status === "cancelled" ? "removed" : "several of the searches below, drawn at random";
+  if (report.isForgotten) return "removed after 28 days";
+  return report.bytes === null ? "removed" : "several of the searches below, drawn at random";
 }
 
 const SHOWN = 12;

@@ -1,6 +1,7 @@
 /** What the user reads for the codes that the device keeps. */
 
 import { REASONS } from "../core/index.js";
+import { mayHaveArrived } from "../device/outbox.js";
 
 const STATUS = {
   idle: "Nothing is asked at the moment.",
@@ -74,7 +75,25 @@ export function droppedText(code) {
 }
 
 export function reportStatusText(report) {
+  // Sealed bytes that went out without an answer may be there.
+  if (report.status === "cancelled" && mayHaveArrived(report)) return "dropped, but it may have arrived";
   return REPORT_STATUS[report.status] ?? report.status;
+}
+
+/** A page as people read it: `address` is where it leads, null for a text that is no link and is shown as it is. */
+export function addressText(text, address) {
+  if (address === null) return text;
+  const { host, pathname } = new URL(address);
+  return host.replace(/^www\./u, "") + (pathname === "/" ? "" : readable(pathname));
+}
+
+/** Not every path is UTF-8: such a one is shown as it is written. */
+function readable(path) {
+  try {
+    return decodeURI(path);
+  } catch {
+    return path;
+  }
 }
 
 /** A record as people read it; null stands for everything that is not on the list. */
