@@ -9,7 +9,7 @@ from importlib import import_module
 
 from searchblend.cli.extras import missing_extra
 from searchblend.cli.parser import build_parser
-from searchblend.errors import SearchblendError, UsageError
+from searchblend.errors import RunError, SearchblendError, UsageError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,7 +35,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # The reader of our output went away (| head): not an error. Point stdout elsewhere for the exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        # Places that expect one say more; this is for a disk that fills up, or a file that goes meanwhile.
+        sys.stdout.flush()
+        print(f"searchblend: error: {_words(error)}", file=sys.stderr)
+        return RunError.exit_code
     return 0
+
+
+def _words(error: OSError) -> str:
+    problem = error.strerror or type(error).__name__
+    return problem if error.filename is None else f"{os.fsdecode(error.filename)}: {problem}"
 
 
 def entry_point() -> None:

@@ -6,7 +6,7 @@ A file is reports of one round, one after another. An id counts once, in whichev
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -84,16 +84,24 @@ def aggregate_files(
     refused: Counter[str] = Counter()
     repeated, done, total = 0, 0, sum(file_size(path, shape) for path in paths)
     for path in paths:
+        for chunk in _chunks(path, shape):
+            batch = decode_reports(chunk, shape)
+            refused.update(batch.refused.values())
+            new = [i for i, report_id in enumerate(batch.ids) if _add(seen, report_id)]
+            repeated += len(batch.ids) - len(new)
+            counts += np.bincount(batch.counters[new].ravel(), minlength=shape.n_counters)
+            done += len(chunk)
+            on_progress(done, total)
+    return Aggregate(shape, counts, len(seen), repeated, refused)
+
+
+def _chunks(path: Path, shape: ReportShape) -> Iterator[bytes]:
+    try:
         with path.open("rb") as file:
             while chunk := file.read(_REPORTS_AT_ONCE * shape.size):
-                batch = decode_reports(chunk, shape)
-                refused.update(batch.refused.values())
-                new = [i for i, report_id in enumerate(batch.ids) if _add(seen, report_id)]
-                repeated += len(batch.ids) - len(new)
-                counts += np.bincount(batch.counters[new].ravel(), minlength=shape.n_counters)
-                done += len(chunk)
-                on_progress(done, total)
-    return Aggregate(shape, counts, len(seen), repeated, refused)
+                yield chunk
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror}") from error
 
 
 def _add(seen: set[bytes], report_id: bytes) -> bool:

@@ -14,6 +14,12 @@ from searchblend.errors import InvalidParameter, UsageError, listed
 ROLES: Final = ("all", "collector", "intake", "curator", "publisher", "admin")
 PREFIX: Final = "SEARCHBLEND_"
 _LARGEST_PORT: Final = 65_535
+_KINDS: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
+    "int": ((int,), "expected a whole number"),
+    "float": ((int, float), "expected a number"),
+    "str": ((str,), "expected a text"),
+}
+"""what a TOML file may hold for each kind of setting: TOML has kinds of its own, so nothing is converted"""
 
 
 @dataclass(frozen=True)
@@ -86,16 +92,21 @@ def load_settings(
     flags: Mapping[str, Any], file: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> ServeSettings:
     """The settings of all sources; ``flags`` that are None were not given."""
-    values: dict[str, Any] = {}
-    if file is not None:
-        values |= _from_file(file)
-    known = {field.name: field.type for field in fields(ServeSettings)}
+    in_file = _from_file(file) if file is not None else {}
+    texts: dict[str, Any] = {}
+    known = {field.name: str(field.type) for field in fields(ServeSettings)}
     for name, text in (os.environ if environment is None else environment).items():
         field = name.removeprefix(PREFIX).lower()
         if name.startswith(PREFIX) and field in known:
-            values[field] = text
-    values |= {name: value for name, value in flags.items() if value is not None and name in known}
-    return ServeSettings(**{name: _typed(name, value, str(known[name])) for name, value in values.items()})
+            texts[field] = text
+    texts |= {name: value for name, value in flags.items() if value is not None and name in known}
+    values = in_file | {name: _typed(name, value, known[name]) for name, value in texts.items()}
+    try:
+        return ServeSettings(**values)
+    except InvalidParameter as error:
+        if error.field in in_file and error.field not in texts:
+            raise UsageError(f"{file}: {error}") from error
+        raise
 
 
 def _from_file(path: Path) -> dict[str, Any]:
@@ -107,17 +118,23 @@ def _from_file(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path}: not TOML: {error}") from error
     except RecursionError as error:
         raise UsageError(f"{path}: not TOML: nested too deeply") from error
-    unknown = set(document) - {field.name for field in fields(ServeSettings)}
+    kinds = {field.name: str(field.type) for field in fields(ServeSettings)}
+    unknown = set(document) - set(kinds)
     if unknown:
         raise UsageError(f"{path}: unknown settings: {listed(sorted(unknown))}")
+    for name, value in document.items():
+        allowed, expected = _KINDS[kinds[name]]
+        if not isinstance(value, allowed) or isinstance(value, bool):
+            raise UsageError(f"{path}: {name}: {expected}")
     return document
 
 
 def _typed(name: str, value: Any, kind: str) -> Any:
+    """What a flag or a variable says, which is always a text, as the setting's own kind."""
     convert = {"int": int, "float": float}.get(kind, str)
     try:
         if isinstance(value, bool):
             raise ValueError
         return convert(value)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidParameter(name, "expected a number" if convert is not str else "expected a text") from None
+        raise InvalidParameter(name, _KINDS[kind][1]) from None

@@ -14,7 +14,7 @@ from typing import Final
 
 from searchblend.errors import OutputError
 from searchblend.store.database import Database
-from searchblend.store.database_sqlite import SqliteStore
+from searchblend.store.database_sqlite import SqliteFile, SqliteStore
 from searchblend.store.schema import migrate
 from searchblend.store.store_errors import StoreError
 
@@ -76,8 +76,8 @@ def write_backup(database: Database, path: Path) -> int:
     if path.exists():
         raise OutputError(f"{path}: exists; choose a new name")
     partial = path.with_name(f".{path.name}.partial")
-    partial.unlink(missing_ok=True)
     try:
+        partial.unlink(missing_ok=True)
         target = SqliteStore(partial)
         try:
             migrate(target)
@@ -92,13 +92,14 @@ def write_backup(database: Database, path: Path) -> int:
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
     finally:
-        partial.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
     return rows
 
 
 def read_backup(path: Path, database: Database) -> int:
-    """Copy a backup into an empty database, in one transaction; how many rows."""
-    source = SqliteStore(path, create=False)
+    """Copy a backup, which stays as it is, into an empty database, in one transaction; how many rows."""
+    source = SqliteFile(path)
     try:
         migrate(database)
         with database.transaction():
@@ -109,7 +110,7 @@ def read_backup(path: Path, database: Database) -> int:
         source.close()
 
 
-def _copy(source: Database, target: Database, table: str) -> int:
+def _copy(source: Database | SqliteFile, target: Database, table: str) -> int:
     columns = TABLES[table]
     names = ", ".join(columns)
     places = ", ".join("?" * len(columns))

@@ -120,16 +120,46 @@ class SqliteStore:
         elif found != APPLICATION_ID:
             raise StoreError(f"{self.path}: not a database of this service")
 
-    @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
+    def _errors(self) -> contextlib.AbstractContextManager[None]:
+        return _errors_of(self.path)
+
+
+class SqliteFile:
+    """A file of the service that is read and left as it is: no byte of it changes, and nothing appears beside it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        # A file that somebody writes has a log with changes beside it; without one nothing else needs to be looked at.
+        logs = [path.with_name(path.name + suffix) for suffix in ("-wal", "-journal")]
+        is_written = any(log.exists() and log.stat().st_size for log in logs)
+        place = f"{path.resolve().as_uri()}?mode=ro{'' if is_written else '&immutable=1'}"
+        with _errors_of(path):
+            self._connection = sqlite3.connect(place, uri=True, isolation_level=None)
         try:
-            yield
-        except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            kind = StoreUnavailable if code in _AGAIN else StoreError
-            raise kind(f"{self.path.name}: {type(error).__name__} ({code})") from None
-        except UnicodeDecodeError:  # SQLite quotes a damaged schema, and it is no text any more
-            raise StoreError(f"{self.path.name}: damaged") from None
+            if self.execute("PRAGMA application_id")[0][0] != APPLICATION_ID:
+                raise StoreError(f"{path}: not a database of this service")
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> Rows:
+        with _errors_of(self._path):
+            return self._connection.execute(statement, values).fetchall()
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+@contextlib.contextmanager
+def _errors_of(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        kind = StoreUnavailable if code in _AGAIN else StoreError
+        raise kind(f"{path.name}: {type(error).__name__} ({code})") from None
+    except UnicodeDecodeError:  # SQLite quotes a damaged schema, and it is no text any more
+        raise StoreError(f"{path.name}: damaged") from None
 
 
 def _create_private(path: Path) -> None:

@@ -7,10 +7,11 @@ import sqlite3
 
 import pytest
 
-from databases import fresh_database
+from databases import DATABASES, fresh_database
 from searchblend.cli.main import main
 from searchblend.server.clock import SystemClock
-from searchblend.store.service_store import is_service_database
+from searchblend.server.restore import restore_backup
+from searchblend.store.service_store import is_service_database, open_store
 from service_parts import Service, people
 
 
@@ -65,6 +66,54 @@ def test_what_is_not_there_is_exit_code_1(run):
     for arguments in (("task", "list"), ("round", "show", "x", "1"), ("doctor",), ("audit-log", "verify")):
         code, _, err = run(*arguments)
         assert (code, "no such database" in err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("task", "create", "x"),
+        ("task", "cap", "--lifetime", "10,1e-3"),
+        ("keys", "add"),
+        ("keys", "token", "ann", "operator"),
+    ],
+)
+def test_a_place_where_nothing_can_be_made_is_named(capsys, arguments):
+    assert main([*arguments, "--data-dir", "/dev/null/x"]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith("searchblend: error: /dev/null/x")
+    assert "cannot be made: Not a directory" in err
+
+
+def test_a_signing_key_that_cannot_be_read_is_named(run, tmp_path):
+    assert run("keys", "add")[0] == 0
+    unreadable = tmp_path / "data" / "signing" / "0.pem"
+    unreadable.mkdir()
+    code, _, err = run("keys", "add")
+    assert (code, f"{unreadable}: cannot be read: Is a directory" in err) == (1, True)
+    unreadable.rmdir()
+    unreadable.write_text("junk")
+    code, _, err = run("keys", "add")
+    assert (code, f"{unreadable}: signing key: expected" in err) == (1, True)
+
+
+def test_a_ninth_signing_key_is_refused(run):
+    assert [run("keys", "add")[0] for _ in range(9)] == [0] * 8 + [2]
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (OSError(28, "No space left on device", "some/file"), "some/file: No space left on device"),
+        (OSError(28, "No space left on device"), "No space left on device"),
+        (TimeoutError(), "TimeoutError"),
+    ],
+)
+def test_an_error_of_the_system_is_a_sentence(run, monkeypatch, error, says):
+    def fail(options):
+        raise error
+
+    monkeypatch.setattr("searchblend.cli.doctor_command.run", fail)
+    assert run("doctor") == (1, "", f"searchblend: error: {says}\n")
 
 
 def test_keys_and_tokens(run):
@@ -159,6 +208,58 @@ def test_backup_and_restore_end_what_held_raw_data(run, filled, tmp_path, capsys
     assert "state: ABORTED" in capsys.readouterr().out
     assert main(["round", "draft", "searches", "--data-dir", str(tmp_path / "new"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["round"] == 1002, "numbers that devices may have seen are not reused"
+
+
+def test_a_restore_leaves_the_backup_as_it_is(run, filled, tmp_path):
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    backup = folder / "monday #1?.db"
+    assert run("backup", "write", str(backup))[0] == 0
+    before = backup.read_bytes()
+    opened = []
+    real = sqlite3.connect
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlite3, "connect", lambda *a, **k: (opened.append(str(a[0])), real(*a, **k))[1])
+        assert main(["backup", "restore", str(backup), "--data-dir", str(tmp_path / "new")]) == 0
+    assert backup.read_bytes() == before
+    assert list(folder.iterdir()) == [backup]
+    assert [place.partition("?")[2] for place in opened if "monday" in place] == ["mode=ro&immutable=1"]
+
+
+def test_a_restore_of_a_file_that_is_no_backup_is_refused(tmp_path, capsys):
+    for name, content in (("junk.db", b"junk" * 500), ("empty.db", b"")):
+        (tmp_path / name).write_bytes(content)
+        assert main(["backup", "restore", str(tmp_path / name), "--data-dir", str(tmp_path / "new")]) == 1
+        assert name in capsys.readouterr().err
+    assert (tmp_path / "empty.db").read_bytes() == b""
+
+
+def test_a_database_in_use_is_restored_with_what_is_still_in_its_log(run, filled, tmp_path, capsys):
+    service, _ = filled
+    service.task(name="latest")
+    live = tmp_path / "data" / "service.db"
+    assert live.with_name("service.db-wal").stat().st_size
+    assert main(["backup", "restore", str(live), "--data-dir", str(tmp_path / "new")]) == 0
+    assert main(["task", "show", "latest", "--data-dir", str(tmp_path / "new")]) == 0
+
+
+@pytest.mark.parametrize("kind", DATABASES)
+def test_a_restore_that_is_interrupted_leaves_nothing_and_can_be_repeated(run, filled, tmp_path, kind):
+    backup, where = tmp_path / "backup.db", fresh_database(kind, tmp_path)
+    assert run("backup", "write", str(backup))[0] == 0
+    with open_store(where) as store:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(store.rounds, "skip_numbers", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                restore_backup(store, backup, SystemClock(), actor="ann")
+        assert (store.rounds.tasks(), store.audit.rows()) == ([], [])
+        rows, ended = restore_backup(store, backup, SystemClock(), actor="ann")
+        assert (rows > 0, ended) == (True, 1)
+        assert store.audit.rows()[-1].as_json()["action"] == "restored from a backup"
+
+
+def interrupted(n):
+    raise KeyboardInterrupt
 
 
 def test_the_service_ledger_is_shown(run, filled):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+from pathlib import Path
 
 import pytest
 
@@ -49,6 +51,17 @@ def test_files_give_the_same_counts_as_the_service(opened):
     assert (made.reports, made.repeated) == (200, 20)
     assert made.refused == {"id-mismatch": 1, "wrong-round": 1}
     assert made.counts.tolist() == service.store.reports.counts(found.key, shape_of(found).n_counters).tolist()
+
+
+def test_a_file_that_cannot_be_opened_is_named(opened, monkeypatch):
+    """A socket can be looked at like a file, and not opened like one."""
+    _, _, found, folder = opened
+    monkeypatch.chdir(folder)  # the name of a socket is short
+    path = Path("reports.bin")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        with pytest.raises(InputError, match=r"reports\.bin: cannot be read: "):
+            aggregate_files([path], shape_of(found))
 
 
 def test_a_round_is_closed_with_the_counts_of_files(opened, capsys):

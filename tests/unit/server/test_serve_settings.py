@@ -27,5 +27,39 @@ def test_defaults_are_one_file_in_one_folder():
 def test_mistakes_in_a_file(tmp_path, text):
     file = tmp_path / "searchblend.toml"
     file.write_text(text)
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match=r"searchblend\.toml: "):
         load_settings({}, file, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("port = 8470.9", "port: expected a whole number"),
+        ('queue = "100"', "queue: expected a whole number"),
+        ("host = 5", "host: expected a text"),
+        ('data_dir = ["a", "b"]', "data_dir: expected a text"),
+        ("[data_dir]\na = 1", "data_dir: expected a text"),
+        ('poll_seconds = "1"', "poll_seconds: expected a number"),
+        ("poll_seconds = nan", "poll_seconds: expected more than 0"),
+        ("host = 1979-05-27", "host: expected a text"),
+        ("port = 70000", "port: expected 0 to 65535"),
+    ],
+)
+def test_a_file_has_values_of_the_right_kind_and_an_error_names_it(tmp_path, text, says):
+    file = tmp_path / "searchblend.toml"
+    file.write_text(text)
+    with pytest.raises(UsageError) as refused:
+        load_settings({}, file, {})
+    assert str(refused.value).startswith(f"{file}: {says}")
+
+
+def test_a_whole_number_is_a_number_and_a_flag_is_not_blamed_on_the_file(tmp_path):
+    file = tmp_path / "searchblend.toml"
+    file.write_text("poll_seconds = 2\nport = 1\n")
+    assert load_settings({}, file, {}).poll_seconds == 2
+    with pytest.raises(UsageError) as refused:
+        load_settings({"port": "70000"}, file, {})
+    assert str(refused.value) == "port: expected 0 to 65535"
+    with pytest.raises(UsageError) as refused:
+        load_settings({}, file, {"SEARCHBLEND_QUEUE": "1.5"})
+    assert str(refused.value) == "queue: expected a whole number"
