@@ -5,8 +5,12 @@ from __future__ import annotations
 import contextlib
 import datetime
 import ipaddress
+import os
 import ssl
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import httpx2
 import psutil
@@ -127,7 +131,25 @@ def test_tls_by_file(tmp_path):
             assert client.get(f"{server.address}/healthz").text == "ok\n"
         with pytest.raises(httpx2.ConnectError), httpx2.Client() as client:
             client.get(f"{server.address}/healthz")
+        place = {"SEARCHBLEND_PORT": server.address.rpartition(":")[2]}
+        assert health(place | {"SEARCHBLEND_TLS_CERTIFICATE": str(cert), "SEARCHBLEND_TLS_KEY": str(key)}) == 0
         assert server.terminate() == 0
+
+
+def health(environment):
+    """The exit code of the container's health check."""
+    script = Path(__file__).parents[2] / "deploy" / "healthcheck.py"
+    return subprocess.run([sys.executable, script], env={**os.environ, **environment}, check=False).returncode
+
+
+def test_the_containers_health_check_knows_port_and_role(tmp_path):
+    server = ServerProcess(tmp_path, str(tmp_path / "service.db"))
+    with running(server):
+        place = {"SEARCHBLEND_PORT": server.address.rpartition(":")[2], "SEARCHBLEND_HOST": "0.0.0.0"}
+        assert health(place) == 0
+        server.terminate()
+        assert health(place) == 1
+        assert health(place | {"SEARCHBLEND_ROLE": "curator"}) == 0
 
 
 def test_a_port_that_is_taken_is_a_clear_error(tmp_path):

@@ -105,7 +105,9 @@ def cite_section(statement: Mapping[str, Any], title: str, digest: str) -> str:
         f"  note = {{Made on {made} with searchblend {version}, method {release['method']}; {budget}; "
         f"SHA-256 {digest}}}\n}}"
     )
-    paper = PAPERS["blender" if release["kind"] == "blender" else "click-graph"]
+    paper = PAPERS[
+        "click-graph" if release["kind"] == "click-graph" else "blender"
+    ]  # a service's kind is "blender round"
     return (
         '<section aria-labelledby="cite"><h2 id="cite">How to cite this release</h2>'
         f"{paragraphs(sentence)}<pre>{escape(bibtex)}</pre>{paragraphs(f'The method: {paper}')}</section>"

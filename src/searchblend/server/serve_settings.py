@@ -40,7 +40,7 @@ class ServeSettings:
     tls_certificate: str = ""
     tls_key: str = ""
     token_key: str = ""
-    """PEM public key of a token issuer; with it every report needs a single-use token"""
+    """PEM public key of a token issuer; with it every report sent here needs a single-use token"""
     token_issuer: str = "issuer.example"  # noqa: S105  # a name
     """the issuer's name, as it stands in the token challenge"""
     reports_per_second: int = 0

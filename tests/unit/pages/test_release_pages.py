@@ -18,7 +18,9 @@ from searchblend.clickgraph.graph import ClickGraph
 from searchblend.pages.click_graph_page import click_graph_page
 from searchblend.pages.hybrid_page import hybrid_page, percent
 from searchblend.pages.layout import MOST_ROWS
+from searchblend.pages.statement_section import cite_section
 from searchblend.runs.release_page import page_of_folder
+from searchblend.wire.click_graph import STATEMENT_KIND
 from searchblend.wire.click_graph_files import read_click_graph
 
 ACTIVE = {"script", "style", "link", "iframe", "object", "embed", "form", "base", "img", "a"}
@@ -150,6 +152,15 @@ def test_the_privacy_statement_is_in_plain_words(page):
     assert "What is not promised" in text
     assert "How to cite this release" in text
     assert "@misc{searchblend-" in text
+
+
+@pytest.mark.parametrize(("kind", "paper"), [("blender", 2017), ("blender round", 2017), (STATEMENT_KIND, 2009)])
+def test_a_release_cites_its_own_paper(hybrid, kind, paper):
+    """A round of the service has the pages of a hybrid release, whatever its kind is called."""
+    _, statement = documents(hybrid)
+    statement["release"]["kind"] = kind
+    text = cite_section(statement, "title", "0" * 64)
+    assert [year for year in (2009, 2017) if f"{year}.</p>" in text] == [paper]
 
 
 def test_a_guarantee_that_does_not_hold_is_said_first(hybrid):

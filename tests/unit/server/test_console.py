@@ -205,22 +205,25 @@ def test_clickjacking_and_other_headers_are_on_every_answer(http, operator):
 
 def test_cookie_flags(http):
     http.client.cookies.clear()
-    for base, secure in (
-        ("https://testserver", True),
-        ("http://testserver", True),
-        ("http://localhost:8470", False),
-        ("http://127.0.0.1:8470", False),
-        ("https://localhost", True),
+    for base, proxy, secure in (
+        ("https://testserver", {}, True),
+        ("http://testserver", {}, True),
+        ("http://localhost:8470", {}, False),
+        ("http://127.0.0.1:8470", {}, False),
+        ("http://127.0.0.1:8470", {"x-forwarded-proto": "https"}, True),
+        ("http://127.0.0.1:8470", {"x-forwarded-proto": "http"}, False),
+        ("http://testserver", {"x-forwarded-proto": "http"}, True),
+        ("https://localhost", {}, True),
     ):
         http.client.base_url = base
         http.client.cookies.clear()
-        page = http.client.get("/console/sign-in")
+        page = http.client.get("/console/sign-in", headers=proxy)
         cookie = page.headers["set-cookie"]
         secret = re.search("searchblend_form=([^;]+)", cookie)[1]
         answer = http.client.post(
             "/console/sign-in",
             data={"form": form_token(secret), "token": http.tokens["viewer"]},
-            headers={"cookie": f"searchblend_form={secret}"},
+            headers={"cookie": f"searchblend_form={secret}", **proxy},
             follow_redirects=False,
         )
         for text in (cookie, answer.headers["set-cookie"]):

@@ -39,7 +39,12 @@ class BadForm(Refusal):
 
 
 def is_plain_local(request: Request) -> bool:
-    """Whether the cookie must travel without TLS: only on the machine itself."""
+    """Whether the cookie must travel without TLS: only on the machine itself, with no proxy that ends TLS.
+
+    The proxy's header is believed because a lie only costs the liar: it can make a cookie stricter, never laxer.
+    """
+    if request.headers.get("x-forwarded-proto", "").lower() == "https":
+        return False
     return request.url.scheme == "http" and request.url.hostname in _LOCAL
 
 
