@@ -205,6 +205,102 @@ def check_popup(installed, context) -> None:
     opened.value.wait_for_url("http://weather.example/a")
 
 
+PACKED = {
+    "server": "http://127.0.0.1:9",
+    "task": "0" * 32,
+    "keys": ["04" + "ab" * 64],
+    "consent": "",
+    "has_urls": False,
+}
+
+
+def packed(folder, enrolment: dict):
+    """A package for one list; what it says of the list may be wrong, as if it had been edited by hand."""
+    (folder / "enrolment.json").write_text(json.dumps(PACKED))
+    made = build_extension(folder / "package", "--for-tests", "--enrolment", str(folder / "enrolment.json"))
+    (made / "chromium" / "enrolment.json").write_text(json.dumps(enrolment))
+    return made / "chromium"
+
+
+def test_who_left_the_packed_list_is_not_brought_back(tmp_path):
+    with chromium(tmp_path / "profile", packed(tmp_path, PACKED)) as context:
+        installed = Installed(context)
+        options = installed.page("options")
+        assert installed.device(options, "(await device.tasks()).map(({hasUrls}) => hasUrls)") == [False]
+        options.check("[name=mode][value=local]")
+        options.check("#engine-test-engine")
+        press(options, "#agree")
+        press(options, "#tasks button")
+        for _ in range(2):  # neither in this page nor when the settings are opened anew
+            assert options.is_visible("#rejoin")
+            assert installed.device(options, "device.tasks()") == []
+            options = installed.page("options")
+        pictures(options, "options-left")
+        press(options, "#rejoin")
+        assert not options.is_visible("#rejoin")
+        assert "again" in options.inner_text("#message")
+        assert installed.device(options, "(await device.tasks()).map(({hasUrls}) => hasUrls)") == [False]
+
+
+def test_a_packed_list_that_cannot_be_joined_leaves_the_settings_alive(tmp_path):
+    with chromium(tmp_path / "profile", packed(tmp_path, {**PACKED, "task": "xyz", "keys": []})) as context:
+        installed = Installed(context)
+        options = installed.page("options")
+        assert "task: expected 32 hexadecimal digits" in options.inner_text("#message")
+        options.fill("[name=server]", "http://127.0.0.1:9")
+        options.fill("[name=task]", "1" * 32)
+        options.fill("[name=keys]", PACKED["keys"][0])
+        options.uncheck("[name=hasUrls]")
+        press(options, "#enrol button")
+        assert installed.device(options, "(await device.tasks()).map(({hasUrls}) => hasUrls)") == [False]
+
+
+PUT_PACK = """
+async ({ task, entries }) => {
+  const { encodePack } = await import("../core/pack.js");
+  const { bytes } = await import("../core/index.js");
+  const device = await (await import("../platform/make_device.js")).theDevice();
+  const info = { method: "best", epsilon: 4, delta: 1e-5, task, round: 1, fractionBits: 20 };
+  const numbers = { lower: 1000, probability: 2000 };
+  const entryOf = ([query, ...urls]) => ({ query, ...numbers, urls: urls.map((url) => ({ url, ...numbers })) });
+  const content = encodePack(info, entries.map(entryOf));
+  const artifact = bytes.toHex(await bytes.sha256(content));
+  const pack = { content, artifact, round: 1, at: 0 };
+  await device.storage.write((transaction) => transaction.put("packs", [task, "current"], pack));
+}
+"""
+
+
+def test_answers_that_are_no_link_are_shown(tmp_path, extension):
+    """Lists without pages, pages that are no link, and paths that are not UTF-8."""
+    entries = [
+        ["cafe", "https://cafe.example/caf%E9"],
+        ["hundred", "https://hundred.example/100%"],
+        ["user", "google.com@evil.example"],
+    ]
+    with chromium(tmp_path / "profile", extension) as context:
+        installed = Installed(context)
+        options = installed.page("options")
+        options.evaluate(PUT_PACK, {"task": "1" * 32, "entries": entries})
+        options.evaluate(PUT_PACK, {"task": "2" * 32, "entries": [["weather"]]})
+        popup = installed.page("popup")
+        for typed, expected in (
+            ("caf", ["cafe", "cafe.example/caf%E9"]),
+            ("hun", ["hundred", "hundred.example/100%"]),
+            ("use", ["user", "google.com@evil.example"]),
+            ("wea", ["weather"]),
+        ):
+            popup.fill("#typed", typed)
+            assert popup.locator("#answers li").first.locator("span").all_inner_texts() == expected
+            assert popup.inner_text("#hint") == ""
+        pages = len(context.pages)
+        for typed, query in (("use", "user"), ("wea", "weather")):
+            popup.fill("#typed", typed)
+            popup.keyboard.press("Enter")
+            assert popup.input_value("#typed") == query
+        assert len(context.pages) == pages
+
+
 OMNIBOX = """
 async (text) => new Promise((resolve) => chrome.omnibox.onInputChanged.dispatch(text, resolve))
 """
