@@ -263,23 +263,32 @@ test("local answers are noted only while searches are kept, and for half an hour
   assert.equal(await noted(), 0);
 });
 
-test("searches go after 28 days, with consent or without, in old reports too", async () => {
-  await service.publish();
+test("searches that somebody kept who is off now go at the next check", async () => {
   await agreed();
-  await code({ sendNow: true });
   // As earlier versions left them: off, and not forgotten.
   await storage.write(async (transaction) => {
     await transaction.put("settings", "settings", { ...(await transaction.get("settings", "settings")), mode: "off" });
   });
-  clock += 27 * 86_400;
-  await device.check();
-  assert.equal((await device.overview()).records.length, 1);
-  clock += 2 * 86_400;
   assert.deepEqual(await device.check(), []);
-  const { records, reports } = await device.overview();
-  assert.deepEqual(records, []);
-  assert.deepEqual([only(reports).truth, only(reports).isForgotten, only(reports).status], [null, true, "sent"]);
+  assert.deepEqual((await device.overview()).records, []);
 });
+
+for (const mode of ["local", "off"]) {
+  test(`searches go after 28 days, in old reports too (${mode})`, async () => {
+    await service.publish();
+    await agreed();
+    await code({ sendNow: true });
+    await device.setMode(mode);
+    clock += 27 * 86_400;
+    await device.check();
+    assert.equal(only((await device.overview()).reports).truth.query, "weather");
+    clock += 2 * 86_400;
+    await device.check();
+    const { records, reports } = await device.overview();
+    assert.deepEqual(records, []);
+    assert.deepEqual([only(reports).truth, only(reports).isForgotten, only(reports).status], [null, true, "sent"]);
+  });
+}
 
 test("paused: nothing is kept or said", async () => {
   await service.publish();
@@ -585,7 +594,7 @@ test("the export holds everything but credentials", async () => {
   assert.ok(!JSON.stringify(document).includes(credential));
 });
 
-for (const [field, value] of [["server", "http://lists.example"], ["server", "lists.example"], ["server", "https://a:b@lists.example"], ["task", "12"], ["keys", ["04aa"]], ["keys", []]]) {
+for (const [field, value] of [["server", "http://lists.example"], ["server", "lists.example"], ["server", "https://a:b@lists.example"], ["task", "12"], ["code", "žluťoučký"], ["code", "a\nb"], ["keys", ["04aa"]], ["keys", []]]) {
   test(`enrolment: ${field} ${JSON.stringify(value)} is refused`, async () => {
     await assert.rejects(device.enrol({ ...service.enrolment, [field]: value }), (error) => error.field === field);
   });

@@ -94,7 +94,7 @@ export class Device {
 
   /** Enrol with what the people of a list gave out: server, task, their keys, and the text that opt-in users agree to. */
   async enrol({ server, task, keys, consent = "", code = "", hasUrls = true }) {
-    const enrolment = { server: serverOf(server), task: taskOf(task), keys: keys.map(pointOf), consent, code, hasUrls, enrolledAt: this.now() };
+    const enrolment = { server: serverOf(server), task: taskOf(task), keys: keys.map(pointOf), consent, code: codeOf(code), hasUrls, enrolledAt: this.now() };
     if (enrolment.keys.length === 0) throw new errors.InvalidParameter("keys", "expected at least one public key");
     await this.storage.writeDurably(async (transaction) => {
       const known = await transaction.get("tasks", enrolment.task);
@@ -161,7 +161,9 @@ export class Device {
     const now = this.now();
     const { mode } = await this.storage.write(async (transaction) => {
       await prune(transaction, now);
-      return settingsIn(transaction);
+      const settings = await settingsIn(transaction);
+      if (settings.mode === "off") await forgetSearches(transaction);
+      return settings;
     });
     if (mode === "off") return [];
     const statuses = [];
@@ -341,6 +343,13 @@ function taskOf(text) {
   const task = String(text).trim().toLowerCase();
   if (!/^[0-9a-f]{32}$/u.test(task)) throw new errors.InvalidParameter("task", "expected 32 hexadecimal digits");
   return task;
+}
+
+/** It is sent in a header, which takes nothing else. */
+function codeOf(text) {
+  const code = String(text).trim();
+  if (!/^[\x20-\x7e]*$/u.test(code)) throw new errors.InvalidParameter("code", "expected printable ASCII signs");
+  return code;
 }
 
 function pointOf(text) {
