@@ -126,10 +126,11 @@ async function eraseAll() {
 
 function show() {
   const { settings, tasks, records, reports, packs, spent } = overview;
-  fill(byId("tasks"), tasks.length === 0 ? element("p", { class: "note" }, "You have not joined a list yet.") : taskRows(tasks, packs, (task) => attempt(() => device.leave(task))));
   const hasLeftPacked = overview.left.includes(String(packed?.task).toLowerCase());
+  const isNew = tasks.length === 0 && !hasLeftPacked;
+  fill(byId("tasks"), isNew ? element("p", { class: "note" }, "You have not joined a list yet.") : taskRows(tasks, packs, (task) => attempt(() => device.leave(task))));
   byId("left").hidden = !hasLeftPacked;
-  if (tasks.length === 0) byId("enrolment").open = !hasLeftPacked;
+  if (isNew) byId("enrolment").open = true;
   fill(byId("state"), settings.mode === "off" ? "Off" : settings.paused ? "Paused" : "On");
   byId("state").dataset.tone = settings.mode === "off" || settings.paused ? "wait" : "good";
   byId("pause").hidden = settings.mode === "off";
