@@ -60,7 +60,9 @@ def _consent(agent: DeviceAgent, options: argparse.Namespace) -> None:
         _print(document, f"{text}\n\nNothing was changed. To agree to this text, add --agree.", options)
         return
     withdrawn = agent.consent(options.mode, text)
-    said = {OFF: "Consent is withdrawn; nothing is kept or sent."}.get(options.mode, f"The mode is {options.mode} now.")
+    said = {OFF: "Consent is withdrawn and all searches are erased."}.get(
+        options.mode, f"The mode is {options.mode} now."
+    )
     document = {"mode": options.mode, "sha256": text_digest(text) if text else None, "agreed": text is not None}
     _print_withdrawn(document, said, withdrawn, options)
 
@@ -154,7 +156,11 @@ def _erase(agent: DeviceAgent, options: argparse.Namespace) -> None:
 
 def _leave(agent: DeviceAgent, options: argparse.Namespace) -> None:
     withdrawn = agent.leave()
-    _print_withdrawn({"left": True}, "Left the task; everything but the ledger is erased.", withdrawn, options)
+    is_left = agent.status()["task"] is None
+    said = (
+        "Left the task; everything but the ledger is erased." if is_left else "All is erased, but the task is not left."
+    )
+    _print_withdrawn({"left": is_left}, said, withdrawn, options)
 
 
 def _export(agent: DeviceAgent, options: argparse.Namespace) -> None:

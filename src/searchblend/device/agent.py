@@ -19,11 +19,11 @@ from typing import Any, Final
 
 from searchblend.device import state as kept
 from searchblend.device.admission import Admission, admit
-from searchblend.device.consent_texts import LOCAL, LOCAL_TEXT, MODES, OFF, text_digest
+from searchblend.device.consent_texts import LOCAL, LOCAL_TEXT, MODES, OFF, OPT_IN, text_digest
 from searchblend.device.device_errors import DeviceRefused, NoAnswer
 from searchblend.device.packs import Packs
 from searchblend.device.policy import POLICY, Policy
-from searchblend.device.rounds import Enrolment, OnPoint, Outcome, Participant
+from searchblend.device.rounds import UNANSWERED, Enrolment, OnPoint, Outcome, Participant
 from searchblend.device.state import FILE, DeviceState
 from searchblend.device.transport import Transport, check_address
 from searchblend.errors import InputError, InvalidParameter, UsageError
@@ -53,7 +53,9 @@ class DeviceAgent:
         randomness: Randomness | None = None,
         on_point: OnPoint = lambda point: None,
     ) -> None:
-        self._state, self._transport, self._policy, self._clock = state, transport, policy, clock
+        self._state, self._policy, self._clock = state, policy, clock
+        self._given_transport = transport
+        self._own_transport: Transport | None = None
         self._randomness, self._on_point = randomness or SystemRandomness(), on_point
 
     @classmethod
@@ -62,8 +64,9 @@ class DeviceAgent:
         return cls(DeviceState(folder / FILE, create=create), **arguments)
 
     def close(self) -> None:
-        if self._transport is not None:
-            self._transport.close()
+        if self._given_transport is not None:
+            self._given_transport.close()
+        self._hang_up()
         self._state.close()
 
     def __enter__(self) -> DeviceAgent:
@@ -91,6 +94,8 @@ class DeviceAgent:
         pinned = dict(_pinned(point) for point in keys)
         if not pinned:
             raise InvalidParameter("key", "expected at least one signing key to pin")
+        if code is not None and not (code and code.isascii() and code.isprintable()):
+            raise InvalidParameter("code", "expected printable ASCII signs: it is sent in a header")
         enrolment = Enrolment(server.rstrip("/"), task, pinned, code, has_urls, plain_http)
         with self._state.transaction():
             before = self._state.fact("enrolment")
@@ -100,43 +105,50 @@ class DeviceAgent:
             if before is None:
                 self._state.set_fact("mode", OFF)
                 self._state.set_fact("paused", False)
+        self._hang_up()
 
     def consent(self, mode: str, text: str | None = None) -> Outcome | None:
         """Agree to a mode in the words of ``text``, or withdraw with ``off``; what was withdrawn from the service.
 
-        A report that waits is dropped when the mode changes: it was made under another consent.
+        A report that waits is dropped when the mode changes: it was made under another consent. ``off`` erases the
+        searches as well. All that is committed before the service is asked, which may take long or fail: whoever
+        withdraws has withdrawn whatever becomes of that, and nothing can be sent meanwhile. The same call tries again.
         """
-        self._enrolment()
         if mode not in MODES:
             raise InvalidParameter("mode", f"expected one of {', '.join(MODES)}")
         if mode != OFF and not text:
             raise InvalidParameter("text", "expected the text that is agreed to")
         if mode == LOCAL and text != LOCAL_TEXT:
             raise InvalidParameter("text", "expected the text of this program for local reports")
-        withdrawn = self._participant().withdraw() if mode != kept.OPT_IN else None
         with self._state.transaction():
+            participant = self._participant(self._enrolment())
+            contributions = participant.open_contributions() if mode != OPT_IN else []
             if self._state.fact("mode") != mode:
                 self._state.drop_waiting()
             self._state.add_consent(self._clock(), mode, text_digest(text) if text else None, text)
             self._state.set_fact("mode", mode)
+            self._prune()
+        withdrawn = participant.withdraw(contributions)
+        if mode == OFF:
+            self._state.scrub()
         return withdrawn
 
     # Searches
 
     def record(self, query: str, url: str | None = None, *, from_suggestion: bool = False) -> Admission:
         """Keep one search on this device, if it may be kept. Never call this for private windows."""
-        self._check_collecting()
         found = Admission(reason="from-suggestion") if from_suggestion else admit(query, url, self._policy)
-        if found.kept:
-            with self._state.transaction():
+        with self._state.transaction():
+            self._check_collecting()
+            if found.kept:
                 self._keep(found)
         return found
 
     def import_searches(self, path: Path) -> dict[str, int]:
         """Searches from a file of JSON lines ``{"query": …, "url": …}``: all that may be kept, or none on an error."""
-        self._check_collecting()
         counts: Counter[str] = Counter()
         with self._state.transaction():
+            self._check_collecting()
             for found in _admitted(path, self._policy):
                 counts[found.reason or "kept"] += 1
                 if found.kept:
@@ -148,25 +160,28 @@ class DeviceAgent:
     def sync(self, *, immediately: bool = False) -> Outcome:
         """Fetch the manifest and do what it asks, if this device agrees. Never raises for what others do wrong."""
         self._on_point("sync: begun")
+        with self._state.transaction():
+            self._prune()
         enrolment = self._enrolment()
         stopped = self._stopped(enrolment)
         if stopped is not None:
             return stopped
-        participant = self._participant()
+        participant = self._participant(enrolment)
         manifest = None
         try:
             manifest = participant.manifest()
             if manifest["killed"]:
-                return self._noted(Outcome("killed", "the task was stopped for good; nothing is sent any more"))
+                outcome = Outcome("killed", "the task was stopped for good; nothing is sent any more")
+                return self._noted(outcome, enrolment)
             outcome = participant.take_part(manifest, immediately=immediately)
         except DeviceRefused as refusal:
             outcome = Outcome(refusal.reason, f"this device refuses: {refusal}", ok=False)
         except NoAnswer as error:
             outcome = Outcome("no-answer", f"the service does not answer ({error})", ok=False)
         packs = self._packs(enrolment.task)
-        if manifest is not None and packs is not None and self._transport is not None:
-            outcome = replace(outcome, pack=packs.update(manifest, self._transport))
-        return self._noted(outcome)
+        if manifest is not None and packs is not None and self._is_enrolled(enrolment):
+            outcome = replace(outcome, pack=packs.update(manifest, self._transport_to(enrolment)))
+        return self._noted(outcome, enrolment)
 
     def pack(self) -> Pack | None:
         """The local-search pack, if one was published and fetched. Looking something up sends nothing."""
@@ -178,7 +193,7 @@ class DeviceAgent:
     def status(self) -> dict[str, Any]:
         """Everything in a few lines; nothing of the searches themselves."""
         found, now = self._state.fact("enrolment"), self._clock()
-        seen = self._participant().seen() if found else None
+        seen = self._participant(Enrolment(**found)).seen() if found else None
         week, _ = self._state.spent(since=max(now, seen.issued if seen else 0) - self._policy.window_seconds)
         ever, delta = self._state.spent()
         return {
@@ -228,31 +243,39 @@ class DeviceAgent:
 
     def pause(self) -> None:
         """Neither keep searches nor ask or tell the service anything, until ``resume``."""
-        self._enrolment()
         with self._state.transaction():
+            self._enrolment()
             self._state.set_fact("paused", True)
 
     def resume(self) -> None:
-        self._enrolment()
         with self._state.transaction():
+            self._enrolment()
             self._state.set_fact("paused", False)
 
     def erase(self) -> None:
         """Forget all searches and what was said about them. What was spent stays spent."""
-        self._state.erase()
+        with self._state.transaction():
+            self._state.erase()
+        self._state.scrub()
 
     def leave(self) -> Outcome | None:
-        """Withdraw what can be withdrawn, erase, and forget the task. The ledger stays for the next one."""
-        withdrawn = None
-        if (enrolment := self._state.fact("enrolment")) is not None:
-            withdrawn = self._participant().withdraw()
-            if (packs := self._packs(enrolment["task"])) is not None:
-                packs.erase()
-            with self._state.transaction():
+        """Erase, withdraw what can be withdrawn, and forget the task. The ledger stays for the next one.
+
+        The first is committed before the service is asked. If that does not answer, server and code stay, without
+        consent, until another ``leave`` has an answer or the round's window has closed.
+        """
+        with self._state.transaction():
+            found = self._state.fact("enrolment")
+            participant = self._participant(Enrolment(**found)) if found else None
+            contributions = participant.open_contributions() if participant else []
+            if participant:
                 self._state.add_consent(self._clock(), OFF, None, None)
-                for name in ("enrolment", "mode", "paused", "last"):
-                    self._state.forget_fact(name)
-        self.erase()
+                self._state.set_fact("mode", OFF)
+            self._state.erase()
+        withdrawn = participant.withdraw(contributions) if participant else None
+        if participant and not (withdrawn and withdrawn.status == UNANSWERED):
+            self._forget_task(Enrolment(**found))
+        self._state.scrub()
         return withdrawn
 
     def export(self) -> dict[str, Any]:
@@ -278,14 +301,38 @@ class DeviceAgent:
         """Beside the state; a device in memory has none."""
         return None if self._state.in_memory else Packs(self._state.path.parent, task, self._policy)
 
-    def _participant(self) -> Participant:
-        enrolment = self._enrolment()
-        if self._transport is None:
-            self._transport = Transport(enrolment.server, plain_http=enrolment.plain_http)
+    def _is_enrolled(self, enrolment: Enrolment) -> bool:
+        """Whether this is still the task; another process may have left it."""
+        return bool(self._state.fact("enrolment") == vars(enrolment))
+
+    def _forget_task(self, enrolment: Enrolment) -> None:
+        with self._state.transaction():
+            if self._is_enrolled(enrolment):
+                for name in ("enrolment", "mode", "paused", "last"):
+                    self._state.forget_fact(name)
+        self._hang_up()
+        if (packs := self._packs(enrolment.task)) is not None:
+            packs.erase()
+
+    def _transport_to(self, enrolment: Enrolment) -> Transport:
+        """The given one, or one to exactly this server: a later enrolment must not talk to the one before."""
+        if self._given_transport is not None:
+            return self._given_transport
+        if self._own_transport is None or self._own_transport.address != enrolment.server:
+            self._hang_up()
+            self._own_transport = Transport(enrolment.server, plain_http=enrolment.plain_http)
+        return self._own_transport
+
+    def _hang_up(self) -> None:
+        if self._own_transport is not None:
+            self._own_transport.close()
+            self._own_transport = None
+
+    def _participant(self, enrolment: Enrolment) -> Participant:
         return Participant(
             self._state,
             enrolment,
-            self._transport,
+            self._transport_to(enrolment),
             policy=self._policy,
             clock=self._clock,
             randomness=self._randomness,
@@ -301,9 +348,10 @@ class DeviceAgent:
             return Outcome("killed", "the task was stopped for good; nothing is sent any more")
         return None
 
-    def _noted(self, outcome: Outcome) -> Outcome:
+    def _noted(self, outcome: Outcome, enrolment: Enrolment) -> Outcome:
         with self._state.transaction():
-            self._state.set_fact("last", {"at": self._clock(), **outcome.as_json()})
+            if self._is_enrolled(enrolment):
+                self._state.set_fact("last", {"at": self._clock(), **outcome.as_json()})
         return outcome
 
     def _check_collecting(self) -> None:
@@ -314,9 +362,16 @@ class DeviceAgent:
             raise UsageError("this device is paused: nothing is kept before `resume`")
 
     def _keep(self, found: Admission) -> None:
-        now = self._clock()
-        self._state.add_search(now, found.query, found.url)
-        self._state.forget_searches(before=now - self._policy.search_seconds, keep=self._policy.most_searches)
+        self._state.add_search(self._clock(), found.query, found.url)
+        self._prune()
+
+    def _prune(self) -> None:
+        """Forget searches that are too old or too many; without consent, all of them."""
+        if (self._state.fact("mode") or OFF) == OFF:
+            self._state.forget_unsent()
+        else:
+            before = self._clock() - self._policy.search_seconds
+            self._state.forget_searches(before=before, keep=self._policy.most_searches)
 
 
 def _pinned(point: str) -> tuple[str, str]:

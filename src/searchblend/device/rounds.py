@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -59,6 +59,7 @@ REPORT_TYPE: Final = "application/vnd.searchblend.report"
 SEALED_TYPE: Final = "application/vnd.searchblend.sealed"
 _PROBLEM: Final = re.compile(r"urn:searchblend:problem:([a-z-]{1,40})")
 _LARGEST_ANSWER: Final = 64 << 10
+UNANSWERED: Final = "unanswered"
 _AGAIN: Final = (429, 503)
 _FIRST_WAIT: Final = 30
 
@@ -261,8 +262,10 @@ class Participant:
         try:
             answer = self._post(turn, turn.message)
         except NoAnswer as error:
-            return self._not_answered(turn, str(error), None)
+            return self._taken_back_again(turn) or self._not_answered(turn, str(error), None)
         self._on_point("send: answered")
+        if (outcome := self._taken_back_again(turn)) is not None:
+            return outcome
         problem = _problem(answer)
         if answer.status == 200 and not answer.body:
             outcome = self._finish(turn, kept.ACCEPTED, "200")
@@ -295,29 +298,61 @@ class Participant:
         with self._state.transaction():
             self._state.note_try(turn, why, self.now() + wait)
         text = f"no answer yet ({why}); the same bytes will be sent again"
-        return Outcome("unanswered", text, ok=False, round=turn.round)
+        return Outcome(UNANSWERED, text, ok=False, round=turn.round)
 
-    def withdraw(self) -> Outcome | None:
-        """Take contributions back that may still be taken back; None if there are none."""
-        last = None
-        for turn in self._state.turns():
-            if turn.part != kept.OPT_IN or turn.closes <= self._clock() or turn.task != self._enrolment.task:
-                continue
-            if turn.state in (kept.ACCEPTED, kept.MADE):  # what waits may have arrived unanswered
-                last = self._withdraw(turn)
-        return last
+    def open_contributions(self) -> list[Turn]:
+        """What the service may hold and still gives back. What waits or was dropped may have arrived unanswered."""
+        return [
+            turn
+            for turn in self._state.turns()
+            if turn.part == kept.OPT_IN
+            and turn.task == self._enrolment.task
+            and turn.closes > self._clock()
+            and turn.state in (kept.ACCEPTED, kept.MADE, kept.DROPPED)
+        ]
+
+    def withdraw(self, turns: Iterable[Turn]) -> Outcome | None:
+        """Take contributions back; None if there are none, and the first that was not taken back if there is one.
+
+        Drop what waits and commit that before: a record that is sent after its withdrawal is taken.
+        """
+        outcomes = [self._withdraw(turn) for turn in turns]
+        return next((outcome for outcome in outcomes if not outcome.ok), outcomes[-1] if outcomes else None)
+
+    def _taken_back_again(self, turn: Turn) -> Outcome | None:
+        """Take back what another process has withdrawn while it was on its way; None if nobody has."""
+        found = self._state.turn(turn.task, turn.round)
+        if turn.part != kept.OPT_IN or found is None or found.state not in (kept.DROPPED, kept.WITHDRAWN):
+            return None
+        return self._withdraw(turn)
 
     def _withdraw(self, turn: Turn) -> Outcome:
+        status, why = self._delete(turn)
+        if status == "withdrawn" or turn.state == kept.MADE:
+            with self._state.transaction():
+                self._state.note_withdrawal(turn, kept.WITHDRAWN if status == "withdrawn" else kept.DROPPED)
+        if status == "withdrawn":
+            return Outcome(status, "the contribution was taken back", round=turn.round)
+        text = f"the contribution could not be withdrawn: {why}"
+        if status == UNANSWERED:
+            text += "; the same command tries again"
+        return Outcome(status, text, ok=False, round=turn.round)
+
+    def _delete(self, turn: Turn) -> tuple[str, str]:
+        """How it ended, and why."""
+        if not self._enrolment.code:
+            return "not-withdrawn", "there is no enrolment code"
         path = f"/v1/tasks/{turn.task}/rounds/{turn.round}/contributions"
         headers = {"Authorization": f"Bearer {self._enrolment.code}"}
         try:
             answer = self._transport.send("DELETE", path, headers=headers, at_most=_LARGEST_ANSWER)
         except NoAnswer as error:
-            return Outcome("not-withdrawn", f"the contribution could not be withdrawn: {error}", ok=False)
-        if answer.status != 204:
-            why = _problem(answer) or f"status {answer.status}"
-            return Outcome("not-withdrawn", f"the contribution could not be withdrawn: {why}", ok=False)
-        return Outcome("withdrawn", "the contribution was taken back", round=turn.round)
+            return UNANSWERED, str(error)
+        if answer.status == 204:
+            return "withdrawn", ""
+        problem = _problem(answer)
+        is_refusal = problem is not None and answer.status not in _AGAIN
+        return "not-withdrawn" if is_refusal else UNANSWERED, problem or f"status {answer.status}"
 
 
 def _problem(answer: Answer) -> str | None:
@@ -337,6 +372,7 @@ def _done(turn: Turn) -> Outcome:
         kept.REFUSED: ("refused", f"the service refused this round's report: {turn.answer}"),
         kept.TOO_LATE: ("too-late", "the round ended before the report was answered"),
         kept.DROPPED: ("dropped", "this round's report was dropped before it was sent"),
+        kept.WITHDRAWN: ("withdrawn", "this round's contribution was taken back"),
         kept.MADE: ("waiting", "the report is made and not sent yet"),
     }
     status, text = texts[turn.state]

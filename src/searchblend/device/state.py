@@ -34,6 +34,7 @@ ACCEPTED: Final = "accepted"
 REFUSED: Final = "refused"
 TOO_LATE: Final = "too-late"
 DROPPED: Final = "dropped"
+WITHDRAWN: Final = "withdrawn"
 _SCHEMA: Final = (
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE consents (at INTEGER NOT NULL, mode TEXT NOT NULL, digest TEXT, text TEXT)",
@@ -164,6 +165,11 @@ class DeviceState:
             "DELETE FROM searches WHERE id <= (SELECT id FROM searches ORDER BY id DESC LIMIT 1 OFFSET ?)", (keep,)
         )
 
+    def forget_unsent(self) -> None:
+        """All searches, and what was true in reports that never left: without consent only what was sent is kept."""
+        self._run("DELETE FROM searches")
+        self._run("UPDATE turns SET held = NULL, said = NULL, message = NULL WHERE state = ? AND tries = 0", (DROPPED,))
+
     def n_searches(self) -> int:
         return int(self._run("SELECT count(*) FROM searches")[0][0])
 
@@ -228,6 +234,10 @@ class DeviceState:
             (answer, again_at, turn.task, turn.round, MADE),
         )
 
+    def note_withdrawal(self, turn: Turn, state: str) -> None:
+        """``WITHDRAWN``: the service holds nothing of it. ``DROPPED``: it may, and is to be asked again."""
+        self._run("UPDATE turns SET state = ? WHERE task = ? AND round = ?", (state, turn.task, turn.round))
+
     def drop_waiting(self, state: str = DROPPED, *, unless_round: tuple[str, int] | None = None) -> int:
         """What waits is never sent (again), nor made again: the row, its bytes and its debit stay to be shown."""
         task, number = unless_round or ("", -1)
@@ -239,16 +249,18 @@ class DeviceState:
         return self._connection.total_changes - before
 
     def erase(self) -> None:
-        """Searches, true values and sent values. Debits and the bare rounds stay, so that nothing is said twice."""
-        with self.transaction():
-            self.drop_waiting()
-            self._run("DELETE FROM searches")
-            self._run("UPDATE turns SET held = NULL, said = NULL, message = NULL")
-        self._scrub()
+        """Searches, true values and sent values. Debits and the bare rounds stay, so that nothing is said twice.
 
-    def _scrub(self) -> None:
+        Call it in a transaction, and ``scrub`` after that.
+        """
+        self.drop_waiting()
+        self._run("DELETE FROM searches")
+        self._run("UPDATE turns SET held = NULL, said = NULL, message = NULL")
+
+    def scrub(self) -> None:
         """Nothing erased stays in free pages or in the log."""
-        self._run("VACUUM")
+        with contextlib.suppress(StorageFull):  # a copy needs room; what was deleted is overwritten in any case
+            self._run("VACUUM")
         self._run("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _claim(self) -> None:

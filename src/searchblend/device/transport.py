@@ -37,10 +37,13 @@ def check_address(address: str, *, plain_http: bool = False) -> SplitResult:
     try:
         parts = urlsplit(address)
         port_is_fine = parts.port is None or 0 < parts.port < 65536
+        (parts.hostname or "").encode("idna")
     except ValueError:
         raise InvalidParameter("server", "expected an address such as https://lists.example") from None
     if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_fine or parts.username is not None:
         raise InvalidParameter("server", "expected an address such as https://lists.example")
+    if not parts.path.isascii() or not parts.path.isprintable() or " " in parts.path:
+        raise InvalidParameter("server", "expected a path of ASCII signs without blanks")
     if parts.query or parts.fragment:
         raise InvalidParameter("server", "expected an address without query and fragment")
     if parts.scheme == "http" and not plain_http and not _is_this_machine(parts.hostname):
@@ -60,6 +63,7 @@ class Transport:
 
     def __init__(self, address: str, *, seconds: float = 20.0, plain_http: bool = False) -> None:
         self._parts = check_address(address, plain_http=plain_http)
+        self.address = address
         self._seconds = seconds
         self._open: http.client.HTTPConnection | None = None
 
