@@ -19,16 +19,29 @@ class Budget:
     delta: float
 
     def __post_init__(self) -> None:
-        if not _is_number(self.epsilon) or not 0 < self.epsilon < math.inf:
-            raise InvalidParameter("epsilon", f"expected a finite number above 0, found {self.epsilon!r}")
+        if not _is_number(self.epsilon) or not 0 < self.epsilon < math.inf or not _fits_double(self.epsilon):
+            raise InvalidParameter("epsilon", f"expected a finite number above 0, found {_shown(self.epsilon)}")
         if not _is_number(self.delta) or not 0 < self.delta < 1:
-            raise InvalidParameter("delta", f"expected a number in (0, 1), found {self.delta!r}")
+            raise InvalidParameter("delta", f"expected a number in (0, 1), found {_shown(self.delta)}")
         object.__setattr__(self, "epsilon", float(self.epsilon))
         object.__setattr__(self, "delta", float(self.delta))
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _fits_double(value: float) -> bool:
+    """A whole number may be too large for one."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def _shown(value: object) -> str:
+    """The value in a message; Python refuses to write a whole number of thousands of digits."""
+    return repr(value) if not isinstance(value, int) or _fits_double(value) else "a whole number beyond every double"
 
 
 class Neighbors(Enum):

@@ -24,6 +24,19 @@ def test_delta_lies_between_zero_and_one(delta: object):
         Budget(4, delta)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_whole_numbers_beyond_every_double(digits: int):
+    """Python neither makes a double of the first nor writes the second down."""
+    for field, values in (
+        ("epsilon", (10**digits, 1e-5)),
+        ("epsilon", (-(10**digits), 1e-5)),
+        ("delta", (4, 10**digits)),
+    ):
+        with pytest.raises(InvalidParameter, match="found a whole number beyond") as refusal:
+            Budget(*values)
+        assert refusal.value.field == field
+
+
 def test_an_absurd_epsilon_is_refused_at_once():
     """A device computes e^ε to 128 bits from what a server sends: the time must not grow without bound."""
     with pytest.raises(InvalidParameter, match="epsilon"):

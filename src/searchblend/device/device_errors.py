@@ -31,6 +31,7 @@ REASONS: Final = {
     "wrong-digest": "the head list is not the one that the manifest names",
     "wrong-parameters": "the head list asks for something else than the manifest",
     "empty-list": "the head list is empty",
+    "bad-request": "nothing can be made that fits what the manifest asks for",
     "wrong-consent": "the round asks for consent to another text than the one that was agreed to",
     "no-credential": "an opt-in contribution needs an enrolment code",
 }

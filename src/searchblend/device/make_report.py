@@ -13,7 +13,7 @@ from searchblend.randomness import Randomness, uniform_below
 from searchblend.records import HeadList, Record
 from searchblend.wire.head_list import HeadListMessage
 from searchblend.wire.report import ReportShape, cells_as_parts, encode_report
-from searchblend.wire.sealed import SealingContext, seal_records
+from searchblend.wire.sealed import SealingContext, fits_sealed, seal_records
 
 Pair = list[str | None]
 
@@ -70,12 +70,18 @@ def make_report(
 
 
 def make_contribution(records: Sequence[Record], manifest: Manifest, randomness: Randomness) -> Made:
-    """Up to m_O distinct records chosen at random, sealed to the curator of this round."""
+    """Up to m_O distinct records chosen at random, sealed to the curator of this round.
+
+    A record for which the message has no room left is passed over. Give only ``sealable`` ones: then there is at least
+    one that fits.
+    """
     optin = manifest["optin"]
     pool = list(records)
-    chosen = [
-        pool.pop(uniform_below(len(pool), randomness)) for _ in range(min(manifest["records_per_optin"], len(pool)))
-    ]
+    chosen: list[Record] = []
+    while pool and len(chosen) < manifest["records_per_optin"]:
+        record = pool.pop(uniform_below(len(pool), randomness))
+        if fits_sealed([*chosen, record]):
+            chosen.append(record)
     context = SealingContext(bytes.fromhex(manifest["task"]), manifest["round"], bytes.fromhex(optin["consent"]))
     held = [pair_of(record) for record in chosen]
     return Made(
@@ -84,6 +90,11 @@ def make_contribution(records: Sequence[Record], manifest: Manifest, randomness:
         held=held,
         said=[{"about": "records", "items": held}],
     )
+
+
+def sealable(records: Sequence[Record]) -> list[Record]:
+    """Those that fit a message; admission counts code points, and a message bytes."""
+    return [record for record in records if fits_sealed([record])]
 
 
 def pair_of(record: Record) -> Pair:

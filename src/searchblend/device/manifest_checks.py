@@ -94,7 +94,7 @@ def check_head_list(content: bytes, manifest: Manifest, policy: Policy) -> tuple
         raise DeviceRefused("wrong-artifact")
     try:
         message = decode_head_list(json.loads(content.decode("utf-8")))
-    except (MessageError, ValueError, RecursionError) as error:
+    except (MessageError, ArithmeticError, ValueError, RecursionError) as error:
         raise DeviceRefused("bad-head-list", str(error) if isinstance(error, MessageError) else "") from None
     _check_list(message, manifest, policy)
     try:
@@ -103,6 +103,8 @@ def check_head_list(content: bytes, manifest: Manifest, policy: Policy) -> tuple
         )
     except InvalidParameter as error:
         raise DeviceRefused("bad-head-list", error.field) from None
+    except (ArithmeticError, ValueError):
+        raise DeviceRefused("bad-head-list") from None
     if shape.size != client["report_bytes"]:
         raise DeviceRefused("wrong-parameters", "report_bytes")
     return message, shape

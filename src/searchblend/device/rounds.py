@@ -21,7 +21,7 @@ from typing import Any, Final
 from searchblend.device import state as kept
 from searchblend.device.consent_texts import LOCAL, OPT_IN
 from searchblend.device.device_errors import DeviceRefused, NoAnswer
-from searchblend.device.make_report import Made, make_contribution, make_report
+from searchblend.device.make_report import Made, make_contribution, make_report, sealable
 from searchblend.device.manifest_checks import (
     Manifest,
     Seen,
@@ -34,7 +34,7 @@ from searchblend.device.manifest_checks import (
 from searchblend.device.policy import Policy
 from searchblend.device.state import DeviceState, Turn
 from searchblend.device.transport import Answer, Transport
-from searchblend.errors import InvalidParameter
+from searchblend.errors import InvalidParameter, MessageError
 from searchblend.randomness import Randomness, uniform_below
 from searchblend.records import WILDCARD, Record
 from searchblend.wire.head_list import HeadListMessage
@@ -210,7 +210,9 @@ class Participant:
     def _records(self, manifest: Manifest, prepared: tuple[HeadListMessage, ReportShape] | None) -> list[Record]:
         has_urls = prepared[0].head.has_urls if prepared else self._enrolment.has_urls
         records = self._state.records(has_urls=has_urls, since=self.now() - self._policy.search_seconds)
-        if not records and prepared and manifest["silent_devices"] == "report_wildcard":
+        if prepared is None:
+            return sealable(records)
+        if not records and manifest["silent_devices"] == "report_wildcard":
             return [Record(WILDCARD, WILDCARD)]
         return records
 
@@ -222,12 +224,17 @@ class Participant:
                 return make_report(records, *prepared, self._randomness)
             except InvalidParameter as error:  # numbers that no report can be made with; the debit goes with the rest
                 raise DeviceRefused("bad-head-list", error.field) from None
+            except (ArithmeticError, ValueError, MessageError):
+                raise DeviceRefused("bad-head-list") from None
         consents = self._state.consents()
         if not consents or consents[-1]["sha256"] != manifest["optin"]["consent"]:
             raise DeviceRefused("wrong-consent")
         if not self._enrolment.code:
             raise DeviceRefused("no-credential")
-        return make_contribution(records, manifest, self._randomness)
+        try:
+            return make_contribution(records, manifest, self._randomness)
+        except (ArithmeticError, ValueError, MessageError):
+            raise DeviceRefused("bad-request") from None
 
     def _debit(self, manifest: Manifest, mode: str) -> None:
         """Pay before anything is drawn; refuse if the round would exceed a limit over time."""

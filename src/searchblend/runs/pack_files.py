@@ -34,9 +34,10 @@ class PackFile:
 def build_from_release(release: Path, *, task: bytes = NO_TASK, round_number: int = 0) -> BuiltPack:
     """The pack of a release folder or of its ``result.json``."""
     path = release / _RESULT if release.is_dir() else release
-    document = _read_json(path)
+    content = _read(path)
+    document = _json(path, content)
     if release.is_dir():
-        _check_statement(release, path)
+        _check_statement(release, path, content)
     try:
         return build_pack(document, task=task, round_number=round_number)
     except MessageError as error:
@@ -81,11 +82,16 @@ def read_bytes(path: Path) -> bytes:
         raise InputError(path, f"cannot be read: {error.strerror or error}") from error
 
 
-def _read_json(path: Path) -> Mapping[str, Any]:
+def _read(path: Path) -> bytes:
     try:
-        document = json.loads(path.read_bytes())
+        return path.read_bytes()
     except OSError as error:
         raise InputError(path, f"cannot be read: {error.strerror or error}") from error
+
+
+def _json(path: Path, content: bytes) -> Mapping[str, Any]:
+    try:
+        document = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise InputError(path, "expected a JSON document") from error
     if not isinstance(document, dict):
@@ -93,12 +99,12 @@ def _read_json(path: Path) -> Mapping[str, Any]:
     return document
 
 
-def _check_statement(release: Path, result: Path) -> None:
+def _check_statement(release: Path, result: Path, content: bytes) -> None:
     """The result must be the file that the privacy statement speaks of."""
-    statement = _read_json(release / _STATEMENT)
+    statement = _json(release / _STATEMENT, _read(release / _STATEMENT))
     try:
         expected = statement["files"][_RESULT]["sha256"]
     except (KeyError, TypeError) as error:
         raise InputError(release / _STATEMENT, f"expected the SHA-256 of {_RESULT}", field="files") from error
-    if hashlib.sha256(result.read_bytes()).hexdigest() != expected:
+    if hashlib.sha256(content).hexdigest() != expected:
         raise InputError(result, f"is not the file that {_STATEMENT} speaks of")

@@ -52,6 +52,9 @@ class Estimate:
     low: float
     probability: float
 
+    def __repr__(self) -> str:
+        return "Estimate(<redacted>)"
+
 
 def build_pack(
     document: Mapping[str, Any],
@@ -61,26 +64,47 @@ def build_pack(
     fraction_bits: int = DEFAULT_FRACTION_BITS,
 ) -> BuiltPack:
     """The pack of a result document (``result.json``)."""
-    if document.get("format") != _RESULT or document.get("version") != 1:
+    version = document.get("version")
+    if document.get("format") != _RESULT or version != 1 or isinstance(version, bool):  # True would pass for 1
         raise MessageError(f"result: expected {_RESULT} version 1")
     if document.get("notice") is not None:
         raise MessageError("result: notice: it comes from an evaluation and is not private")
+    PackInfo("best", 1.0, 0.0, task, round_number, fraction_bits)  # the caller's values are not the document's
     try:
         guarantee, method = document["guarantee"], document["method"]
-        info = PackInfo(method, guarantee["epsilon"], guarantee["delta"], task, round_number, fraction_bits)
-        queries = list(_estimates(document["trends"], ("query",)))
-        records = list(_estimates(document["records"], ("record",)))
-    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+        epsilon, delta = (_number(guarantee[name], f"guarantee.{name}") for name in ("epsilon", "delta"))
+        info = PackInfo(method, epsilon, delta, task, round_number, fraction_bits)
+        queries = list(_estimates(document["trends"], "trends", "query"))
+        records = list(_estimates(document["records"], "records", "record"))
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise MessageError("result: expected the fields that a release has") from error
     except InvalidParameter as error:
         raise MessageError(f"result: {error}") from error
     return pack_of_estimates(info, queries, records)
 
 
-def _estimates(rows: Iterable[Mapping[str, Any]], kinds: tuple[str, ...]) -> Iterator[Estimate]:
-    for row in rows:
-        if row["kind"] in kinds and (low := row["interval"][0]) is not None and row["probability"] is not None:
-            yield Estimate(row["query"], row.get("url"), float(low), float(row["probability"]))
+def _estimates(rows: Iterable[Mapping[str, Any]], name: str, kind: str) -> Iterator[Estimate]:
+    """The rows of one kind; null stands for a number that is not known, and such a row is left out."""
+    for place, row in enumerate(rows):
+        if row["kind"] != kind:
+            continue
+        where, query, url = f"{name}[{place}]", row["query"], row.get("url")
+        low, probability = row["interval"][0], row["probability"]
+        if low is not None and probability is not None:
+            if not isinstance(query, str) or not isinstance(url, str | None):
+                raise MessageError(f"result: {where}: expected a text as query, and a text or null as url")
+            yield Estimate(
+                query, url, _number(low, f"{where}.interval[0]"), _number(probability, f"{where}.probability")
+            )
+
+
+def _number(value: object, where: str) -> float:
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            return float(value)
+    except OverflowError:  # a whole number beyond every double
+        pass
+    raise MessageError(f"result: {where}: expected a finite number")
 
 
 def pack_of_estimates(info: PackInfo, queries: list[Estimate], records: list[Estimate]) -> BuiltPack:
@@ -109,7 +133,9 @@ def _numbers(estimate: Estimate, info: PackInfo) -> tuple[int, int] | None:
     The interval belongs to the estimate before it was projected to probabilities that sum to 1, so its lower bound
     can be above the projected probability; then it is cut to that.
     """
+    if not (math.isfinite(estimate.low) and math.isfinite(estimate.probability)):
+        return None
     top = 1 << info.fraction_bits
-    probability = min(math.floor(estimate.probability * top), top)
-    lower = min(math.floor(estimate.low * top), probability)
+    low, probability = (math.floor(min(max(value, 0.0), 1.0) * top) for value in (estimate.low, estimate.probability))
+    lower = min(low, probability)
     return (lower, probability) if lower >= 1 else None

@@ -13,6 +13,7 @@ import hashlib
 import itertools
 import math
 import struct
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -79,7 +80,7 @@ class PackInfo:
     def __post_init__(self) -> None:
         if self.method not in METHODS:
             raise InvalidParameter("method", f"must be one of {', '.join(METHODS)}")
-        if not (math.isfinite(self.epsilon) and self.epsilon > 0):
+        if not 0 < self.epsilon <= sys.float_info.max:
             raise InvalidParameter("epsilon", "must be a finite number above 0")
         if not 0 <= self.delta < 1 or math.copysign(1.0, self.delta) < 0:
             raise InvalidParameter("delta", "must be from 0 to below 1")

@@ -61,8 +61,11 @@ class PackStore:
 
     def erase(self) -> None:
         """Remove all packs of the folder."""
-        for path in [self._folder / _CURRENT, *self._folder.glob(f"*{_SUFFIX}")]:
-            path.unlink(missing_ok=True)
+        try:
+            for path in [self._folder / _CURRENT, *self._folder.glob(f"*{_SUFFIX}")]:
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            raise OutputError(f"{self._folder}: cannot be erased: {error.strerror or error}") from error
 
     def _exchange(self, content: bytes, artifact: str, present: Pack | None) -> None:
         kept = [artifact, *([present.digest] if present is not None and present.digest != artifact else [])]
@@ -70,16 +73,16 @@ class PackStore:
             self._folder.mkdir(parents=True, exist_ok=True)
             _write_whole(self._path(artifact), content)
             _write_whole(self._folder / _CURRENT, json.dumps(kept).encode())
+            for path in self._folder.glob(f"*{_SUFFIX}"):
+                if path.stem not in kept:
+                    path.unlink(missing_ok=True)
         except OSError as error:
             raise OutputError(f"{self._folder}: cannot be written: {error.strerror or error}") from error
-        for path in self._folder.glob(f"*{_SUFFIX}"):
-            if path.stem not in kept:
-                path.unlink(missing_ok=True)
 
     def _names(self) -> list[str]:
         try:
             names = json.loads((self._folder / _CURRENT).read_bytes())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return []
         return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 

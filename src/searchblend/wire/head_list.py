@@ -89,11 +89,14 @@ def _decode_params(document: dict[str, Any]) -> BlenderParams:
         if not isinstance(value, int | float) or isinstance(value, bool):
             raise MessageError(f"head list: {field}: expected a number")
         numbers[field] = value
+    records = document.get("records_per_client")
+    if not isinstance(records, int) or isinstance(records, bool):
+        raise MessageError("head list: records_per_client: expected a whole number")
     try:
         return BlenderParams(
             budget=Budget(numbers["epsilon"], numbers["delta"]),
             query_budget_fraction=numbers["query_budget_fraction"],
-            records_per_client=document.get("records_per_client"),  # type: ignore[arg-type]  # validated by the class
+            records_per_client=records,
         )
     except InvalidParameter as error:
         raise MessageError(f"head list: {error}") from error

@@ -56,6 +56,8 @@ _PARTS: Final[Mapping[str, Mapping[str, type]]] = {
 }
 _DELTA: Final[Mapping[str, type]] = {"base": str, "artifact": str, "bytes": int}
 MOST_DELTAS: Final = 8
+ROUNDS: Final = 1 << 32
+"""a round's number has four bytes in reports, sealed records and packs"""
 _HEX: Final = {
     ("task", None): 32,
     ("optin", "public_key"): 64,
@@ -169,6 +171,8 @@ def _check_values(document: Mapping[str, Any]) -> None:
         raise MessageError("manifest: silent_devices: expected skip or report_wildcard")
     if document["method"] not in ("best", "paper"):
         raise MessageError("manifest: method: expected best or paper")
+    if document["round"] >= ROUNDS:
+        raise MessageError("manifest: round: expected a number below 2^32")
     for part, phase in (("optin", "opt-in"), ("client", "client")):
         if (document[part] is not None) != (document["phase"] == phase):
             raise MessageError(f"manifest: {part}: expected exactly in phase {phase}")

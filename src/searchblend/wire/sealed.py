@@ -32,6 +32,7 @@ LABEL: Final = b"searchblend opt-in v1"
 CONSENT_BYTES: Final = 32
 KEY_BYTES: Final = 32
 _HEAD: Final = 2 + CONSENT_BYTES
+_FRAME: Final = 2
 OVERHEAD: Final = _HEAD + 32 + 16
 SEALED_SIZES: Final = tuple(OVERHEAD + bucket for bucket in BUCKETS)
 _HPKE: Final = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.AES_128_GCM)
@@ -63,10 +64,19 @@ def public_key_of(private_key: bytes) -> bytes:
 
 def seal_records(records: Sequence[Record], context: SealingContext, public_key: bytes) -> bytes:
     """Seal one person's records for one round."""
-    content = canonical_json({"records": [_pair(record) for record in records]})
-    padded = _pad(content)
-    sealed = _HPKE.encrypt(padded, X25519PublicKey.from_public_bytes(public_key), context.info)
+    if not records:
+        raise MessageError("sealed record: records: expected at least one")
+    padded = _pad(_content(records))
+    try:
+        sealed = _HPKE.encrypt(padded, X25519PublicKey.from_public_bytes(public_key), context.info)
+    except ValueError as error:  # 32 bytes of any kind load, but a point of small order makes no secret
+        raise MessageError("sealed record: public_key: expected a key that can be sealed to") from error
     return bytes([SEALED_VERSION, SUITE]) + context.consent + sealed
+
+
+def fits_sealed(records: Sequence[Record]) -> bool:
+    """Whether these records together are short enough for one message."""
+    return _FRAME + len(_content(records)) <= BUCKETS[-1]
 
 
 def check_sealed(message: bytes, context: SealingContext) -> None:
@@ -94,6 +104,10 @@ class Opener:
         return _records(_unpad(padded), self._at_most)
 
 
+def _content(records: Sequence[Record]) -> bytes:
+    return canonical_json({"records": [_pair(record) for record in records]})
+
+
 def _pair(record: Record) -> list[str | None]:
     query, url = record
     if not isinstance(query, str):
@@ -102,11 +116,10 @@ def _pair(record: Record) -> list[str | None]:
 
 
 def _pad(content: bytes) -> bytes:
-    framed = len(content).to_bytes(2, "big") + content
-    for bucket in BUCKETS:
-        if len(framed) <= bucket:
-            return framed.ljust(bucket, b"\0")
-    raise MessageError(f"sealed record: expected at most {BUCKETS[-1] - 2} bytes")
+    if _FRAME + len(content) > BUCKETS[-1]:
+        raise MessageError(f"sealed record: expected at most {BUCKETS[-1] - _FRAME} bytes")
+    framed = len(content).to_bytes(_FRAME, "big") + content
+    return framed.ljust(next(bucket for bucket in BUCKETS if len(framed) <= bucket), b"\0")
 
 
 def _unpad(padded: bytes) -> bytes:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from searchblend.errors import MessageError
+from searchblend.errors import InvalidParameter, MessageError
 from searchblend.wire.manifest import Signature
 
 MAGIC: Final = b"SBPS"
@@ -42,6 +42,8 @@ def is_signed_pack(content: bytes) -> bool:
 
 def encode_signed_pack(pack: bytes, signatures: Sequence[Signature]) -> bytes:
     """The pack with its signatures in front."""
+    if not 1 <= len(signatures) <= MOST_SIGNATURES:
+        raise InvalidParameter("key", f"expected 1 to {MOST_SIGNATURES} signatures")
     return MAGIC + bytes([SIGNED_PACK_VERSION, len(signatures)]) + b"".join(map(_as_bytes, signatures)) + pack
 
 

@@ -114,6 +114,14 @@ def test_signed_packs_and_pins(releases, tmp_path, capsys):
     assert "no valid signature" in capsys.readouterr().err
 
 
+def test_more_keys_than_a_pack_carries(releases, tmp_path, capsys):
+    pem, path = tmp_path / "key.pem", tmp_path / "signed.sbpack"
+    pem.write_bytes(SigningKey.new().as_pem())
+    assert main(["pack", "build", str(releases[0]), "-o", str(path), *["--key", str(pem)] * 9]) == 2
+    assert "key: expected 1 to 8 signatures" in capsys.readouterr().err
+    assert not path.exists()
+
+
 def test_a_pin_asks_for_a_signature(packs, capsys):
     assert main(["search", str(packs[0]), "x", "--pin", SigningKey.new().public_point.hex()]) == 1
     assert "expected a signed" in capsys.readouterr().err
@@ -161,6 +169,9 @@ def test_releases_that_make_no_pack(releases, tmp_path, capsys):
     path.write_text(path.read_text().replace('"probability": 0.', '"probability": 0.1', 1))
     assert main(["pack", "build", str(changed), "-o", out]) == 1
     assert "is not the file that statement.json speaks of" in capsys.readouterr().err
+    path.write_text(path.read_text().replace('"probability": 0.', '"probability": NaN, "was": 0.', 1))
+    assert main(["pack", "build", str(path), "-o", out]) == 1
+    assert "[0].probability: expected a finite number" in capsys.readouterr().err
     path.write_text("[" * 100_000)
     assert main(["pack", "build", str(path), "-o", out]) == 1
     assert "expected a JSON document" in capsys.readouterr().err
@@ -171,6 +182,7 @@ def test_a_task_needs_a_round(releases, tmp_path, capsys):
     command = ["pack", "build", str(releases[0]), "-o", str(tmp_path / "t.sbpack")]
     assert main([*command, "--task", "ab" * 16]) == 2
     assert main([*command, "--task", "xyz", "--round", "1"]) == 2
+    assert main([*command, "--task", "ab" * 16, "--round", str(1 << 32)]) == 2
     assert main([*command, "--task", "ab" * 16, "--round", "9"]) == 0
     info = decode_pack((tmp_path / "t.sbpack").read_bytes()).info
     assert (info.task.hex(), info.round) == ("ab" * 16, 9)

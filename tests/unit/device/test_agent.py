@@ -20,9 +20,11 @@ from searchblend.device.state import FILE
 from searchblend.device.transport import Transport
 from searchblend.errors import InputError, InvalidParameter, UsageError
 from searchblend.records import HeadList, Record
+from searchblend.wire.canonical import canonical_json
+from searchblend.wire.manifest import encode_signed
 from searchblend.wire.report import decode_report
 from searchblend.wire.sealed import Opener, SealingContext
-from searchblend.wire.signing import SigningKey
+from searchblend.wire.signing import SigningKey, sign_manifest
 
 DESIGNS = [None, ReportDesign(10, 1, 2, SINK_SETS), ReportDesign(0, 1, 2, PLAIN_SETS), ReportDesign(0, 1, 1, TWO_STAGE)]
 
@@ -205,6 +207,33 @@ def test_opt_in_seals_one_record_to_the_curator(tmp_path, service, task):
     assert service.headers[0]["authorization"] == f"Bearer {CODE}"
     context = SealingContext(bytes.fromhex(task.task), 1, bytes.fromhex(text_digest(OPT_IN_TEXT)))
     assert Opener(task.private_key, context, at_most=1).open(sealed) == [Record("weather", "https://weather.example")]
+
+
+LONG = "\U00020000" * 500, "https://long.example/" + "\U00020000" * 1900
+
+
+def test_a_record_too_long_to_be_sealed_is_as_if_it_was_not_there(tmp_path, service, task):
+    """Admission counts code points and a message bytes; such a record must not stop the others."""
+    service.manifest = task.manifest("opt-in", records_per_optin=3)
+    with device(tmp_path, service, task, mode="opt-in") as agent:
+        agent.erase()
+        assert agent.record(*LONG).kept
+        assert sync(agent).status == "no-record"
+        assert nothing_was_sent(service, agent)
+        for n in range(2):
+            agent.record(f"news {n}", "https://news.example")
+        assert sync(agent).status == "reported"
+        assert sorted(query for query, _ in agent.sent()[0]["true"]) == ["news 0", "news 1"]
+
+
+def test_records_that_do_not_fit_together_are_sent_as_far_as_they_fit(tmp_path, service, task):
+    service.manifest = task.manifest("opt-in", records_per_optin=5)
+    with device(tmp_path, service, task, mode="opt-in") as agent:
+        agent.erase()
+        for n in range(5):
+            agent.record(f"{n} " + "x" * 480, "https://long.example/" + "x" * 1400)
+        assert sync(agent).status == "reported"
+        assert len(agent.sent()[0]["true"]) == 2
 
 
 def test_consent_to_another_text_sends_nothing(tmp_path, service, task):
@@ -663,6 +692,34 @@ def test_client_parts_that_are_refused(tmp_path, service, task, changes, reason)
         assert nothing_was_sent(service, agent)
 
 
+@pytest.mark.parametrize("phase", ["client", "opt-in", "idle"])
+def test_a_round_that_no_message_can_name(tmp_path, service, task, phase):
+    payload = canonical_json({**task.document(phase), "round": 1 << 32})  # the service's own encoder refuses it
+    service.serve(task, encode_signed(sign_manifest(payload, [task.key])))
+    with device(tmp_path, service, task, mode="opt-in" if phase == "opt-in" else "local") as agent:
+        outcome = sync(agent)
+        assert outcome.status == "forged"
+        assert "round" in outcome.text
+        assert nothing_was_sent(service, agent)
+
+
+@pytest.mark.parametrize("key", ["00" * 32, "01" + "00" * 31])
+def test_a_key_that_nothing_can_be_sealed_to(tmp_path, service, task, key):
+    document = task.document("opt-in")
+    document["optin"]["public_key"] = key
+    service.manifest = task.sign(document)
+    with device(tmp_path, service, task, mode="opt-in") as agent:
+        assert sync(agent).status == "bad-request"
+        assert nothing_was_sent(service, agent)
+
+
+def test_no_record_is_asked_of_opt_in_users(tmp_path, service, task):
+    service.manifest = task.manifest("opt-in", records_per_optin=0)
+    with device(tmp_path, service, task, mode="opt-in") as agent:
+        assert sync(agent).status == "bad-request"
+        assert nothing_was_sent(service, agent)
+
+
 @pytest.mark.parametrize("message", [b"", b"{}", b"\xff", b"[" * 60_000, b'{"payload":"{}","signatures":[]}'])
 def test_garbage_for_a_manifest(tmp_path, service, task, message):
     service.serve(task, message)
@@ -771,6 +828,40 @@ def serve_content(service, task, content, **client):
 @pytest.mark.parametrize("content", [b"", b"\xff", b"[" * 100_000, b"{}", b"[1]", b"NaN"])
 def test_garbage_for_a_head_list(tmp_path, service, task, content):
     serve_content(service, task, content)
+    with device(tmp_path, service, task) as agent:
+        assert sync(agent).status == "bad-head-list"
+        assert nothing_was_sent(service, agent)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"epsilon": 10**400},
+        {"delta": 10**400},
+        {"query_budget_fraction": 10**400},
+        {"records_per_client": "x" * 10_000},
+        {"records_per_client": 10**400},
+        {"records_per_client": True},
+    ],
+)
+def test_absurd_numbers_in_a_head_list(tmp_path, service, task, changes):
+    serve_content(service, task, task.head_list(**changes))
+    with device(tmp_path, service, task) as agent:
+        outcome = sync(agent)
+        assert outcome.status in ("bad-head-list", "wrong-parameters")
+        assert len(outcome.text) < 300
+        assert nothing_was_sent(service, agent)
+
+
+@pytest.mark.parametrize("error", [OverflowError, ZeroDivisionError, ValueError])
+@pytest.mark.parametrize("name", ["decode_head_list", "make_report"])
+def test_numbers_that_nobody_thought_of(tmp_path, service, task, monkeypatch, name, error):
+    def fail(*_):
+        raise error
+
+    service.serve(task)
+    module = "rounds" if name == "make_report" else "manifest_checks"
+    monkeypatch.setattr(f"searchblend.device.{module}.{name}", fail)
     with device(tmp_path, service, task) as agent:
         assert sync(agent).status == "bad-head-list"
         assert nothing_was_sent(service, agent)

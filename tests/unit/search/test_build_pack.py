@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 
 import pytest
 
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.pipeline import run_blender
-from searchblend.errors import MessageError
+from searchblend.errors import InvalidParameter, MessageError
 from searchblend.params import BlenderParams
 from searchblend.privacy import Budget
 from searchblend.records import Record
-from searchblend.search.build_pack import build_pack
+from searchblend.search.build_pack import Estimate, build_pack, pack_of_estimates
+from searchblend.search.pack import PackInfo
 from searchblend.search.release_pack import pack_of_release
 from searchblend.wire.release import result_document
 
@@ -121,9 +123,59 @@ def test_a_release_and_its_document_make_the_same_pack():
         ({"guarantee": {}}, "expected the fields"),
         ({"method": "worst"}, "method"),
         ({"guarantee": {"epsilon": 0.0, "delta": 0.0}}, "epsilon"),
+        ({"guarantee": {"epsilon": 10**400, "delta": 0.0}}, "guarantee.epsilon: expected a finite number"),
+        ({"guarantee": {"epsilon": math.nan, "delta": 0.0}}, "guarantee.epsilon: expected a finite number"),
+        ({"guarantee": {"epsilon": True, "delta": 0.0}}, "guarantee.epsilon: expected a finite number"),
+        ({"guarantee": {"epsilon": 2.0, "delta": "0"}}, "guarantee.delta: expected a finite number"),
+        ({"version": True}, "version 1"),
     ],
 )
 def test_other_documents_are_refused(change, says):
     document = {**copy.deepcopy(result([], [])), **change}
     with pytest.raises(MessageError, match=says):
         build_pack(document)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 10**400, "0.15", True, [0.15]])
+@pytest.mark.parametrize("field", ["probability", "interval"])
+@pytest.mark.parametrize("name", ["trends", "records"])
+def test_numbers_are_finite_numbers(name, field, value):
+    document = result([trend("a", 0.1, 0.2)], [row("a", "http://a.example", 0.1, 0.2)])
+    document[name][0][field] = [value, 1.0] if field == "interval" else value
+    with pytest.raises(MessageError, match=rf"result: {name}\[0\]\.{field}.*: expected a finite number"):
+        build_pack(document)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("query", ["a"]), ("query", None), ("query", 5), ("url", 5), ("url", ["u"])]
+)
+def test_texts_are_texts(field, value):
+    document = result([trend("a", 0.1, 0.2)], [row("a", "http://a.example", 0.1, 0.2)])
+    document["records"][0][field] = value
+    with pytest.raises(MessageError, match=r"result: records\[0\]: expected a text"):
+        build_pack(document)
+
+
+def test_an_estimate_that_is_not_known_stays_out():
+    document = result(
+        [trend("a", 0.1, 0.2)], [row("a", "http://a.example", None, 0.2), row("a", "http://b.example", 0.1, 0.2)]
+    )
+    assert [url for url, *_ in numbers(document)["a"][2]] == ["http://b.example"]
+    info = PackInfo("best", 1.0, 0.0)
+    for unknown in (math.nan, math.inf, -math.inf):
+        for estimate in (Estimate("a", None, unknown, 0.2), Estimate("a", None, 0.1, unknown)):
+            assert len(pack_of_estimates(info, [estimate], []).pack) == 0
+
+
+def test_numbers_beyond_a_probability_are_cut():
+    document = result([trend("a", -1e308, 1e308), trend("b", 1e308, 1e308)], [])
+    assert numbers(document) == {"b": (1 << 24, 1 << 24, [])}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"), [({"task": b"x"}, "task"), ({"task": bytes([1]) * 16, "round_number": 1 << 32}, "round")]
+)
+def test_what_the_caller_gave_is_not_the_documents_fault(arguments, field):
+    with pytest.raises(InvalidParameter) as refusal:
+        build_pack(result([], []), **arguments)
+    assert refusal.value.field == field
