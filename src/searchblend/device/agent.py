@@ -118,6 +118,8 @@ class DeviceAgent:
             raise InvalidParameter("mode", f"expected one of {', '.join(MODES)}")
         if mode != OFF and not text:
             raise InvalidParameter("text", "expected the text that is agreed to")
+        if text is not None and not _is_writable(text):
+            raise InvalidParameter("text", "expected a text without lone surrogates")
         if mode == LOCAL and text != LOCAL_TEXT:
             raise InvalidParameter("text", "expected the text of this program for local reports")
         with self._state.transaction():
@@ -382,6 +384,14 @@ def _pinned(point: str) -> tuple[str, str]:
     if len(raw) != _POINT_BYTES or raw[0] != 4:
         raise InvalidParameter("key", "expected an uncompressed P-256 point: 130 hexadecimal digits from 04")
     return key_id(raw), raw.hex()
+
+
+def _is_writable(text: str) -> bool:
+    """A lone surrogate, as from a broken argument of a command, has no UTF-8."""
+    try:
+        return text.encode("utf-8") is not None
+    except UnicodeEncodeError:
+        return False
 
 
 def _admitted(path: Path, policy: Policy) -> Iterable[Admission]:

@@ -291,6 +291,8 @@ def test_nothing_happens_before_consent(tmp_path, service, task):
             agent.consent("local")
         with pytest.raises(InvalidParameter, match="text"):
             agent.consent("local", "whatever")
+        with pytest.raises(InvalidParameter, match="text"):
+            agent.consent("opt-in", "\ud800")
 
 
 def test_consents_are_kept_word_for_word(tmp_path, service, task):

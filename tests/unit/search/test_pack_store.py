@@ -125,3 +125,19 @@ def test_an_unwritable_folder_is_told(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(OutputError, match="cannot be written"):
         put(PackStore(tmp_path / "file", TASK), pack(1))
+
+
+def test_packs_that_cannot_be_removed_are_told(store, tmp_path):
+    put(store, pack(1))
+    (tmp_path / "packs" / "folder.sbpack").mkdir()
+    with pytest.raises(OutputError, match="cannot be written"):
+        put(store, pack(2))
+    assert store.current().content == pack(2).content
+    with pytest.raises(OutputError, match="cannot be erased"):
+        store.erase()
+
+
+def test_a_list_of_packs_that_nobody_wrote(store, tmp_path):
+    put(store, pack(1))
+    (tmp_path / "packs" / "current").write_text("[" * 100_000)
+    assert store.current() is None
