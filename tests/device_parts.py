@@ -219,3 +219,11 @@ def device(
                 agent.consent(mode, OPT_IN_TEXT if mode == OPT_IN else LOCAL_TEXT)
                 assert agent.record("Weather", "https://weather.example/").kept
         yield agent
+
+
+def sync(agent, **arguments):
+    return agent.sync(immediately=True, **arguments)
+
+
+def nothing_was_sent(service, agent):
+    return not service.received and not agent.sent() and not agent.export()["ledger"]

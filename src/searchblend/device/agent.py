@@ -196,7 +196,7 @@ class DeviceAgent:
         """Everything in a few lines; nothing of the searches themselves."""
         found, now = self._state.fact("enrolment"), self._clock()
         seen = self._participant(Enrolment(**found)).seen() if found else None
-        week, _ = self._state.spent(since=max(now, seen.issued if seen else 0) - self._policy.window_seconds)
+        week, _ = self._state.spent(since=now - self._policy.window_seconds)
         ever, delta = self._state.spent()
         return {
             "task": found["task"] if found else None,

@@ -241,7 +241,8 @@ class Participant:
         # The shortest text of the double: a manifest may write 1e-99999999, which nobody should compute exactly.
         epsilon, delta = repr(float(manifest["epsilon"])), repr(float(manifest["delta"]))
         policy, now = self._policy, self.now()
-        recent, _ = self._state.spent(since=now - policy.window_seconds)
+        # Where the week begins is the clock's alone to say: a service that signs ahead of it must not end it early.
+        recent, _ = self._state.spent(since=self._clock() - policy.window_seconds)
         ever_epsilon, ever_delta = self._state.spent()
         own = Fraction(epsilon), Fraction(delta)
         if recent + own[0] > Fraction(policy.window_epsilon):
