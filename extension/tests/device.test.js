@@ -199,6 +199,19 @@ for (const mode of ["off", "local", "opt-in"]) {
   });
 }
 
+for (const [status, gone] of [[204, true], [503, false]]) {
+  test(`who leaves takes the sealed record of this round back, or hears that it may be there: ${status}`, async () => {
+    await service.publishOptin();
+    await agreed("opt-in");
+    await code({ sendNow: true });
+    service.answer = () => new Response(null, { status });
+    assert.equal(await device.leave(TASK), gone);
+    const { method, headers } = service.posts.at(-1);
+    assert.deepEqual([method, headers.Authorization], ["DELETE", service.posts[0].headers.Authorization]);
+    assert.deepEqual((await device.overview()).reports, []);
+  });
+}
+
 test("what never went out is not asked for back", async () => {
   await service.publishOptin();
   await agreed("opt-in");

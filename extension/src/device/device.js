@@ -119,16 +119,15 @@ export class Device {
     return "joined";
   }
 
-  /** Leave a task: what is pending is dropped; the ledger and the newest manifest's number stay. */
+  /**
+   * Leave a task: what is pending is dropped, a sealed record of the newest round is asked for back; the ledger and the
+   * newest manifest's number stay. True unless the service may still have such a record.
+   */
   async leave(task) {
-    await this.storage.writeDurably(async (transaction) => {
-      const known = await transaction.get("tasks", task);
-      if (!known) return;
-      const { sequence, round, issued, killed } = known;
-      await transaction.put("settings", leftKey(task), { sequence, round, issued, killed });
-      await transaction.remove("tasks", task);
-      for (const [key, report] of await transaction.all("reports")) if (report.task === task) await transaction.remove("reports", key);
-      for (const slot of ["current", "previous"]) await transaction.remove("packs", [task, slot]);
+    return underSendLock(this, async () => {
+      const [enrolment, sealed] = await this.storage.writeDurably((transaction) => forgetTask(transaction, task));
+      const answers = await Promise.all(sealed.map((report) => this.transport.withdraw(enrolment, report)));
+      return answers.every(Boolean);
     });
   }
 
@@ -356,4 +355,17 @@ function pointOf(text) {
   const point = String(text).trim().toLowerCase();
   if (!/^04[0-9a-f]{128}$/u.test(point)) throw new errors.InvalidParameter("keys", "expected a public key: 04 and 128 hexadecimal digits");
   return point;
+}
+
+/** Removes a task and what belongs to it; gives it, and the sealed records of its newest round that may have arrived. */
+async function forgetTask(transaction, task) {
+  const known = await transaction.get("tasks", task);
+  if (!known) return [null, []];
+  const { sequence, round, issued, killed } = known;
+  await transaction.put("settings", leftKey(task), { sequence, round, issued, killed });
+  await transaction.remove("tasks", task);
+  const own = (await transaction.all("reports")).filter(([, report]) => report.task === task);
+  for (const [key] of own) await transaction.remove("reports", key);
+  for (const slot of ["current", "previous"]) await transaction.remove("packs", [task, slot]);
+  return [known, own.map(([, report]) => report).filter((report) => report.round === round && mayHaveArrived(report))];
 }

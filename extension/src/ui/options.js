@@ -48,6 +48,11 @@ async function attempt(act) {
   document.body.dataset.ready = "yes";
 }
 
+async function leave(task) {
+  if (await device.leave(task)) return;
+  say("You have left. The service did not say that your sealed record of this round is gone: it may still count it.", "bad");
+}
+
 function wordsFor(error) {
   const known = error instanceof errors.SearchblendError || error.name === "StorageFull";
   return known ? error.message : "That did not work. Nothing was sent.";
@@ -128,7 +133,7 @@ function show() {
   const { settings, tasks, records, reports, packs, spent } = overview;
   const hasLeftPacked = overview.left.includes(String(packed?.task).toLowerCase());
   const isNew = tasks.length === 0 && !hasLeftPacked;
-  fill(byId("tasks"), isNew ? element("p", { class: "note" }, "You have not joined a list yet.") : taskRows(tasks, packs, (task) => attempt(() => device.leave(task))));
+  fill(byId("tasks"), isNew ? element("p", { class: "note" }, "You have not joined a list yet.") : taskRows(tasks, packs, (task) => attempt(() => leave(task))));
   byId("left").hidden = !hasLeftPacked;
   if (isNew) byId("enrolment").open = true;
   fill(byId("state"), settings.mode === "off" ? "Off" : settings.paused ? "Paused" : "On");
