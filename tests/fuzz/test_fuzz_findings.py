@@ -65,7 +65,7 @@ def test_toml_nested_too_deeply_is_an_error_of_the_file(tmp_path):
 def test_a_number_too_large_for_a_port_is_an_error_of_the_setting(tmp_path):
     path = tmp_path / "serve.toml"
     path.write_text("port = 4e92385")
-    with pytest.raises(InvalidParameter, match="port: expected a number"):
+    with pytest.raises(UsageError, match="port: expected a whole number"):
         load_settings({}, path, environment={})
 
 
