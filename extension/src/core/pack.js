@@ -96,6 +96,11 @@ export class Pack {
     for (let block = 0; block < this.nBlocks; block++) yield* this.#readBlock(block, this.#reader(block));
   }
 
+  /** The entries of one block as they are written. @param {number} number @returns {RawEntry[]} */
+  block(number) {
+    return Array.from(this.#readBlock(number, this.#reader(number)));
+  }
+
   /** All entries, in the same order. @returns {PackEntry[]} */
   entries() {
     const urls = this.#allUrls().map(decoded);

@@ -6,7 +6,7 @@
 import { sha256, textOf, toHex, utf8 } from "./bytes.js";
 import { Rows } from "./edit_distance.js";
 import { InvalidParameter, MessageError } from "./errors.js";
-import { compareBytes } from "./front_coding.js";
+import { BLOCK, compareBytes } from "./front_coding.js";
 import { normalize } from "./normalize.js";
 import { decodePack, Pack } from "./pack.js";
 
@@ -31,17 +31,12 @@ export async function openPack(content, { artifact, checked = false } = {}) {
 /** Finds the queries of a pack that fit what somebody typed, and their URLs, best first. */
 export class SearchIndex {
   #pack;
-  /** @type {Uint8Array[]} in the order of their bytes; few are ever made a string */ #texts = [];
-  /** @type {Array<{lower: number, probability: number, pairs: Array<[number, number, number]>}>} */ #numbers = [];
+  /** @type {import("./pack.js").RawEntry[][]} read when first needed */ #blocks = [];
   /** @type {{points: Int32Array, starts: Int32Array, shared: Int32Array} | undefined} */ #letters;
 
   /** @param {Pack} pack */
   constructor(pack) {
     this.#pack = pack;
-    for (const { text, lower, probability, pairs } of pack.raw()) {
-      this.#texts.push(text);
-      this.#numbers.push({ lower, probability, pairs });
-    }
   }
 
   /** how many queries there are */
@@ -100,9 +95,9 @@ export class SearchIndex {
   /** @param {Uint8Array} wanted @param {number} limit */
   #withPrefix(wanted, limit) {
     const best = new Best(limit);
-    for (let place = this.#firstFrom(wanted); place < this.size && beginsWith(this.#texts[place], wanted); place++) {
-      const { lower, probability } = this.#numbers[place];
-      if (this.#texts[place].length > wanted.length) best.offer(place, 0, lower, probability);
+    for (let place = this.#firstFrom(wanted); place < this.size && beginsWith(this.#at(place).text, wanted); place++) {
+      const { text, lower, probability } = this.#at(place);
+      if (text.length > wanted.length) best.offer(place, 0, lower, probability);
     }
     return best.items.map(({ place }) => this.#found(place, "prefix", 0));
   }
@@ -113,15 +108,15 @@ export class SearchIndex {
     const errors = allowedErrors(typed.length);
     if (!errors) return [];
     const wanted = utf8(text);
-    this.#letters ??= lettersOf(this.#texts.map(textOf));
+    this.#letters ??= lettersOf(Array.from({ length: this.size }, (_, place) => this.#at(place).text));
     const { points, starts, shared } = this.#letters;
     const [best, rows] = [new Best(limit), new Rows(typed, errors)];
     // What one query shares with the next is known; over several it is the least of them.
     for (let place = 0; place < this.size; place++) {
       const distance = rows.distance(points, starts[place], starts[place + 1], shared[place]);
-      if (distance < 0 || beginsWith(this.#texts[place], wanted)) continue;
-      const { lower, probability } = this.#numbers[place];
-      best.offer(place, distance, lower, probability);
+      if (distance < 0) continue;
+      const { text: found, lower, probability } = this.#at(place);
+      if (!beginsWith(found, wanted)) best.offer(place, distance, lower, probability);
     }
     return best.items.map(({ place, distance }) => this.#found(place, "typo", distance));
   }
@@ -129,18 +124,25 @@ export class SearchIndex {
   /** Where the very query is, if it is there. @param {Uint8Array} wanted */
   #placeOf(wanted) {
     const place = this.#firstFrom(wanted);
-    return place < this.size && compareBytes(this.#texts[place], wanted) === 0 ? place : undefined;
+    return place < this.size && compareBytes(this.#at(place).text, wanted) === 0 ? place : undefined;
   }
 
   /** The first query that is not before these bytes. @param {Uint8Array} wanted */
   #firstFrom(wanted) {
-    let [low, high] = [0, this.#texts.length];
+    let [low, high] = [0, this.size];
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (compareBytes(this.#texts[middle], wanted) < 0) low = middle + 1;
+      if (compareBytes(this.#at(middle).text, wanted) < 0) low = middle + 1;
       else high = middle;
     }
     return low;
+  }
+
+  /** @param {number} place */
+  #at(place) {
+    const block = Math.floor(place / BLOCK);
+    this.#blocks[block] ??= this.#pack.block(block);
+    return this.#blocks[block][place % BLOCK];
   }
 
   /** @param {number} place @param {string} kind @param {number} distance @returns {Found} */
@@ -150,9 +152,9 @@ export class SearchIndex {
 
   /** @param {number} place @returns {PackEntry} */
   #entry(place) {
-    const { lower, probability, pairs } = this.#numbers[place];
+    const { text, lower, probability, pairs } = this.#at(place);
     const urls = pairs.map(([number, least, share]) => ({ url: this.#pack.url(number), lower: least, probability: share }));
-    return { query: textOf(this.#texts[place]), lower, probability, urls };
+    return { query: textOf(text), lower, probability, urls };
   }
 }
 
@@ -195,22 +197,24 @@ function isBetter(distance, lower, probability, than) {
   return lower !== than.lower ? lower > than.lower : probability > than.probability;
 }
 
-/** All queries as code points in one array, and how many each shares with the one before. @param {string[]} queries */
-function lettersOf(queries) {
-  const starts = new Int32Array(queries.length + 1);
-  const shared = new Int32Array(queries.length);
-  const points = new Int32Array(queries.reduce((total, query) => total + query.length, 0));
+/** All queries as code points in one array, and how many each shares with the one before. @param {Uint8Array[]} texts */
+function lettersOf(texts) {
+  const starts = new Int32Array(texts.length + 1);
+  const shared = new Int32Array(texts.length);
+  const points = new Int32Array(texts.reduce((total, text) => total + text.length, 0));
   let end = 0;
-  queries.forEach((query, i) => {
-    for (let unit = 0; unit < query.length; unit++) {
-      const point = /** @type {number} */ (query.codePointAt(unit));
-      points[end++] = point;
-      if (point > 0xffff) unit++;
-    }
+  texts.forEach((text, i) => {
+    for (const point of pointsOf(text)) points[end++] = point;
     starts[i + 1] = end;
     const [start, before] = [starts[i], i ? starts[i - 1] : 0];
     const most = Math.min(end - start, start - before);
     while (shared[i] < most && points[start + shared[i]] === points[before + shared[i]]) shared[i]++;
   });
   return { points, starts, shared };
+}
+
+/** The code points of a text; those of ASCII are its bytes. @param {Uint8Array} text */
+function pointsOf(text) {
+  if (text.every((byte) => byte < 0x80)) return text;
+  return Array.from(textOf(text), (sign) => /** @type {number} */ (sign.codePointAt(0)));
 }
