@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from device_parts import TASK, MadeTask, RecordingService, device
+from device_parts import TASK, device
 from searchblend.search.pack import Pack, PackEntry, PackInfo, PackUrl, encode_pack
 from searchblend.search.pack_delta import encode_delta
 
@@ -16,17 +16,6 @@ def pack(number: int, task: str = TASK) -> Pack:
     entries = [PackEntry(f"query {n}", 5, 9, (PackUrl(f"https://x{n}.example", 5, 9),)) for n in range(10, 60)]
     entries.append(PackEntry("weather", 5, 9 + number, (PackUrl("https://weather.example", 5, 9),)))
     return Pack(encode_pack(PackInfo("best", 4.0, 1e-5, bytes.fromhex(task), number), entries))
-
-
-@pytest.fixture
-def service():
-    with RecordingService() as running:
-        yield running
-
-
-@pytest.fixture
-def task():
-    return MadeTask()
 
 
 def publish(service, task, made: Pack, base: Pack | None = None, **changes) -> dict:
