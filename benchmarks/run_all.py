@@ -224,7 +224,7 @@ def main() -> int:
     document = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"sections": {}}
     started = time.perf_counter()
     for one in [] if options.page else [one for one in there if wanted is None or one.name in wanted]:
-        document["sections"][one.name] = run(one, quick=options.quick)
+        document["sections"][one.name] = run(one, quick=options.quick) | {"alone": wanted is not None}
         document["machine"] = machine()
         path.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     if not options.page and wanted is None:

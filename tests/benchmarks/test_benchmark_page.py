@@ -69,6 +69,16 @@ def test_a_target_beyond_the_limit_is_excused_if_the_limit_is_near(value, limit,
     assert row["met"] is (value >= 10)
 
 
+def test_a_miss_that_is_out_of_reach_and_a_part_measured_alone_are_said(document):
+    row = run_all.judged({"value": 6.0, "at_least": 10.0, "limit": 8.0})
+    document["sections"]["cold start"] |= {"targets": {"over": row}, "alone": True}
+    text = page(document)
+    assert "| cold start | over | 6 | at least 10; limit 8 | no: out of reach |" in text
+    assert "*Out of reach*: the target is missed" in text
+    assert "Measured again by itself" in text
+    assert not any("cold start" in line for line in run_all.missed(document))
+
+
 def test_what_was_missed_or_failed_is_named(document):
     assert run_all.missed(document) == [
         "service: exit code 1, no JSON",
