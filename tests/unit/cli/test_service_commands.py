@@ -93,6 +93,7 @@ def test_a_signing_key_that_cannot_be_read_is_named(run, tmp_path):
     assert (code, f"{unreadable}: cannot be read: Is a directory" in err) == (1, True)
     unreadable.rmdir()
     unreadable.write_text("junk")
+    unreadable.chmod(0o600)
     code, _, err = run("keys", "add")
     assert (code, f"{unreadable}: signing key: expected" in err) == (1, True)
 
