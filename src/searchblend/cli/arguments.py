@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -24,7 +25,7 @@ def add_command(commands: Commands, name: str, what: str, examples: str) -> argp
 
 
 def positive_int(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
+    if not re.fullmatch(r"[1-9][0-9]{0,17}", text):
         raise argparse.ArgumentTypeError("expected a whole number of at least 1")
     return int(text)
 
