@@ -18,8 +18,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
+import pytest
 
-DATABASES = ("sqlite", "postgresql")
+DATABASES = ("sqlite", pytest.param("postgresql", marks=pytest.mark.database_server))
 _STOPS: list[Callable[[], object]] = []
 
 
