@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Callable
 from typing import TypeAlias
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -34,3 +35,18 @@ def share(text: str) -> float:
     if not 0 < value < 1:
         raise argparse.ArgumentTypeError("expected a share in (0, 1), for example 0.05")
     return value
+
+
+def add_reading(parser: argparse.ArgumentParser, column_map: Callable[[str], dict[str, str]]) -> None:
+    """How the lines of a log are read: what every command that reads one understands."""
+    parser.add_argument(
+        "--format", default="auto", help="aol, yandex, excite, tsv, csv, jsonl, parquet (by name and header)"
+    )
+    parser.add_argument("--columns", type=column_map, default={}, metavar="NAME=COLUMN,…", help="the file's names")
+    parser.add_argument("--no-urls", action="store_true", help="read queries alone, whatever columns there are")
+    parser.add_argument(
+        "--quoted-line-feeds",
+        action="store_true",
+        help="a quoted CSV field may go on in the next line; the promise then rests on every line's quotes being well "
+        "formed: one person's line can swallow others'",
+    )
