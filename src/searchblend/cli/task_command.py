@@ -36,7 +36,8 @@ def _act(options: argparse.Namespace, store: ServiceStore, settings: TaskSetting
     if options.action == "list":
         return {"tasks": [_document(task) for task in store.rounds.tasks()]}
     if options.action == "cap":
-        cap = Cap(*(Budget(*pair) if pair else None for pair in (options.per_window, options.lifetime)))
+        window, lifetime = (Budget(*pair) if pair else None for pair in (options.per_window, options.lifetime))
+        cap = Cap(window, lifetime)
         with store.transaction():
             store.ledger.set_cap(cap)
             store.audit.append(actor, "cap set", SystemClock().now(), cap.as_json())
