@@ -18,11 +18,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from searchblend.store.schema import migrate
 from searchblend.store.service_store import open_database
 
-DATABASES = ("sqlite", "postgresql")
+DATABASES = ("sqlite", pytest.param("postgresql", marks=pytest.mark.database_server))
 _STOPS: list[Callable[[], object]] = []
 
 
