@@ -33,8 +33,8 @@ examples:
   searchblend round open searches 1                    the curator makes the key and opens it
   searchblend round show searches 1
   searchblend round close-opt-in searches 1
-  searchblend round candidate searches 1               what the reviewer looks at
-  searchblend round review searches 1 --as rob --remove 4:other --remove 7/2:credentials --keep 3
+  searchblend round candidate searches 1 --token-file rob.token        what the reviewer looks at
+  searchblend round review searches 1 --token-file rob.token --remove 4:other --remove 7/2:credentials --keep 3
   searchblend round close-clients searches 1
 """
 KEYS_EXAMPLES = """\
@@ -42,7 +42,7 @@ examples:
   searchblend keys list                                ids and public points of the signing keys, and admin tokens
   searchblend keys add                                 one more signing key; from now on all of them sign
   searchblend keys remove 0123456789abcdef
-  searchblend keys token ann operator                  an admin token, shown once
+  searchblend keys token ann operator                  an admin token, shown once; keep it in a file of mode 600
   searchblend keys revoke ann
 """
 DOCTOR_EXAMPLES = """\
@@ -157,7 +157,8 @@ def _add_task(commands: Commands) -> None:
         if name not in ("list", "cap", "ledger"):
             action.add_argument("task", metavar="TASK", help="its name" if name == "create" else "its name or id")
         _add_place(action)
-        action.add_argument("--as", dest="actor", metavar="NAME", help="who is acting, for the audit log (you)")
+        if name not in ("list", "show", "ledger"):
+            _add_token_file(action)
         if name == "create":
             action.add_argument("--settings", type=Path, metavar="FILE", help="settings as a JSON object")
             action.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="one setting")
@@ -177,7 +178,8 @@ def _add_round(commands: Commands) -> None:
         if name != "draft":
             action.add_argument("round", type=positive_int, metavar="ROUND", help="its number")
         _add_place(action)
-        action.add_argument("--as", dest="actor", metavar="NAME", help="who is acting, for the audit log (you)")
+        if name != "show":
+            _add_token_file(action)
         if name == "load-counts":
             action.add_argument("file", type=Path, metavar="FILE", help="what aggregate wrote")
         if name == "review":
@@ -231,6 +233,12 @@ def _task(text: str) -> bytes:
     if len(text) != 32 or not all(letter in "0123456789abcdef" for letter in text):
         raise argparse.ArgumentTypeError("expected 32 hexadecimal digits")
     return bytes.fromhex(text)
+
+
+def _add_token_file(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--token-file", type=Path, metavar="FILE", help="an admin token: whose it is acts (your account here)"
+    )
 
 
 def _add_place(parser: argparse.ArgumentParser) -> None:

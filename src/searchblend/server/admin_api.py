@@ -136,6 +136,7 @@ class AdminApi:
 
         admin = await self._services.reader.call(look)
         if admin is None:
+            await self._services.failed_sign_ins.add("admin API")
             raise Refusal("bad-credential")
         if admin.role not in roles:
             raise Refusal("forbidden")
@@ -207,7 +208,7 @@ def _abort(store: ServiceStore, lifecycle: Lifecycle, admin: Admin, arguments: d
 
 
 def _candidate(store: ServiceStore, lifecycle: Lifecycle, admin: Admin, arguments: dict[str, Any]) -> Any:
-    figures, hits = lifecycle.candidate(_named_round(store, arguments))
+    figures, hits = lifecycle.look_at_candidate(_named_round(store, arguments), actor=admin.name)
     return {"head": figures.head.as_json(), "hits": hits, "opt_in_users": figures.n_users}
 
 

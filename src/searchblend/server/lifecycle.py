@@ -79,6 +79,13 @@ class Lifecycle:
             self._store.jobs.add(found.key, "head-list", self._now)
             return closed
 
+    def look_at_candidate(self, found: Round, *, actor: str) -> tuple[HeadFigures, list[dict[str, Any]]]:
+        """The list for somebody's eyes; the log has whose."""
+        with self._store.transaction():
+            candidate = self.candidate(found)
+            self._store.audit.append(actor, "candidate list seen", self._now, _where(found))
+            return candidate
+
     def candidate(self, found: Round) -> tuple[HeadFigures, list[dict[str, Any]]]:
         """What the reviewer looks at: the private list and the automatic filters' hits."""
         self._expect(found, State.SHREDDED)

@@ -9,6 +9,7 @@ from typing import Final
 
 from searchblend.server.answers import Refusal, round_number
 from searchblend.server.clock import Clock, SystemClock
+from searchblend.server.failed_sign_ins import SECONDS_BETWEEN_ROWS, FailedSignIns
 from searchblend.server.logbook import Logbook
 from searchblend.server.metrics import Metrics
 from searchblend.server.report_writer import MOST_WAITING, ReportWriter
@@ -76,6 +77,12 @@ class Services:
         self.writer = ReportWriter(where, self.clock, self.metrics, most_waiting=most_waiting, on_point=on_point)
         self.bucket = TokenBucket(reports_per_second)
         self.tokens = tokens
+        self.failed_sign_ins = FailedSignIns(
+            self.console,
+            self.clock,
+            lambda error: self.logbook.failure("audit log out of reach", error),
+            seconds=SECONDS_BETWEEN_ROWS,
+        )
         self.is_working: Callable[[], bool] = lambda: True
         """whether the worker beside the server does its part; a role without one has nothing to ask"""
         self._facts: dict[tuple[str, int], RoundFacts] = {}
@@ -86,6 +93,7 @@ class Services:
 
     async def stop(self) -> None:
         await self.writer.stop()
+        await self.failed_sign_ins.stop()
         await self.reader.close()
         await self.console.close()
 

@@ -18,7 +18,9 @@ from searchblend.store.database_sqlite import SqliteFile, SqliteStore
 from searchblend.store.schema import require_tables
 from searchblend.store.store_errors import StoreError
 
-_PAGE: Final = 5_000
+_ROWS_AT_ONCE: Final = 5_000
+_FILES_AT_ONCE: Final = 2
+"""of tables whose rows are whole files"""
 TABLES: Final[dict[str, tuple[str, ...]]] = {
     "tasks": ("task", "name", "settings", "killed", "created"),
     "rounds": (
@@ -114,10 +116,11 @@ def _copy(source: Database | SqliteFile, target: Database, table: str) -> int:
     columns = TABLES[table]
     names = ", ".join(columns)
     places = ", ".join("?" * len(columns))
-    rows = source.execute(f"SELECT {names} FROM {table}")
-    for start in range(0, len(rows), _PAGE):
-        target.execute_many(f"INSERT INTO {table} ({names}) VALUES ({places})", rows[start : start + _PAGE])
-    return len(rows)
+    copied = 0
+    for rows in source.pages(f"SELECT {names} FROM {table}", _FILES_AT_ONCE if "content" in columns else _ROWS_AT_ONCE):
+        target.execute_many(f"INSERT INTO {table} ({names}) VALUES ({places})", rows)
+        copied += len(rows)
+    return copied
 
 
 @contextlib.contextmanager
