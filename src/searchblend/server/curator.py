@@ -34,6 +34,8 @@ from searchblend.store.states import HOLDS_RAW, State
 from searchblend.wire.sealed import Opener
 
 CURATOR: Final = "curator"
+HOLDER: Final = "curator"
+"""the inner document that says which folder has the round's key"""
 TAG_KEY_BYTES: Final = 32
 
 
@@ -56,13 +58,24 @@ class Curator:
         }
         steps[job.kind](job, found)
 
+    def leaves(self) -> list[tuple[int, str]]:
+        """Jobs that need a key in another curator's folder: this one cannot do them, and must not call the key lost."""
+        mine, held = self._vault.identity.encode(), self._vault.held()
+        return [
+            (found.key, kind)
+            for found in self._store.rounds.rounds(states=HOLDS_RAW)
+            if found.public_key is not None
+            and self._store.artifacts.kept(found.key, HOLDER) not in (None, mine)
+            and not any(key[:2] == (found.task, found.number) and key.is_for(found.public_key) for key in held)
+            for kind in ("head-list", "shred")
+        ]
+
     def destroy_leftovers(self) -> int:
-        """Keys of rounds that are past needing them (a crash came between two steps); how many."""
+        """Keys that no round needs any more, or never did (a crash, or another curator was faster); how many."""
         left = 0
-        for task, number in self._vault.held():
-            rounds = [found for found in self._store.rounds.rounds(task) if found.number == number]
-            if not rounds or rounds[0].state not in HOLDS_RAW | {State.DRAFT}:
-                self._vault.destroy(task, number)
+        for held in self._vault.held():
+            if not held.is_needed(self._store.rounds.key_facts(held.task, held.number), self._clock.now()):
+                self._vault.destroy_file(held)
                 left += 1
         return left
 
@@ -74,7 +87,9 @@ class Curator:
         self._store.on_point("open: key written")
         settings, now = settings_of(found), self._clock.now()
         with self._store.transaction():
+            self._store.jobs.finish(job)
             opened_by = self._store.artifacts.kept(found.key, "opened_by") or b""
+            self._store.artifacts.keep(found.key, HOLDER, self._vault.identity.encode())
             self._store.rounds.advance(
                 found,
                 State.OPTIN_OPEN,
@@ -86,14 +101,14 @@ class Curator:
                 optin_closes=now + settings.optin_seconds,
                 shred_by=now + settings.shred_seconds,
             )
-            self._store.jobs.finish(job)
 
     def _head_list(self, job: Job, found: Round) -> None:
         if found.state is not State.OPTIN_CLOSED:
             self._drop(job)
             return
         try:
-            key = self._vault.private_key(found.task, found.number)
+            assert found.public_key is not None
+            key = self._vault.private_key(found.task, found.number, found.public_key)
         except KeyLost:
             self._give_up(job, found, "key-lost")
             return
