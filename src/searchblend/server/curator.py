@@ -7,10 +7,12 @@ that anybody saw, so drawing again is sound; after it nothing is ever drawn agai
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from searchblend.accounting.spend import Spend
+from searchblend.admission import admit
 from searchblend.blender.best import curator_design
 from searchblend.blender.create_head_list import create_head_list
 from searchblend.blender.estimate_optin import estimate_optin_probabilities
@@ -113,20 +115,22 @@ class Curator:
             self._give_up(job, found, "key-lost")
             return
         self._announce_opening(job, found)
-        users, refused = self._opened(found, key)
-        settings, numbers = settings_of(found), {"records": len(users), "refused": refused}
+        users, refused, dropped = self._opened(found, key)
+        settings, numbers = settings_of(found), {"records": len(users), "refused": refused.total()}
         if len(users) < settings.min_optin:
             self._give_up(job, found, "too-few-usable-records", numbers)
             return
-        figures = draw_head_list(users, refused, settings, self._randomness)
+        figures = draw_head_list(users, refused.total(), settings, self._randomness)
         del users
         self._store.on_point("head list: drawn")
         try:
-            self._commit_head_list(job, found, figures)
+            self._commit_head_list(job, found, figures, refused, dropped)
         except BudgetExceeded:
             self._give_up(job, found, "budget-exceeded", numbers)  # nobody saw what was drawn
 
-    def _commit_head_list(self, job: Job, found: Round, figures: HeadFigures) -> None:
+    def _commit_head_list(
+        self, job: Job, found: Round, figures: HeadFigures, refused: Mapping[str, int], dropped: Mapping[str, int]
+    ) -> None:
         settings = settings_of(found)
         spend = Spend.generic(settings.params.budget, Neighbors.REPLACE_ONE, f"head list, method {settings.method}")
         with self._store.transaction():
@@ -140,6 +144,7 @@ class Curator:
                 detail={
                     "records": figures.n_users,
                     "refused": figures.refused,
+                    **({"not_admitted": dict(dropped)} if dropped else {}),
                     "queries": len(figures.head),
                     "digest": figures.head.digest,
                 },
@@ -150,8 +155,8 @@ class Curator:
             else:
                 self._store.artifacts.keep(found.key, CANDIDATE, figures.as_bytes())
                 self._store.jobs.add(found.key, "shred", self._clock.now())
-            if figures.refused:
-                self._store.reports.refuse({(found.key, "malformed"): figures.refused})
+            if refused:
+                self._store.reports.refuse({(found.key, reason): n for reason, n in refused.items()})
             self._store.on_point("head list: before commit")
         self._store.on_point("head list: after commit")
 
@@ -182,23 +187,21 @@ class Curator:
         }
         self._store.audit.append(CURATOR, "opening records", self._clock.now(), note)
 
-    def _opened(self, found: Round, key: bytes) -> tuple[list[list[Record]], int]:
-        """Everybody's records in memory, and how many messages were not what they should be."""
+    def _opened(self, found: Round, key: bytes) -> tuple[list[list[Record]], Counter[str], Counter[str]]:
+        """Everybody's records in memory; what was refused, by reason; and which records are what no device keeps."""
         settings = settings_of(found)
         opener = Opener(key, sealing_context(found), at_most=settings.records_per_optin)
         users: list[list[Record]] = []
-        refused = 0
+        refused: Counter[str] = Counter()
+        dropped: Counter[str] = Counter()
         for sealed in self._store.contributions.all(found.key):
-            try:
-                records = opener.open(sealed)
-            except MessageError:
-                refused += 1
-                continue
-            if all((record.url is not WILDCARD) == settings.has_urls for record in records):
-                users.append(records)
-            else:
-                refused += 1
-        return users, refused
+            if (records := _opened_records(opener, sealed, settings)) is None:
+                refused["malformed"] += 1
+            elif kept := _admitted(records, dropped):
+                users.append(kept)
+        if dropped:
+            refused["not-admitted"] = dropped.total()
+        return users, refused, dropped
 
     def _give_up(self, job: Job, found: Round, reason: str, numbers: Mapping[str, int] | None = None) -> None:
         """End the round; the audit log, which only the operator's people read, has how many records were opened."""
@@ -209,6 +212,26 @@ class Curator:
     def _drop(self, job: Job) -> None:
         with self._store.transaction():
             self._store.jobs.finish(job)
+
+
+def _opened_records(opener: Opener, sealed: bytes, settings: TaskSettings) -> list[Record] | None:
+    try:
+        records = opener.open(sealed)
+    except MessageError:
+        return None
+    return records if all((record.url is not WILDCARD) == settings.has_urls for record in records) else None
+
+
+def _admitted(records: Iterable[Record], dropped: Counter[str]) -> list[Record]:
+    """The records that a device may keep, as it would keep them; each of the others is dropped alone, and counted."""
+    kept = []
+    for query, url in records:
+        found = admit(str(query), url if isinstance(url, str) else None)
+        if found.reason is None:
+            kept.append(Record(found.query, WILDCARD if found.url is None else found.url))
+        else:
+            dropped[found.reason] += 1
+    return kept
 
 
 def draw_head_list(

@@ -7,9 +7,12 @@ import json
 import pytest
 
 from databases import DATABASES, fresh_database
+from searchblend.records import Record
+from searchblend.server.round_model import sealing_context
 from searchblend.server.worker import INTERRUPTED_SECONDS, MOST_ATTEMPTS
 from searchblend.store.states import State
 from searchblend.store.store_errors import StoreUnavailable
+from searchblend.wire.sealed import seal_records
 from service_parts import Service, people
 
 
@@ -180,3 +183,52 @@ def test_an_overtaken_curator_leaves_the_live_key_as_it_is(service):
     service.lifecycle.close_optin(found, actor="ann")
     service.work()
     assert service.current(task).state is State.SHREDDED
+
+
+INADMISSIBLE = [
+    Record("zero\0byte", "http://a.example/"),
+    Record("turned \u202etxt", "http://a.example/"),
+    Record("a script", "javascript:alert(1)"),
+    Record("a printer", "http://printer.local/"),
+    Record("jane@mail.example", "http://a.example/"),
+]
+
+
+def test_what_no_device_keeps_reaches_no_list_and_its_round_is_published(service):
+    """Forty people each send it, enough for any list; on PostgreSQL a zero byte could never be published."""
+    task = service.task(records_per_optin=2)
+    found = service.open(task)
+    service.contribute(found, people(400, seed=1))
+    service.contribute(found, [record for record in INADMISSIBLE for _ in range(40)], first=1000)
+    service.lifecycle.close_optin(found, actor="ann")
+    service.work()
+    figures, _ = service.lifecycle.candidate(service.current(task))
+    assert figures.n_users == 400
+    listed = {*figures.head.queries, *(url for query in figures.head.queries for url in figures.head.urls(query))}
+    assert not listed & {text for record in INADMISSIBLE for text in record if text != "http://a.example/"}
+    assert service.store.reports.refusals(found.key) == {"not-admitted": 200}
+    ready = [row.as_json()["detail"] for row in service.store.audit.rows() if '"to":"HEADLIST_READY"' in row.body]
+    assert ready[0]["not_admitted"] == {
+        "control-character": 80,
+        "not-a-web-address": 40,
+        "private-address": 40,
+        "e-mail": 40,
+    }
+    service.lifecycle.review(service.current(task), actor="rob")
+    service.work()
+    service.count(service.current(task), service.messages(service.current(task), people(100, seed=2)))
+    assert service.finish(task).state is State.PUBLISHED
+
+
+def test_a_record_that_is_not_admitted_goes_alone(service):
+    """A person's other record counts."""
+    task = service.task(records_per_optin=2, min_optin=2)
+    found = service.open(task)
+    context = sealing_context(found)
+    for n in range(60):
+        sealed = seal_records([INADMISSIBLE[0], Record("weather", "http://weather.example")], context, found.public_key)
+        service.store.contributions.add(found.key, b"%016d" % n, sealed, service.clock.now())
+    service.lifecycle.close_optin(found, actor="ann")
+    service.work()
+    details = [row.as_json()["detail"] for row in service.store.audit.rows()]
+    assert next(detail["records"] for detail in details if detail.get("to") == "HEADLIST_READY") == 60

@@ -146,6 +146,10 @@ REFUSALS: Final[dict[str, Advice]] = {
         "The contributor has sent another record for this round before.",
         "One code on two devices, or a changed mind. The first record stays; it can be taken back and sent anew.",
     ),
+    "not-admitted": Advice(
+        "An opened record holds what no device keeps: control characters, no web address, somebody's own.",
+        "Devices of this project never send one. The audit log says how many of which kind; each was dropped alone.",
+    ),
 }
 
 
