@@ -18,8 +18,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from searchblend.admission import Admission, admit
 from searchblend.device import state as kept
-from searchblend.device.admission import Admission, admit
 from searchblend.device.consent_texts import LOCAL, LOCAL_TEXT, MODES, OFF, OPT_IN, text_digest
 from searchblend.device.device_errors import DeviceRefused, NoAnswer, StorageFull
 from searchblend.device.packs import Packs
@@ -142,7 +142,7 @@ class DeviceAgent:
 
     def record(self, query: str, url: str | None = None, *, from_suggestion: bool = False) -> Admission:
         """Keep one search on this device, if it may be kept. Never call this for private windows."""
-        found = Admission(reason="from-suggestion") if from_suggestion else admit(query, url, self._policy)
+        found = Admission(reason="from-suggestion") if from_suggestion else _admit(query, url, self._policy)
         with self._state.transaction():
             self._check_collecting()
             if found.kept:
@@ -429,4 +429,8 @@ def _admit_line(line: bytes, path: Path, number: int, policy: Policy) -> Admissi
         raise InputError(path, "expected a text", line=number, field="query")
     if url is not None and not isinstance(url, str):
         raise InputError(path, "expected a text or null", line=number, field="url")
-    return admit(query, url, policy)
+    return _admit(query, url, policy)
+
+
+def _admit(query: str, url: str | None, policy: Policy) -> Admission:
+    return admit(query, url, longest_query=policy.longest_query, longest_url=policy.longest_url)

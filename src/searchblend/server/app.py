@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from searchblend.server.admin_api import AdminApi
 from searchblend.server.answers import Refusal, problem_response, refusal_of
-from searchblend.server.checkup import gauges
+from searchblend.server.checkup import gauges, trouble
 from searchblend.server.collector import Collector
 from searchblend.server.console.planner_page import Planner
 from searchblend.server.console.routes import console_routes, public_routes
@@ -62,13 +62,13 @@ def build_app(
         return PlainTextResponse("ok\n")
 
     async def readyz(request: Request) -> Response:
-        def look(store: ServiceStore) -> None:
-            store.database.execute("SELECT 1")
+        def look(store: ServiceStore) -> str | None:
+            return trouble(store, services.clock)
 
-        await services.reader.call(look)
+        found = await services.reader.call(look)
         if not services.is_working():
-            return PlainTextResponse("the worker does not run\n", 503)
-        return PlainTextResponse("ready\n")
+            found = "the worker does not run"
+        return PlainTextResponse(f"{found}\n", 503) if found else PlainTextResponse("ready\n")
 
     async def metrics(request: Request) -> Response:
         def look(store: ServiceStore) -> dict[str, float]:

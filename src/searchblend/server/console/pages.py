@@ -80,10 +80,9 @@ class Pages:
         return self._page(visit, "new_task.html", groups=task_page.GROUPS, values=values, wrong="", problem="")
 
     async def overview(self, visit: Visit) -> Response:
-        figures = await self._read(overview.Figures.read)
-        return self._page(
-            visit, "overview.html", view=overview.overview(figures, self._services.clock.now(), visit.admin.role)
-        )
+        now = self._services.clock.now()
+        figures = await self._read(lambda store: overview.Figures.read(store, now))
+        return self._page(visit, "overview.html", view=overview.overview(figures, now, visit.admin.role))
 
     async def task(self, visit: Visit) -> Response:
         view = await self._read(lambda store: task_page.read_task(store, visit.task))
