@@ -13,6 +13,7 @@ from searchblend.server.logbook import Logbook
 from searchblend.server.metrics import Metrics
 from searchblend.server.report_writer import MOST_WAITING, ReportWriter
 from searchblend.server.round_model import settings_of, shape_of
+from searchblend.server.shared_answers import SharedAnswers
 from searchblend.server.store_thread import StoreThread
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.store_errors import UnknownName
@@ -73,11 +74,17 @@ class Services:
         self.reader = StoreThread(where, "reader", on_point)
         # Pages read more than devices ask for: they have a connection of their own and keep nobody waiting.
         self.console = StoreThread(where, "console", on_point)
+        # Everybody may read what is published, as often as they like: apart from what devices need.
+        self.public = StoreThread(where, "public", on_point)
+        self.shared = SharedAnswers()
+        self.health = StoreThread(where, "health", on_point)
         self.writer = ReportWriter(where, self.clock, self.metrics, most_waiting=most_waiting, on_point=on_point)
         self.bucket = TokenBucket(reports_per_second)
         self.tokens = tokens
         self.is_working: Callable[[], bool] = lambda: True
         """whether the worker beside the server does its part; a role without one has nothing to ask"""
+        self.is_answering: Callable[[], bool] = lambda: True
+        """whether the public address is attended to"""
         self._facts: dict[tuple[str, int], RoundFacts] = {}
         self._unknown: dict[tuple[str, int], float] = {}
 
@@ -86,8 +93,8 @@ class Services:
 
     async def stop(self) -> None:
         await self.writer.stop()
-        await self.reader.close()
-        await self.console.close()
+        for thread in (self.reader, self.console, self.public, self.health):
+            await thread.close()
 
     async def facts(self, task: str, number: str, *, for_reports: bool) -> RoundFacts:
         """Facts about a round; those about reports are there once its head list is reviewed."""

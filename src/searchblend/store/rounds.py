@@ -143,6 +143,15 @@ class Rounds:
         wanted = set(states)
         return [found for found in map(_round, rows) if task in (None, found.task) and found.state in wanted]
 
+    def published(self, name: str) -> tuple[Task, tuple[int, int]]:
+        """A task, and what changes whenever one of its rounds is published: how many are, and the newest."""
+        task = self.task(name)
+        n, newest = self._database.execute(
+            "SELECT COUNT(*), COALESCE(MAX(round_key), 0) FROM rounds WHERE task = ? AND state = ?",
+            (task.task, State.PUBLISHED.value),
+        )[0]
+        return task, (int(n), int(newest))
+
     def skip_numbers(self, n: int) -> None:
         """Leave out the next numbers of every task: after a restore some of them may have been used."""
         for task in self.tasks():
