@@ -35,7 +35,11 @@ class RoundFacts:
 
 
 class TokenBucket:
-    """At most ``rate`` a second, with bursts of as much; 0: no limit."""
+    """At most ``rate`` a second in the long run, with bursts of as much; 0: no limit.
+
+    Whoever comes while something is left gets all they ask for, and those after them wait until it is paid back: a
+    batch larger than a second's worth would otherwise be refused for ever.
+    """
 
     def __init__(self, rate: float) -> None:
         self._rate, self._left, self._then = rate, rate, time.monotonic()
@@ -46,7 +50,7 @@ class TokenBucket:
         now = time.monotonic()
         self._left = min(self._rate, self._left + (now - self._then) * self._rate)
         self._then = now
-        if n > self._left:
+        if self._left <= 0:
             return False
         self._left -= n
         return True
@@ -74,6 +78,8 @@ class Services:
         self.reader = StoreThread(where, "reader", on_point)
         # Pages read more than devices ask for: they have a connection of their own and keep nobody waiting.
         self.console = StoreThread(where, "console", on_point)
+        # What they decide may take seconds: a long list has to be scored before it is approved.
+        self.actions = StoreThread(where, "actions", on_point)
         # Everybody may read what is published, as often as they like: apart from what devices need.
         self.public = StoreThread(where, "public", on_point)
         self.shared = SharedAnswers()
@@ -93,7 +99,7 @@ class Services:
 
     async def stop(self) -> None:
         await self.writer.stop()
-        for thread in (self.reader, self.console, self.public, self.health):
+        for thread in (self.reader, self.console, self.actions, self.public, self.health):
             await thread.close()
 
     async def facts(self, task: str, number: str, *, for_reports: bool) -> RoundFacts:
