@@ -193,6 +193,15 @@ class Rounds:
         )
         return [(task, int(number), now - int(shred_by)) for task, number, shred_by in rows]
 
+    def published(self, name: str) -> tuple[Task, tuple[int, int]]:
+        """A task, and what changes whenever one of its rounds is published: how many are, and the newest."""
+        task = self.task(name)
+        n, newest = self._database.execute(
+            "SELECT COUNT(*), COALESCE(MAX(round_key), 0) FROM rounds WHERE task = ? AND state = ?",
+            (task.task, State.PUBLISHED.value),
+        )[0]
+        return task, (int(n), int(newest))
+
     def skip_numbers(self, n: int) -> None:
         """Leave out the next numbers of every task: after a restore some of them may have been used."""
         for task in self.tasks():

@@ -232,9 +232,11 @@ class TestDistribution:
     def test_health_readiness_and_metrics(self, http):
         found = http.client_round()
         http.report(found, http.parts.messages(found, people(1, seed=2))[0])
-        assert http.client.get("/healthz").text == "ok\n"
-        assert http.client.get("/readyz").text == "ready\n"
-        text = http.client.get("/metrics").text
+        assert http.client.get("/healthz").text == http.health.get("/healthz").text == "ok\n"
+        assert http.health.get("/readyz").text == "ready\n"
+        text = http.health.get("/metrics").text
+        for inside in ("/readyz", "/metrics"):
+            assert is_problem(http.client.get(inside), "not-found")
         assert 'searchblend_reports_total{result="accepted"} 1' in text
         assert "searchblend_commit_seconds_count 1" in text
 

@@ -149,7 +149,7 @@ def test_canaries_reach_no_log_metric_table_or_file(kind, tmp_path):
                 if parts.current(task).state is State.SHREDDED:
                     break
                 time.sleep(0.1)
-            metrics = client.get("/metrics").text
+            metrics = client.get(f"{server.health}/metrics").text
         assert server.terminate() == 0
     assert parts.current(task).state is State.SHREDDED
     needles = [b"canary", PLANTED.encode(), b"198.51.100.77", operator.encode(), code.encode()]
