@@ -6,7 +6,7 @@ that anybody saw, so drawing again is sound; after it nothing is ever drawn agai
 
 from __future__ import annotations
 
-import secrets
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -31,10 +31,9 @@ from searchblend.store.ledger_errors import BudgetExceeded
 from searchblend.store.rounds import Round
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import HOLDS_RAW, State
-from searchblend.wire.sealed import Opener
+from searchblend.wire.sealed import Opener, encapsulation
 
 CURATOR: Final = "curator"
-TAG_KEY_BYTES: Final = 32
 
 
 class Curator:
@@ -42,8 +41,17 @@ class Curator:
 
     KINDS: Final = ("open", "head-list", "shred")
 
-    def __init__(self, store: ServiceStore, clock: Clock, vault: Vault, randomness: Randomness | None = None) -> None:
+    def __init__(
+        self,
+        store: ServiceStore,
+        clock: Clock,
+        vault: Vault,
+        randomness: Randomness | None = None,
+        *,
+        anonymous_intake: bool = False,
+    ) -> None:
         self._store, self._clock, self._vault = store, clock, vault
+        self._anonymous_intake = anonymous_intake
         self._randomness = randomness or SystemRandomness()
         self._lifecycle = Lifecycle(store, clock)
 
@@ -82,7 +90,6 @@ class Curator:
                 now=now,
                 opened_by=opened_by.decode(),
                 public_key=public_key,
-                tag_key=secrets.token_bytes(TAG_KEY_BYTES),
                 optin_closes=now + settings.optin_seconds,
                 shred_by=now + settings.shred_seconds,
             )
@@ -99,19 +106,19 @@ class Curator:
             return
         self._announce_opening(job, found)
         users, refused = self._opened(found, key)
-        settings, numbers = settings_of(found), {"records": len(users), "refused": refused}
+        settings, numbers = settings_of(found), {"records": len(users), "refused": refused.total()}
         if len(users) < settings.min_optin:
             self._give_up(job, found, "too-few-usable-records", numbers)
             return
-        figures = draw_head_list(users, refused, settings, self._randomness)
+        figures = draw_head_list(users, refused.total(), settings, self._randomness)
         del users
         self._store.on_point("head list: drawn")
         try:
-            self._commit_head_list(job, found, figures)
+            self._commit_head_list(job, found, figures, refused)
         except BudgetExceeded:
             self._give_up(job, found, "budget-exceeded", numbers)  # nobody saw what was drawn
 
-    def _commit_head_list(self, job: Job, found: Round, figures: HeadFigures) -> None:
+    def _commit_head_list(self, job: Job, found: Round, figures: HeadFigures, refused: Mapping[str, int]) -> None:
         settings = settings_of(found)
         spend = Spend.generic(settings.params.budget, Neighbors.REPLACE_ONE, f"head list, method {settings.method}")
         with self._store.transaction():
@@ -135,8 +142,8 @@ class Curator:
             else:
                 self._store.artifacts.keep(found.key, CANDIDATE, figures.as_bytes())
                 self._store.jobs.add(found.key, "shred", self._clock.now())
-            if figures.refused:
-                self._store.reports.refuse({(found.key, "malformed"): figures.refused})
+            if refused:
+                self._store.reports.refuse({(found.key, reason): n for reason, n in refused.items()})
             self._store.on_point("head list: before commit")
         self._store.on_point("head list: after commit")
 
@@ -148,7 +155,7 @@ class Curator:
             n = self._store.contributions.shred(found.key)
             if found.state is State.HEADLIST_READY:
                 self._store.rounds.advance(
-                    found, State.SHREDDED, actor=CURATOR, now=self._clock.now(), detail={"deleted": n}, tag_key=None
+                    found, State.SHREDDED, actor=CURATOR, now=self._clock.now(), detail={"deleted": n}
                 )
             else:
                 note = {"task": found.task, "round": found.number, "deleted": n}
@@ -167,22 +174,31 @@ class Curator:
         }
         self._store.audit.append(CURATOR, "opening records", self._clock.now(), note)
 
-    def _opened(self, found: Round, key: bytes) -> tuple[list[list[Record]], int]:
-        """Everybody's records in memory, and how many messages were not what they should be."""
-        settings = settings_of(found)
-        opener = Opener(key, sealing_context(found), at_most=settings.records_per_optin)
+    def _opened(self, found: Round, key: bytes) -> tuple[list[list[Record]], Counter[str]]:
+        """Everybody's records in memory, and how many messages were not what they should be, by reason.
+
+        Rows are not believed: whoever can write to the database can copy them. A record opens under the tag that it was
+        sealed for and under no other, a tag and an encapsulation count once, and a tag is that of an enrolled code.
+        """
+        settings, context = settings_of(found), sealing_context(found)
+        opener = Opener(key, context, at_most=settings.records_per_optin)
+        enrolled = {context.tag_of_hash(code_hash) for code_hash in self._store.tokens.enrolled(found.task)}
         users: list[list[Record]] = []
-        refused = 0
-        for sealed in self._store.contributions.all(found.key):
-            try:
-                records = opener.open(sealed)
-            except MessageError:
-                refused += 1
-                continue
-            if all((record.url is not WILDCARD) == settings.has_urls for record in records):
-                users.append(records)
+        tags: set[bytes] = set()
+        encapsulations: set[bytes] = set()
+        refused: Counter[str] = Counter()
+        for tag, sealed in self._store.contributions.all(found.key):
+            enc = encapsulation(sealed)
+            if tag not in enrolled and not self._anonymous_intake:
+                refused["bad-credential"] += 1
+            elif tag in tags or enc in encapsulations:
+                refused["conflicting-contribution"] += 1
+            elif (records := _opened_record(opener, sealed, tag, settings)) is None:
+                refused["malformed"] += 1
             else:
-                refused += 1
+                tags.add(tag)
+                encapsulations.add(enc)
+                users.append(records)
         return users, refused
 
     def _give_up(self, job: Job, found: Round, reason: str, numbers: Mapping[str, int] | None = None) -> None:
@@ -194,6 +210,14 @@ class Curator:
     def _drop(self, job: Job) -> None:
         with self._store.transaction():
             self._store.jobs.finish(job)
+
+
+def _opened_record(opener: Opener, sealed: bytes, tag: bytes, settings: TaskSettings) -> list[Record] | None:
+    try:
+        records = opener.open(sealed, tag)
+    except MessageError:
+        return None
+    return records if all((record.url is not WILDCARD) == settings.has_urls for record in records) else None
 
 
 def draw_head_list(

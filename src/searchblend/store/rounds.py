@@ -13,13 +13,12 @@ from searchblend.store.states import State, may_follow
 from searchblend.store.store_errors import StoreError, UnknownName, WrongState
 
 _ROUND: Final = (
-    "SELECT round_key, task, number, state, version, settings, budget_window, opened_by, public_key, tag_key, "
+    "SELECT round_key, task, number, state, version, settings, budget_window, opened_by, public_key, "
     "optin_closes, shred_by, client_opens, client_closes, grace_until, shape, reports, changed FROM rounds"
 )
 _CHANGEABLE: Final = (
     "opened_by",
     "public_key",
-    "tag_key",
     "optin_closes",
     "shred_by",
     "client_opens",
@@ -58,7 +57,6 @@ class Round:
     budget_window: str
     opened_by: str | None
     public_key: bytes | None
-    tag_key: bytes | None
     optin_closes: int | None
     shred_by: int | None
     client_opens: int | None
@@ -200,5 +198,5 @@ def _round(row: tuple[Any, ...]) -> Round:
     values = list(row)
     values[3] = State(values[3])
     values[5] = json.loads(values[5])
-    values[15] = json.loads(values[15]) if values[15] else None
+    values[14] = json.loads(values[14]) if values[14] else None
     return Round(*values)

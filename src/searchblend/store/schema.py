@@ -139,7 +139,8 @@ _VERSION_4: Final = (
     )
     """,
 )
-MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4)
+_VERSION_5: Final = ("ALTER TABLE rounds DROP COLUMN tag_key",)
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5)
 SCHEMA_VERSION: Final = len(MIGRATIONS)
 
 
