@@ -203,7 +203,6 @@ class Lifecycle:
                 actor=actor,
                 now=self._now,
                 detail={"reason": reason, "reports": self._store.reports.n_seen(found.key), **(detail or {})},
-                tag_key=None,
                 reports=0 if found.shape else None,
             )
             self._store.contributions.shred(found.key)

@@ -23,7 +23,6 @@ from searchblend.server.estimator import Estimator
 from searchblend.server.health import health_app, health_listener
 from searchblend.server.http_server import BACKLOG, HttpServer
 from searchblend.server.logbook import Logbook
-from searchblend.server.metrics import Metrics
 from searchblend.server.private_folder import make_private_folder
 from searchblend.server.process_limits import affordable_connections, no_core_files
 from searchblend.server.publisher import Publisher, SigningKeys
@@ -182,9 +181,7 @@ def _run_curator(
     _on_signals(stop.set, settings, services.logbook)
     on_ready("no port", "")
     with open_store(settings.where, on_point=on_point) as store:
-        make_worker(settings, store, clock, services.logbook, services.metrics).run_until(
-            stop, every=settings.poll_seconds
-        )
+        make_worker(settings, store, clock, services).run_until(stop, every=settings.poll_seconds)
     services.logbook.write("stopped", role=settings.role)
 
 
@@ -200,7 +197,7 @@ def _workers(
     @contextlib.contextmanager
     def begin() -> Iterator[Worker]:
         with open_store(settings.where, on_point=on_point) as store:
-            yield make_worker(settings, store, clock, services.logbook, services.metrics)
+            yield make_worker(settings, store, clock, services)
 
     thread = WorkerThread(begin, services.logbook, every=settings.poll_seconds)
     services.is_working = thread.is_working
@@ -208,14 +205,13 @@ def _workers(
         yield
 
 
-def make_worker(
-    settings: ServeSettings, store: ServiceStore, clock: Clock, logbook: Logbook, metrics: Metrics
-) -> Worker:
+def make_worker(settings: ServeSettings, store: ServiceStore, clock: Clock, services: Services) -> Worker:
     """Who does what: keys are read by the role that needs them, and by no other."""
     runners: list[Runner] = []
     each_time: list[Callable[[], int]] = []
     if settings.role in ("all", "curator"):
-        curator = Curator(store, clock, Vault(settings.vault_folder))
+        vault = Vault(settings.vault_folder)
+        curator = Curator(store, clock, vault, anonymous_intake=services.anonymous_intake)
         runners.append(curator)
         each_time.append(curator.destroy_leftovers)
     if settings.role in ("all", "publisher"):
@@ -225,4 +221,6 @@ def make_worker(
     if settings.role in ("all", "admin"):
         runners.append(Estimator(store, clock))
     tick = settings.role in ("all", "admin", "curator")
-    return Worker(store, clock, runners, tick=tick, each_time=each_time, logbook=logbook, metrics=metrics)
+    return Worker(
+        store, clock, runners, tick=tick, each_time=each_time, logbook=services.logbook, metrics=services.metrics
+    )

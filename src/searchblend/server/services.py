@@ -13,12 +13,13 @@ from searchblend.server.failed_sign_ins import SECONDS_BETWEEN_ROWS, FailedSignI
 from searchblend.server.logbook import Logbook
 from searchblend.server.metrics import Metrics
 from searchblend.server.report_writer import MOST_WAITING, ReportWriter
-from searchblend.server.round_model import settings_of, shape_of
+from searchblend.server.round_model import sealing_context, shape_of
 from searchblend.server.shared_answers import SharedAnswers
 from searchblend.server.store_thread import StoreThread
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.store_errors import UnknownName
 from searchblend.wire.report import ReportShape
+from searchblend.wire.sealed import SealingContext
 from searchblend.wire.tokens import TokenVerifier
 
 _UNKNOWN_SECONDS: Final = 1.0
@@ -31,8 +32,7 @@ class RoundFacts:
 
     key: int
     shape: ReportShape | None
-    tag_key: bytes | None
-    consent: bytes
+    sealing: SealingContext
 
 
 class TokenBucket:
@@ -114,7 +114,7 @@ class Services:
         """Facts about a round; those about reports are there once its head list is reviewed."""
         place = task, round_number(number)
         known = self._facts.get(place)
-        if known and (known.shape if for_reports else known.tag_key):
+        if known and (known.shape or not for_reports):
             return known
         if self._unknown.get(place, 0) > time.monotonic():
             raise Refusal("unknown-task")
@@ -122,7 +122,7 @@ class Services:
         def look(store: ServiceStore) -> RoundFacts:
             found = store.rounds.round(*place)
             shape = shape_of(found) if found.shape else None
-            return RoundFacts(found.key, shape, found.tag_key, settings_of(found).consent_digest)
+            return RoundFacts(found.key, shape, sealing_context(found))
 
         try:
             facts = await self.reader.call(look)

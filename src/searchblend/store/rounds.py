@@ -15,14 +15,13 @@ from searchblend.store.states import PAST_RAW, State, may_follow
 from searchblend.store.store_errors import StoreError, UnknownName, WrongState
 
 _ROUND: Final = (
-    "SELECT round_key, task, number, state, version, settings, budget_window, opened_by, public_key, tag_key, "
+    "SELECT round_key, task, number, state, version, settings, budget_window, opened_by, public_key, "
     "optin_closes, shred_by, client_opens, client_closes, grace_until, shape, reports, changed FROM rounds"
 )
 _STATE: Final = 3
 _CHANGEABLE: Final = (
     "opened_by",
     "public_key",
-    "tag_key",
     "optin_closes",
     "shred_by",
     "client_opens",
@@ -62,7 +61,6 @@ class Round:
     budget_window: str
     opened_by: str | None
     public_key: bytes | None
-    tag_key: bytes | None
     optin_closes: int | None
     shred_by: int | None
     client_opens: int | None
@@ -262,7 +260,7 @@ def _round(row: tuple[Any, ...]) -> Round:
     except ValueError:
         raise StoreError(f"round {values[2]}: is in a state that this version does not know") from None
     values[5] = _object(values[5])
-    values[15] = (_object(values[15]) or None) if values[15] else None
+    values[14] = (_object(values[14]) or None) if values[14] else None
     return Round(*values)
 
 
