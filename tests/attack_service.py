@@ -12,6 +12,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
+import psutil
 import psycopg
 
 from searchblend.records import Record
@@ -119,8 +120,17 @@ class AttackedService:
     def audit(self):
         return self.done("GET", "/audit", "auditor")["rows"]
 
-    def metrics(self):
-        return self.http.get("/metrics").text
+    def health(self, path, seconds=10.0):
+        """The answer of whichever port of the server has it: health has a port of its own."""
+        process = psutil.Process(self.server.process.pid)
+        ports = [one.laddr.port for one in process.net_connections("inet") if one.status == psutil.CONN_LISTEN]
+        answers = []
+        for port in sorted(ports, reverse=True):
+            with contextlib.suppress(httpx2.HTTPError):
+                answers.append(httpx2.get(f"http://127.0.0.1:{port}{path}", timeout=seconds))
+        known = [answer for answer in answers if answer.status_code != 404]
+        assert known, f"no port answers {path}"
+        return known[0]
 
     def doctor(self):
         """Exit code and output of ``searchblend doctor``."""
