@@ -117,6 +117,7 @@ def certificate(folder):
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     (folder / "key.pem").write_bytes(private)
+    (folder / "key.pem").chmod(0o600)
     return folder / "cert.pem", folder / "key.pem"
 
 

@@ -50,6 +50,11 @@ examples:
   searchblend doctor                                   checks all that can be checked; exit code 1 if it finds a fault
   searchblend doctor --database postgresql://db.internal/searchblend --json
 """
+DATABASE_EXAMPLES = """\
+examples:
+  searchblend database migrate                         make or renew the tables; take a backup first
+  searchblend database migrate --database postgresql://owner@db.internal/searchblend
+"""
 BACKUP_EXAMPLES = """\
 examples:
   searchblend backup write backup.db                   while the service runs; raw opt-in records are left out
@@ -91,6 +96,9 @@ def add_serve(commands: Commands) -> None:
     _add_aggregate(commands)
     doctor = add_command(commands, "doctor", "check a service's database, chains and keys", DOCTOR_EXAMPLES)
     _add_place(doctor)
+    database = add_command(commands, "database", "the tables of a service's database", DATABASE_EXAMPLES)
+    actions = database.add_subparsers(dest="action", metavar="ACTION", required=True)
+    _add_place(add_command(actions, "migrate", "make the tables, or bring them to this version", DATABASE_EXAMPLES))
     backup = add_command(commands, "backup", "copy a service's database, and put it back", BACKUP_EXAMPLES)
     actions = backup.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, what in (("write", "copy into a new file"), ("restore", "read a copy into a new database")):

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from searchblend.errors import InvalidParameter
-from searchblend.server.answers import Refusal, bearer, read_json
+from searchblend.server.answers import Refusal, bearer, read_json, round_number
 from searchblend.server.lifecycle import Lifecycle
 from searchblend.server.operations import Operation
 from searchblend.server.services import Services
@@ -262,10 +262,8 @@ def _named_task(store: ServiceStore, arguments: dict[str, Any]) -> Task:
 
 
 def _named_round(store: ServiceStore, arguments: dict[str, Any]) -> Round:
-    number = arguments["path_round"]
-    if not number.isdecimal() or len(number) > 9:
-        raise Refusal("unknown-task")
-    return store.rounds.round(_named_task(store, arguments).task, int(number))
+    number = round_number(arguments["path_round"])
+    return store.rounds.round(_named_task(store, arguments).task, number)
 
 
 def _entries(arguments: dict[str, Any], name: str) -> list[dict[str, Any]]:

@@ -31,6 +31,7 @@ from searchblend.server.services import Services
 from searchblend.server.vault import Vault
 from searchblend.server.worker import Runner, Worker
 from searchblend.server.worker_thread import WorkerThread
+from searchblend.store.private_file import read_private
 from searchblend.store.service_store import ServiceStore, open_store
 from searchblend.wire.tokens import TokenVerifier
 
@@ -86,9 +87,9 @@ def _check_tls(settings: ServeSettings) -> None:
     """Load certificate and key once here: the HTTP server would do so after its address was printed."""
     if not settings.tls_certificate:
         return
-    for path in (settings.tls_certificate, settings.tls_key):
+    for path, read in ((settings.tls_certificate, Path.read_bytes), (settings.tls_key, read_private)):
         try:
-            Path(path).read_bytes()
+            read(Path(path))
         except OSError as error:
             raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
     try:

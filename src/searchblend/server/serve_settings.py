@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
 from searchblend.errors import InvalidParameter, UsageError, listed
+from searchblend.server import crash_points
 
 ROLES: Final = ("all", "collector", "intake", "curator", "publisher", "admin")
 PREFIX: Final = "SEARCHBLEND_"
+_OF_TESTS: Final = (crash_points.VARIABLE, "SEARCHBLEND_TEST_")
+"""how variables begin that are no settings, and no mistakes either"""
 _LARGEST_PORT: Final = 65_535
 _KINDS: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
     "int": ((int,), "expected a whole number"),
@@ -96,9 +100,8 @@ def load_settings(
     texts: dict[str, Any] = {}
     known = {field.name: str(field.type) for field in fields(ServeSettings)}
     for name, text in (os.environ if environment is None else environment).items():
-        field = name.removeprefix(PREFIX).lower()
-        if name.startswith(PREFIX) and field in known:
-            texts[field] = text
+        if name.upper().startswith(PREFIX) and not name.startswith(_OF_TESTS):
+            texts[_field_of(name, known)] = text
     texts |= {name: value for name, value in flags.items() if value is not None and name in known}
     values = in_file | {name: _typed(name, value, known[name]) for name, value in texts.items()}
     try:
@@ -107,6 +110,15 @@ def load_settings(
         if error.field in in_file and error.field not in texts:
             raise UsageError(f"{file}: {error}") from error
         raise
+
+
+def _field_of(name: str, known: Collection[str]) -> str:
+    """The setting that a variable is about. One that is misspelt would be a default in silence: it is refused."""
+    variables = {f"{PREFIX}{field.upper()}": field for field in known}
+    if name not in variables:
+        nearest = get_close_matches(name.upper(), variables, n=1, cutoff=0)
+        raise UsageError(f"{listed([name])}: no such variable; the nearest is {nearest[0]}")
+    return variables[name]
 
 
 def _from_file(path: Path) -> dict[str, Any]:

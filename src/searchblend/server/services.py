@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from searchblend.server.answers import Refusal
+from searchblend.server.answers import Refusal, round_number
 from searchblend.server.clock import Clock, SystemClock
 from searchblend.server.logbook import Logbook
 from searchblend.server.metrics import Metrics
@@ -91,9 +91,7 @@ class Services:
 
     async def facts(self, task: str, number: str, *, for_reports: bool) -> RoundFacts:
         """Facts about a round; those about reports are there once its head list is reviewed."""
-        if not number.isdecimal() or len(number) > 9:
-            raise Refusal("unknown-task")
-        place = task, int(number)
+        place = task, round_number(number)
         known = self._facts.get(place)
         if known and (known.shape if for_reports else known.tag_key):
             return known

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from searchblend.errors import OutputError, RunError
 from searchblend.server.private_folder import make_private_folder
+from searchblend.store.private_file import read_private
 from searchblend.wire.sealed import KEY_BYTES, new_round_key
 
 
@@ -45,7 +46,7 @@ class Vault:
 
     def private_key(self, task: str, number: int) -> bytes:
         try:
-            key = self._path(task, number).read_bytes()
+            key = read_private(self._path(task, number))
         except FileNotFoundError:
             raise KeyLost(f"round {number}: its private key is gone") from None
         if len(key) != KEY_BYTES:

@@ -15,7 +15,7 @@ from typing import Final
 from searchblend.errors import OutputError
 from searchblend.store.database import Database
 from searchblend.store.database_sqlite import SqliteFile, SqliteStore
-from searchblend.store.schema import migrate
+from searchblend.store.schema import require_tables
 from searchblend.store.store_errors import StoreError
 
 _PAGE: Final = 5_000
@@ -80,7 +80,7 @@ def write_backup(database: Database, path: Path) -> int:
         partial.unlink(missing_ok=True)
         target = SqliteStore(partial)
         try:
-            migrate(target)
+            require_tables(target)
             with one_moment(database), target.transaction():
                 rows = sum(_copy(database, target, table) for table in TABLES)
             target.execute("PRAGMA journal_mode = DELETE")
@@ -101,7 +101,7 @@ def read_backup(path: Path, database: Database) -> int:
     """Copy a backup, which stays as it is, into an empty database, in one transaction; how many rows."""
     source = SqliteFile(path)
     try:
-        migrate(database)
+        require_tables(database)
         with database.transaction():
             if database.execute("SELECT 1 FROM tasks LIMIT 1") or database.execute("SELECT 1 FROM audit LIMIT 1"):
                 raise StoreError("the database is not empty; a backup is read into a new one")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from searchblend.errors import InvalidParameter
 from searchblend.store.audit import AuditLog
 from searchblend.store.database import Database
 from searchblend.store.states import State, may_follow
@@ -30,6 +32,7 @@ _CHANGEABLE: Final = (
 )
 
 
+_TASK_ID: Final = re.compile(r"[0-9a-f]{32}", re.IGNORECASE)
 _FLOOR: Final = "least round number of "
 
 
@@ -84,6 +87,8 @@ class Rounds:
         self._database, self._audit = database, audit
 
     def add_task(self, task: str, name: str, settings: Mapping[str, Any], *, actor: str, now: int) -> Task:
+        if _TASK_ID.fullmatch(name):
+            raise InvalidParameter("name", "expected something else than 32 hexadecimal digits, which is how ids look")
         with self._database.transaction():
             if self._database.execute("SELECT 1 FROM tasks WHERE task = ? OR name = ?", (task, name)):
                 raise StoreError("a task of this name or id exists")
@@ -99,9 +104,11 @@ class Rounds:
         return [Task(task, name, json.loads(text), bool(killed), when) for task, name, text, killed, when in rows]
 
     def task(self, name: str) -> Task:
-        """By id or by name."""
+        """By id, else by name."""
         rows = self._database.execute(
-            "SELECT task, name, settings, killed, created FROM tasks WHERE task = ? OR name = ?", (name, name)
+            "SELECT task, name, settings, killed, created FROM tasks WHERE task = ? OR name = ? "
+            "ORDER BY CASE WHEN task = ? THEN 0 ELSE 1 END",
+            (name, name, name),
         )
         if not rows:
             raise UnknownName("no such task")

@@ -7,10 +7,11 @@ import sqlite3
 
 import pytest
 
-from databases import DATABASES, fresh_database
+from databases import DATABASES, fresh_database, fresh_schema, postgres_server
 from searchblend.cli.main import main
 from searchblend.server.clock import SystemClock
 from searchblend.server.restore import restore_backup
+from searchblend.store.schema import SCHEMA_VERSION
 from searchblend.store.service_store import is_service_database, open_store
 from service_parts import Service, people
 
@@ -92,6 +93,7 @@ def test_a_signing_key_that_cannot_be_read_is_named(run, tmp_path):
     assert (code, f"{unreadable}: cannot be read: Is a directory" in err) == (1, True)
     unreadable.rmdir()
     unreadable.write_text("junk")
+    unreadable.chmod(0o600)
     code, _, err = run("keys", "add")
     assert (code, f"{unreadable}: signing key: expected" in err) == (1, True)
 
@@ -286,3 +288,16 @@ def test_the_ledger_command_opens_the_service_database(run, filled, tmp_path, ca
     other = tmp_path / "own.ledger"
     assert main(["ledger", "cap", str(other), "--lifetime", "20,1e-3"]) == 0
     assert not is_service_database(other)
+
+
+def test_no_process_changes_tables_but_the_command_that_does(tmp_path, capsys):
+    """A server and the commands beside it say what to run; afterwards they work."""
+    place = ["--data-dir", str(tmp_path), "--database", fresh_schema(postgres_server())]
+    for command in (["serve", "--port", "0"], ["task", "create", "searches"], ["keys", "token", "ann", "operator"]):
+        assert main([*command, *place]) == 1
+        assert "run `searchblend database migrate`" in capsys.readouterr().err.lower()
+    assert main(["database", "migrate", *place, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"version": SCHEMA_VERSION, "before": 0}
+    assert main(["database", "migrate", *place, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"version": SCHEMA_VERSION, "before": SCHEMA_VERSION}
+    assert main(["task", "create", "searches", *place]) == 0

@@ -400,6 +400,7 @@ def test_a_ninth_key_stops_manifests_only_while_it_is_there(service):
     extra = SigningKey.new()
     path = service.folder / "signing" / f"{extra.key_id}.pem"
     path.write_bytes(extra.as_pem())
+    path.chmod(0o600)
     with pytest.raises(MessageError, match="1 to 8 signatures"):
         service.work()
     with pytest.raises(UsageError, match="at most 8"):
