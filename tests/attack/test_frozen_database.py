@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from attack_service import COMMON, attacked, wait_for
-from databases import fresh_database, fresh_schema
+from databases import fresh_database, fresh_tables
 from service_process import REPORT
 
 HONEST = COMMON * 20
@@ -41,7 +41,7 @@ def stage(request, tmp_path):
             yield service, lambda: locked(where)
     else:
         cluster = request.getfixturevalue("cluster")
-        with attacked(tmp_path, fresh_schema(cluster.url())) as service:
+        with attacked(tmp_path, fresh_tables(cluster.url())) as service:
             yield service, cluster.frozen
 
 
