@@ -165,7 +165,7 @@ class AttackedService:
         context = SealingContext(bytes.fromhex(manifest["task"]), manifest["round"], bytes.fromhex(optin["consent"]))
         hostile = mock.patch.object(sealed, "_content", return_value=content)
         with hostile if content is not None else contextlib.nullcontext():
-            return seal_records(records, context, bytes.fromhex(optin["public_key"]))
+            return seal_records(records, context, context.tag_of(code), bytes.fromhex(optin["public_key"]))
 
     def send_sealed(self, manifest, sealed, code, method="POST"):
         path = f"/v1/tasks/{manifest['task']}/rounds/{manifest['round']}/contributions"
