@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import html
 import os
+import re
 import secrets
 import sqlite3
 import subprocess
@@ -140,6 +142,14 @@ class AttackedService:
         command += ["--database", self.where] if self.where.startswith("postgresql") else []
         ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
         return ended.returncode, ended.stdout + ended.stderr
+
+    def console(self, role="operator"):
+        """A browser of somebody who has signed in."""
+        client = httpx2.Client(base_url=self.server.address, timeout=SECONDS)
+        form = html.unescape(re.search(r'name="form" value="([^"]+)"', client.get("/console/sign-in").text)[1])
+        fields = {"form": form, "token": self.tokens[role], "next": "/console"}
+        assert client.post("/console/sign-in", data=fields).status_code == 303
+        return client
 
     # The devices.
 
