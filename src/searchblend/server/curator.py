@@ -6,8 +6,10 @@ that anybody saw, so drawing again is sound; after it nothing is ever drawn agai
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from searchblend.accounting.spend import Spend
@@ -23,7 +25,7 @@ from searchblend.randomness import Randomness, SystemRandomness
 from searchblend.records import WILDCARD, HeadList, Record
 from searchblend.server.clock import Clock
 from searchblend.server.lifecycle import CANDIDATE, Lifecycle
-from searchblend.server.round_model import HeadFigures, sealing_context, settings_of
+from searchblend.server.round_model import HeadFigures, is_signed_by_curator, round_key_of, sealing_context, settings_of
 from searchblend.server.task_settings import TaskSettings
 from searchblend.server.vault import KeyLost, Vault
 from searchblend.store.jobs import Job
@@ -31,7 +33,8 @@ from searchblend.store.ledger_errors import BudgetExceeded
 from searchblend.store.rounds import Round
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import HOLDS_RAW, State
-from searchblend.wire.sealed import Opener, encapsulation
+from searchblend.wire.sealed import Opener, encapsulation, public_key_of
+from searchblend.wire.signing import SigningKey
 
 CURATOR: Final = "curator"
 
@@ -46,11 +49,12 @@ class Curator:
         store: ServiceStore,
         clock: Clock,
         vault: Vault,
+        signer: SigningKey,
         randomness: Randomness | None = None,
         *,
         anonymous_intake: bool = False,
     ) -> None:
-        self._store, self._clock, self._vault = store, clock, vault
+        self._store, self._clock, self._vault, self._signer = store, clock, vault, signer
         self._anonymous_intake = anonymous_intake
         self._randomness = randomness or SystemRandomness()
         self._lifecycle = Lifecycle(store, clock)
@@ -83,6 +87,8 @@ class Curator:
         settings, now = settings_of(found), self._clock.now()
         with self._store.transaction():
             opened_by = self._store.artifacts.kept(found.key, "opened_by") or b""
+            closes = now + settings.optin_seconds
+            opened = replace(found, public_key=public_key, optin_closes=closes)
             self._store.rounds.advance(
                 found,
                 State.OPTIN_OPEN,
@@ -90,7 +96,8 @@ class Curator:
                 now=now,
                 opened_by=opened_by.decode(),
                 public_key=public_key,
-                optin_closes=now + settings.optin_seconds,
+                key_signature=json.dumps(self._signer.sign(round_key_of(opened).signed_bytes).as_json()),
+                optin_closes=closes,
                 shred_by=now + settings.shred_seconds,
             )
             self._store.jobs.finish(job)
@@ -103,6 +110,9 @@ class Curator:
             key = self._vault.private_key(found.task, found.number)
         except KeyLost:
             self._give_up(job, found, "key-lost")
+            return
+        if not self._is_as_opened(found, key):
+            self._give_up(job, found, "altered-round")
             return
         self._announce_opening(job, found)
         users, refused = self._opened(found, key)
@@ -163,6 +173,11 @@ class Curator:
             self._store.jobs.finish(job)
         if self._store.database.dialect == "sqlite":
             self._store.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _is_as_opened(self, found: Round, key: bytes) -> bool:
+        """Whether the row says what this curator signed: records were sealed under these settings and no others."""
+        own = {self._signer.key_id: self._signer.public_point}
+        return found.public_key == public_key_of(key) and is_signed_by_curator(found, own)
 
     def _announce_opening(self, job: Job, found: Round) -> None:
         """Committed before the first record is opened: whatever stops this attempt, the log has it."""

@@ -13,12 +13,13 @@ from searchblend.store.states import State, may_follow
 from searchblend.store.store_errors import StoreError, UnknownName, WrongState
 
 _ROUND: Final = (
-    "SELECT round_key, task, number, state, version, settings, budget_window, opened_by, public_key, "
+    "SELECT round_key, task, number, state, version, settings, budget_window, opened_by, public_key, key_signature, "
     "optin_closes, shred_by, client_opens, client_closes, grace_until, shape, reports, changed FROM rounds"
 )
 _CHANGEABLE: Final = (
     "opened_by",
     "public_key",
+    "key_signature",
     "optin_closes",
     "shred_by",
     "client_opens",
@@ -57,6 +58,8 @@ class Round:
     budget_window: str
     opened_by: str | None
     public_key: bytes | None
+    key_signature: str | None
+    """the curator's, over the round as it was opened"""
     optin_closes: int | None
     shred_by: int | None
     client_opens: int | None
@@ -198,5 +201,5 @@ def _round(row: tuple[Any, ...]) -> Round:
     values = list(row)
     values[3] = State(values[3])
     values[5] = json.loads(values[5])
-    values[14] = json.loads(values[14]) if values[14] else None
+    values[15] = json.loads(values[15]) if values[15] else None
     return Round(*values)
