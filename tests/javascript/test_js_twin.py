@@ -13,11 +13,11 @@ import pytest
 from node_twin import Refused, Twin
 from random_cases import WORDS, Cases, vectors
 
+from searchblend.admission import admit
 from searchblend.blender.local_report import local_report
 from searchblend.blender.report_probabilities import ReportProbabilities
 from searchblend.blender.subset_report import subset_report
 from searchblend.device import manifest_checks
-from searchblend.device.admission import admit
 from searchblend.device.device_errors import REASONS, DeviceRefused
 from searchblend.device.make_report import make_report
 from searchblend.device.policy import POLICY

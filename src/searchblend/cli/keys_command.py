@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from searchblend.cli.service_options import actor_of, opened, settings_of, show
+from searchblend.cli.service_options import opened, os_user, settings_of, show
 from searchblend.errors import UsageError
 from searchblend.server.clock import SystemClock
 from searchblend.server.curator_key import make_curator_key, read_curator_key
@@ -29,12 +29,10 @@ def _act(options: argparse.Namespace) -> Any:
         return {"removed": options.key_id}
     with opened(options, create=options.action == "token") as store:
         if options.action == "token":
-            token = store.tokens.add_admin(
-                options.name, options.token_role, actor=actor_of(options), now=SystemClock().now()
-            )
+            token = store.tokens.add_admin(options.name, options.token_role, actor=os_user(), now=SystemClock().now())
             return {"name": options.name, "role": options.token_role, "token": token}
         if options.action == "revoke":
-            if not store.tokens.revoke_admin(options.name, actor=actor_of(options), now=SystemClock().now()):
+            if not store.tokens.revoke_admin(options.name, actor=os_user(), now=SystemClock().now()):
                 raise UsageError("no such token, or revoked already")
             return {"revoked": options.name}
         curator = read_curator_key(settings_of(options).vault_folder)

@@ -11,6 +11,7 @@ from typing import Final
 from searchblend.errors import InputError, InvalidParameter, MessageError, OutputError, UsageError
 from searchblend.server.private_folder import make_private_folder
 from searchblend.server.serve_settings import ServeSettings
+from searchblend.store.private_file import read_private
 from searchblend.wire.signing import SigningKey, key_id
 
 FILE: Final = "curator.pem"
@@ -21,7 +22,7 @@ def read_curator_key(folder: Path) -> SigningKey | None:
     """The key of this folder, if there is one."""
     path = folder / FILE
     try:
-        return SigningKey.of_pem(path.read_bytes())
+        return SigningKey.of_pem(read_private(path))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

@@ -24,6 +24,7 @@ from searchblend.server.task_settings import TaskSettings
 from searchblend.store.artifacts import TrendRow
 from searchblend.store.jobs import Job
 from searchblend.store.ledger_errors import BudgetExceeded
+from searchblend.store.private_file import read_private
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
@@ -106,7 +107,7 @@ class SigningKeys:
 
 def _read_key(path: Path) -> SigningKey:
     try:
-        return SigningKey.of_pem(path.read_bytes())
+        return SigningKey.of_pem(read_private(path))
     except OSError as error:
         raise InputError(path, f"cannot be read: {error.strerror}") from error
     except MessageError as error:
@@ -125,6 +126,9 @@ class Publisher:
     def run(self, job: Job) -> None:
         found = self._store.rounds.by_key(job.round_key)
         (self._client_open if job.kind == "client-open" else self._publish)(job, found)
+
+    def leaves(self) -> tuple[()]:
+        return ()
 
     def _client_open(self, job: Job, found: Round) -> None:
         """The head list becomes public and every client is charged: one commit."""

@@ -15,7 +15,7 @@ from searchblend.blender.estimate_optin import optin_variance
 from searchblend.blender.estimates import Estimates, Floats, GroupEstimates
 from searchblend.blender.stability_histogram import CountedHeadList
 from searchblend.blender.subset_report import ReportDesign
-from searchblend.errors import MessageError
+from searchblend.errors import SearchblendError
 from searchblend.mechanisms.tally import Ints
 from searchblend.mechanisms.threshold import noise_for_one_record
 from searchblend.records import HeadList
@@ -66,9 +66,10 @@ def is_signed_by_curator(found: Round, curators: Mapping[str, bytes]) -> bool:
         return False
     try:
         signature = decode_signature(json.loads(found.key_signature), "round")
-    except (MessageError, ValueError):
+        content = round_key_of(found).signed_bytes
+    except (SearchblendError, TypeError, ValueError):  # somebody wrote there by hand
         return False
-    return is_signed(round_key_of(found).signed_bytes, [signature], curators)
+    return is_signed(content, [signature], curators)
 
 
 def shape_document(shape: ReportShape) -> dict[str, Any]:

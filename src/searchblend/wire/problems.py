@@ -68,5 +68,6 @@ REASONS: Final = (
     "spent-token",
     "wrong-consent",
     "conflicting-contribution",
+    "not-admitted",
 )
 """why a report or an opt-in record is refused: what is counted, and all that is kept of it"""

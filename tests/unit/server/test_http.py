@@ -233,9 +233,11 @@ class TestDistribution:
     def test_health_readiness_and_metrics(self, http):
         found = http.client_round()
         http.report(found, http.parts.messages(found, people(1, seed=2))[0])
-        assert http.client.get("/healthz").text == "ok\n"
-        assert http.client.get("/readyz").text == "ready\n"
-        text = http.client.get("/metrics").text
+        assert http.client.get("/healthz").text == http.health.get("/healthz").text == "ok\n"
+        assert http.health.get("/readyz").text == "ready\n"
+        text = http.health.get("/metrics").text
+        for inside in ("/readyz", "/metrics"):
+            assert is_problem(http.client.get(inside), "not-found")
         assert 'searchblend_reports_total{result="accepted"} 1' in text
         assert "searchblend_commit_seconds_count 1" in text
 
@@ -287,3 +289,34 @@ def test_the_protocol_page_names_every_problem():
     protocol = (Path(__file__).parents[3] / "docs" / "reference" / "protocol.md").read_text()
     for name, kind in PROBLEMS.items():
         assert f"| `{name}` | {kind.status}" in protocol
+
+
+def test_a_round_has_one_address_and_no_alias(http):
+    found = http.client_round()
+    assert found.number == 1
+    message = http.parts.messages(found, people(1, seed=2))[0]
+    at = f"/v1/tasks/{found.task}/rounds"
+    sealed = {"authorization": f"Bearer sbe_{'a' * 24}", "content-type": "application/vnd.searchblend.sealed"}
+    report = {"content-type": "application/vnd.searchblend.report"}
+    for alias in ("01", "١", "%D9%A1", "1.0", "+1", "-1", "1%20", "0", "1e0", "1" * 40):
+        assert is_problem(http.client.post(f"{at}/{alias}/reports", content=message, headers=report), "unknown-task")
+        assert is_problem(http.client.post(f"{at}/{alias}/contributions", content=b"x", headers=sealed), "unknown-task")
+        assert is_problem(http.client.get(f"{at}/{alias}/files"), "unknown-task")
+        assert is_problem(http.admin("GET", f"/tasks/{found.task}/rounds/{alias}"), "unknown-task")
+    assert http.parts.store.reports.n_seen(found.key) == 0
+    assert http.report(found, message).status_code == 200
+
+
+def test_no_task_can_be_named_like_the_id_of_another(http):
+    task = http.parts.task()
+    for name in (task.task, task.task.upper(), "0" * 32):
+        assert is_problem(http.admin("POST", "/tasks", json={"name": name}), "invalid-request")
+    assert http.admin("POST", "/tasks", json={"name": "0" * 31}).status_code == 200
+
+
+def test_an_id_wins_over_a_name_that_an_earlier_version_allowed(http):
+    first, second = http.parts.task(name="a"), http.parts.task(name="b")
+    for impostor, victim in ((first, second), (second, first)):
+        http.parts.store.database.execute("UPDATE tasks SET name = ? WHERE task = ?", (victim.task, impostor.task))
+    for task in (first, second):
+        assert http.parts.store.rounds.task(task.task).task == task.task

@@ -10,11 +10,12 @@ import numpy as np
 import psycopg
 import pytest
 
-from databases import DATABASES, fresh_database
+from databases import DATABASES, fresh_database, fresh_schema, postgres_server
 from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import Cap
 from searchblend.errors import InvalidParameter, UsageError
 from searchblend.privacy import Budget, Neighbors
+from searchblend.store import schema
 from searchblend.store.ledger_errors import BudgetExceeded
 from searchblend.store.reports import Arrivals
 from searchblend.store.schema import SCHEMA_VERSION, migrate, schema_version
@@ -26,6 +27,7 @@ from searchblend.store.store_errors import (
     StoreError,
     UnknownName,
     UnsafeDatabase,
+    WrongSchema,
     WrongState,
 )
 
@@ -354,29 +356,79 @@ def _without_triggers(where, change):
         raw.close()
 
 
-def test_a_filled_database_of_the_first_version_is_brought_up_to_date(where):
+def without_tables(kind, folder):
+    return fresh_schema(postgres_server()) if kind == "postgresql" else str(folder / "service.db")
+
+
+@pytest.mark.parametrize("kind", DATABASES)
+def test_a_filled_database_of_the_first_version_is_refused_until_it_is_migrated(kind, tmp_path):
+    where = without_tables(kind, tmp_path)
     database = open_database(where)
     migrate(database, to=1)
     assert schema_version(database) == 1
     old = ServiceStore(database)
-    key = a_round(old, State.CLIENT_OPEN).key
+    old.rounds.add_task(TASK, "searches", {"market": "en"}, actor="op", now=1)
+    key = 1
+    database.execute(
+        "INSERT INTO rounds (round_key, task, number, state, version, settings, budget_window, tag_key, changed) "
+        "VALUES (?, ?, 1, ?, 7, ?, '2026-W46', ?, 3)",
+        (key, TASK, State.CLIENT_OPEN, '{"method": "best"}', b"t" * 32),
+    )
     old.reports.add([arrivals(key, report_ids("a", "b"), [[0], [1]])], now=5)
     old.ledger.debit("r1", "everybody", "w1", ONE)
-    before = (old.rounds.by_key(key), old.reports.counts(key, 2).tolist(), old.audit.rows(), old.ledger.rows())
+    before = (old.reports.counts(key, 2).tolist(), old.audit.rows(), old.ledger.rows())
+    with pytest.raises(WrongSchema, match=r"has version 1.*searchblend database migrate"):
+        open_store(where)
+    assert schema_version(database) == 1, "opening a store changes no table"
+    migrate(database)
     old.close()
     with open_store(where) as store:
         assert schema_version(store.database) == SCHEMA_VERSION
-        found = (store.rounds.by_key(key), store.reports.counts(key, 2).tolist())
-        assert (*found, store.audit.rows(), store.ledger.rows()) == before
+        found = store.rounds.by_key(key)
+        assert (found.state, found.version, found.settings) == (State.CLIENT_OPEN, 7, {"method": "best"})
+        assert found.key_signature is None
+        assert (store.reports.counts(key, 2).tolist(), store.audit.rows(), store.ledger.rows()) == before
         assert store.artifacts.trends(TASK) == []
         store.ledger.check()
+
+
+def test_only_a_new_sqlite_file_gets_its_tables_by_itself(tmp_path):
+    with open_store(tmp_path / "service.db") as store:
+        assert schema_version(store.database) == SCHEMA_VERSION
+    where = fresh_schema(postgres_server())
+    with pytest.raises(WrongSchema, match="searchblend database migrate"):
+        open_store(where)
+    database = open_database(where)
+    assert schema_version(database) == 0
+    database.close()
+
+
+def test_a_new_sqlite_file_whose_set_up_was_interrupted_is_still_new(tmp_path, monkeypatch):
+    where = tmp_path / "service.db"
+
+    def interrupted(database, version):
+        if version == SCHEMA_VERSION:
+            raise KeyboardInterrupt
+        apply(database, version)
+
+    apply = schema._apply
+    monkeypatch.setattr(schema, "_apply", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        open_store(where)
+    monkeypatch.undo()
+    with open_store(where) as store:
+        assert schema_version(store.database) == SCHEMA_VERSION
 
 
 def test_a_database_of_a_later_version_is_refused(where):
     with open_store(where) as store:
         store.database.execute("UPDATE schema_version SET version = ?", (SCHEMA_VERSION + 1,))
-    with pytest.raises(StoreError, match="later version"):
+    with pytest.raises(WrongSchema, match="later version"):
         open_store(where)
+    database = open_database(where)
+    with pytest.raises(WrongSchema, match="later version"):
+        migrate(database)
+    database.close()
 
 
 def test_a_transaction_is_undone_as_a_whole(store):
