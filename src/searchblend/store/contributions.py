@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from searchblend.store.database import Database
+from searchblend.store.round_lock import hold_open
 from searchblend.store.states import State
 
 _PAGE: Final = 2000
@@ -75,10 +76,9 @@ class Contributions:
         return len(rows)
 
     def _open(self, round_key: int, now: int) -> bool:
-        lock = " FOR SHARE OF rounds" if self._database.dialect == "postgresql" else ""
+        hold_open(self._database, round_key)
         rows = self._database.execute(
-            "SELECT state, optin_closes, killed FROM rounds JOIN tasks ON tasks.task = rounds.task "
-            f"WHERE round_key = ?{lock}",
+            "SELECT state, optin_closes, killed FROM rounds JOIN tasks ON tasks.task = rounds.task WHERE round_key = ?",
             (round_key,),
         )
         if not rows:
