@@ -121,7 +121,7 @@ class AdminApi:
             def run(store: ServiceStore) -> Any:
                 return call(store, Lifecycle(store, self._services.clock), admin, arguments)
 
-            document = await self._services.reader.call(run)
+            document = await self._services.actions.call(run)
             return JSONResponse(document, headers={"Cache-Control": "no-store"})
 
         return handle
@@ -134,7 +134,7 @@ class AdminApi:
         def look(store: ServiceStore) -> Admin | None:
             return store.tokens.admin(token)
 
-        admin = await self._services.reader.call(look)
+        admin = await self._services.console.call(look)
         if admin is None:
             await self._services.failed_sign_ins.add("admin API")
             raise Refusal("bad-credential")

@@ -1,6 +1,6 @@
 """A copy of everything that may outlive a round, as one SQLite file, from and to either database.
 
-Sealed opt-in records and the keys of their tags are left out: a backup must not be a place where raw data survives. A
+Sealed opt-in records are left out, and who took one back: a backup must not be a place where raw data survives. A
 round that held some cannot go on after a restore and is ended.
 """
 

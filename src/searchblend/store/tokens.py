@@ -83,6 +83,11 @@ class Tokens:
             self._audit.append(actor, "enrolment codes made", now, {"task": task, "codes": n})
         return codes
 
+    def enrolled(self, task: str) -> list[bytes]:
+        """The hashes of a task's enrolment codes."""
+        rows = self._database.execute("SELECT code_hash FROM enrolments WHERE task = ?", (task,))
+        return [bytes.fromhex(code_hash) for (code_hash,) in rows]
+
     def is_enrolled(self, task: str, code: str) -> bool:
         return bool(
             self._database.execute("SELECT 1 FROM enrolments WHERE task = ? AND code_hash = ?", (task, _hash(code)))

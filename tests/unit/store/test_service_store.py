@@ -17,7 +17,6 @@ from searchblend.accounting.totals import Cap
 from searchblend.errors import InvalidParameter, UsageError
 from searchblend.privacy import Budget, Neighbors
 from searchblend.store import schema
-from searchblend.store.contributions import contributor_tag
 from searchblend.store.ledger_errors import BudgetExceeded
 from searchblend.store.reports import Arrivals
 from searchblend.store.schema import SCHEMA_VERSION, migrate, schema_version
@@ -203,23 +202,33 @@ def test_many_writers_count_every_id_once(where):
 
 def test_one_sealed_record_for_each_contributor(store):
     key = a_round(store, State.OPTIN_OPEN, optin_closes=10).key
-    tag, other = (contributor_tag(b"k" * 32, who) for who in (b"one", b"two"))
+    tag, other = b"1" * 32, b"2" * 32
     add = store.contributions.add
     assert add(key, tag, b"sealed", 5) == "taken"
     assert add(key, tag, b"sealed", 5) == "repeated"
     assert add(key, tag, b"others", 5) == "conflict"
     assert add(key, other, b"more", 5) == "taken"
-    assert sorted(store.contributions.all(key)) == [b"more", b"sealed"]
-    assert store.contributions.remove(key, tag, 5) is True
-    assert store.contributions.remove(key, tag, 5) is False
+    assert list(store.contributions.all(key)) == [(tag, b"sealed"), (other, b"more")]
+    assert store.contributions.withdraw(key, tag, 5)
+    assert store.contributions.withdraw(key, tag, 5)
+    assert list(store.contributions.all(key)) == [(other, b"more")]
+    assert store.contributions.count(key) == 1
     assert add(key, tag, b"late", 10) == "closed"
-    assert store.contributions.remove(key, other, 10) is None
+    assert not store.contributions.withdraw(key, other, 10)
     assert store.contributions.shred(key) == 1
     assert store.contributions.count(key) == 0
 
 
-def test_tags_of_two_rounds_cannot_be_linked():
-    assert contributor_tag(b"a" * 32, b"who") != contributor_tag(b"b" * 32, b"who")
+def test_what_was_taken_back_does_not_return(store):
+    key = a_round(store, State.OPTIN_OPEN, optin_closes=10).key
+    add = store.contributions.add
+    assert add(key, b"sent", b"sealed", 5) == "taken"
+    for tag in (b"sent", b"held up on its way"):
+        assert store.contributions.withdraw(key, tag, 5)
+        assert add(key, tag, b"sealed", 5) == "conflict"
+    assert store.contributions.count(key) == 0
+    assert store.contributions.shred(key) == 0
+    assert store.database.execute("SELECT COUNT(*) FROM contributions") == [(0,)]
 
 
 def test_more_records_than_a_page_come_all(store):
@@ -227,7 +236,7 @@ def test_more_records_than_a_page_come_all(store):
     with store.transaction():
         for i in range(4001):
             store.contributions.add(key, i.to_bytes(16, "big"), i.to_bytes(4, "big"), 5)
-    assert {int.from_bytes(sealed, "big") for sealed in store.contributions.all(key)} == set(range(4001))
+    assert {int.from_bytes(sealed, "big") for _, sealed in store.contributions.all(key)} == set(range(4001))
 
 
 def test_a_job_is_leased_to_one_worker_and_taken_over_when_it_dies(store, where):
