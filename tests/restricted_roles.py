@@ -14,9 +14,9 @@ import psycopg
 
 from databases import fresh_database, postgres_server
 from searchblend.server.logbook import Logbook
-from searchblend.server.metrics import Metrics
 from searchblend.server.serve import make_worker, prepare_folders
 from searchblend.server.serve_settings import ServeSettings
+from searchblend.server.services import Services
 from searchblend.store.database_postgres import PostgresStore
 from searchblend.store.grants import GRANTS, grant_statements
 from searchblend.store.service_store import open_store
@@ -66,7 +66,8 @@ class RestrictedRoles:
         for role in roles:
             prepare_folders(self.settings(role))
             with open_store(self.urls[role]) as store:
-                make_worker(self.settings(role), store, self.clock, Logbook(self.log), Metrics()).run_once()
+                services = Services(self.urls[role], clock=self.clock, logbook=Logbook(self.log))
+                make_worker(self.settings(role), store, self.clock, services).run_once()
 
     @contextlib.contextmanager
     def recording(self) -> Iterator[None]:

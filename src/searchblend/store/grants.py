@@ -22,12 +22,19 @@ _COUNT: Final = ("SELECT", "INSERT", "UPDATE (n)")
 _JOBS: Final = ("SELECT", "INSERT", "UPDATE (lease_token, lease_until, due, attempts)", "DELETE")
 _DOCUMENTS: Final = ("SELECT", "INSERT", "UPDATE (content)", "DELETE")
 _FORGET: Final = ("SELECT (round_key)", "DELETE")
+_SHRED: Final = ("SELECT (round_key, withdrawn)", "DELETE")
 _MOVED: Final = "state, version, changed"
-_ABORTED: Final = "tag_key, reports"
-_EVERYBODY: Final[Privileges] = {"schema_version": _READ, "tasks": _READ, "rounds": _READ}
+_EVERYBODY: Final[Privileges] = {
+    "schema_version": _READ,
+    "tasks": _READ,
+    "rounds": _READ,
+    # whether shredding is overdue, for /readyz
+    "contributions": ("SELECT (round_key)",),
+    "jobs": ("SELECT (round_key, kind)",),
+}
 _ENDS_ROUNDS: Final[Privileges] = {
     "audit": _APPEND,
-    "contributions": _FORGET,
+    "contributions": _SHRED,
     "counts": _FORGET,
     "documents": _DOCUMENTS,
     "jobs": _JOBS,
@@ -44,7 +51,7 @@ GRANTS: Final[Mapping[str, Privileges]] = {
     },
     "intake": {
         **_EVERYBODY,
-        "contributions": ("SELECT", "INSERT", "DELETE"),
+        "contributions": ("SELECT", "INSERT", "UPDATE (sealed, withdrawn)"),
         "enrolments": _READ,
         "refusals": _COUNT,
     },
@@ -52,12 +59,13 @@ GRANTS: Final[Mapping[str, Privileges]] = {
         **_EVERYBODY,
         **_ENDS_ROUNDS,
         "contributions": ("SELECT", "DELETE"),
+        "enrolments": _READ,
         "ledger": _APPEND,
         "refusals": _COUNT,
         "rounds": (
             "SELECT",
             "INSERT",
-            f"UPDATE ({_MOVED}, {_ABORTED}, opened_by, public_key, optin_closes, shred_by, client_closes, grace_until)",
+            f"UPDATE ({_MOVED}, reports, opened_by, public_key, optin_closes, shred_by, client_closes, grace_until)",
         ),
     },
     "publisher": {
@@ -69,7 +77,7 @@ GRANTS: Final[Mapping[str, Privileges]] = {
         "manifests": _APPEND,
         "release_files": ("INSERT",),
         "round_artifacts": _APPEND,
-        "rounds": ("SELECT", f"UPDATE ({_MOVED}, {_ABORTED}, client_opens, client_closes, grace_until)"),
+        "rounds": ("SELECT", f"UPDATE ({_MOVED}, reports, client_opens, client_closes, grace_until)"),
         "trends": _APPEND,
     },
     "admin": {
@@ -83,7 +91,7 @@ GRANTS: Final[Mapping[str, Privileges]] = {
         "manifests": _READ,
         "refusals": _READ,
         "round_artifacts": _READ,
-        "rounds": ("SELECT", "INSERT", f"UPDATE ({_MOVED}, {_ABORTED}, shape, client_closes, grace_until)"),
+        "rounds": ("SELECT", "INSERT", f"UPDATE ({_MOVED}, reports, shape, client_closes, grace_until)"),
         "sessions": ("SELECT", "INSERT", "DELETE"),
         "tasks": ("SELECT", "INSERT", "UPDATE (killed)"),
         "trends": _READ,

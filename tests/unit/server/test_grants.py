@@ -15,9 +15,11 @@ from restricted_roles import RestrictedRoles
 from searchblend.accounting.totals import Cap
 from searchblend.privacy import Budget
 from searchblend.server.app import build_app
+from searchblend.server.connections import Connections
 from searchblend.server.console.routes import console_table
+from searchblend.server.health import health_app
 from searchblend.server.logbook import Logbook
-from searchblend.server.round_model import shape_of
+from searchblend.server.round_model import sealing_context, shape_of
 from searchblend.server.services import Services
 from searchblend.store.backup import write_backup
 from searchblend.store.grants import GRANTS
@@ -26,6 +28,7 @@ from searchblend.store.reports import Arrivals
 from searchblend.store.states import State
 from searchblend.store.tokens import ROLES
 from searchblend.wire.report_batch import decode_reports
+from searchblend.wire.sealed import seal_records
 from service_parts import SMALL, people
 
 HTTP = ("collector", "intake", "publisher", "admin")
@@ -63,12 +66,17 @@ class Played:
         self.reach(State.OPTIN_OPEN)
 
     def contribute(self, n=300):
-        with self.roles.parts("intake") as intake:
-            assert set(intake.contribute(self.current, people(n, seed=1))) == {"taken"}
-            # Whoever can write to the database can write rubbish; the curator counts it as refused.
-            intake.store.contributions.add(
-                self.current.key, b"rubbish" + b"-" * 9, b"rubbish" * 90, self.roles.clock.now()
-            )
+        found, now = self.current, self.roles.clock.now()
+        context, sealed = sealing_context(found), {}
+        with self.roles.parts("owner") as owner:
+            for i, record in enumerate(people(n, seed=1)):
+                tag = context.tag_of(owner.code_of(found.task, i))
+                sealed[tag] = seal_records([record], context, tag, found.public_key)
+        # Whoever can write to the database can write rubbish; the curator counts it as refused.
+        sealed[b"rubbish" + b"-" * 9] = b"rubbish" * 90
+        with self.roles.parts("intake") as intake, intake.store.database.transaction(exclusive=False):
+            for tag, message in sealed.items():
+                assert intake.store.contributions.add(found.key, tag, message, now) == "taken"
 
     def close_by(self, role):
         """The clock closes the opt-in window, in the worker of this role."""
@@ -205,8 +213,8 @@ def read_public(played: Played) -> None:
     files = publisher.get(f"/v1/tasks/{played.task}/rounds/1/files").json()["files"]
     assert publisher.get(f"/v1/artifacts/{files['result.json']}").status_code == 200
     for role in HTTP:
-        assert played.clients[role].get("/readyz").status_code == 200, role
-        assert played.clients[role].get("/metrics").status_code == 200, role
+        assert played.health[role].get("/readyz").status_code == 200, role
+        assert played.health[role].get("/metrics").status_code == 200, role
 
 
 def look_at_every_page(played: Played) -> None:
@@ -233,12 +241,15 @@ def played(tmp_path_factory):
         tokens = {role: owner.store.tokens.add_admin(role, role, actor="t", now=1) for role in ROLES}
     try:
         with contextlib.ExitStack() as stack, roles.recording():
-            clients = {}
+            clients, health = {}, {}
             for role in HTTP:
                 services = Services(roles.urls[role], clock=roles.clock, logbook=Logbook(roles.log))
                 clients[role] = stack.enter_context(TestClient(build_app(services, role)))
+                with_rounds = role == "admin"
+                watched = health_app(services, Connections(10, 10), with_rounds=with_rounds)
+                health[role] = stack.enter_context(TestClient(watched))
             found = Played(roles, clients, tokens)
-            found.services = services
+            found.services, found.health = services, health
             play(found)
         yield found
     finally:
