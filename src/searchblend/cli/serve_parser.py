@@ -54,6 +54,7 @@ DATABASE_EXAMPLES = """\
 examples:
   searchblend database migrate                         make or renew the tables; take a backup first
   searchblend database migrate --database postgresql://owner@db.internal/searchblend
+  searchblend database grants curator --user sb_curator | psql postgresql://owner@db.internal/searchblend
 """
 BACKUP_EXAMPLES = """\
 examples:
@@ -101,6 +102,10 @@ def add_serve(commands: Commands) -> None:
     database = add_command(commands, "database", "the tables of a service's database", DATABASE_EXAMPLES)
     actions = database.add_subparsers(dest="action", metavar="ACTION", required=True)
     _add_place(add_command(actions, "migrate", "make the tables, or bring them to this version", DATABASE_EXAMPLES))
+    grants = add_command(actions, "grants", "print what a role may do in PostgreSQL, as SQL", DATABASE_EXAMPLES)
+    grants.add_argument("grants_of", metavar="ROLE", help="a role of `serve`, or backup or auditor")
+    grants.add_argument("--user", required=True, metavar="NAME", help="the database user that the role logs in as")
+    grants.add_argument("--schema", default="public", metavar="NAME", help="where the tables are (public)")
     backup = add_command(commands, "backup", "copy a service's database, and put it back", BACKUP_EXAMPLES)
     actions = backup.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, what in (("write", "copy into a new file"), ("restore", "read a copy into a new database")):

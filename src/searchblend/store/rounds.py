@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from searchblend.errors import InvalidParameter
 from searchblend.store.audit import AuditLog
 from searchblend.store.database import Database
+from searchblend.store.round_lock import hold_alone
 from searchblend.store.states import PAST_RAW, State, may_follow
 from searchblend.store.store_errors import StoreError, UnknownName, WrongState
 
@@ -222,8 +223,7 @@ class Rounds:
 
     def lock(self, found: Round) -> None:
         """Wait for reports that are being committed; none is taken until this transaction ends."""
-        if self._database.dialect == "postgresql":
-            self._database.execute("SELECT 1 FROM rounds WHERE round_key = ? FOR UPDATE", (found.key,))
+        hold_alone(self._database, found.key)
 
     def advance(
         self,
@@ -244,6 +244,7 @@ class Rounds:
         values = {name: json.dumps(value) if name == "shape" and value else value for name, value in changes.items()}
         assignments = "".join(f", {name} = ?" for name in values)
         with self._database.transaction():
+            self.lock(before)
             rows = self._database.execute(
                 f"UPDATE rounds SET state = ?, version = version + 1, changed = ?{assignments} "
                 "WHERE round_key = ? AND state = ? AND version = ? RETURNING version",
