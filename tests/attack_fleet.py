@@ -7,7 +7,10 @@ import itertools
 import httpx2
 
 from attack_service import SECONDS, AttackedService, changed_environment
+from searchblend.server.curator_key import make_curator_key
 from service_process import ServerProcess, running
+
+KEY_FOLDERS = ("keys", "keys-1", "keys-2")
 
 
 class Fleet:
@@ -30,7 +33,10 @@ class Fleet:
         return self.process("curator", "--key-dir", str(self.folder / keys), name=name, environment=environment)
 
     def publisher(self, name="publisher", signing="signing"):
-        return self.process("publisher", "--signing-dir", str(self.folder / signing), name=name)
+        """It believes the curators of these folders."""
+        points = [make_curator_key(self.folder / keys).public_point.hex() for keys in KEY_FOLDERS]
+        arguments = ("--signing-dir", str(self.folder / signing), "--curator-key", ",".join(points))
+        return self.process("publisher", *arguments, name=name)
 
     def service(self, collectors=1):
         """Staff and devices, with a process for each of their requests; the curator is the caller's business."""

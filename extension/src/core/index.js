@@ -18,7 +18,7 @@ import { subsetReport } from "./subset_report.js";
 export { normalize, normalizeUrl } from "./normalize.js";
 export { suspicions } from "./suspects.js";
 export { admit, whyNotKept } from "./admission.js";
-export { keyId, verifyManifest } from "./signing.js";
+export { isRoundKeySigned, keyId, verifyManifest } from "./signing.js";
 export { readHeadList } from "./head_list.js";
 export { checkContribution, checkHeadList, checkManifest, checkRequest, POLICY, REASONS } from "./policy.js";
 export { fitsSealed } from "./sealed.js";

@@ -1,4 +1,4 @@
-"""``searchblend keys``: signing keys of manifests, and admin tokens."""
+"""``searchblend keys``: signing keys of manifests and of the curator, and admin tokens."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 from searchblend.cli.service_options import opened, os_user, settings_of, show
 from searchblend.errors import UsageError
 from searchblend.server.clock import SystemClock
+from searchblend.server.curator_key import make_curator_key, read_curator_key
 from searchblend.server.publisher import SigningKeys
+from searchblend.wire.signing import SigningKey
 
 
 def run(options: argparse.Namespace) -> None:
@@ -19,7 +21,9 @@ def _act(options: argparse.Namespace) -> Any:
     keys = SigningKeys(settings_of(options).signing_folder)
     if options.action == "add":
         added = keys.add()
-        return {"key_id": added.key_id, "public_point": added.public_point.hex()}
+        return _public(added)
+    if options.action == "curator":
+        return _public(make_curator_key(settings_of(options).vault_folder))
     if options.action == "remove":
         keys.remove(options.key_id)
         return {"removed": options.key_id}
@@ -31,9 +35,15 @@ def _act(options: argparse.Namespace) -> Any:
             if not store.tokens.revoke_admin(options.name, actor=os_user(), now=SystemClock().now()):
                 raise UsageError("no such token, or revoked already")
             return {"revoked": options.name}
+        curator = read_curator_key(settings_of(options).vault_folder)
         return {
-            "signing_keys": [{"key_id": key.key_id, "public_point": key.public_point.hex()} for key in keys.all()],
+            "signing_keys": [_public(key) for key in keys.all()],
+            "curator_keys": [_public(curator)] if curator is not None else [],
             "admin_tokens": [
                 {"name": name, "role": role, "revoked": revoked} for name, role, revoked in store.tokens.admins()
             ],
         }
+
+
+def _public(key: SigningKey) -> dict[str, str]:
+    return {"key_id": key.key_id, "public_point": key.public_point.hex()}

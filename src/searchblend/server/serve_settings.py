@@ -40,6 +40,8 @@ class ServeSettings:
     """the rounds' private keys; only the curator needs it (``keys`` in the data directory)"""
     signing_dir: str = ""
     """the manifests' signing keys; only the publisher needs it (``signing`` in the data directory)"""
+    curator_key: str = ""
+    """the curator's public key (several with commas), for a publisher without the curator's key folder"""
     host: str = "127.0.0.1"
     port: int = 8470
     health_host: str = "127.0.0.1"
