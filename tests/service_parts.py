@@ -41,6 +41,7 @@ SMALL = {
     "grace_seconds": 10,
     "shred_seconds": 1000,
     "head_fraction": 0.5,
+    "uncapped": True,
 }
 QUERIES = ["weather", "news", "maps", "mail", "video"]
 

@@ -19,11 +19,11 @@ examples:
 """
 TASK_EXAMPLES = """\
 examples:
+  searchblend task cap --lifetime 50,1e-3 --per-window 8,1e-4
   searchblend task create searches --set epsilon=2 --set market=en-GB
   searchblend task create searches --settings task.json
   searchblend task list --json
   searchblend task enrol searches 100                  codes for opt-in users, shown once
-  searchblend task cap --lifetime 50,1e-3 --per-window 8,1e-4
   searchblend task ledger                              debits of all rounds, totals, what is left of the cap
   searchblend task kill searches
 """

@@ -147,15 +147,16 @@ class Publisher:
 
     def _open_to_clients(self, job: Job, found: Round, content: bytes, settings: TaskSettings, spend: Spend) -> None:
         now = self._clock.now()
-        closes = now + settings.client_seconds
+        closes, window = now + settings.client_seconds, settings.window_at(now)
         with self._store.transaction():
-            self._store.ledger.debit(f"{found.name}/clients", settings.population, found.budget_window, spend)
+            self._store.ledger.debit(f"{found.name}/clients", settings.population, window, spend)
             self._store.artifacts.attach(found.key, {HEAD_LIST: self._store.artifacts.put(content, "application/json")})
             self._store.rounds.advance(
                 found,
                 State.CLIENT_OPEN,
                 actor=PUBLISHER,
                 now=now,
+                budget_window=window,
                 client_opens=now,
                 client_closes=closes,
                 grace_until=closes + settings.grace_seconds,

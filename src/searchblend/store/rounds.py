@@ -18,6 +18,7 @@ _ROUND: Final = (
 )
 _STATE: Final = 3
 _CHANGEABLE: Final = (
+    "budget_window",
     "opened_by",
     "public_key",
     "tag_key",
@@ -57,6 +58,7 @@ class Round:
     version: int
     settings: Mapping[str, Any]
     budget_window: str
+    """of the latest debit; before the first, of the drafting"""
     opened_by: str | None
     public_key: bytes | None
     tag_key: bytes | None
