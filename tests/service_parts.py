@@ -17,6 +17,7 @@ from searchblend.server.logbook import Logbook
 from searchblend.server.metrics import Metrics
 from searchblend.server.publisher import Publisher, SigningKeys
 from searchblend.server.round_model import HeadFigures, sealing_context, settings_of, shape_of
+from searchblend.server.signing_record import adopt_keys
 from searchblend.server.task_settings import TaskSettings
 from searchblend.server.vault import Vault
 from searchblend.server.worker import Worker
@@ -110,6 +111,10 @@ class Service:
             logbook=Logbook(self.log),
             metrics=Metrics(),
         )
+
+    def adopt_keys(self) -> None:
+        ids = [key.key_id for key in self.signing_keys.all()]
+        adopt_keys(self.store, ids, actor="ann", now=self.clock.now())
 
     def work(self) -> None:
         self.worker.run_once()

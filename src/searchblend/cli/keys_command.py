@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from searchblend.cli.service_options import actor_of, opened, settings_of, show
 from searchblend.errors import UsageError
 from searchblend.server.clock import SystemClock
 from searchblend.server.publisher import SigningKeys
+from searchblend.server.signing_record import adopt_keys, keys_on_record
+from searchblend.store.service_store import is_service_database
 
 
 def run(options: argparse.Namespace) -> None:
@@ -18,11 +22,20 @@ def run(options: argparse.Namespace) -> None:
 def _act(options: argparse.Namespace) -> Any:
     keys = SigningKeys(settings_of(options).signing_folder)
     if options.action == "add":
-        added = keys.add()
+        with _kept_on_record(options, keys):
+            added = keys.add()
         return {"key_id": added.key_id, "public_point": added.public_point.hex()}
     if options.action == "remove":
-        keys.remove(options.key_id)
+        with _kept_on_record(options, keys):
+            keys.remove(options.key_id)
         return {"removed": options.key_id}
+    if options.action == "adopt":
+        ids = _ids(keys)
+        if not ids:
+            raise UsageError("no signing key is there; add one first")
+        with opened(options) as store:
+            adopt_keys(store, ids, actor=actor_of(options), now=SystemClock().now())
+        return {"on_record": ids}
     with opened(options, create=options.action == "token") as store:
         if options.action == "token":
             token = store.tokens.add_admin(
@@ -39,3 +52,20 @@ def _act(options: argparse.Namespace) -> Any:
                 {"name": name, "role": role, "revoked": revoked} for name, role, revoked in store.tokens.admins()
             ],
         }
+
+
+@contextlib.contextmanager
+def _kept_on_record(options: argparse.Namespace, keys: SigningKeys) -> Iterator[None]:
+    """Change the folder whose keys are on record, and the record with it; another folder is nobody's business."""
+    if not is_service_database(settings_of(options).where):
+        yield
+        return
+    with opened(options) as store:
+        is_on_record = keys_on_record(store) == _ids(keys)
+        yield
+        if is_on_record:
+            adopt_keys(store, _ids(keys), actor=actor_of(options), now=SystemClock().now())
+
+
+def _ids(keys: SigningKeys) -> list[str]:
+    return sorted(key.key_id for key in keys.all())

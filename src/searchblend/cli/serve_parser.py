@@ -42,6 +42,7 @@ examples:
   searchblend keys list                                ids and public points of the signing keys, and admin tokens
   searchblend keys add                                 one more signing key; from now on all of them sign
   searchblend keys remove 0123456789abcdef
+  searchblend keys adopt                               after a key file was put there by hand, or the keys were lost
   searchblend keys token ann operator                  an admin token, shown once
   searchblend keys revoke ann
 """
@@ -188,6 +189,7 @@ def _add_keys(commands: Commands) -> None:
         ("list", "what there is"),
         ("add", "make one more signing key"),
         ("remove", "remove a signing key"),
+        ("adopt", "put the folder's signing keys on record: from now on they sign, and no others"),
         ("token", "make an admin token"),
         ("revoke", "revoke an admin token"),
     ):

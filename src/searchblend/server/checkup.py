@@ -8,8 +8,10 @@ from typing import Any, Final
 
 from searchblend.errors import SearchblendError
 from searchblend.server.clock import Clock
+from searchblend.server.publisher import MANIFEST_SECONDS, SigningKeys
 from searchblend.server.round_model import shape_of
 from searchblend.server.serve_settings import ServeSettings
+from searchblend.server.signing_record import keys_trouble
 from searchblend.server.task_settings import TaskSettings
 from searchblend.server.vault import Vault
 from searchblend.store.rounds import Round, Task
@@ -48,6 +50,7 @@ def check_up(store: ServiceStore, clock: Clock, settings: ServeSettings) -> list
         _jobs(store),
         *_manifests(store, clock),
         _keys(store, clock, settings),
+        *_signing_keys(store, settings),
     ]
 
 
@@ -141,7 +144,9 @@ def _manifests(store: ServiceStore, clock: Clock) -> Iterator[Finding]:
             yield Finding(f"manifest {task.task[:8]}", False, "never signed: is the publisher running?")
         else:
             left = latest[1] - clock.now()
-            yield Finding(f"manifest {task.task[:8]}", left > _DAY, f"expires in {left // 3600} h")
+            early = left > MANIFEST_SECONDS + _DAY
+            detail = "signed for a later time: a clock is or was wrong" if early else f"expires in {left // 3600} h"
+            yield Finding(f"manifest {task.task[:8]}", left > _DAY and not early, detail)
 
 
 def _keys(store: ServiceStore, clock: Clock, settings: ServeSettings) -> Finding:
@@ -151,3 +156,15 @@ def _keys(store: ServiceStore, clock: Clock, settings: ServeSettings) -> Finding
     held = Vault(settings.vault_folder).held()
     late = [key for key in held if not key.is_needed(store.rounds.key_facts(key.task, key.number), clock.now())]
     return Finding("round keys", not late, f"{len(held)} held, {len(late)} of them past their round")
+
+
+def _signing_keys(store: ServiceStore, settings: ServeSettings) -> Iterator[Finding]:
+    """Whether the folder's keys are those on record; where the publisher runs elsewhere there are none to look at."""
+    try:
+        ids = [key.key_id for key in SigningKeys(settings.signing_folder).all()]
+    except SearchblendError as error:
+        yield Finding("signing keys", False, str(error))
+        return
+    if ids:
+        why = keys_trouble(store, ids)
+        yield Finding("signing keys", why is None, why or f"{len(ids)}, those on record")

@@ -20,6 +20,7 @@ from searchblend.server.lifecycle import REVIEWED, Lifecycle
 from searchblend.server.pack_files import make_pack_files, pack_part
 from searchblend.server.private_folder import make_private_folder
 from searchblend.server.round_model import HeadFigures, settings_of, shape_of
+from searchblend.server.signing_record import OtherSigningKeys, adopt_keys, keys_on_record, keys_trouble
 from searchblend.server.task_settings import TaskSettings
 from searchblend.store.artifacts import TrendRow
 from searchblend.store.jobs import Job
@@ -43,6 +44,8 @@ from searchblend.wire.signing import SigningKey, sign_manifest
 
 PUBLISHER: Final = "publisher"
 MANIFEST_SECONDS: Final = 7 * 86_400
+_EARLY_SECONDS: Final = 300
+"""how far the clocks of two publishers may differ"""
 HEAD_LIST: Final = "headlist.json"
 _FILES: Final = {
     "result.json": "application/json",
@@ -197,6 +200,7 @@ class Publisher:
         keys = self._keys.all()
         if not keys:
             return 0
+        self._compare_with_record([key.key_id for key in keys])
         signed, failed = 0, None
         for task in self._store.rounds.tasks():
             try:
@@ -209,6 +213,14 @@ class Publisher:
             raise failed
         return signed
 
+    def _compare_with_record(self, key_ids: Sequence[str]) -> None:
+        if keys_on_record(self._store) is None and len(key_ids) <= MOST_SIGNATURES:
+            with self._store.transaction():
+                if keys_on_record(self._store) is None:  # of two that start at once one comes first
+                    adopt_keys(self._store, key_ids, actor=PUBLISHER, now=self._clock.now())
+        if why := keys_trouble(self._store, key_ids):
+            raise OtherSigningKeys(why)
+
     def _refresh(self, task: Task, keys: Sequence[SigningKey]) -> bool:
         now = self._clock.now()
         with self._store.transaction():
@@ -217,7 +229,8 @@ class Publisher:
             sequence = max(latest[0] + 1 if latest else 1, now)
             wanted = self._manifest(task, sequence, now)
             if latest is not None:
-                fresh = latest[1] - now > MANIFEST_SECONDS // 2
+                # One from a future that did not come is no fresh one: devices refuse it until its time.
+                fresh = MANIFEST_SECONDS // 2 < latest[1] - now <= MANIFEST_SECONDS + _EARLY_SECONDS
                 if fresh and _says(latest[2], wanted, keys):
                     return False
             message = encode_signed(sign_manifest(encode_manifest(wanted), keys))
