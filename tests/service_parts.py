@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import random
 from dataclasses import dataclass
@@ -21,7 +22,6 @@ from searchblend.server.signing_record import adopt_keys
 from searchblend.server.task_settings import TaskSettings
 from searchblend.server.vault import Vault
 from searchblend.server.worker import Worker
-from searchblend.store.contributions import contributor_tag
 from searchblend.store.reports import Arrivals
 from searchblend.store.service_store import ServiceStore, open_store
 from searchblend.wire.report import ReportShape, cells_as_parts, encode_report
@@ -136,11 +136,20 @@ class Service:
         context = sealing_context(found)
         answers = []
         with self.store.transaction():
-            for i, record in enumerate(records):
-                sealed = seal_records([record], context, found.public_key)
-                tag = contributor_tag(found.tag_key, b"person %d" % (first + i))
+            for i, record in enumerate(records, start=first):
+                tag = context.tag_of(self.code_of(found.task, i))
+                sealed = seal_records([record], context, tag, found.public_key)
                 answers.append(self.store.contributions.add(found.key, tag, sealed, self.clock.now()))
         return answers
+
+    def code_of(self, task: str, person: int) -> str:
+        """The enrolment code of a made-up person, the same in every round and after a restart."""
+        code = f"sbe_person-{person:012d}"
+        self.store.database.execute(
+            "INSERT INTO enrolments (task, code_hash, created) VALUES (?, ?, 0) ON CONFLICT DO NOTHING",
+            (task, hashlib.sha256(code.encode()).hexdigest()),
+        )
+        return code
 
     def head_list(self, task):
         """From OPTIN_OPEN to CLIENT_OPEN, with everything approved."""

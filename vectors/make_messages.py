@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -146,10 +146,24 @@ def sealed() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     private, public = new_round_key()
     consent = hashlib.sha256(b"consent text").digest()
     context = SealingContext(TASK, 7, consent)
-    base = {"private_key": private.hex(), "task": TASK.hex(), "round": 7, "consent": consent.hex(), "at_most": 3}
+    credential = "sbe_an-enrolment-code-of-26"
+    tag = context.tag_of(credential)
+    base = {
+        "private_key": private.hex(),
+        "task": TASK.hex(),
+        "round": 7,
+        "consent": consent.hex(),
+        "credential": credential,
+        "tag": tag.hex(),
+        "at_most": 3,
+    }
+
+    def sealed_for(records: list[Record], **changes: Any) -> bytes:
+        arguments = {"context": context, "tag": tag, "public_key": public, **changes}
+        return seal_records(records, **arguments)
 
     def case(name: str, records: list[Record]) -> dict[str, Any]:
-        message = seal_records(records, context, public)
+        message = sealed_for(records)
         pairs = [[q, u if isinstance(u, str) else None] for q, u in records]
         return {"name": name, **base, "public_key": public.hex(), "records": pairs, "message": message.hex()}
 
@@ -161,18 +175,29 @@ def sealed() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         case("a larger bucket", [Record("x" * 400, "http://long.example")]),
     ]
     message = bytes.fromhex(good[0]["message"])
-    other = SealingContext(TASK, 8, consent)
     flipped = bytearray(message)
     flipped[-1] ^= 1
     bad: list[tuple[str, bytes, str]] = [
         ("truncated", message[:-1], "malformed"),
-        ("another version", b"\2" + message[1:], "malformed"),
+        ("version 1, which was bound to nobody", b"\1" + message[1:], "malformed"),
+        ("a later version", b"\3" + message[1:], "malformed"),
         ("another consent", message[:2] + b"\0" * 32 + message[34:], "wrong-consent"),
         ("changed", bytes(flipped), "not sealed"),
-        ("sealed for another round", seal_records(RECORDS, other, public), "not sealed"),
-        ("sealed to another key", seal_records(RECORDS, context, new_round_key()[1]), "not sealed"),
-        ("four records of three", seal_records([*RECORDS, RECORDS[0]], context, public), "records"),
-        ("a query that is not normalized", seal_records([Record("Weather")], context, public), "normalized"),
+        ("sealed for another round", sealed_for(RECORDS, context=replace(context, round=8)), "not sealed"),
+        ("sealed for another task", sealed_for(RECORDS, context=replace(context, task=bytes(16))), "not sealed"),
+        (
+            "a copy of somebody else's",
+            sealed_for(RECORDS, tag=context.tag_of("sbe_somebody-else-of-the-task")),
+            "not sealed",
+        ),
+        (
+            "one's own of another round",
+            sealed_for(RECORDS, tag=replace(context, round=6).tag_of(credential)),
+            "not sealed",
+        ),
+        ("sealed to another key", sealed_for(RECORDS, public_key=new_round_key()[1]), "not sealed"),
+        ("four records of three", sealed_for([*RECORDS, RECORDS[0]]), "records"),
+        ("a query that is not normalized", sealed_for([Record("Weather")]), "normalized"),
     ]
     return good, [{"name": name, **base, "message": text.hex(), "says": says} for name, text, says in bad]
 

@@ -38,6 +38,16 @@ test("nothing is asked, kept or sent before consent", async () => {
   assert.equal((await device.overview()).records.length, 0);
 });
 
+test("of a result whose link cannot be read only the number is kept, and only with consent", async () => {
+  assert.equal(await device.noteNotUnderstood(), "not-recording");
+  await device.setMode("local");
+  for (let i = 0; i < 2; i += 1) assert.equal(await device.noteNotUnderstood(), "not-understood");
+  const { settings, records } = await device.overview();
+  assert.deepEqual([settings.dropped, records], [{ "not-understood": 2 }, []]);
+  await device.setPaused(true);
+  assert.equal(await device.noteNotUnderstood(), "not-recording");
+});
+
 test("one report in a round, with the truth kept here", async () => {
   await service.publish();
   await agreed();

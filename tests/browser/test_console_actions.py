@@ -47,7 +47,8 @@ def contribute(site, task, codes: list[str]) -> None:
     found = site.parts.current(task)
     path = f"/v1/tasks/{found.task}/rounds/{found.number}/contributions"
     for record, code in zip(searchers(len(codes), seed=21), codes, strict=True):
-        sealed = seal_records([record], sealing_context(found), found.public_key)
+        context = sealing_context(found)
+        sealed = seal_records([record], context, context.tag_of(code), found.public_key)
         status, _ = transport.send("POST", path, sealed, media_type=SEALED["content-type"], credential=code)
         assert status == 200
     transport.close()

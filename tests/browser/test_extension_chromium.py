@@ -114,7 +114,13 @@ def test_a_round_and_answers_offline(tmp_path, extension):
 
         installed.consent(options, round_, "local")
         assert options.inner_text("#state") == "On"
-        for query, link in (("mail of ann@example.com", "#first"), ("advert", "#ad"), ("about", "#other")):
+        for query, link in (
+            ("mail of ann@example.com", "#first"),
+            ("advert", "#ad"),
+            ("advert", "#inner-ad"),
+            ("opaque", "#opaque"),
+            ("about", "#other"),
+        ):
             search(context, engine.address, query, link)
         for i, query in enumerate(SEARCHES):
             search(
@@ -127,7 +133,7 @@ def test_a_round_and_answers_offline(tmp_path, extension):
             for i, query in enumerate(SEARCHES)
         ]
         assert found == sorted(expected)
-        assert installed.device(options, "(await device.settings()).dropped") == {"e-mail": 1}
+        assert installed.device(options, "(await device.settings()).dropped") == {"e-mail": 1, "not-understood": 1}
 
         round_.open()
         press(options, "#check")
@@ -151,6 +157,7 @@ def test_a_round_and_answers_offline(tmp_path, extension):
         press(options, "#check")
         kept = installed.device(options, "(await device.overview()).packs")
         assert [(one["round"], one["bytes"], one["slot"]) for one in kept] == [(1, pack["bytes"], "current")]
+        assert "1 × a result whose link this extension cannot read" in options.inner_text("#dropped")
         options.locator("#records-count").click()
         pictures(options, "options-after-a-round")
         opt_in(installed, options, round_)
@@ -188,6 +195,7 @@ def opt_in(installed, options, round_) -> None:
 def check_popup(installed, context) -> None:
     popup = installed.page("popup")
     popup.set_viewport_size({"width": 400, "height": 260})
+    assert popup.inner_text("#not-understood") == "1 click on a result was not understood and not kept."
     pictures(popup, "popup-empty")
     popup.fill("#typed", "wea")
     assert popup.locator("#answers li").count() >= 1

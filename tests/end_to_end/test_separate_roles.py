@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
-import ipaddress
 import os
 import ssl
 import subprocess
@@ -15,11 +13,8 @@ from pathlib import Path
 import httpx2
 import psutil
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
+from certificates import certificate
 from databases import fresh_database
 from searchblend.server.demo import Population, Staff, Transport
 from searchblend.server.publisher import SigningKeys
@@ -86,7 +81,7 @@ def test_a_round_over_separate_processes(tmp_path):
         for role, server in servers:
             process = psutil.Process(server.process.pid)
             listening = [one for one in process.net_connections("inet") if one.status == psutil.CONN_LISTEN]
-            assert len(listening) == (role != "curator"), role
+            assert len(listening) == (0 if role == "curator" else 2), role
             files = [path.name for path in server.folder.rglob("*") if path.is_file()]
             assert files == ["server.log"], f"{role} keeps files of its own"
         assert list(keys.iterdir()) == []
@@ -95,29 +90,6 @@ def test_a_round_over_separate_processes(tmp_path):
     logs = {role: server.log.read_text() for role, server in servers}
     assert '"job": "head-list"' in logs["curator"]
     assert not any('"job": "head-list"' in text for role, text in logs.items() if role != "curator")
-
-
-def certificate(folder):
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = datetime.datetime.now(datetime.UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(minutes=5))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    (folder / "cert.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    (folder / "key.pem").write_bytes(private)
-    return folder / "cert.pem", folder / "key.pem"
 
 
 def test_tls_by_file(tmp_path):
@@ -131,7 +103,7 @@ def test_tls_by_file(tmp_path):
             assert client.get(f"{server.address}/healthz").text == "ok\n"
         with pytest.raises(httpx2.ConnectError), httpx2.Client() as client:
             client.get(f"{server.address}/healthz")
-        place = {"SEARCHBLEND_PORT": server.address.rpartition(":")[2]}
+        place = {"SEARCHBLEND_HEALTH_PORT": server.health.rpartition(":")[2]}
         assert health(place | {"SEARCHBLEND_TLS_CERTIFICATE": str(cert), "SEARCHBLEND_TLS_KEY": str(key)}) == 0
         assert server.terminate() == 0
 
@@ -145,7 +117,7 @@ def health(environment):
 def test_the_containers_health_check_knows_port_and_role(tmp_path):
     server = ServerProcess(tmp_path, str(tmp_path / "service.db"))
     with running(server):
-        place = {"SEARCHBLEND_PORT": server.address.rpartition(":")[2], "SEARCHBLEND_HOST": "0.0.0.0"}
+        place = {"SEARCHBLEND_HEALTH_PORT": server.health.rpartition(":")[2], "SEARCHBLEND_HEALTH_HOST": "0.0.0.0"}
         assert health(place) == 0
         server.terminate()
         assert health(place) == 1

@@ -67,6 +67,7 @@ N = {
 }
 """how many cases of each question are compared, at least"""
 TASK = bytes(range(16))
+CODE = "sbe_an-enrolment-code-of-26"
 
 
 @pytest.fixture(scope="module")
@@ -384,7 +385,8 @@ def test_sealed_records_open_on_the_other_side(twin):
     cases = Cases(13)
     private, public = new_round_key()
     context = SealingContext(TASK, 9, hashlib.sha256(b"consent").digest())
-    words = {"task": TASK.hex(), "round": 9, "consent": context.consent.hex()}
+    words = {"task": TASK.hex(), "round": 9, "consent": context.consent.hex(), "credential": CODE}
+    tag = context.tag_of(CODE)
     opener = Opener(private, context, at_most=4)
     held = []
     for _ in range(N["seal"]):
@@ -410,10 +412,10 @@ def test_sealed_records_open_on_the_other_side(twin):
         }
         for i, records in enumerate(held)
     )
-    assert [opener.open(bytes.fromhex(message)) for message in sealed] == held
+    assert [opener.open(bytes.fromhex(message), tag) for message in sealed] == held
     asked = []
     for i, records in enumerate(held):
-        message = seal_records(records, context, public)
+        message = seal_records(records, context, tag, public)
         message = cases.changed_bytes(message) if i % 3 == 0 else message
         question = {
             "do": "open",
@@ -422,7 +424,7 @@ def test_sealed_records_open_on_the_other_side(twin):
             "private_key": private.hex(),
             "at_most": 3,
         }
-        asked.append((question, lambda m=message: [pair(r) for r in Opener(private, context, at_most=3).open(m)]))
+        asked.append((question, lambda m=message: [pair(r) for r in Opener(private, context, at_most=3).open(m, tag)]))
     found = check_same(twin, asked)
     assert 40 < sum(isinstance(one, Refused) for one in found) < 140
 

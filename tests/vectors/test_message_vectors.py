@@ -72,22 +72,26 @@ def test_bad_report_bytes_are_refused(case):
             decode_reports(message, shape)
 
 
+def sealing_context(case):
+    return SealingContext(bytes.fromhex(case["task"]), case["round"], bytes.fromhex(case["consent"]))
+
+
 def opener(case):
-    context = SealingContext(bytes.fromhex(case["task"]), case["round"], bytes.fromhex(case["consent"]))
-    return Opener(bytes.fromhex(case["private_key"]), context, at_most=case["at_most"])
+    return Opener(bytes.fromhex(case["private_key"]), sealing_context(case), at_most=case["at_most"])
 
 
 @cases("sealed_record")
 def test_sealed_record_opens(case):
     assert public_key_of(bytes.fromhex(case["private_key"])).hex() == case["public_key"]
     records = [Record(query, WILDCARD if url is None else url) for query, url in case["records"]]
-    assert opener(case).open(bytes.fromhex(case["message"])) == records
+    assert sealing_context(case).tag_of(case["credential"]).hex() == case["tag"]
+    assert opener(case).open(bytes.fromhex(case["message"]), bytes.fromhex(case["tag"])) == records
 
 
 @cases("bad_sealed_record")
 def test_bad_sealed_record_is_refused(case):
     with pytest.raises(MessageError) as refusal:
-        opener(case).open(bytes.fromhex(case["message"]))
+        opener(case).open(bytes.fromhex(case["message"]), bytes.fromhex(case["tag"]))
     assert case["says"] in str(refusal.value)
 
 

@@ -7,7 +7,7 @@
 
 import { bytes, checkManifest, checkRequest, errors, keyId, verifyManifest } from "../core/index.js";
 import { account } from "./ledger.js";
-import { forgetSearches, isRecording, keep, prune, withSuggestion } from "./observations.js";
+import { forgetSearches, isRecording, keep, keepNotUnderstood, prune, withSuggestion } from "./observations.js";
 import { cancel, cancelTask, cancelUncovered, mayHaveArrived, sendPending, underSendLock } from "./outbox.js";
 import { openPacks, updatePack } from "./packs.js";
 import { NothingToSay, prepareContribution, prepareReport } from "./rounds.js";
@@ -78,6 +78,11 @@ export class Device {
   async observe(search) {
     const now = this.now();
     return this.storage.write(async (transaction) => keep(transaction, await settingsIn(transaction), search, now));
+  }
+
+  /** A result was clicked whose link could not be read. */
+  async noteNotUnderstood() {
+    return this.storage.write(async (transaction) => keepNotUnderstood(transaction, await settingsIn(transaction)));
   }
 
   /** A local answer was opened: a search that follows from it is not the user's own. */

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from searchblend.cli.service_options import actor_of, opened, settings_of, show
+from searchblend.cli.service_options import opened, os_user, settings_of, show
 from searchblend.errors import UsageError
 from searchblend.server.clock import SystemClock
 from searchblend.server.publisher import SigningKeys
@@ -34,16 +34,14 @@ def _act(options: argparse.Namespace) -> Any:
         if not ids:
             raise UsageError("no signing key is there; add one first")
         with opened(options) as store:
-            adopt_keys(store, ids, actor=actor_of(options), now=SystemClock().now())
+            adopt_keys(store, ids, actor=os_user(), now=SystemClock().now())
         return {"on_record": ids}
     with opened(options, create=options.action == "token") as store:
         if options.action == "token":
-            token = store.tokens.add_admin(
-                options.name, options.token_role, actor=actor_of(options), now=SystemClock().now()
-            )
+            token = store.tokens.add_admin(options.name, options.token_role, actor=os_user(), now=SystemClock().now())
             return {"name": options.name, "role": options.token_role, "token": token}
         if options.action == "revoke":
-            if not store.tokens.revoke_admin(options.name, actor=actor_of(options), now=SystemClock().now()):
+            if not store.tokens.revoke_admin(options.name, actor=os_user(), now=SystemClock().now()):
                 raise UsageError("no such token, or revoked already")
             return {"revoked": options.name}
         return {
@@ -64,7 +62,7 @@ def _kept_on_record(options: argparse.Namespace, keys: SigningKeys) -> Iterator[
         is_on_record = keys_on_record(store) == _ids(keys)
         yield
         if is_on_record:
-            adopt_keys(store, _ids(keys), actor=actor_of(options), now=SystemClock().now())
+            adopt_keys(store, _ids(keys), actor=os_user(), now=SystemClock().now())
 
 
 def _ids(keys: SigningKeys) -> list[str]:

@@ -9,6 +9,7 @@ print(agent.sync().text)
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections import Counter
@@ -20,7 +21,7 @@ from typing import Any, Final
 from searchblend.admission import Admission, admit
 from searchblend.device import state as kept
 from searchblend.device.consent_texts import LOCAL, LOCAL_TEXT, MODES, OFF, OPT_IN, text_digest
-from searchblend.device.device_errors import DeviceRefused, NoAnswer
+from searchblend.device.device_errors import DeviceRefused, NoAnswer, StorageFull
 from searchblend.device.packs import Packs
 from searchblend.device.policy import POLICY, Policy
 from searchblend.device.rounds import UNANSWERED, Enrolment, OnPoint, Outcome, Participant
@@ -57,6 +58,8 @@ class DeviceAgent:
         self._given_transport = transport
         self._own_transport: Transport | None = None
         self._randomness, self._on_point = randomness or SystemRandomness(), on_point
+        with contextlib.suppress(StorageFull):  # erasing needs room in the log; the next start tries again
+            self._forget_old()
 
     @classmethod
     def open(cls, folder: Path, *, create: bool = False, **arguments: Any) -> DeviceAgent:
@@ -162,8 +165,7 @@ class DeviceAgent:
     def sync(self, *, immediately: bool = False) -> Outcome:
         """Fetch the manifest and do what it asks, if this device agrees. Never raises for what others do wrong."""
         self._on_point("sync: begun")
-        with self._state.transaction():
-            self._prune()
+        self._forget_old()
         enrolment = self._enrolment()
         stopped = self._stopped(enrolment)
         if stopped is not None:
@@ -367,13 +369,20 @@ class DeviceAgent:
         self._state.add_search(self._clock(), found.query, found.url)
         self._prune()
 
-    def _prune(self) -> None:
-        """Forget searches that are too old or too many; without consent, all of them."""
+    def _forget_old(self) -> None:
+        """At every start and every sync, whatever is done then."""
+        with self._state.transaction():
+            is_erased = self._prune()
+        if is_erased:
+            self._state.empty_log()
+
+    def _prune(self) -> bool:
+        """Forget searches that are too old or too many; without consent, all of them. Whether any were too old."""
+        before = self._clock() - self._policy.search_seconds
+        is_erased = self._state.forget_searches(before=before, keep=self._policy.most_searches)
         if (self._state.fact("mode") or OFF) == OFF:
             self._state.forget_unsent()
-        else:
-            before = self._clock() - self._policy.search_seconds
-            self._state.forget_searches(before=before, keep=self._policy.most_searches)
+        return is_erased
 
 
 def _pinned(point: str) -> tuple[str, str]:

@@ -232,7 +232,7 @@ class Participant:
         if not self._enrolment.code:
             raise DeviceRefused("no-credential")
         try:
-            return make_contribution(records, manifest, self._randomness)
+            return make_contribution(records, manifest, self._enrolment.code, self._randomness)
         except (ArithmeticError, ValueError, MessageError):
             raise DeviceRefused("bad-request") from None
 

@@ -6,7 +6,6 @@ that anybody saw, so drawing again is sound; after it nothing is ever drawn agai
 
 from __future__ import annotations
 
-import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
@@ -33,12 +32,11 @@ from searchblend.store.ledger_errors import BudgetExceeded
 from searchblend.store.rounds import Round
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import HOLDS_RAW, State
-from searchblend.wire.sealed import Opener
+from searchblend.wire.sealed import Opener, encapsulation
 
 CURATOR: Final = "curator"
 HOLDER: Final = "curator"
 """the inner document that says which folder has the round's key"""
-TAG_KEY_BYTES: Final = 32
 
 
 class Curator:
@@ -46,8 +44,17 @@ class Curator:
 
     KINDS: Final = ("open", "head-list", "shred")
 
-    def __init__(self, store: ServiceStore, clock: Clock, vault: Vault, randomness: Randomness | None = None) -> None:
+    def __init__(
+        self,
+        store: ServiceStore,
+        clock: Clock,
+        vault: Vault,
+        randomness: Randomness | None = None,
+        *,
+        anonymous_intake: bool = False,
+    ) -> None:
         self._store, self._clock, self._vault = store, clock, vault
+        self._anonymous_intake = anonymous_intake
         self._randomness = randomness or SystemRandomness()
         self._lifecycle = Lifecycle(store, clock)
 
@@ -99,7 +106,6 @@ class Curator:
                 now=now,
                 opened_by=opened_by.decode(),
                 public_key=public_key,
-                tag_key=secrets.token_bytes(TAG_KEY_BYTES),
                 optin_closes=now + settings.optin_seconds,
                 shred_by=now + settings.shred_seconds,
             )
@@ -171,7 +177,7 @@ class Curator:
             n = self._store.contributions.shred(found.key)
             if found.state is State.HEADLIST_READY:
                 self._store.rounds.advance(
-                    found, State.SHREDDED, actor=CURATOR, now=self._clock.now(), detail={"deleted": n}, tag_key=None
+                    found, State.SHREDDED, actor=CURATOR, now=self._clock.now(), detail={"deleted": n}
                 )
             else:
                 note = {"task": found.task, "round": found.number, "deleted": n}
@@ -191,17 +197,32 @@ class Curator:
         self._store.audit.append(CURATOR, "opening records", self._clock.now(), note)
 
     def _opened(self, found: Round, key: bytes) -> tuple[list[list[Record]], Counter[str], Counter[str]]:
-        """Everybody's records in memory; what was refused, by reason; and which records are what no device keeps."""
-        settings = settings_of(found)
-        opener = Opener(key, sealing_context(found), at_most=settings.records_per_optin)
+        """Everybody's records in memory; what was refused, by reason; and which records are what no device keeps.
+
+        Rows are not believed: whoever can write to the database can copy them. A record opens under the tag that it was
+        sealed for and under no other, a tag and an encapsulation count once, and a tag is that of an enrolled code.
+        """
+        settings, context = settings_of(found), sealing_context(found)
+        opener = Opener(key, context, at_most=settings.records_per_optin)
+        enrolled = {context.tag_of_hash(code_hash) for code_hash in self._store.tokens.enrolled(found.task)}
         users: list[list[Record]] = []
+        tags: set[bytes] = set()
+        encapsulations: set[bytes] = set()
         refused: Counter[str] = Counter()
         dropped: Counter[str] = Counter()
-        for sealed in self._store.contributions.all(found.key):
-            if (records := _opened_records(opener, sealed, settings)) is None:
+        for tag, sealed in self._store.contributions.all(found.key):
+            enc = encapsulation(sealed)
+            if tag not in enrolled and not self._anonymous_intake:
+                refused["bad-credential"] += 1
+            elif tag in tags or enc in encapsulations:
+                refused["conflicting-contribution"] += 1
+            elif (records := _opened_records(opener, sealed, tag, settings)) is None:
                 refused["malformed"] += 1
-            elif kept := _admitted(records, dropped):
-                users.append(kept)
+            else:
+                tags.add(tag)
+                encapsulations.add(enc)
+                if kept := _admitted(records, dropped):
+                    users.append(kept)
         if dropped:
             refused["not-admitted"] = dropped.total()
         return users, refused, dropped
@@ -217,9 +238,9 @@ class Curator:
             self._store.jobs.finish(job)
 
 
-def _opened_records(opener: Opener, sealed: bytes, settings: TaskSettings) -> list[Record] | None:
+def _opened_records(opener: Opener, sealed: bytes, tag: bytes, settings: TaskSettings) -> list[Record] | None:
     try:
-        records = opener.open(sealed)
+        records = opener.open(sealed, tag)
     except MessageError:
         return None
     return records if all((record.url is not WILDCARD) == settings.has_urls for record in records) else None

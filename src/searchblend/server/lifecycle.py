@@ -86,6 +86,13 @@ class Lifecycle:
             self._store.jobs.add(found.key, "head-list", self._now)
             return closed
 
+    def look_at_candidate(self, found: Round, *, actor: str) -> tuple[HeadFigures, list[dict[str, Any]]]:
+        """The list for somebody's eyes; the log has whose."""
+        with self._store.transaction():
+            candidate = self.candidate(found)
+            self._store.audit.append(actor, "candidate list seen", self._now, _where(found))
+            return candidate
+
     def candidate(self, found: Round) -> tuple[HeadFigures, list[dict[str, Any]]]:
         """What the reviewer looks at: the private list and the automatic filters' hits."""
         self._expect(found, State.SHREDDED)
@@ -117,24 +124,25 @@ class Lifecycle:
 
         Removed text stays nowhere: the candidate is replaced, and the log holds reasons and numbers.
         """
+        figures, hits = self.candidate(found)
+        if actor == found.opened_by:
+            raise WrongState("the reviewer must be somebody else than who opened the round")
+        reasons = {(query, url): reason for query, url, reason in remove}
+        kept = {(hit["query"], hit["url"]) for hit in hits} & set(keep)
+        for hit in hits:
+            if (hit["query"], hit["url"]) not in kept:
+                reasons.setdefault((hit["query"], hit["url"]), hit["reason"])
+        _check_positions(figures, reasons)
+        settings = settings_of(found)
+        reviewed = figures.without(list(reasons), settings)
+        tally = {code: n for code in REASONS if (n := list(reasons.values()).count(code))}
+        detail = {"removed": tally, "kept_hits": len(kept - set(reasons)), "queries": len(reviewed.head)}
+        if len(reviewed.head) < settings.min_queries or reviewed.head.has_urls != figures.head.has_urls:
+            return self.abort(found, actor=actor, reason="too-few-queries", detail=detail)
+        # Seconds for a long list, so before the transaction, which keeps reports waiting and fails if the round moved.
+        reviewed = _with_design(reviewed, settings)
         with self._store.transaction():
-            figures, hits = self.candidate(found)
-            if actor == found.opened_by:
-                raise WrongState("the reviewer must be somebody else than who opened the round")
-            reasons = {(query, url): reason for query, url, reason in remove}
-            kept = {(hit["query"], hit["url"]) for hit in hits} & set(keep)
-            for hit in hits:
-                if (hit["query"], hit["url"]) not in kept:
-                    reasons.setdefault((hit["query"], hit["url"]), hit["reason"])
-            _check_positions(figures, reasons)
-            settings = settings_of(found)
-            reviewed = figures.without(list(reasons), settings)
-            tally = {code: n for code in REASONS if (n := list(reasons.values()).count(code))}
-            detail = {"removed": tally, "kept_hits": len(kept - set(reasons)), "queries": len(reviewed.head)}
             self._store.artifacts.drop(found.key, CANDIDATE)
-            if len(reviewed.head) < settings.min_queries or reviewed.head.has_urls != figures.head.has_urls:
-                return self.abort(found, actor=actor, reason="too-few-queries", detail=detail)
-            reviewed = _with_design(reviewed, settings)
             self._store.artifacts.keep(found.key, REVIEWED, reviewed.as_bytes())
             after = self._store.rounds.advance(
                 found,
@@ -201,7 +209,6 @@ class Lifecycle:
                 actor=actor,
                 now=self._now,
                 detail={"reason": reason, "reports": self._store.reports.n_seen(found.key), **(detail or {})},
-                tag_key=None,
                 reports=0 if found.shape else None,
             )
             self._store.contributions.shred(found.key)

@@ -25,6 +25,7 @@ from searchblend.server.task_settings import TaskSettings
 from searchblend.store.artifacts import TrendRow
 from searchblend.store.jobs import Job
 from searchblend.store.ledger_errors import BudgetExceeded
+from searchblend.store.private_file import read_private
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
@@ -108,7 +109,7 @@ class SigningKeys:
 
 def _read_key(path: Path) -> SigningKey:
     try:
-        return SigningKey.of_pem(path.read_bytes())
+        return SigningKey.of_pem(read_private(path))
     except OSError as error:
         raise InputError(path, f"cannot be read: {error.strerror}") from error
     except MessageError as error:

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 from searchblend.errors import OutputError, RunError
 from searchblend.server.private_folder import make_private_folder
+from searchblend.store.private_file import read_private
 from searchblend.store.rounds import KeyFacts
 from searchblend.store.states import PAST_RAW, State
 from searchblend.wire.sealed import KEY_BYTES, new_round_key, public_key_of
@@ -84,7 +85,7 @@ class Vault:
         """The key that the round was opened with."""
         for label in (_label(public_key), ""):
             with contextlib.suppress(FileNotFoundError):
-                key = self._path(HeldKey(task, number, label)).read_bytes()
+                key = read_private(self._path(HeldKey(task, number, label)))
                 if len(key) == KEY_BYTES and public_key_of(key) == public_key:
                     return key
                 raise KeyLost(f"round {number}: its private key is damaged")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from searchblend.errors import InvalidParameter
 from searchblend.store.audit import AuditLog
 from searchblend.store.database import Database
 from searchblend.store.states import PAST_RAW, State, may_follow
 from searchblend.store.store_errors import StoreError, UnknownName, WrongState
 
 _ROUND: Final = (
-    "SELECT round_key, task, number, state, version, settings, budget_window, opened_by, public_key, tag_key, "
+    "SELECT round_key, task, number, state, version, settings, budget_window, opened_by, public_key, "
     "optin_closes, shred_by, client_opens, client_closes, grace_until, shape, reports, changed FROM rounds"
 )
 _STATE: Final = 3
@@ -21,7 +23,6 @@ _CHANGEABLE: Final = (
     "budget_window",
     "opened_by",
     "public_key",
-    "tag_key",
     "optin_closes",
     "shred_by",
     "client_opens",
@@ -32,6 +33,7 @@ _CHANGEABLE: Final = (
 )
 
 
+_TASK_ID: Final = re.compile(r"[0-9a-f]{32}", re.IGNORECASE)
 _FLOOR: Final = "least round number of "
 
 
@@ -61,7 +63,6 @@ class Round:
     """of the latest debit; before the first, of the drafting"""
     opened_by: str | None
     public_key: bytes | None
-    tag_key: bytes | None
     optin_closes: int | None
     shred_by: int | None
     client_opens: int | None
@@ -99,6 +100,8 @@ class Rounds:
         self._database, self._audit = database, audit
 
     def add_task(self, task: str, name: str, settings: Mapping[str, Any], *, actor: str, now: int) -> Task:
+        if _TASK_ID.fullmatch(name):
+            raise InvalidParameter("name", "expected something else than 32 hexadecimal digits, which is how ids look")
         with self._database.transaction():
             if self._database.execute("SELECT 1 FROM tasks WHERE task = ? OR name = ?", (task, name)):
                 raise StoreError("a task of this name or id exists")
@@ -114,9 +117,11 @@ class Rounds:
         return [Task(task, name, _object(text), bool(killed), when) for task, name, text, killed, when in rows]
 
     def task(self, name: str) -> Task:
-        """By id or by name."""
+        """By id, else by name."""
         rows = self._database.execute(
-            "SELECT task, name, settings, killed, created FROM tasks WHERE task = ? OR name = ?", (name, name)
+            "SELECT task, name, settings, killed, created FROM tasks WHERE task = ? OR name = ? "
+            "ORDER BY CASE WHEN task = ? THEN 0 ELSE 1 END",
+            (name, name, name),
         )
         if not rows:
             raise UnknownName("no such task")
@@ -188,6 +193,15 @@ class Rounds:
         )
         return [(task, int(number), now - int(shred_by)) for task, number, shred_by in rows]
 
+    def published(self, name: str) -> tuple[Task, tuple[int, int]]:
+        """A task, and what changes whenever one of its rounds is published: how many are, and the newest."""
+        task = self.task(name)
+        n, newest = self._database.execute(
+            "SELECT COUNT(*), COALESCE(MAX(round_key), 0) FROM rounds WHERE task = ? AND state = ?",
+            (task.task, State.PUBLISHED.value),
+        )[0]
+        return task, (int(n), int(newest))
+
     def skip_numbers(self, n: int) -> None:
         """Leave out the next numbers of every task: after a restore some of them may have been used."""
         for task in self.tasks():
@@ -248,7 +262,7 @@ def _round(row: tuple[Any, ...]) -> Round:
     except ValueError:
         raise StoreError(f"round {values[2]}: is in a state that this version does not know") from None
     values[5] = _object(values[5])
-    values[15] = (_object(values[15]) or None) if values[15] else None
+    values[14] = (_object(values[14]) or None) if values[14] else None
     return Round(*values)
 
 

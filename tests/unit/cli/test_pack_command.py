@@ -28,7 +28,7 @@ def write_release(folder, seed=0, notice=None):
         for row in [*document["trends"], *document["records"]]:
             row["true_probability"] = 0.5
     with release_folder(folder) as out:
-        for name, content in release_files(release, document, created="2026-01-01").items():
+        for name, content in release_files(release, document, {}, created="2026-01-01").items():
             out.write(name, content)
     return folder
 
@@ -94,6 +94,7 @@ def test_signed_packs_and_pins(releases, tmp_path, capsys):
     key, stranger = SigningKey.new(), SigningKey.new()
     pem, path = tmp_path / "key.pem", tmp_path / "signed.sbpack"
     pem.write_bytes(key.as_pem())
+    pem.chmod(0o600)
     assert main(["pack", "build", str(releases[0]), "-o", str(path), "--key", str(pem)]) == 0
     capsys.readouterr()
     assert main(["search", str(path), "query", "--pin", key.public_point.hex(), "--json"]) == 0
@@ -117,6 +118,7 @@ def test_signed_packs_and_pins(releases, tmp_path, capsys):
 def test_more_keys_than_a_pack_carries(releases, tmp_path, capsys):
     pem, path = tmp_path / "key.pem", tmp_path / "signed.sbpack"
     pem.write_bytes(SigningKey.new().as_pem())
+    pem.chmod(0o600)
     assert main(["pack", "build", str(releases[0]), "-o", str(path), *["--key", str(pem)] * 9]) == 2
     assert "key: expected 1 to 8 signatures" in capsys.readouterr().err
     assert not path.exists()

@@ -156,14 +156,29 @@ def test_metrics_are_in_the_exposition_format():
     assert 'searchblend_commit_seconds_bucket{le="+Inf"} 3\n' in text
 
 
-def test_a_bucket_refills(monkeypatch):
+def test_a_batch_above_the_rate_is_taken_and_paid_back(monkeypatch):
     now = [100.0]
     monkeypatch.setattr("searchblend.server.services.time.monotonic", lambda: now[0])
     bucket = TokenBucket(10)
-    assert [bucket.take(4) for _ in range(3)] == [True, True, False]
+    assert [bucket.take(4) for _ in range(4)] == [True, True, True, False]
     now[0] += 0.3
-    assert bucket.take(4)
+    assert bucket.take(35)
+    for _ in range(3):
+        now[0] += 1
+        assert not bucket.take(1)
+    now[0] += 1
+    assert bucket.take(1)
     assert TokenBucket(0).take(10**9)
+
+
+def test_a_bucket_gives_its_rate_in_the_long_run(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("searchblend.server.services.time.monotonic", lambda: now[0])
+    bucket, taken = TokenBucket(10), 0
+    for _ in range(10_000):
+        now[0] += 0.01
+        taken += 1000 * bucket.take(1000)
+    assert 1000 <= taken <= 10 * 100 + 10 + 1000
 
 
 def test_crash_points_do_nothing_unless_asked(monkeypatch):

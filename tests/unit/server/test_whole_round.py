@@ -15,6 +15,7 @@ from searchblend.privacy import Budget
 from searchblend.records import Record
 from searchblend.server.lifecycle import CANDIDATE
 from searchblend.server.publisher import Publisher
+from searchblend.server.round_model import sealing_context
 from searchblend.server.task_settings import TaskSettings
 from searchblend.store.ledger_errors import BudgetExceeded
 from searchblend.store.states import State
@@ -233,7 +234,8 @@ def test_every_opening_is_in_the_audit_log_with_its_numbers(service):
     task = service.task(min_optin=401)
     found = service.open(task)
     service.contribute(found, people(400, seed=1))
-    service.store.contributions.add(found.key, b"x" * 16, b"\1\1" + b"junk" * 82, service.clock.now())
+    tag = sealing_context(found).tag_of(service.code_of(found.task, 800))
+    service.store.contributions.add(found.key, tag, b"\2\1" + b"junk" * 82, service.clock.now())
     service.lifecycle.close_optin(found, actor="ann")
     service.work()
     assert ending(service) == {"reason": "too-few-usable-records", "records": 400, "refused": 1}
@@ -286,7 +288,8 @@ def test_records_that_cannot_be_opened_are_left_out_and_counted(service):
     task = service.task()
     found = service.open(task)
     service.contribute(found, people(400, seed=1))
-    service.store.contributions.add(found.key, b"x" * 16, b"\1\1" + b"junk" * 82, service.clock.now())
+    tag = sealing_context(found).tag_of(service.code_of(found.task, 800))
+    service.store.contributions.add(found.key, tag, b"\2\1" + b"junk" * 82, service.clock.now())
     service.contribute(found, [Record("without a url")], first=900)
     service.lifecycle.close_optin(found, actor="ann")
     service.work()
@@ -402,6 +405,7 @@ def test_a_ninth_key_stops_manifests_only_while_it_is_there(service):
     extra = SigningKey.new()
     path = service.folder / "signing" / f"{extra.key_id}.pem"
     path.write_bytes(extra.as_pem())
+    path.chmod(0o600)
     service.work()
     assert service.store.artifacts.manifest(task.task) is None
     assert '"worker failed", "error": "MessageError"' in service.log.getvalue()

@@ -106,8 +106,13 @@ GROUPS: Final = (
                 "head_fraction", "Share of opt-in users who name the list", "Method paper only.", "number", step="any"
             ),
             Field("query_budget_fraction", "Share of ε for queries", "The rest is for URLs.", "number", step="any"),
-            Field("records_per_optin", "Records of an opt-in user", "More cost accuracy, not privacy.", "number"),
-            Field("records_per_client", "Records of a client", "As above.", "number"),
+            Field(
+                "records_per_optin",
+                "Records of an opt-in user",
+                "Up to so many are sent, sealed; together they weigh as one person.",
+                "number",
+            ),
+            Field("records_per_client", "Records of a client", "They share one ε: each is randomized more.", "number"),
             Field("wide_list", "Wide list", "More URLs for each query, each less exact.", "yes"),
             Field(
                 "silent_devices",
