@@ -137,6 +137,7 @@ def _add_serve(commands: Commands) -> None:
     parser.add_argument("--people", type=positive_int, default=20_000, help="with --demo: devices (20000)")
     parser.add_argument("--method", choices=["best", "paper"], default="best", help="with --demo: how to estimate")
     parser.add_argument("--demo-server", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--end-with-input", action="store_true", help=argparse.SUPPRESS)
 
 
 def _add_task(commands: Commands) -> None:
