@@ -140,6 +140,7 @@ def _add_serve(commands: Commands) -> None:
     parser.add_argument("--token-issuer", metavar="NAME", help="the issuer's name in the token challenge")
     parser.add_argument("--reports-per-second", metavar="N", help="beyond it 429; 0 for no limit (0)")
     parser.add_argument("--connections", metavar="N", help="open at once; beyond it the longest silent goes (4000)")
+    parser.add_argument("--database-seconds", metavar="S", help="for the database to answer a request (15)")
     parser.add_argument("--peer-seconds", metavar="S", help="for a peer to send, to go on, or to read (30)")
     parser.add_argument("--stop-seconds", metavar="S", help="to end after SIGTERM, whatever the database does (30)")
     parser.add_argument("--queue", metavar="N", help="reports that may wait for a commit; beyond it 503 (20000)")
@@ -153,6 +154,7 @@ def _add_serve(commands: Commands) -> None:
     parser.add_argument("--people", type=positive_int, default=20_000, help="with --demo: devices (20000)")
     parser.add_argument("--method", choices=["best", "paper"], default="best", help="with --demo: how to estimate")
     parser.add_argument("--demo-server", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--end-with-input", action="store_true", help=argparse.SUPPRESS)
 
 
 def _add_task(commands: Commands) -> None:
