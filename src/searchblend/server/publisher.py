@@ -12,7 +12,7 @@ from typing import Any, Final
 from searchblend.accounting.client_spends import subset_selection_spend
 from searchblend.accounting.spend import Spend
 from searchblend.blender.subset_report import GAMMA_STEPS, TWO_STAGE
-from searchblend.errors import InputError, MessageError, OutputError, SearchblendError, UsageError
+from searchblend.errors import InputError, MessageError, OutputError, UsageError
 from searchblend.privacy import Neighbors
 from searchblend.server.clock import Clock
 from searchblend.server.estimator import FILE_PREFIX
@@ -209,7 +209,7 @@ class Publisher:
                 signed += self._refresh(task, keys)
             except StoreUnavailable:
                 raise
-            except (SearchblendError, ValueError, KeyError) as error:
+            except Exception as error:  # whatever is wrong with a row of one task is that task's trouble
                 failed = failed or error
         if failed is not None:
             raise failed

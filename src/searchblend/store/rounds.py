@@ -271,9 +271,10 @@ def _round(row: tuple[Any, ...]) -> Round:
 
 
 def _object(text: str) -> dict[str, Any]:
-    """A JSON object; an empty one for what is none."""
+    """A JSON object; an empty one for what is none, or what could not be shown again (NaN, half a character)."""
     try:
         document = json.loads(text)
+        json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
         return {}
     return document if isinstance(document, dict) else {}
