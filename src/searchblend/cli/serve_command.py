@@ -18,7 +18,6 @@ from typing import Any
 from rich import box
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
-from rich.text import Text
 
 from searchblend.accounting.totals import Cap
 from searchblend.cli.console_planner import forecast
@@ -216,7 +215,7 @@ def _show(result: dict[str, Any], *, as_json: bool) -> None:
         table.add_column(name, justify="left" if name == "query" else "right")
     for row in [*result["trends"][:-1][:10], *result["trends"][-1:]]:
         table.add_row(
-            Text(row["query"] or "⋆ (all other)"),
+            row["query"] or "⋆ (all other)",
             _percent(row["probability"]),
             f"{_percent(row['low'])} – {_percent(row['high'])}",
             _percent(row["optin"]),
