@@ -21,6 +21,7 @@ _ROUND: Final = (
 )
 _STATE: Final = 3
 _CHANGEABLE: Final = (
+    "budget_window",
     "opened_by",
     "public_key",
     "key_signature",
@@ -61,6 +62,7 @@ class Round:
     version: int
     settings: Mapping[str, Any]
     budget_window: str
+    """of the latest debit; before the first, of the drafting"""
     opened_by: str | None
     public_key: bytes | None
     key_signature: str | None
