@@ -72,6 +72,7 @@ check: install ## lint, format, types, import rule
 
 slow: install browsers extension-lint ## the tests that take minutes, and docs/results/best-vs-paper.md
 	$(BIN)/pytest -m slow
+	$(BIN)/pytest -n 2 --dist worksteal -m 'not slow' --hypothesis-profile exploring tests/properties tests/unit
 	$(BIN)/python benchmarks/best_vs_paper.py
 
 bench: install ## speed as ratios against named baselines and peers: docs/results/benchmarks.md (under half an hour on an idle machine)

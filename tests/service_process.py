@@ -49,7 +49,7 @@ class ServerProcess:
         self.process.send_signal(signal.SIGKILL)
         self.wait()
 
-    def wait(self, seconds: float = 30) -> int:
+    def wait(self, seconds: float = 240) -> int:
         return self.process.wait(seconds)
 
     def terminate(self) -> int:
@@ -76,6 +76,7 @@ class Senders:
         self._stop = threading.Event()
         self._released = 0
         self._taken = 0
+        self._sending = 0
         self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(threads)]
 
     def release(self, n: int) -> None:
@@ -89,7 +90,12 @@ class Senders:
     def stop(self) -> None:
         self._stop.set()
         for thread in self._threads:
-            thread.join(30)
+            thread.join(240)
+
+    def idle(self) -> bool:
+        """Whether all that were released are acknowledged or refused."""
+        with self._lock:
+            return self._taken >= self._released and not self._sending
 
     def done(self) -> bool:
         with self._lock:
@@ -108,25 +114,30 @@ class Senders:
             if group is None:
                 break
             if not group:
-                time.sleep(0.002)
-                continue
-            while not self._stop.is_set():
-                try:
-                    status = self._send(wire.to(self.address), group)
-                except (OSError, http.client.HTTPException):
-                    wire.close()
-                    self.repeated += 1
-                    time.sleep(0.01)
-                    continue
-                if status == 200:
-                    with self._lock:
-                        self.acked |= {message[-16:] for message in group}
-                    break
-                if status != 503:
-                    self.refused.append(status)
-                    break
                 time.sleep(0.01)
+                continue
+            self._send_until_answered(wire, group)
+            with self._lock:
+                self._sending -= 1
         wire.close()
+
+    def _send_until_answered(self, wire: _Connection, group: list[bytes]) -> None:
+        while not self._stop.is_set():
+            try:
+                status = self._send(wire.to(self.address), group)
+            except (OSError, http.client.HTTPException):
+                wire.close()
+                self.repeated += 1
+                time.sleep(0.01)
+                continue
+            if status == 200:
+                with self._lock:
+                    self.acked |= {message[-16:] for message in group}
+                break
+            if status != 503:
+                self.refused.append(status)
+                break
+            time.sleep(0.01)
 
     def _take(self) -> list[bytes] | None:
         """The next reports to send, nothing if they were not released yet, None at the end."""
@@ -138,6 +149,7 @@ class Senders:
             n = self._random.choice((5, 50, 200)) if self._random.random() < self._batch_share else 1
             group, self._messages = self._messages[:n], self._messages[n:]
             self._taken += len(group)
+            self._sending += 1
             return group
 
     def _send(self, connection: http.client.HTTPConnection, group: list[bytes]) -> int:
@@ -159,7 +171,7 @@ class _Connection:
             self.close()
             parts = urlsplit(address)
             self._address = address
-            self._open = http.client.HTTPConnection(parts.hostname, parts.port, timeout=10)
+            self._open = http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
         return self._open
 
     def close(self) -> None:

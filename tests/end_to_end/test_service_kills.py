@@ -54,24 +54,25 @@ def kill_loop(kind, folder, *, kills, n_reports, seed):
     senders.address = server.start()
     senders.start()
     for n in range(kills):
-        senders.release(n_reports // kills)
         if n % 2 and server.is_running:
             server.kill()
+            senders.release(n_reports // kills)
             point = generator.choice(["reports: before commit", "reports: after commit"])
             senders.address = server.start(crash_at=f"{point}@{generator.randint(1, 5)}")
-            deadline = time.monotonic() + 3
-            while server.is_running and time.monotonic() < deadline:
+            deadline = time.monotonic() + 60
+            while server.is_running and not senders.idle() and time.monotonic() < deadline:
                 time.sleep(0.01)
             crashed += not server.is_running
             if server.is_running:
                 server.kill()
         else:
+            senders.release(n_reports // kills)
             time.sleep(generator.uniform(0.02, 0.15))
             server.kill()
         check(parts, found, messages, set(senders.acked))
         senders.address = server.start()
     senders.release(n_reports)
-    senders.wait(120)
+    senders.wait(240)
     assert crashed, "no named crash point was reached"
     assert senders.repeated, "no sender was ever interrupted"
     assert server.terminate() == 0
@@ -103,7 +104,9 @@ def test_sigterm_ends_in_order_and_keeps_what_was_acknowledged(tmp_path):
         senders.address = server.address
         senders.release(len(messages))
         senders.start()
-        time.sleep(0.4)
+        deadline = time.monotonic() + 120
+        while not senders.acked and time.monotonic() < deadline:
+            time.sleep(0.01)
         assert server.terminate() == 0
         senders.stop()
     assert senders.acked
