@@ -7,6 +7,7 @@ import http.client
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -28,19 +29,22 @@ class ServerProcess:
         self._command = [sys.executable, "-m", "searchblend.cli", "serve", "--data-dir", str(folder), *arguments]
         self._command += ["--database", where] if where.startswith("postgresql") else []
         self.process: subprocess.Popen[str] | None = None
-        self.address = ""
+        self.address = self.health = ""
 
     def start(self, crash_at: str | None = None, port: int = 0) -> str:
+        health = _free_port() if port else 0
         environment = {**os.environ, **({VARIABLE: crash_at} if crash_at else {})}
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [*self._command, "--port", str(port), "--poll-seconds", "0.1"],
+                [*self._command, "--port", str(port), "--health-port", str(health), "--poll-seconds", "0.1"],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
                 env=environment,
             )
         self.address = self.process.stdout.readline().strip()
+        if self.address not in ("", "no port"):
+            self.health = self.process.stdout.readline().strip().removeprefix("health: ")
         self.process.stdout.close()
         assert self.address, self.log.read_text()[-2000:]
         return self.address
@@ -61,22 +65,29 @@ class ServerProcess:
         return self.process is not None and self.process.poll() is None
 
 
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
 class Senders:
-    """Threads that send reports until each was acknowledged; every acknowledgement is written down."""
+    """Threads that send reports until each was acknowledged; every acknowledgement is written down.
+
+    Each try goes to any of ``addresses``: what one server did not answer, another may count again.
+    """
 
     def __init__(self, path: str, messages: list[bytes], *, threads: int = 4, batch_share: float = 0.5, seed: int = 1):
-        self._path, self._messages = path, list(messages)
+        self._path, self._messages, self._n = path, list(messages), len(messages)
         self._lock = threading.Lock()
         self._random = random.Random(seed)
         self._batch_share = batch_share
         self.acked: set[bytes] = set()
         self.repeated = 0
         self.refused: list[int] = []
-        self.address = ""
+        self.addresses: list[str] = []
         self._stop = threading.Event()
         self._released = 0
         self._taken = 0
-        self._sending = 0
         self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(threads)]
 
     def release(self, n: int) -> None:
@@ -92,14 +103,14 @@ class Senders:
         for thread in self._threads:
             thread.join(240)
 
-    def idle(self) -> bool:
-        """Whether all that were released are acknowledged or refused."""
-        with self._lock:
-            return self._taken >= self._released and not self._sending
-
     def done(self) -> bool:
         with self._lock:
             return not self._messages and not any(thread.is_alive() for thread in self._threads)
+
+    def caught_up(self) -> bool:
+        """Whether all that was released has been acknowledged."""
+        with self._lock:
+            return len(self.acked) >= min(self._released, self._n)
 
     def wait(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
@@ -116,28 +127,23 @@ class Senders:
             if not group:
                 time.sleep(0.01)
                 continue
-            self._send_until_answered(wire, group)
-            with self._lock:
-                self._sending -= 1
-        wire.close()
-
-    def _send_until_answered(self, wire: _Connection, group: list[bytes]) -> None:
-        while not self._stop.is_set():
-            try:
-                status = self._send(wire.to(self.address), group)
-            except (OSError, http.client.HTTPException):
-                wire.close()
-                self.repeated += 1
+            while not self._stop.is_set():
+                try:
+                    status = self._send(wire.to(self._random.choice(self.addresses)), group)
+                except (OSError, http.client.HTTPException):
+                    wire.close()
+                    self.repeated += 1
+                    time.sleep(0.01)
+                    continue
+                if status == 200:
+                    with self._lock:
+                        self.acked |= {message[-16:] for message in group}
+                    break
+                if status != 503:
+                    self.refused.append(status)
+                    break
                 time.sleep(0.01)
-                continue
-            if status == 200:
-                with self._lock:
-                    self.acked |= {message[-16:] for message in group}
-                break
-            if status != 503:
-                self.refused.append(status)
-                break
-            time.sleep(0.01)
+        wire.close()
 
     def _take(self) -> list[bytes] | None:
         """The next reports to send, nothing if they were not released yet, None at the end."""
@@ -149,7 +155,6 @@ class Senders:
             n = self._random.choice((5, 50, 200)) if self._random.random() < self._batch_share else 1
             group, self._messages = self._messages[:n], self._messages[n:]
             self._taken += len(group)
-            self._sending += 1
             return group
 
     def _send(self, connection: http.client.HTTPConnection, group: list[bytes]) -> int:
@@ -161,7 +166,7 @@ class Senders:
 
 
 class _Connection:
-    """A connection that follows the server to its new port."""
+    """A connection that follows its server to a new port."""
 
     def __init__(self) -> None:
         self._address, self._open = "", None

@@ -67,11 +67,11 @@ def test_a_worker_that_ended_for_good_does_not_work():
 
 def test_readiness_is_the_workers_too(tmp_path):
     with http_service(str(tmp_path / "service.db"), tmp_path) as http:
-        assert http.client.get("/readyz").text == "ready\n"
+        assert http.health.get("/readyz").text == "ready\n"
         http.services.is_working = lambda: False
-        answer = http.client.get("/readyz")
+        answer = http.health.get("/readyz")
         assert (answer.status_code, answer.text) == (503, "the worker does not run\n")
-        assert http.client.get("/healthz").text == "ok\n"
+        assert http.health.get("/healthz").text == "ok\n"
 
 
 def serve(*arguments):
@@ -91,6 +91,7 @@ def test_a_folder_of_keys_that_cannot_be_made_ends_the_process_before_it_listens
 
 def test_tls_files_are_checked_before_it_listens(tmp_path):
     (tmp_path / "junk.pem").write_text("junk")
+    (tmp_path / "junk.pem").chmod(0o600)
     for certificate, says in (("none.pem", "none.pem: cannot be read"), ("junk.pem", "expected a certificate")):
         ended = serve(
             "--data-dir", tmp_path, "--tls-certificate", tmp_path / certificate, "--tls-key", tmp_path / "junk.pem"
