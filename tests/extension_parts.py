@@ -128,6 +128,7 @@ class DrivenRound(Population):
             "min_queries": 2,
             "expected_clients": 400,
             "head_fraction": 0.5,
+            "uncapped": True,
         }
         with open_store(str(folder / "service.db")) as store:
             task = Lifecycle(store, SystemClock()).add_task(TaskSettings.of_json({**wanted, **settings}), actor="ann")

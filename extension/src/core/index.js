@@ -24,6 +24,7 @@ export { checkContribution, checkHeadList, checkManifest, checkRequest, POLICY, 
 export { fitsSealed } from "./sealed.js";
 export { openPack } from "./search.js";
 export { verifySignedPack } from "./signed_pack.js";
+export { visible } from "./visible.js";
 export { errors };
 export const bytes = Object.freeze({ concat, equalBytes, fromHex, sha256, toHex, utf8 });
 

@@ -63,6 +63,7 @@ def serve(
         most_waiting=settings.queue,
         tokens=_token_verifier(settings),
         on_point=on_point,
+        database_seconds=settings.database_seconds,
     )
     if settings.role == "curator":
         _run_curator(settings, clock, services, on_point, on_ready)

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from searchblend.errors import InvalidParameter
 from searchblend.store.audit import AuditLog
 from searchblend.store.database import Database
+from searchblend.store.round_lock import hold_alone
 from searchblend.store.states import PAST_RAW, State, may_follow
 from searchblend.store.store_errors import StoreError, UnknownName, WrongState
 
@@ -20,6 +21,7 @@ _ROUND: Final = (
 )
 _STATE: Final = 3
 _CHANGEABLE: Final = (
+    "budget_window",
     "opened_by",
     "public_key",
     "key_signature",
@@ -60,6 +62,7 @@ class Round:
     version: int
     settings: Mapping[str, Any]
     budget_window: str
+    """of the latest debit; before the first, of the drafting"""
     opened_by: str | None
     public_key: bytes | None
     key_signature: str | None
@@ -222,8 +225,7 @@ class Rounds:
 
     def lock(self, found: Round) -> None:
         """Wait for reports that are being committed; none is taken until this transaction ends."""
-        if self._database.dialect == "postgresql":
-            self._database.execute("SELECT 1 FROM rounds WHERE round_key = ? FOR UPDATE", (found.key,))
+        hold_alone(self._database, found.key)
 
     def advance(
         self,
@@ -244,6 +246,7 @@ class Rounds:
         values = {name: json.dumps(value) if name == "shape" and value else value for name, value in changes.items()}
         assignments = "".join(f", {name} = ?" for name in values)
         with self._database.transaction():
+            self.lock(before)
             rows = self._database.execute(
                 f"UPDATE rounds SET state = ?, version = version + 1, changed = ?{assignments} "
                 "WHERE round_key = ? AND state = ? AND version = ? RETURNING version",
@@ -268,9 +271,10 @@ def _round(row: tuple[Any, ...]) -> Round:
 
 
 def _object(text: str) -> dict[str, Any]:
-    """A JSON object; an empty one for what is none."""
+    """A JSON object; an empty one for what is none, or what could not be shown again (NaN, half a character)."""
     try:
         document = json.loads(text)
+        json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
         return {}
     return document if isinstance(document, dict) else {}

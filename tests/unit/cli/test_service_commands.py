@@ -30,12 +30,16 @@ def run(tmp_path, capsys):
 
 
 def test_a_task_is_made_shown_capped_and_killed(run):
+    code, _, err = run("task", "create", "searches")
+    assert (code, "no cap is on record" in err, "task cap" in err, "uncapped=true" in err) == (2, True, True, True)
+    assert run("task", "create", "free", "--set", "uncapped=true")[1]["settings"]["uncapped"] is True
+    assert run("task", "kill", "free")[0] == 0
+    assert run("task", "cap", "--lifetime", "10,1e-3")[1]["cap"]["lifetime"]["epsilon"] == 10
     code, made, _ = run("task", "create", "searches", "--set", "epsilon=2", "--set", "market=en-GB")
     assert (code, made["settings"]["epsilon"], made["settings"]["market"]) == (0, 2, "en-GB")
-    assert run("task", "list")[1]["tasks"][0]["name"] == "searches"
+    assert [task["name"] for task in run("task", "list")[1]["tasks"]] == ["free", "searches"]
     assert run("task", "show", "searches")[1]["task"] == made["task"]
     assert len(run("task", "enrol", "searches", "3")[1]["codes"]) == 3
-    assert run("task", "cap", "--lifetime", "10,1e-3")[1]["cap"]["lifetime"]["epsilon"] == 10
     assert run("task", "kill", "searches")[1]["killed"] is True
     code, _, err = run("round", "draft", "searches")
     assert (code, "stopped" in err) == (1, True)
@@ -382,3 +386,17 @@ def test_wrong_tokens_backups_and_caps_are_in_the_audit_log(run, filled, tmp_pat
     ]
     with open_store(tmp_path / "b.db") as copy:
         assert '"backup asked for"' in copy.audit.rows()[-1].body
+
+
+def test_grants_are_printed_as_sql_and_names_are_checked(capsys):
+    assert main(["database", "grants", "collector", "--user", "sb_collector", "--schema", "s"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == 'REVOKE ALL ON ALL TABLES IN SCHEMA "s" FROM "sb_collector";'
+    assert 'GRANT SELECT ON "s".rounds TO "sb_collector";' in lines
+    for wrong in (
+        ["king", "--user", "x"],
+        ["collector", "--user", 'x"; DROP'],
+        ["collector", "--user", "x", "--schema", ""],
+    ):
+        assert main(["database", "grants", *wrong]) == 2
+        assert capsys.readouterr().out == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -464,6 +465,29 @@ def test_postgresql_refuses_settings_that_lose_acknowledged_data(tmp_path, monke
     monkeypatch.setattr(database_postgres, "_setting", lambda connection, name: "off" if name == "fsync" else "on")
     with pytest.raises(UnsafeDatabase, match="fsync"):
         open_database(where)
+
+
+def test_a_round_is_not_closed_while_a_report_is_being_committed(tmp_path):
+    """Two connections: the arrow waits for the report, and the next report finds the round closed."""
+    where = fresh_database("postgresql", tmp_path)
+    with open_store(where) as taking, open_store(where) as closing, open_store(where) as watching:
+        found = a_round(taking, State.CLIENT_OPEN)
+        closer = threading.Thread(
+            target=lambda: closing.rounds.advance(found, State.CLIENT_GRACE, actor="clock", now=9, grace_until=0)
+        )
+        with taking.database.transaction(exclusive=False):
+            assert taking.reports.add([arrivals(found.key, report_ids("a"), [[0]])], now=5) == ["taken"]
+            closer.start()
+            while not watching.database.execute(
+                "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND objid = ?", (found.key,)
+            ):
+                assert closer.is_alive(), "closed while a report was on its way"
+                time.sleep(0.01)
+            assert watching.rounds.by_key(found.key).state is State.CLIENT_OPEN
+        closer.join(60)
+        assert watching.rounds.by_key(found.key).state is State.CLIENT_GRACE
+        assert taking.reports.add([arrivals(found.key, report_ids("b"), [[0]])], now=5) == ["closed"]
+        assert watching.reports.n_seen(found.key) == 1
 
 
 def test_errors_of_the_database_quote_no_values(store):
