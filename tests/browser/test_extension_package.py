@@ -92,7 +92,11 @@ def test_always_the_same_bytes(tmp_path):
 def test_a_package_for_one_list(tmp_path):
     (tmp_path / "enrolment.json").write_text(json.dumps({**ENROLMENT, "note": "not for the package"}))
     package = build_extension(tmp_path / "package", "--enrolment", str(tmp_path / "enrolment.json"))
-    assert json.loads((package / "firefox" / "enrolment.json").read_text()) == {**ENROLMENT, "has_urls": True}
+    assert json.loads((package / "firefox" / "enrolment.json").read_text()) == {
+        **ENROLMENT,
+        "curators": [],
+        "has_urls": True,
+    }
     hosts = manifest(package, "chromium")["optional_host_permissions"]
     assert "https://lists.example/*" in hosts
     assert "https://*/*" not in hosts
@@ -123,6 +127,8 @@ def test_a_service_that_may_be_packed(tmp_path, server):
         ("keys", []),
         ("keys", ["04ab"]),
         ("keys", [4]),
+        ("curators", "04"),
+        ("curators", ["04ab"]),
         ("task", None),
         ("task", "xyz"),
         ("task", "0" * 33),
