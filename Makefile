@@ -25,8 +25,9 @@ $(TESTS): $(RUNS)
 	$(PIP) install --constraint constraints.txt --editable '.[test,check,spark,server,docs,build]'
 	@touch $@
 
-$(BROWSERS): $(RUNS) scripts/install-browsers.sh
+$(BROWSERS): $(RUNS) scripts/install-browsers.sh scripts/install-servers.sh
 	scripts/install-browsers.sh
+	scripts/install-servers.sh
 	@touch $@
 
 $(NODE): extension/package.json $(BROWSERS)
