@@ -33,4 +33,5 @@ def certificate(folder: Path) -> tuple[Path, Path]:
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     (folder / "key.pem").write_bytes(private)
+    (folder / "key.pem").chmod(0o600)
     return folder / "cert.pem", folder / "key.pem"

@@ -81,7 +81,7 @@ class Pages(http.server.ThreadingHTTPServer):
 
 
 class EngineHandler(http.server.BaseHTTPRequestHandler):
-    """Results pages like those of real engines: plain links, links through a redirector, an advertisement."""
+    """Results pages like those of real engines: links that are plain, redirected or opaque, and advertisements."""
 
     def do_GET(self) -> None:
         parts = urlsplit(self.path)
@@ -102,7 +102,9 @@ class EngineHandler(http.server.BaseHTTPRequestHandler):
         return (
             f"<h1>{html.escape(query)}</h1><a id=ad href='http://127.0.0.1/engine/ad?to={quote(first)}'>Ad</a>"
             f"<div class=results><p><a id=first href='{first}?from=engine#top'>First</a>"
-            f"<p><a id=second href='/engine/out?to={quote(second)}'>Second</a></div>"
+            f"<p><a id=second href='/engine/out?to={quote(second)}'>Second</a>"
+            "<div><a id=opaque href='/engine/out?token=CAESaAHrOzAV'><h3>Third</h3></a></div>"
+            f"<div class=ad><a id=inner-ad href='{first}'><h3>Ad among the results</h3></a></div></div>"
             "<a id=other href='/engine/about'>About</a>"
         )
 
@@ -126,6 +128,7 @@ class DrivenRound(Population):
             "min_queries": 2,
             "expected_clients": 400,
             "head_fraction": 0.5,
+            "uncapped": True,
         }
         with open_store(str(folder / "service.db")) as store:
             task = Lifecycle(store, SystemClock()).add_task(TaskSettings.of_json({**wanted, **settings}), actor="ann")

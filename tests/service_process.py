@@ -71,17 +71,20 @@ def free_port() -> int:
 
 
 class Senders:
-    """Threads that send reports until each was acknowledged; every acknowledgement is written down."""
+    """Threads that send reports until each was acknowledged; every acknowledgement is written down.
+
+    Each try goes to any of ``addresses``: what one server did not answer, another may count again.
+    """
 
     def __init__(self, path: str, messages: list[bytes], *, threads: int = 4, batch_share: float = 0.5, seed: int = 1):
-        self._path, self._messages = path, list(messages)
+        self._path, self._messages, self._n = path, list(messages), len(messages)
         self._lock = threading.Lock()
         self._random = random.Random(seed)
         self._batch_share = batch_share
         self.acked: set[bytes] = set()
         self.repeated = 0
         self.refused: list[int] = []
-        self.address = ""
+        self.addresses: list[str] = []
         self._stop = threading.Event()
         self._released = 0
         self._taken = 0
@@ -104,6 +107,11 @@ class Senders:
         with self._lock:
             return not self._messages and not any(thread.is_alive() for thread in self._threads)
 
+    def caught_up(self) -> bool:
+        """Whether all that was released has been acknowledged."""
+        with self._lock:
+            return len(self.acked) >= min(self._released, self._n)
+
     def wait(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
         while not self.done() and time.monotonic() < deadline:
@@ -121,7 +129,7 @@ class Senders:
                 continue
             while not self._stop.is_set():
                 try:
-                    status = self._send(wire.to(self.address), group)
+                    status = self._send(wire.to(self._random.choice(self.addresses)), group)
                 except (OSError, http.client.HTTPException):
                     wire.close()
                     self.repeated += 1
@@ -158,7 +166,7 @@ class Senders:
 
 
 class _Connection:
-    """A connection that follows the server to its new port."""
+    """A connection that follows its server to a new port."""
 
     def __init__(self) -> None:
         self._address, self._open = "", None

@@ -26,6 +26,7 @@ from searchblend.evaluation.experiments.people import LogPeople
 from searchblend.evaluation.experiments.registry import EXPERIMENTS, experiments_named
 from searchblend.pages.layout import PAGE
 from searchblend.runs.log_settings import LogSettings
+from searchblend.visible import visible
 
 
 def run(options: argparse.Namespace) -> None:
@@ -81,7 +82,13 @@ def _list(options: argparse.Namespace) -> None:
 def _log_people(options: argparse.Namespace) -> LogPeople:
     """One random record of each user of the log, drawn by the seed."""
     warn("NOT PRIVATE: an evaluation compares with the log itself; keep what it writes.")
-    settings = LogSettings(paths=(options.log,), format=options.format, columns=options.columns)
+    settings = LogSettings(
+        paths=(options.log,),
+        format=options.format,
+        columns=options.columns,
+        urls=not options.no_urls,
+        quoted_line_feeds=options.quoted_line_feeds,
+    )
     key = hashlib.sha256(f"evaluate {options.seed}".encode()).digest()[:16]
     with run_progress() as (on_progress, _), settings.open(key=key, on_progress=on_progress) as log:
         return people_of(Path(options.log).name, log.split(optin_fraction=0.5))
@@ -125,5 +132,5 @@ def _show_table(table: Table) -> None:
     for column in table.columns:
         shown.add_column(column.replace("`", ""))
     for row in table.rows:
-        shown.add_row(*(Text(cell, style="bold red" if cell.endswith("▲") else "") for cell in row))
+        shown.add_row(*(Text(visible(cell), style="bold red" if cell.endswith("▲") else "") for cell in row))
     output.print(shown)

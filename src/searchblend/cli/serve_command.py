@@ -18,13 +18,14 @@ from typing import Any
 from rich import box
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
-from rich.text import Text
 
+from searchblend.accounting.totals import Cap
 from searchblend.cli.console_planner import forecast
 from searchblend.cli.service_options import settings_of, show
 from searchblend.cli.tables import messages, output, say, warn
 from searchblend.errors import RunError, UsageError
 from searchblend.evaluation.population import aol_population
+from searchblend.privacy import Budget
 from searchblend.records import Record
 from searchblend.server.clock import SystemClock
 from searchblend.server.demo import OnProgress, Population, Staff, Transport
@@ -38,6 +39,8 @@ from searchblend.store.service_store import open_store
 
 _OPTIN_SHARE = 0.25
 _START_SECONDS = 30.0
+_DEMO_CAP = Cap(window=Budget(80.0, 1e-2))
+"""ten rounds a week: enough to play with"""
 
 
 def run(options: argparse.Namespace) -> None:
@@ -131,6 +134,8 @@ def _prepare(settings: ServeSettings, options: argparse.Namespace) -> tuple[str,
     keys.add_if_none()
     now, label = SystemClock().now(), f"demo {time.time_ns()}"
     with open_store(settings.where) as store:
+        if store.ledger.book().cap is None:
+            store.ledger.set_cap(_DEMO_CAP)
         n_clients = options.people - int(_OPTIN_SHARE * options.people)
         wanted = TaskSettings(
             name=label,
@@ -210,7 +215,7 @@ def _show(result: dict[str, Any], *, as_json: bool) -> None:
         table.add_column(name, justify="left" if name == "query" else "right")
     for row in [*result["trends"][:-1][:10], *result["trends"][-1:]]:
         table.add_row(
-            Text(row["query"] or "⋆ (all other)"),
+            row["query"] or "⋆ (all other)",
             _percent(row["probability"]),
             f"{_percent(row['low'])} – {_percent(row['high'])}",
             _percent(row["optin"]),

@@ -10,7 +10,7 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from searchblend.server.answers import Refusal
+from searchblend.server.answers import Refusal, round_number
 from searchblend.server.operations import Operation
 from searchblend.server.services import Services
 from searchblend.store.service_store import ServiceStore
@@ -85,12 +85,10 @@ class Distribution:
         return Response(content, media_type="application/json", headers=headers)
 
     async def files(self, request: Request) -> Response:
-        task, number = request.path_params["task"], request.path_params["round"]
-        if not number.isdecimal() or len(number) > 9:
-            raise Refusal("unknown-task")
+        task, number = request.path_params["task"], round_number(request.path_params["round"])
 
         def read(store: ServiceStore) -> dict[str, str]:
-            found = store.rounds.round(store.rounds.task(task).task, int(number))
+            found = store.rounds.round(store.rounds.task(task).task, number)
             if found.state is not State.PUBLISHED:
                 raise Refusal("unknown-task", "the round is not published")
             return store.artifacts.of_round(found.key)

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from searchblend.server.checkup import gauges
+from searchblend.server.checkup import gauges, trouble
 from searchblend.server.connections import Connections
 from searchblend.server.http_server import HttpServer
 from searchblend.server.metrics import OPENMETRICS, PLAIN
@@ -39,16 +39,16 @@ def health_app(services: Services, connections: Connections, *, with_rounds: boo
         return await healthz(request)
 
     async def readyz(request: Request) -> Response:
-        def look(store: ServiceStore) -> None:
-            store.database.execute("SELECT 1")
+        def look(store: ServiceStore) -> str | None:
+            return trouble(store, services.clock)
 
         try:
-            await services.health.call(look)
+            problem = await services.health.call(look)
         except StoreError:
-            return PlainTextResponse("the database is out of reach\n", 503)
+            problem = "the database is out of reach"
         if not services.is_working():
-            return PlainTextResponse("the worker does not run\n", 503)
-        return PlainTextResponse("ready\n")
+            problem = "the worker does not run"
+        return PlainTextResponse(f"{problem}\n", 503) if problem else PlainTextResponse("ready\n")
 
     async def metrics(request: Request) -> Response:
         def look(store: ServiceStore) -> dict[str, float]:

@@ -19,11 +19,11 @@ from searchblend.server.connections import Connections
 from searchblend.server.console.planner_page import Planner
 from searchblend.server.crash_points import crash_points
 from searchblend.server.curator import Curator
+from searchblend.server.curator_key import curator_points, make_curator_key, require_curator
 from searchblend.server.estimator import Estimator
 from searchblend.server.health import health_app, health_listener
 from searchblend.server.http_server import BACKLOG, HttpServer
 from searchblend.server.logbook import Logbook
-from searchblend.server.metrics import Metrics
 from searchblend.server.private_folder import make_private_folder
 from searchblend.server.process_limits import affordable_connections, no_core_files
 from searchblend.server.publisher import Publisher, SigningKeys
@@ -32,6 +32,7 @@ from searchblend.server.services import Services
 from searchblend.server.vault import Vault
 from searchblend.server.worker import Runner, Worker
 from searchblend.server.worker_thread import WorkerThread
+from searchblend.store.private_file import read_private
 from searchblend.store.service_store import ServiceStore, open_store
 from searchblend.wire.tokens import TokenVerifier
 
@@ -80,17 +81,19 @@ def prepare_folders(settings: ServeSettings) -> None:
     make_private_folder(settings.folder)
     if settings.role in ("all", "curator"):
         Vault(settings.vault_folder)
+        make_curator_key(settings.vault_folder)
     if settings.role in ("all", "publisher"):
         SigningKeys(settings.signing_folder).add_if_none()
+        require_curator(settings)
 
 
 def _check_tls(settings: ServeSettings) -> None:
     """Load certificate and key once here: the HTTP server would do so after its address was printed."""
     if not settings.tls_certificate:
         return
-    for path in (settings.tls_certificate, settings.tls_key):
+    for path, read in ((settings.tls_certificate, Path.read_bytes), (settings.tls_key, read_private)):
         try:
-            Path(path).read_bytes()
+            read(Path(path))
         except OSError as error:
             raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
     try:
@@ -182,9 +185,7 @@ def _run_curator(
     _on_signals(stop.set, settings, services.logbook)
     on_ready("no port", "")
     with open_store(settings.where, on_point=on_point) as store:
-        make_worker(settings, store, clock, services.logbook, services.metrics).run_until(
-            stop, every=settings.poll_seconds
-        )
+        make_worker(settings, store, clock, services).run_until(stop, every=settings.poll_seconds)
     services.logbook.write("stopped", role=settings.role)
 
 
@@ -200,7 +201,7 @@ def _workers(
     @contextlib.contextmanager
     def begin() -> Iterator[Worker]:
         with open_store(settings.where, on_point=on_point) as store:
-            yield make_worker(settings, store, clock, services.logbook, services.metrics)
+            yield make_worker(settings, store, clock, services)
 
     thread = WorkerThread(begin, services.logbook, every=settings.poll_seconds)
     services.is_working = thread.is_working
@@ -208,21 +209,23 @@ def _workers(
         yield
 
 
-def make_worker(
-    settings: ServeSettings, store: ServiceStore, clock: Clock, logbook: Logbook, metrics: Metrics
-) -> Worker:
+def make_worker(settings: ServeSettings, store: ServiceStore, clock: Clock, services: Services) -> Worker:
     """Who does what: keys are read by the role that needs them, and by no other."""
     runners: list[Runner] = []
     each_time: list[Callable[[], int]] = []
     if settings.role in ("all", "curator"):
-        curator = Curator(store, clock, Vault(settings.vault_folder))
+        vault = Vault(settings.vault_folder)
+        signer = make_curator_key(settings.vault_folder)
+        curator = Curator(store, clock, vault, signer, anonymous_intake=services.anonymous_intake)
         runners.append(curator)
         each_time.append(curator.destroy_leftovers)
     if settings.role in ("all", "publisher"):
-        publisher = Publisher(store, clock, SigningKeys(settings.signing_folder))
+        publisher = Publisher(store, clock, SigningKeys(settings.signing_folder), curator_points(settings))
         runners.append(publisher)
         each_time.append(publisher.refresh_manifests)
     if settings.role in ("all", "admin"):
         runners.append(Estimator(store, clock))
     tick = settings.role in ("all", "admin", "curator")
-    return Worker(store, clock, runners, tick=tick, each_time=each_time, logbook=logbook, metrics=metrics)
+    return Worker(
+        store, clock, runners, tick=tick, each_time=each_time, logbook=services.logbook, metrics=services.metrics
+    )

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
 from searchblend.errors import InvalidParameter, UsageError, listed
+from searchblend.server import crash_points
 
 ROLES: Final = ("all", "collector", "intake", "curator", "publisher", "admin")
 PREFIX: Final = "SEARCHBLEND_"
+_OF_TESTS: Final = (crash_points.VARIABLE, "SEARCHBLEND_TEST_")
+"""how variables begin that are no settings, and no mistakes either"""
 _LARGEST_PORT: Final = 65_535
 _HEALTH_OFFSET: Final = 1_000
 _KINDS: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
@@ -38,6 +42,8 @@ class ServeSettings:
     """the rounds' private keys; only the curator needs it (``keys`` in the data directory)"""
     signing_dir: str = ""
     """the manifests' signing keys; only the publisher needs it (``signing`` in the data directory)"""
+    curator_key: str = ""
+    """the curator's public key (several with commas), for a publisher without the curator's key folder"""
     host: str = "127.0.0.1"
     port: int = 8470
     health_host: str = "127.0.0.1"
@@ -119,9 +125,8 @@ def load_settings(
     texts: dict[str, Any] = {}
     known = {field.name: str(field.type) for field in fields(ServeSettings)}
     for name, text in (os.environ if environment is None else environment).items():
-        field = name.removeprefix(PREFIX).lower()
-        if name.startswith(PREFIX) and field in known:
-            texts[field] = text
+        if name.upper().startswith(PREFIX) and not name.startswith(_OF_TESTS):
+            texts[_field_of(name, known)] = text
     texts |= {name: value for name, value in flags.items() if value is not None and name in known}
     values = in_file | {name: _typed(name, value, known[name]) for name, value in texts.items()}
     try:
@@ -130,6 +135,15 @@ def load_settings(
         if error.field in in_file and error.field not in texts:
             raise UsageError(f"{file}: {error}") from error
         raise
+
+
+def _field_of(name: str, known: Collection[str]) -> str:
+    """The setting that a variable is about. One that is misspelt would be a default in silence: it is refused."""
+    variables = {f"{PREFIX}{field.upper()}": field for field in known}
+    if name not in variables:
+        nearest = get_close_matches(name.upper(), variables, n=1, cutoff=0)
+        raise UsageError(f"{listed([name])}: no such variable; the nearest is {nearest[0]}")
+    return variables[name]
 
 
 def _from_file(path: Path) -> dict[str, Any]:

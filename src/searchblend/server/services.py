@@ -7,17 +7,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from searchblend.server.answers import Refusal
+from searchblend.server.answers import Refusal, round_number
 from searchblend.server.clock import Clock, SystemClock
+from searchblend.server.failed_sign_ins import SECONDS_BETWEEN_ROWS, FailedSignIns
 from searchblend.server.logbook import Logbook
 from searchblend.server.metrics import Metrics
 from searchblend.server.report_writer import MOST_WAITING, ReportWriter
-from searchblend.server.round_model import settings_of, shape_of
+from searchblend.server.round_model import sealing_context, shape_of
 from searchblend.server.shared_answers import SharedAnswers
 from searchblend.server.store_thread import DATABASE_SECONDS, StoreThread
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.store_errors import UnknownName
 from searchblend.wire.report import ReportShape
+from searchblend.wire.sealed import SealingContext
 from searchblend.wire.tokens import TokenVerifier
 
 _UNKNOWN_SECONDS: Final = 1.0
@@ -32,8 +34,7 @@ class RoundFacts:
 
     key: int
     shape: ReportShape | None
-    tag_key: bytes | None
-    consent: bytes
+    sealing: SealingContext
 
 
 class TokenBucket:
@@ -93,6 +94,12 @@ class Services:
         self.writer = ReportWriter(thread("reports"), self.clock, self.metrics, most_waiting=most_waiting)
         self.bucket = TokenBucket(reports_per_second)
         self.tokens = tokens
+        self.failed_sign_ins = FailedSignIns(
+            self.console,
+            self.clock,
+            lambda error: self.logbook.failure("audit log out of reach", error),
+            seconds=SECONDS_BETWEEN_ROWS,
+        )
         self.is_working: Callable[[], bool] = lambda: True
         """whether the worker beside the server does its part; a role without one has nothing to ask"""
         self.is_answering: Callable[[], bool] = lambda: True
@@ -105,16 +112,15 @@ class Services:
 
     async def stop(self) -> None:
         await self.writer.stop()
+        await self.failed_sign_ins.stop()
         for thread in (self.reader, self.console, self.actions, self.public, self.health):
             await thread.close()
 
     async def facts(self, task: str, number: str, *, for_reports: bool) -> RoundFacts:
         """Facts about a round; those about reports are there once its head list is reviewed."""
-        if not number.isdecimal() or len(number) > 9:
-            raise Refusal("unknown-task")
-        place = task, int(number)
+        place = task, round_number(number)
         known = self._facts.get(place)
-        if known and (known.shape if for_reports else known.tag_key):
+        if known and (known.shape or not for_reports):
             return known
         if self._unknown.get(place, 0) > time.monotonic():
             raise Refusal("unknown-task")
@@ -122,7 +128,7 @@ class Services:
         def look(store: ServiceStore) -> RoundFacts:
             found = store.rounds.round(*place)
             shape = shape_of(found) if found.shape else None
-            return RoundFacts(found.key, shape, found.tag_key, settings_of(found).consent_digest)
+            return RoundFacts(found.key, shape, sealing_context(found))
 
         try:
             facts = await self.reader.call(look)

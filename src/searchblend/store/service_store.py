@@ -20,7 +20,7 @@ from searchblend.store.ledger import Ledger
 from searchblend.store.reports import Reports
 from searchblend.store.round_figures import RoundFigures
 from searchblend.store.rounds import Rounds
-from searchblend.store.schema import migrate
+from searchblend.store.schema import require_tables
 from searchblend.store.sessions import Sessions
 from searchblend.store.tokens import Tokens
 
@@ -92,10 +92,10 @@ def is_service_database(where: str | Path) -> bool:
 def open_store(
     where: str | Path, *, create: bool = True, on_point: Callable[[str], None] = lambda point: None
 ) -> ServiceStore:
-    """The store, its tables brought to this version."""
+    """The store, whose tables are of this version: a new SQLite file gets them, any other database is refused."""
     database = open_database(where, create=create)
     try:
-        migrate(database)
+        require_tables(database)
     except BaseException:
         database.close()
         raise

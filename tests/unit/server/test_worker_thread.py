@@ -91,6 +91,7 @@ def test_a_folder_of_keys_that_cannot_be_made_ends_the_process_before_it_listens
 
 def test_tls_files_are_checked_before_it_listens(tmp_path):
     (tmp_path / "junk.pem").write_text("junk")
+    (tmp_path / "junk.pem").chmod(0o600)
     for certificate, says in (("none.pem", "none.pem: cannot be read"), ("junk.pem", "expected a certificate")):
         ended = serve(
             "--data-dir", tmp_path, "--tls-certificate", tmp_path / certificate, "--tls-key", tmp_path / "junk.pem"

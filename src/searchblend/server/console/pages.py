@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from searchblend.errors import InvalidParameter
-from searchblend.server.answers import Refusal, refusal_of
+from searchblend.server.answers import Refusal, number_of, refusal_of
 from searchblend.server.console import (
     budget_page,
     overview,
@@ -81,18 +81,16 @@ class Pages:
         return self._page(visit, "new_task.html", groups=task_page.GROUPS, values=values, wrong="", problem="")
 
     async def overview(self, visit: Visit) -> Response:
-        figures = await self._read(overview.Figures.read)
-        return self._page(
-            visit, "overview.html", view=overview.overview(figures, self._services.clock.now(), visit.admin.role)
-        )
+        now = self._services.clock.now()
+        figures = await self._read(lambda store: overview.Figures.read(store, now))
+        return self._page(visit, "overview.html", view=overview.overview(figures, now, visit.admin.role))
 
     async def task(self, visit: Visit) -> Response:
         view = await self._read(lambda store: task_page.read_task(store, visit.task))
         return self._page(visit, "task.html", view=view, groups=task_page.GROUPS, codes=None)
 
     async def round(self, visit: Visit) -> Response:
-        first = visit.field("from")
-        place, containing = int(first) if first.isdecimal() and len(first) < 7 else 0, visit.field("find")[:200]
+        place, containing = number_of(visit.field("from")) or 0, visit.field("find")[:200]
         view = await self._read(
             lambda store: round_page.read_round(store, visit.task, visit.number, first=place, containing=containing)
         )
