@@ -27,8 +27,9 @@ $(TESTS): $(INSTALLED)
 	$(PIP) install --constraint constraints.txt --editable '.[test,check,spark,server,docs,build]'
 	@touch $@
 
-$(BROWSERS): $(INSTALLED) scripts/install-browsers.sh
+$(BROWSERS): $(INSTALLED) scripts/install-browsers.sh scripts/install-servers.sh
 	scripts/install-browsers.sh
+	scripts/install-servers.sh
 	@touch $@
 
 $(NODE): extension/package.json $(BROWSERS)

@@ -32,7 +32,7 @@ class ServerProcess:
         self.address = self.health = ""
 
     def start(self, crash_at: str | None = None, port: int = 0) -> str:
-        health = _free_port() if port else 0
+        health = free_port() if port else 0
         environment = {**os.environ, **({VARIABLE: crash_at} if crash_at else {})}
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
@@ -65,7 +65,7 @@ class ServerProcess:
         return self.process is not None and self.process.poll() is None
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return listener.getsockname()[1]
 
