@@ -12,6 +12,7 @@ from searchblend.blender.local_report import local_report
 from searchblend.blender.subset_report import subset_report
 from searchblend.records import Record
 from searchblend.server.curator import Curator
+from searchblend.server.curator_key import make_curator_key
 from searchblend.server.estimator import Estimator
 from searchblend.server.lifecycle import REVIEWED, Lifecycle
 from searchblend.server.logbook import Logbook
@@ -27,6 +28,7 @@ from searchblend.store.service_store import ServiceStore, open_store
 from searchblend.wire.report import ReportShape, cells_as_parts, encode_report
 from searchblend.wire.report_batch import decode_reports
 from searchblend.wire.sealed import seal_records
+from searchblend.wire.signing import SigningKey
 
 SMALL = {
     "name": "searches",
@@ -91,6 +93,10 @@ class Service:
         return SigningKeys(self.folder / "signing")
 
     @property
+    def curator_key(self) -> SigningKey:
+        return make_curator_key(self.folder / "keys")
+
+    @property
     def vault(self) -> Vault:
         return Vault(self.folder / "keys")
 
@@ -100,8 +106,9 @@ class Service:
 
     @property
     def worker(self) -> Worker:
-        curator = Curator(self.store, self.clock, self.vault)
-        publisher = Publisher(self.store, self.clock, self.signing_keys)
+        signer = self.curator_key
+        curator = Curator(self.store, self.clock, self.vault, signer)
+        publisher = Publisher(self.store, self.clock, self.signing_keys, {signer.key_id: signer.public_point})
         return Worker(
             self.store,
             self.clock,

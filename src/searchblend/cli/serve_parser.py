@@ -55,6 +55,7 @@ DATABASE_EXAMPLES = """\
 examples:
   searchblend database migrate                         make or renew the tables; take a backup first
   searchblend database migrate --database postgresql://owner@db.internal/searchblend
+  searchblend database grants curator --user sb_curator | psql postgresql://owner@db.internal/searchblend
 """
 BACKUP_EXAMPLES = """\
 examples:
@@ -97,9 +98,15 @@ def add_serve(commands: Commands) -> None:
     _add_aggregate(commands)
     doctor = add_command(commands, "doctor", "check a service's database, chains and keys", DOCTOR_EXAMPLES)
     _add_place(doctor)
+    doctor.add_argument("--key-dir", metavar="DIR", help="the curator's keys")
+    doctor.add_argument("--curator-key", metavar="HEX", help="the curator's public key, where its keys are not")
     database = add_command(commands, "database", "the tables of a service's database", DATABASE_EXAMPLES)
     actions = database.add_subparsers(dest="action", metavar="ACTION", required=True)
     _add_place(add_command(actions, "migrate", "make the tables, or bring them to this version", DATABASE_EXAMPLES))
+    grants = add_command(actions, "grants", "print what a role may do in PostgreSQL, as SQL", DATABASE_EXAMPLES)
+    grants.add_argument("grants_of", metavar="ROLE", help="a role of `serve`, or backup or auditor")
+    grants.add_argument("--user", required=True, metavar="NAME", help="the database user that the role logs in as")
+    grants.add_argument("--schema", default="public", metavar="NAME", help="where the tables are (public)")
     backup = add_command(commands, "backup", "copy a service's database, and put it back", BACKUP_EXAMPLES)
     actions = backup.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, what in (("write", "copy into a new file"), ("restore", "read a copy into a new database")):
@@ -121,6 +128,7 @@ def _add_serve(commands: Commands) -> None:
     _add_place(parser)
     parser.add_argument("--key-dir", metavar="DIR", help="the rounds' private keys, for the curator")
     parser.add_argument("--signing-dir", metavar="DIR", help="the manifests' signing keys, for the publisher")
+    parser.add_argument("--curator-key", metavar="HEX", help="the curator's public key, for the publisher")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML; flags and environment go first")
     parser.add_argument("--host", metavar="HOST", help="where to listen (127.0.0.1)")
     parser.add_argument("--port", metavar="PORT", help="0 for any that is free (8470)")
@@ -132,6 +140,7 @@ def _add_serve(commands: Commands) -> None:
     parser.add_argument("--token-issuer", metavar="NAME", help="the issuer's name in the token challenge")
     parser.add_argument("--reports-per-second", metavar="N", help="beyond it 429; 0 for no limit (0)")
     parser.add_argument("--connections", metavar="N", help="open at once; beyond it the longest silent goes (4000)")
+    parser.add_argument("--database-seconds", metavar="S", help="for the database to answer a request (15)")
     parser.add_argument("--peer-seconds", metavar="S", help="for a peer to send, to go on, or to read (30)")
     parser.add_argument("--stop-seconds", metavar="S", help="to end after SIGTERM, whatever the database does (30)")
     parser.add_argument("--queue", metavar="N", help="reports that may wait for a commit; beyond it 503 (20000)")
@@ -145,6 +154,7 @@ def _add_serve(commands: Commands) -> None:
     parser.add_argument("--people", type=positive_int, default=20_000, help="with --demo: devices (20000)")
     parser.add_argument("--method", choices=["best", "paper"], default="best", help="with --demo: how to estimate")
     parser.add_argument("--demo-server", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--end-with-input", action="store_true", help=argparse.SUPPRESS)
 
 
 def _add_task(commands: Commands) -> None:
@@ -205,6 +215,7 @@ def _add_keys(commands: Commands) -> None:
         ("add", "make one more signing key"),
         ("remove", "remove a signing key"),
         ("adopt", "put the folder's signing keys on record: from now on they sign, and no others"),
+        ("curator", "the curator's public key, for publishers and devices; makes it if there is none"),
         ("token", "make an admin token"),
         ("revoke", "revoke an admin token"),
     ):
@@ -222,6 +233,7 @@ def _add_keys(commands: Commands) -> None:
             )
         _add_place(action)
         action.add_argument("--signing-dir", metavar="DIR", help="the manifests' signing keys")
+        action.add_argument("--key-dir", metavar="DIR", help="the curator's keys")
 
 
 def _add_aggregate(commands: Commands) -> None:

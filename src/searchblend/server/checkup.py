@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from searchblend.errors import SearchblendError
 from searchblend.server.clock import Clock
-from searchblend.server.publisher import MANIFEST_SECONDS, SigningKeys
-from searchblend.server.round_model import shape_of
+from searchblend.server.curator_key import curator_points
+from searchblend.server.publisher import MANIFEST_SECONDS, SigningKeys, has_refused_key
+from searchblend.server.round_model import is_signed_by_curator, shape_of
 from searchblend.server.serve_settings import ServeSettings
 from searchblend.server.signing_record import keys_trouble
 from searchblend.server.task_settings import TaskSettings
@@ -50,6 +51,7 @@ def check_up(store: ServiceStore, clock: Clock, settings: ServeSettings) -> list
         _jobs(store),
         *_manifests(store, clock),
         _keys(store, clock, settings),
+        *_round_keys(store, settings),
         *_signing_keys(store, settings),
     ]
 
@@ -73,6 +75,7 @@ def gauges(store: ServiceStore, clock: Clock) -> dict[str, float]:
             (now - found.changed for found in rounds if found.state not in ENDED), default=0
         ),
         "signature_expires_seconds": min((latest[1] - now for latest in manifests if latest), default=0),
+        "round_keys_refused": sum(has_refused_key(store, found) for found in rounds),
         "jobs_waiting": len(waiting),
         "jobs_stuck": sum(attempts > _MOST_ATTEMPTS for _, _, attempts in waiting),
     }
@@ -156,6 +159,19 @@ def _keys(store: ServiceStore, clock: Clock, settings: ServeSettings) -> Finding
     held = Vault(settings.vault_folder).held()
     late = [key for key in held if not key.is_needed(store.rounds.key_facts(key.task, key.number), clock.now())]
     return Finding("round keys", not late, f"{len(held)} held, {len(late)} of them past their round")
+
+
+def _round_keys(store: ServiceStore, settings: ServeSettings) -> Iterator[Finding]:
+    """Rounds whose key, or anything else that the curator signed, is not as the curator opened them."""
+    curators = curator_points(settings)
+    if not curators:
+        yield Finding("curator's key", True, "not known on this machine; --curator-key names it")
+        return
+    for found in store.rounds.rounds(states=HOLDS_RAW):
+        if found.public_key is not None:
+            fine = is_signed_by_curator(found, curators)
+            detail = "signed by the curator" if fine else "not signed by the curator: the round was changed"
+            yield Finding(f"curator's signature {found.task[:8]}/{found.number}", fine, detail)
 
 
 def _signing_keys(store: ServiceStore, settings: ServeSettings) -> Iterator[Finding]:

@@ -19,6 +19,7 @@ from searchblend.server.connections import Connections
 from searchblend.server.console.planner_page import Planner
 from searchblend.server.crash_points import crash_points
 from searchblend.server.curator import Curator
+from searchblend.server.curator_key import curator_points, make_curator_key, require_curator
 from searchblend.server.estimator import Estimator
 from searchblend.server.health import health_app, health_listener
 from searchblend.server.http_server import BACKLOG, HttpServer
@@ -63,6 +64,7 @@ def serve(
         most_waiting=settings.queue,
         tokens=_token_verifier(settings),
         on_point=on_point,
+        database_seconds=settings.database_seconds,
     )
     _add_troubles(settings, clock, services)
     if settings.role == "curator":
@@ -81,8 +83,10 @@ def prepare_folders(settings: ServeSettings) -> None:
     make_private_folder(settings.folder)
     if settings.role in ("all", "curator"):
         Vault(settings.vault_folder)
+        make_curator_key(settings.vault_folder)
     if settings.role in ("all", "publisher"):
         SigningKeys(settings.signing_folder).add_if_none()
+        require_curator(settings)
 
 
 def _add_troubles(settings: ServeSettings, clock: SteadyClock, services: Services) -> None:
@@ -222,11 +226,12 @@ def make_worker(settings: ServeSettings, store: ServiceStore, clock: Clock, serv
     each_time: list[Callable[[], int]] = []
     if settings.role in ("all", "curator"):
         vault = Vault(settings.vault_folder)
-        curator = Curator(store, clock, vault, anonymous_intake=services.anonymous_intake)
+        signer = make_curator_key(settings.vault_folder)
+        curator = Curator(store, clock, vault, signer, anonymous_intake=services.anonymous_intake)
         runners.append(curator)
         each_time.append(curator.destroy_leftovers)
     if settings.role in ("all", "publisher"):
-        publisher = Publisher(store, clock, SigningKeys(settings.signing_folder))
+        publisher = Publisher(store, clock, SigningKeys(settings.signing_folder), curator_points(settings))
         runners.append(publisher)
         each_time.append(publisher.refresh_manifests)
     if settings.role in ("all", "admin"):

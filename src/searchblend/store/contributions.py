@@ -1,7 +1,8 @@
 """Sealed opt-in records: one per contributor and round, until they are shredded. Nobody here can open them.
 
 A contributor is a tag (``wire/sealed.py``). What was taken back leaves its tag with no bytes, so that nothing comes
-back under it: neither the same record, sent again by whoever has seen it, nor one that was held up on its way.
+back under it: neither the same record, sent again by whoever has seen it, nor one that was held up on its way. A column
+says so, since whoever counts records need not be able to read them.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from searchblend.store.database import Database
+from searchblend.store.round_lock import hold_open
 from searchblend.store.states import State
 
 _PAGE: Final = 2000
-_WITHDRAWN: Final = b""
 
 
 class Contributions:
@@ -48,15 +49,15 @@ class Contributions:
             if not self._open(round_key, now):
                 return False
             self._database.execute(
-                "INSERT INTO contributions (round_key, tag, sealed) VALUES (?, ?, ?) "
-                "ON CONFLICT (round_key, tag) DO UPDATE SET sealed = excluded.sealed",
-                (round_key, tag, _WITHDRAWN),
+                "INSERT INTO contributions (round_key, tag, sealed, withdrawn) VALUES (?, ?, ?, 1) "
+                "ON CONFLICT (round_key, tag) DO UPDATE SET sealed = excluded.sealed, withdrawn = 1",
+                (round_key, tag, b""),
             )
             return True
 
     def count(self, round_key: int) -> int:
         rows = self._database.execute(
-            "SELECT COUNT(*) FROM contributions WHERE round_key = ? AND length(sealed) > 0", (round_key,)
+            "SELECT COUNT(*) FROM contributions WHERE round_key = ? AND withdrawn = 0", (round_key,)
         )
         return int(rows[0][0])
 
@@ -65,7 +66,7 @@ class Contributions:
         after = b""
         while True:
             rows = self._database.execute(
-                "SELECT tag, sealed FROM contributions WHERE round_key = ? AND tag > ? AND length(sealed) > 0 "
+                "SELECT tag, sealed FROM contributions WHERE round_key = ? AND tag > ? AND withdrawn = 0 "
                 "ORDER BY tag LIMIT ?",
                 (round_key, after, _PAGE),
             )
@@ -76,16 +77,13 @@ class Contributions:
 
     def shred(self, round_key: int) -> int:
         """Delete all records of the round, and who took one back; how many records there were."""
-        rows = self._database.execute(
-            "DELETE FROM contributions WHERE round_key = ? RETURNING length(sealed) > 0", (round_key,)
-        )
-        return sum(bool(is_record) for (is_record,) in rows)
+        rows = self._database.execute("DELETE FROM contributions WHERE round_key = ? RETURNING withdrawn", (round_key,))
+        return sum(not withdrawn for (withdrawn,) in rows)
 
     def _open(self, round_key: int, now: int) -> bool:
-        lock = " FOR SHARE OF rounds" if self._database.dialect == "postgresql" else ""
+        hold_open(self._database, round_key)
         rows = self._database.execute(
-            "SELECT state, optin_closes, killed FROM rounds JOIN tasks ON tasks.task = rounds.task "
-            f"WHERE round_key = ?{lock}",
+            "SELECT state, optin_closes, killed FROM rounds JOIN tasks ON tasks.task = rounds.task WHERE round_key = ?",
             (round_key,),
         )
         if not rows:

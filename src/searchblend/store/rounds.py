@@ -11,11 +11,12 @@ from typing import Any, Final, NamedTuple
 from searchblend.errors import InvalidParameter
 from searchblend.store.audit import AuditLog
 from searchblend.store.database import Database
+from searchblend.store.round_lock import hold_alone
 from searchblend.store.states import PAST_RAW, State, may_follow
 from searchblend.store.store_errors import StoreError, UnknownName, WrongState
 
 _ROUND: Final = (
-    "SELECT round_key, task, number, state, version, settings, budget_window, opened_by, public_key, "
+    "SELECT round_key, task, number, state, version, settings, budget_window, opened_by, public_key, key_signature, "
     "optin_closes, shred_by, client_opens, client_closes, grace_until, shape, reports, changed FROM rounds"
 )
 _STATE: Final = 3
@@ -23,6 +24,7 @@ _CHANGEABLE: Final = (
     "budget_window",
     "opened_by",
     "public_key",
+    "key_signature",
     "optin_closes",
     "shred_by",
     "client_opens",
@@ -63,6 +65,8 @@ class Round:
     """of the latest debit; before the first, of the drafting"""
     opened_by: str | None
     public_key: bytes | None
+    key_signature: str | None
+    """the curator's, over the round as it was opened"""
     optin_closes: int | None
     shred_by: int | None
     client_opens: int | None
@@ -221,8 +225,7 @@ class Rounds:
 
     def lock(self, found: Round) -> None:
         """Wait for reports that are being committed; none is taken until this transaction ends."""
-        if self._database.dialect == "postgresql":
-            self._database.execute("SELECT 1 FROM rounds WHERE round_key = ? FOR UPDATE", (found.key,))
+        hold_alone(self._database, found.key)
 
     def advance(
         self,
@@ -243,6 +246,7 @@ class Rounds:
         values = {name: json.dumps(value) if name == "shape" and value else value for name, value in changes.items()}
         assignments = "".join(f", {name} = ?" for name in values)
         with self._database.transaction():
+            self.lock(before)
             rows = self._database.execute(
                 f"UPDATE rounds SET state = ?, version = version + 1, changed = ?{assignments} "
                 "WHERE round_key = ? AND state = ? AND version = ? RETURNING version",
@@ -262,14 +266,15 @@ def _round(row: tuple[Any, ...]) -> Round:
     except ValueError:
         raise StoreError(f"round {values[2]}: is in a state that this version does not know") from None
     values[5] = _object(values[5])
-    values[14] = (_object(values[14]) or None) if values[14] else None
+    values[15] = (_object(values[15]) or None) if values[15] else None
     return Round(*values)
 
 
 def _object(text: str) -> dict[str, Any]:
-    """A JSON object; an empty one for what is none."""
+    """A JSON object; an empty one for what is none, or what could not be shown again (NaN, half a character)."""
     try:
         document = json.loads(text)
+        json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
         return {}
     return document if isinstance(document, dict) else {}

@@ -15,7 +15,7 @@ from searchblend.store.store_errors import StoreError
 ROLES: Final = ("viewer", "operator", "reviewer", "auditor")
 OS_USER: Final = "os:"
 """how the audit log calls whoever used a command without a token: by the account on that machine"""
-_ACTORS: Final = ("clock", "curator", "estimator", "publisher", "schedule", "unknown")
+_ACTORS: Final = ("clock", "curator", "estimator", "publisher", "schedule", "unknown", "worker")
 _TOKEN_PREFIX: Final = "sba_"  # noqa: S105  # what tokens look like, not one of them
 _CODE_PREFIX: Final = "sbe_"
 

@@ -383,3 +383,17 @@ def test_wrong_tokens_backups_and_caps_are_in_the_audit_log(run, filled, tmp_pat
     ]
     with open_store(tmp_path / "b.db") as copy:
         assert '"backup asked for"' in copy.audit.rows()[-1].body
+
+
+def test_grants_are_printed_as_sql_and_names_are_checked(capsys):
+    assert main(["database", "grants", "collector", "--user", "sb_collector", "--schema", "s"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == 'REVOKE ALL ON ALL TABLES IN SCHEMA "s" FROM "sb_collector";'
+    assert 'GRANT SELECT ON "s".rounds TO "sb_collector";' in lines
+    for wrong in (
+        ["king", "--user", "x"],
+        ["collector", "--user", 'x"; DROP'],
+        ["collector", "--user", "x", "--schema", ""],
+    ):
+        assert main(["database", "grants", *wrong]) == 2
+        assert capsys.readouterr().out == ""

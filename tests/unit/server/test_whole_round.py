@@ -430,7 +430,7 @@ def test_a_manifest_that_nobody_can_read_is_signed_anew(service):
 def test_a_task_without_a_manifest_keeps_no_other_from_its_own(service):
     broken, other = service.task(name="broken"), service.task(name="other")
     service.store.database.execute("UPDATE tasks SET settings = ? WHERE task = ?", ('{"name":""}', broken.task))
-    publisher = Publisher(service.store, service.clock, service.signing_keys)
+    publisher = Publisher(service.store, service.clock, service.signing_keys, {})
     with pytest.raises(InvalidParameter):
         publisher.refresh_manifests()
     assert service.store.artifacts.manifest(broken.task) is None

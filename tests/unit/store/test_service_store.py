@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -367,10 +368,16 @@ def test_a_filled_database_of_the_first_version_is_refused_until_it_is_migrated(
     migrate(database, to=1)
     assert schema_version(database) == 1
     old = ServiceStore(database)
-    key = a_round(old, State.CLIENT_OPEN).key
+    old.rounds.add_task(TASK, "searches", {"market": "en"}, actor="op", now=1)
+    key = 1
+    database.execute(
+        "INSERT INTO rounds (round_key, task, number, state, version, settings, budget_window, tag_key, changed) "
+        "VALUES (?, ?, 1, ?, 7, ?, '2026-W46', ?, 3)",
+        (key, TASK, State.CLIENT_OPEN, '{"method": "best"}', b"t" * 32),
+    )
     old.reports.add([arrivals(key, report_ids("a", "b"), [[0], [1]])], now=5)
     old.ledger.debit("r1", "everybody", "w1", ONE)
-    before = (old.rounds.by_key(key), old.reports.counts(key, 2).tolist(), old.audit.rows(), old.ledger.rows())
+    before = (old.reports.counts(key, 2).tolist(), old.audit.rows(), old.ledger.rows())
     with pytest.raises(WrongSchema, match=r"has version 1.*searchblend database migrate"):
         open_store(where)
     assert schema_version(database) == 1, "opening a store changes no table"
@@ -378,8 +385,10 @@ def test_a_filled_database_of_the_first_version_is_refused_until_it_is_migrated(
     old.close()
     with open_store(where) as store:
         assert schema_version(store.database) == SCHEMA_VERSION
-        found = (store.rounds.by_key(key), store.reports.counts(key, 2).tolist())
-        assert (*found, store.audit.rows(), store.ledger.rows()) == before
+        found = store.rounds.by_key(key)
+        assert (found.state, found.version, found.settings) == (State.CLIENT_OPEN, 7, {"method": "best"})
+        assert found.key_signature is None
+        assert (store.reports.counts(key, 2).tolist(), store.audit.rows(), store.ledger.rows()) == before
         assert store.artifacts.trends(TASK) == []
         store.ledger.check()
 
@@ -456,6 +465,29 @@ def test_postgresql_refuses_settings_that_lose_acknowledged_data(tmp_path, monke
     monkeypatch.setattr(database_postgres, "_setting", lambda connection, name: "off" if name == "fsync" else "on")
     with pytest.raises(UnsafeDatabase, match="fsync"):
         open_database(where)
+
+
+def test_a_round_is_not_closed_while_a_report_is_being_committed(tmp_path):
+    """Two connections: the arrow waits for the report, and the next report finds the round closed."""
+    where = fresh_database("postgresql", tmp_path)
+    with open_store(where) as taking, open_store(where) as closing, open_store(where) as watching:
+        found = a_round(taking, State.CLIENT_OPEN)
+        closer = threading.Thread(
+            target=lambda: closing.rounds.advance(found, State.CLIENT_GRACE, actor="clock", now=9, grace_until=0)
+        )
+        with taking.database.transaction(exclusive=False):
+            assert taking.reports.add([arrivals(found.key, report_ids("a"), [[0]])], now=5) == ["taken"]
+            closer.start()
+            while not watching.database.execute(
+                "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND objid = ?", (found.key,)
+            ):
+                assert closer.is_alive(), "closed while a report was on its way"
+                time.sleep(0.01)
+            assert watching.rounds.by_key(found.key).state is State.CLIENT_OPEN
+        closer.join(60)
+        assert watching.rounds.by_key(found.key).state is State.CLIENT_GRACE
+        assert taking.reports.add([arrivals(found.key, report_ids("b"), [[0]])], now=5) == ["closed"]
+        assert watching.reports.n_seen(found.key) == 1
 
 
 def test_errors_of_the_database_quote_no_values(store):
