@@ -11,7 +11,7 @@ BUSY   ?= 4
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install browsers extension extension-lint run test test-without-spark test-spark quick flake check slow bench docs figures fuzz lock sbom smoke vectors wheel clean audit
+.PHONY: help install browsers extension extension-lint run test test-without-spark test-spark quick flake check slow attack bench docs figures fuzz lock sbom smoke vectors wheel clean audit
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -70,9 +70,12 @@ check: install ## lint, format, types, import rule
 	$(BIN)/mypy
 	$(BIN)/pytest -q tests/architecture
 
-slow: install browsers extension-lint ## the tests that take minutes, and docs/results/best-vs-paper.md
-	$(BIN)/pytest -m slow
+slow: install browsers extension-lint attack ## the tests that take minutes, and docs/results/best-vs-paper.md
+	$(BIN)/pytest -m slow --ignore tests/attack
 	$(BIN)/python benchmarks/best_vs_paper.py
+
+attack: install ## real servers over SQLite and PostgreSQL, and everything that was ever tried against them
+	$(BIN)/pytest -n 2 --dist loadfile tests/attack
 
 bench: install ## speed as ratios against named baselines and peers: docs/results/benchmarks.md (under half an hour on an idle machine)
 	$(BIN)/python benchmarks/run_all.py

@@ -88,6 +88,7 @@ SERVER = [
     "keys revoke ann",
     "keys add",
     f"aggregate reports.bin --head-list head/head_list.json --task {TASK} --round 1 --json",
+    "database migrate --json",
     "doctor --json",
     "backup write backup.db",
     "backup restore backup.db --data-dir restored",
@@ -96,8 +97,8 @@ SERVER = [
 ]
 REFUSED = {
     "round close-opt-in searches 1": "a round that nobody has opened yet has no window to close",
-    "round candidate searches 1": "nor a list",
-    "round review searches 1 --as rob": "nor anything to review",
+    "round candidate searches 1": "nor a list, nor a reviewer's token",
+    "round review searches 1 --token-file nothing.token": "nor anything to review",
     "round close-clients searches 1": "nor clients",
     "round end-grace searches 1": "nor a grace",
     "round load-counts searches 1 nothing.json": "and a file that is not there",

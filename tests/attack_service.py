@@ -10,8 +10,10 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from unittest import mock
 
 import httpx2
+import psutil
 import psycopg
 
 from searchblend.records import Record
@@ -19,6 +21,7 @@ from searchblend.server.demo import device_report
 from searchblend.server.publisher import SigningKeys
 from searchblend.store.service_store import open_store
 from searchblend.store.tokens import ROLES
+from searchblend.wire import sealed
 from searchblend.wire.head_list import decode_head_list
 from searchblend.wire.report import ReportShape
 from searchblend.wire.sealed import SealingContext, seal_records
@@ -119,8 +122,17 @@ class AttackedService:
     def audit(self):
         return self.done("GET", "/audit", "auditor")["rows"]
 
-    def metrics(self):
-        return self.http.get("/metrics").text
+    def health(self, path, seconds=10.0):
+        """The answer of whichever port of the server has it: health has a port of its own."""
+        process = psutil.Process(self.server.process.pid)
+        ports = [one.laddr.port for one in process.net_connections("inet") if one.status == psutil.CONN_LISTEN]
+        answers = []
+        for port in sorted(ports, reverse=True):
+            with contextlib.suppress(httpx2.HTTPError):
+                answers.append(httpx2.get(f"http://127.0.0.1:{port}{path}", timeout=seconds))
+        known = [answer for answer in answers if answer.status_code != 404]
+        assert known, f"no port answers {path}"
+        return known[0]
 
     def doctor(self):
         """Exit code and output of ``searchblend doctor``."""
@@ -147,10 +159,13 @@ class AttackedService:
 
         return wait_for(look, f"a manifest of phase {phase}")
 
-    def seal(self, manifest, records, code):
+    def seal(self, manifest, records, code, content=None):
+        """A sealed record; a hostile device seals any bytes as its content."""
         optin = manifest["optin"]
         context = SealingContext(bytes.fromhex(manifest["task"]), manifest["round"], bytes.fromhex(optin["consent"]))
-        return seal_records(records, context, bytes.fromhex(optin["public_key"]))
+        hostile = mock.patch.object(sealed, "_content", return_value=content)
+        with hostile if content is not None else contextlib.nullcontext():
+            return seal_records(records, context, context.tag_of(code), bytes.fromhex(optin["public_key"]))
 
     def send_sealed(self, manifest, sealed, code, method="POST"):
         path = f"/v1/tasks/{manifest['task']}/rounds/{manifest['round']}/contributions"
@@ -159,21 +174,28 @@ class AttackedService:
 
     def contribute(self, manifest, records, codes):
         """One record of each, honestly; what was sent."""
-        sealed = [self.seal(manifest, [record], code) for record, code in zip(records, codes, strict=True)]
+        messages = [self.seal(manifest, [record], code) for record, code in zip(records, codes, strict=True)]
         with ThreadPoolExecutor(4) as threads:
-            answers = list(threads.map(lambda pair: self.send_sealed(manifest, *pair), zip(sealed, codes, strict=True)))
+            pairs = zip(messages, codes, strict=True)
+            answers = list(threads.map(lambda pair: self.send_sealed(manifest, *pair), pairs))
         assert {answer.status_code for answer in answers} <= {200}, {answer.text for answer in answers}
-        return sealed
+        return messages
 
-    def report(self, manifest, records):
+    def messages(self, manifest, records):
+        """One randomized report of each."""
         content = self.http.get(f"/v1/artifacts/{manifest['client']['artifact']}").json()
         message, task = decode_head_list(content), bytes.fromhex(manifest["task"])
         shape = ReportShape.of(task, manifest["round"], message.head, message.params, message.design)
+        return [device_report(record, message, shape) for record in records]
+
+    def send_report(self, manifest, message):
         path = f"/v1/tasks/{manifest['task']}/rounds/{manifest['round']}/reports"
-        headers = {"content-type": REPORT}
-        messages = [device_report(record, message, shape) for record in records]
+        return self.http.post(path, content=message, headers={"content-type": REPORT})
+
+    def report(self, manifest, records):
+        messages = self.messages(manifest, records)
         with ThreadPoolExecutor(4) as threads:
-            answers = list(threads.map(lambda one: self.http.post(path, content=one, headers=headers), messages))
+            answers = list(threads.map(lambda message: self.send_report(manifest, message), messages))
         assert {answer.status_code for answer in answers} == {200}
 
     def play_optin(self, task, records, codes=None):

@@ -40,7 +40,12 @@ def fresh_database(kind: str, folder: Path) -> str:
     """Where a database with nothing but tables is: what ``open_store`` takes. SQLite gets them when it is opened."""
     if kind == "sqlite":
         return str(folder / "service.db")
-    where = fresh_schema(postgres_server())
+    return fresh_tables(postgres_server())
+
+
+def fresh_tables(server: str) -> str:
+    """A schema of a PostgreSQL server with nothing but tables in it."""
+    where = fresh_schema(server)
     database = open_database(where)
     try:
         migrate(database)

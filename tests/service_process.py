@@ -7,6 +7,7 @@ import http.client
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -28,19 +29,22 @@ class ServerProcess:
         self._command = [sys.executable, "-m", "searchblend.cli", "serve", "--data-dir", str(folder), *arguments]
         self._command += ["--database", where] if where.startswith("postgresql") else []
         self.process: subprocess.Popen[str] | None = None
-        self.address = ""
+        self.address = self.health = ""
 
     def start(self, crash_at: str | None = None, port: int = 0) -> str:
+        health = _free_port() if port else 0
         environment = {**os.environ, **({VARIABLE: crash_at} if crash_at else {})}
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [*self._command, "--port", str(port), "--poll-seconds", "0.1"],
+                [*self._command, "--port", str(port), "--health-port", str(health), "--poll-seconds", "0.1"],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
                 env=environment,
             )
         self.address = self.process.stdout.readline().strip()
+        if self.address not in ("", "no port"):
+            self.health = self.process.stdout.readline().strip().removeprefix("health: ")
         self.process.stdout.close()
         assert self.address, self.log.read_text()[-2000:]
         return self.address
@@ -59,6 +63,11 @@ class ServerProcess:
     @property
     def is_running(self) -> bool:
         return self.process is not None and self.process.poll() is None
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
 
 
 class Senders:

@@ -11,16 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[2] / "src" / "searchblend"
 LEVELS = {
     0: {
-        "errors",
-        "privacy",
-        "records",
-        "normalization",
-        "unicode14",
-        "params",
-        "randomness",
-        "suspects",
-        "csv_cells",
-        "visible",
+        *("errors", "privacy", "records", "normalization", "unicode14", "params", "randomness", "suspects"),
+        *("admission", "csv_cells", "visible"),
     },
     1: {"mechanisms"},
     2: {"blender", "accounting", "clickgraph"},

@@ -86,9 +86,9 @@ def command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
 WHOLE_FILES: dict[str, tuple[bytes, int, str]] = {
     "empty": (b"", 1, "log.tsv: the file is empty"),
     "only blank": (b"\n\n\n", 1, "log.tsv:1: expected a header"),
-    "header only": (HEADER.encode(), 1, "log.tsv: there is no line after the header"),
+    "header only": (HEADER.encode(), 1, "log.tsv: the log holds no line"),
     "random bytes": (bytes(range(256)) * 400, 1, "log.tsv:1: does not begin with a line of text"),
-    "UTF-16": (GOOD.encode("utf-16"), 1, "log.tsv:1: does not begin with a line of text"),
+    "UTF-16": (GOOD.encode("utf-16"), 1, "log.tsv: is UTF-16: convert it to UTF-8 first"),
     "an image": (b"\x89PNG\r\n\x1a\n" + bytes(5000), 1, "log.tsv:1: does not begin with a line of text"),
     "one line without end": (b"x" * 5_000_000, 1, "log.tsv:1: does not begin with a line of text"),
     "no such column": (GOOD.replace("query", "words", 1).encode(), 2, "no column 'query': there are user, words, url"),
@@ -96,11 +96,10 @@ WHOLE_FILES: dict[str, tuple[bytes, int, str]] = {
     "duplicate column": (GOOD.replace("url", "query", 1).encode(), 1, "log.tsv:1: columns 2 and 3 of the header"),
     "nothing usable": ((HEADER + f"\t{SECRET}\tu\n" * 3).encode(), 1, "no line of the log can be used (3 missing_"),
     "no clicks": ((HEADER + f"{USER}\t{SECRET}\t\n" * 3).encode(), 1, "no line of the log can be used (3 without"),
-    "cut off gzip": (gzip.compress(GOOD.encode())[:-500], 1, "log.tsv"),
-    "cut off zstd": (zstandard.ZstdCompressor().compress(GOOD.encode())[:-50], 1, "cut off"),
-    "damaged gzip": (b"\x1f\x8b" + b"\xff" * 5000, 1, "damaged"),
+    "gzip under another name": (gzip.compress(GOOD.encode()), 1, "log.tsv: is compressed with gzip: its name must"),
+    "zstd under another name": (zstandard.compress(GOOD.encode()), 1, "is compressed with zstd: its name must"),
     "cut off Parquet": (b"PAR1" + bytes(500), 1, "the Parquet file cannot be read"),
-    "bad JSON": (b'{"user": 1, "query": \n', 1, "log.tsv:1: expected a JSON object"),
+    "JSON under another name": (b'{"user": 1, "query": "a"}\n' * 9, 1, "a log without one needs --format jsonl"),
 }  # fmt: skip
 
 
@@ -108,6 +107,26 @@ WHOLE_FILES: dict[str, tuple[bytes, int, str]] = {
 def test_files_that_are_no_logs(command: Command, name: str):
     content, code, message = WHOLE_FILES[name]
     assert message in command.fails(code, command.write(content))
+
+
+COMPRESSED = {
+    "cut off gzip": ("log.gz", gzip.compress(GOOD.encode())[:-500], "cut off"),
+    "cut off zstd": ("log.zst", zstandard.compress(GOOD.encode())[:-50], "cut off"),
+    "damaged gzip": ("log.gz", b"\x1f\x8b" + b"\xff" * 5000, "damaged"),
+    "text under the name of gzip": ("log.gz", GOOD.encode(), "damaged"),
+    "bzip2": ("log.tsv.bz2", GOOD.encode(), "compressed with bzip2"),
+}
+
+
+@pytest.mark.parametrize("name", list(COMPRESSED))
+def test_compressed_files_that_are_no_logs(command: Command, name: str):
+    file, content, message = COMPRESSED[name]
+    assert message in command.fails(1, command.write(content, file))
+
+
+def test_json_lines_without_a_usable_one(command: Command):
+    said = command.fails(1, command.write('{"user": 1, "query": \n', "log.jsonl"))
+    assert "no line of the log can be used (1 bad_line)" in said
 
 
 def test_files_that_are_not_there(command: Command):
@@ -158,8 +177,8 @@ def test_bad_lines_are_counted_and_located(command: Command, name: str, squeeze:
     line, reason = BAD_LINES[name]
     text = GOOD.encode().splitlines(keepends=True)
     text[700:700] = [line + b"\n"]
-    path = command.write(squeeze(b"".join(text)))
-    assert command.malformed(path) == {reason: (1, ["log.tsv:701"])}
+    path = command.write(squeeze(b"".join(text)), "log.tsv" if squeeze is bytes else "log.tsv.gz")
+    assert command.malformed(path) == {reason: (1, [f"{path.name}:701"])}
 
 
 @pytest.mark.parametrize("name", ["missing user", "invalid UTF-8", "too many fields", "unassigned code point"])
@@ -205,6 +224,23 @@ def test_csv_with_bad_quotes(command: Command):
     text[10:10] = ['9,"never closed,http://x.example', '9,5" disk,http://x.example', '9,"a, ""b""",http://x.example']
     found = command.malformed(command.write("\n".join(text), "log.csv"))
     assert found == {"bad_quotes": (2, ["log.csv:11", "log.csv:12"])}
+    statement = json.loads((command.directory / "out/statement.json").read_text())
+    assert statement["parameters"]["log"] == {
+        "format": "csv",
+        "urls": True,
+        "host_only": False,
+        "quoted_line_feeds": False,
+    }
+    assert not any("line feeds" in caveat for caveat in statement["caveats"])
+
+
+def test_quoted_line_feeds_are_an_option_and_the_statement_says_what_it_rests_on(command: Command):
+    text = GOOD.replace("\t", ",") + '9,"two\nlines",http://x.example\n'
+    path = command.write(text, "log.csv")
+    assert command.malformed(path, "--quoted-line-feeds") == {}
+    statement = json.loads((command.directory / "out/statement.json").read_text())
+    assert statement["parameters"]["log"]["quoted_line_feeds"]
+    assert any("rests on the quotes of every line being well formed" in caveat for caveat in statement["caveats"])
 
 
 def test_a_yandex_click_without_its_query(command: Command):
@@ -212,7 +248,7 @@ def test_a_yandex_click_without_its_query(command: Command):
         f"{s}\tM\t1\t{s}\n{s}\t0\tQ\t0\t{s % 4}\t1\t5,6\t7,8\n{s}\t3\tC\t0\t{s % 2}\n" for s in range(1500)
     )
     path = command.write(sessions + "9999\tM\t1\t9999\n9999\t1\tC\t0\t5\n", "train")
-    assert command.malformed(path) == {"click_without_query": (1, ["train:4502"])}
+    assert command.malformed(path, "--format", "yandex") == {"click_without_query": (1, ["train:4502"])}
 
 
 def test_a_parquet_file_with_other_types(command: Command):

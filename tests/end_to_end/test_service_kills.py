@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from databases import fresh_database, fresh_schema
+from databases import fresh_database, fresh_tables
 from postgres_cluster import postgres_cluster
 from searchblend.server.clock import SystemClock
 from searchblend.server.round_model import shape_of
@@ -155,7 +155,7 @@ def test_six_kills(tmp_path):
 
 def test_kills_of_three_collectors_and_of_their_database(tmp_path):
     with postgres_cluster() as cluster:
-        where = fresh_schema(cluster.url())
+        where = fresh_tables(cluster.url())
         kill_loop(where, tmp_path, kills=4, n_reports=4_000, seed=1, roles=COLLECTORS, cluster=cluster, each=2)
 
 
@@ -168,7 +168,7 @@ def test_sixty_kills(tmp_path):
 @pytest.mark.slow
 def test_eighty_kills_of_three_collectors_and_of_their_database(tmp_path):
     with postgres_cluster() as cluster:
-        where, seed = fresh_schema(cluster.url()), time.time_ns()
+        where, seed = fresh_tables(cluster.url()), time.time_ns()
         kill_loop(where, tmp_path, kills=80, n_reports=40_000, seed=seed, roles=COLLECTORS, cluster=cluster)
 
 

@@ -10,6 +10,7 @@ from fuzz_rules import CANARY, demand, documented_errors_only
 from fuzz_texts import folder, written
 
 from searchblend.logs.gate import Gate
+from searchblend.logs.layout import LineRules
 from searchblend.logs.read import read_log
 
 SUFFIXES = {
@@ -33,7 +34,7 @@ def log(data: bytes) -> None:
 
 
 def compressed_log(data: bytes) -> None:
-    """The bytes as a .gz and a .zst, and the same text within one; first lines decide the format."""
+    """The bytes as a .gz and a .zst, and the same text within one; the header decides the format."""
     choice, text = (data[0] if data else 0), data[1:]
     packed = gzip.compress(text, mtime=0) if choice & 1 else zstandard.compress(text)
     _read(written(f"log.tsv.{'gz' if choice & 1 else 'zst'}", text if choice & 2 else packed), "auto", host_only=False)
@@ -62,7 +63,7 @@ def _read(path, name: str, *, host_only: bool) -> None:
 def gate(data: bytes) -> None:
     """What passes the gate is whole lines of UTF-8, and every line passes or is held back."""
     for quotes in (False, True):
-        watched = Gate(written("gate.txt", data), quotes=quotes)
+        watched = Gate(written("gate.txt", data), LineRules(header=quotes, quotes=quotes))
         with documented_errors_only():
             passed = b"".join(watched.blocks())
             passed.decode("utf-8")

@@ -39,7 +39,7 @@ def test_tab_separated_files_of_all_kinds_with_several_draws_and_picks(tmp_path:
     crlf[9:9] = [b"u" * (1 << 20) + b"xx\tq\tu", b"\r"]
     (tmp_path / "b.tsv").write_bytes(b"\xef\xbb\xbf" + b"\r\n".join(crlf))
     (tmp_path / "c.tsv.gz").write_bytes(gzip.compress("".join(f"{line}\n" for line in lines[:90]).encode()))
-    (tmp_path / "d.tsv").write_bytes(zstandard.compress("\n".join(lines[:60]).encode()))
+    (tmp_path / "d.tsv.zst").write_bytes(zstandard.compress("\n".join(lines[:60]).encode()))
     with read_with_both(tmp_path, draws=3, picks=4) as (one, other):
         assert {"nul_byte", "invalid_utf8", "line_too_long"} < set(one.summary.malformed)
         head = HeadList([("google", ("http://a.com", "http://b.org/x?y=1")), ("日本語", ()), ("absent", ("x",))])
@@ -74,11 +74,14 @@ def test_csv_with_quotes_and_an_optin_column(tmp_path: Path):
     broken = 'rank,user,query,url,consent\n1,u1,"two\nlines ""x""",http://a.com,1\n2,u2,"bad" q,http://a.com,0\n'
     broken += '2,u3,"never closed,http://a.com,0\n2,u4,q,http://a.com,0\n'
     (tmp_path / "over_lines.csv").write_text(broken)
-    with read_with_both(tmp_path, optin_column="consent") as (one, other):
-        assert {"bad_quotes", "bad_optin"} < set(one.summary.malformed)
-        for mine, theirs in zip(one.split(), other.split(), strict=True):
-            assert mine.n_users == theirs.n_users > 0
-            assert counts_of(mine.tally()) == counts_of(theirs.tally())
+    for quoted_line_feeds, bad in ((False, 4), (True, 2)):
+        options = {"optin_column": "consent", "quoted_line_feeds": quoted_line_feeds}
+        with read_with_both(tmp_path, **options) as (one, other):
+            assert {"bad_quotes", "bad_optin"} < set(one.summary.malformed)
+            assert one.summary.malformed["bad_quotes"].count == bad
+            for mine, theirs in zip(one.split(), other.split(), strict=True):
+                assert mine.n_users == theirs.n_users > 0
+                assert counts_of(mine.tally()) == counts_of(theirs.tally())
 
 
 def test_aol_with_the_figures_of_a_whole_log(tmp_path: Path):
@@ -131,9 +134,9 @@ def test_yandex_sessions_and_a_log_without_urls(tmp_path: Path):
         "\t".join("1" * 70),
     ]
     (tmp_path / "train").write_text("\n".join(lines) + "\n")
-    with read_with_both(tmp_path / "train"):
+    with read_with_both(tmp_path / "train", format="yandex"):
         pass
-    with read_with_both(tmp_path / "train", draws=0) as (one, other):
+    with read_with_both(tmp_path / "train", format="yandex", draws=0) as (one, other):
         mine, theirs = one.activity(), other.activity()
         numbers, every = [str(n) for n in range(9)], Cap(99, distinct=False)
         assert sum(counts_of(mine.searches(every)).values()) == 60 * 3

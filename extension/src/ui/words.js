@@ -39,6 +39,7 @@ const DROPPED = {
   "id-number": "a long number",
   "ip-address": "an IP address",
   "unusable-query": "text that cannot be used",
+  "control-character": "text with hidden characters",
   "too-long": "text that is too long",
   "private-address": "a page inside a private network",
   "not-a-web-address": "not a web page",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -49,3 +50,18 @@ def add_release_options(parser: argparse.ArgumentParser, *, population: str) -> 
     parser.add_argument("--release-id", metavar="ID", help="the release's name in the ledger; never paid twice")
     parser.add_argument(population, dest="debited", metavar="NAME", help=f"whom the ledger debits ({ALL_USERS})")
     parser.add_argument("--window", metavar="NAME", help=f"the ledger's budget period ({ALL_TIME})")
+
+
+def add_reading(parser: argparse.ArgumentParser, column_map: Callable[[str], dict[str, str]]) -> None:
+    """How the lines of a log are read: what every command that reads one understands."""
+    parser.add_argument(
+        "--format", default="auto", help="aol, yandex, excite, tsv, csv, jsonl, parquet (by name and header)"
+    )
+    parser.add_argument("--columns", type=column_map, default={}, metavar="NAME=COLUMN,…", help="the file's names")
+    parser.add_argument("--no-urls", action="store_true", help="read queries alone, whatever columns there are")
+    parser.add_argument(
+        "--quoted-line-feeds",
+        action="store_true",
+        help="a quoted CSV field may go on in the next line; the promise then rests on every line's quotes being well "
+        "formed: one person's line can swallow others'",
+    )

@@ -82,7 +82,13 @@ def _list(options: argparse.Namespace) -> None:
 def _log_people(options: argparse.Namespace) -> LogPeople:
     """One random record of each user of the log, drawn by the seed."""
     warn("NOT PRIVATE: an evaluation compares with the log itself; keep what it writes.")
-    settings = LogSettings(paths=(options.log,), format=options.format, columns=options.columns)
+    settings = LogSettings(
+        paths=(options.log,),
+        format=options.format,
+        columns=options.columns,
+        urls=not options.no_urls,
+        quoted_line_feeds=options.quoted_line_feeds,
+    )
     key = hashlib.sha256(f"evaluate {options.seed}".encode()).digest()[:16]
     with run_progress() as (on_progress, _), settings.open(key=key, on_progress=on_progress) as log:
         return people_of(Path(options.log).name, log.split(optin_fraction=0.5))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from searchblend.cli.arguments import Commands, add_command, positive_int
+from searchblend.cli.arguments import Commands, add_command, add_reading, positive_int
 
 EVALUATE_EXAMPLES = """\
 examples:
@@ -30,8 +30,7 @@ def add_evaluate(commands: Commands, column_map: Callable[[str], dict[str, str]]
     people = parser.add_mutually_exclusive_group()
     people.add_argument("--profile", choices=["aol", "yandex"], help="these made-up people in every experiment")
     people.add_argument("--log", metavar="LOG", help="the people of this log; what is written is NOT PRIVATE")
-    parser.add_argument("--format", default="auto", help="of the log: aol, yandex, excite, tsv, csv, jsonl, parquet")
-    parser.add_argument("--columns", type=column_map, default={}, metavar="NAME=COLUMN,…", help="the log's names")
+    add_reading(parser, column_map)
     parser.add_argument("--runs", type=positive_int, metavar="N", help="runs of every setting (each experiment's own)")
     parser.add_argument("--quick", action="store_true", help="few runs and fewer points: minutes instead of an hour")
     parser.add_argument("--seed", type=positive_int, default=1, help="the same seed gives the same bytes (1)")

@@ -1,14 +1,16 @@
-"""``searchblend keys``: signing keys of manifests, and admin tokens."""
+"""``searchblend keys``: signing keys of manifests and of the curator, and admin tokens."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any
 
-from searchblend.cli.service_options import actor_of, opened, settings_of, show
+from searchblend.cli.service_options import opened, os_user, settings_of, show
 from searchblend.errors import UsageError
 from searchblend.server.clock import SystemClock
+from searchblend.server.curator_key import make_curator_key, read_curator_key
 from searchblend.server.publisher import SigningKeys
+from searchblend.wire.signing import SigningKey
 
 
 def run(options: argparse.Namespace) -> None:
@@ -19,23 +21,29 @@ def _act(options: argparse.Namespace) -> Any:
     keys = SigningKeys(settings_of(options).signing_folder)
     if options.action == "add":
         added = keys.add()
-        return {"key_id": added.key_id, "public_point": added.public_point.hex()}
+        return _public(added)
+    if options.action == "curator":
+        return _public(make_curator_key(settings_of(options).vault_folder))
     if options.action == "remove":
         keys.remove(options.key_id)
         return {"removed": options.key_id}
     with opened(options, create=options.action == "token") as store:
         if options.action == "token":
-            token = store.tokens.add_admin(
-                options.name, options.token_role, actor=actor_of(options), now=SystemClock().now()
-            )
+            token = store.tokens.add_admin(options.name, options.token_role, actor=os_user(), now=SystemClock().now())
             return {"name": options.name, "role": options.token_role, "token": token}
         if options.action == "revoke":
-            if not store.tokens.revoke_admin(options.name, actor=actor_of(options), now=SystemClock().now()):
+            if not store.tokens.revoke_admin(options.name, actor=os_user(), now=SystemClock().now()):
                 raise UsageError("no such token, or revoked already")
             return {"revoked": options.name}
+        curator = read_curator_key(settings_of(options).vault_folder)
         return {
-            "signing_keys": [{"key_id": key.key_id, "public_point": key.public_point.hex()} for key in keys.all()],
+            "signing_keys": [_public(key) for key in keys.all()],
+            "curator_keys": [_public(curator)] if curator is not None else [],
             "admin_tokens": [
                 {"name": name, "role": role, "revoked": revoked} for name, role, revoked in store.tokens.admins()
             ],
         }
+
+
+def _public(key: SigningKey) -> dict[str, str]:
+    return {"key_id": key.key_id, "public_point": key.public_point.hex()}

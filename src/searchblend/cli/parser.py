@@ -8,7 +8,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from searchblend.cli.arguments import Commands, add_command, add_release_options, positive_int, share
+from searchblend.cli.arguments import Commands, add_command, add_reading, add_release_options, positive_int, share
 from searchblend.cli.audit_parser import add_audit
 from searchblend.cli.device_parser import add_device
 from searchblend.cli.evaluate_parser import add_evaluate
@@ -199,8 +199,7 @@ def _add_stats(commands: Commands) -> None:
 def _add_log(parser: argparse.ArgumentParser, *, memory: str = "2GB") -> None:
     """What every command that reads a log understands."""
     parser.add_argument("log", metavar="LOG", help="a file, glob or directory; plain, .gz or .zst")
-    parser.add_argument("--format", default="auto", help="aol, yandex, excite, tsv, csv, jsonl, parquet (found out)")
-    parser.add_argument("--columns", type=_column_map, default={}, metavar="NAME=COLUMN,…", help="the file's names")
+    add_reading(parser, _column_map)
     parser.add_argument("--host-only", action="store_true", help="cut URLs down to their host")
     parser.add_argument("--strict", action="store_true", help="stop at the first malformed line")
     parser.add_argument("--engine", choices=["duckdb", "spark"], default="duckdb", help="duckdb here, or a cluster")

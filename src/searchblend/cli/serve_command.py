@@ -52,9 +52,14 @@ def run(options: argparse.Namespace) -> None:
     serve(
         settings,
         anonymous_intake=options.demo_server,
-        on_ready=lambda address: print(address, flush=True),
+        on_ready=_say_where,
         planner=forecast,
     )
+
+
+def _say_where(address: str, health: str) -> None:
+    """One write: whoever started us may close the pipe after the first line."""
+    print(f"{address}\nhealth: {health}" if health else address, flush=True)
 
 
 def _demo(options: argparse.Namespace) -> None:

@@ -18,8 +18,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from searchblend.admission import Admission, admit
 from searchblend.device import state as kept
-from searchblend.device.admission import Admission, admit
 from searchblend.device.consent_texts import LOCAL, LOCAL_TEXT, MODES, OFF, OPT_IN, text_digest
 from searchblend.device.device_errors import DeviceRefused, NoAnswer, StorageFull
 from searchblend.device.packs import Packs
@@ -89,8 +89,12 @@ class DeviceAgent:
         code: str | None = None,
         has_urls: bool = True,
         plain_http: bool = False,
+        curators: Iterable[str] = (),
     ) -> None:
-        """Take part in a task whose manifests these keys sign. Collects and sends nothing before ``consent``."""
+        """Take part in a task whose manifests these keys sign, and whose rounds these curators, if any are named.
+
+        Collects and sends nothing before ``consent``.
+        """
         check_address(server, plain_http=plain_http)
         if len(task) != _TASK_DIGITS or not set(task) <= set("0123456789abcdef"):
             raise InvalidParameter("task", f"expected {_TASK_DIGITS} hexadecimal digits")
@@ -99,7 +103,8 @@ class DeviceAgent:
             raise InvalidParameter("key", "expected at least one signing key to pin")
         if code is not None and not (code and code.isascii() and code.isprintable()):
             raise InvalidParameter("code", "expected printable ASCII signs: it is sent in a header")
-        enrolment = Enrolment(server.rstrip("/"), task, pinned, code, has_urls, plain_http)
+        pinned_curators = dict(_pinned(point, "curator_key") for point in curators)
+        enrolment = Enrolment(server.rstrip("/"), task, pinned, code, has_urls, plain_http, pinned_curators)
         with self._state.transaction():
             before = self._state.fact("enrolment")
             if before is not None and before["task"] != task:
@@ -142,7 +147,7 @@ class DeviceAgent:
 
     def record(self, query: str, url: str | None = None, *, from_suggestion: bool = False) -> Admission:
         """Keep one search on this device, if it may be kept. Never call this for private windows."""
-        found = Admission(reason="from-suggestion") if from_suggestion else admit(query, url, self._policy)
+        found = Admission(reason="from-suggestion") if from_suggestion else _admit(query, url, self._policy)
         with self._state.transaction():
             self._check_collecting()
             if found.kept:
@@ -385,13 +390,13 @@ class DeviceAgent:
         return is_erased
 
 
-def _pinned(point: str) -> tuple[str, str]:
+def _pinned(point: str, field: str = "key") -> tuple[str, str]:
     try:
         raw = bytes.fromhex(point)
     except ValueError:
         raw = b""
     if len(raw) != _POINT_BYTES or raw[0] != 4:
-        raise InvalidParameter("key", "expected an uncompressed P-256 point: 130 hexadecimal digits from 04")
+        raise InvalidParameter(field, "expected an uncompressed P-256 point: 130 hexadecimal digits from 04")
     return key_id(raw), raw.hex()
 
 
@@ -429,4 +434,8 @@ def _admit_line(line: bytes, path: Path, number: int, policy: Policy) -> Admissi
         raise InputError(path, "expected a text", line=number, field="query")
     if url is not None and not isinstance(url, str):
         raise InputError(path, "expected a text or null", line=number, field="url")
-    return admit(query, url, policy)
+    return _admit(query, url, policy)
+
+
+def _admit(query: str, url: str | None, policy: Policy) -> Admission:
+    return admit(query, url, longest_query=policy.longest_query, longest_url=policy.longest_url)

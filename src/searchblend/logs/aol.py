@@ -22,5 +22,5 @@ AOL: Final = Delimited(
 )
 
 
-def looks_like_aol(line: str) -> bool:
-    return tuple(line.split("\t")) == HEADER
+def is_aol(header: str) -> bool:
+    return tuple(header.split("\t")) == HEADER

@@ -1,33 +1,56 @@
-"""Tab- and comma-separated logs with a header row: ``user, query, url`` or a column map."""
+"""Tab- and comma-separated logs with a header row: ``user, query, url`` or a column map.
+
+The header is nobody's line: what a file is may be read from it, and from no line below.
+"""
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from searchblend.errors import InputError
-from searchblend.logs.column_map import ColumnMap
+from searchblend.logs.column_map import NO_HEADER, ColumnMap
+from searchblend.logs.files import BOM, other_than_text
+from searchblend.logs.gate import csv_fields
 from searchblend.logs.layout import Delimited
 
 DELIMITERS: Final = {"tsv": "\t", "csv": ","}
 
 
-def delimited_layout(path: Path, start: bytes, format_name: str | None, columns: ColumnMap) -> Delimited:
+def delimited_layout(
+    path: Path, header: str, format_name: str | None, columns: ColumnMap, *, quoted_line_feeds: bool
+) -> Delimited:
     """The layout of a file from its header line. ``format_name`` None: a tab in the header makes it tab-separated."""
-    header = first_line(path, start)
     name = format_name or ("tsv" if "\t" in header else "csv")
-    fields = next(csv.reader([header])) if name == "csv" else header.split("\t")
-    names = [field.strip() for field in fields]
+    names = [field.strip() for field in (_csv_names(path, header) if name == "csv" else header.split("\t"))]
     _refuse_duplicates(path, names)
     positions = {role: names.index(column) for role, column in columns.find(path, names).items()}
-    return Delimited(name, DELIMITERS[name], len(names), positions, quotes=name == "csv")
+    is_csv = name == "csv"
+    return Delimited(
+        name,
+        DELIMITERS[name],
+        len(names),
+        positions,
+        quotes=is_csv,
+        quoted_line_feeds=is_csv and quoted_line_feeds,
+    )
 
 
-def first_line(path: Path, start: bytes) -> str:
-    """The first line as text; a file that does not begin with a line of text is no log."""
-    line, end, _ = start.removeprefix(b"\xef\xbb\xbf").partition(b"\n")
+def _csv_names(path: Path, header: str) -> list[str]:
+    fields = csv_fields(header.encode())
+    if fields is None:
+        raise InputError(path, f"expected a header with quotes around whole names only ({NO_HEADER})", line=1)
+    return [field.decode() for field in fields]
+
+
+def header_line(path: Path, start: bytes) -> str:
+    """The first line as text; a file that does not begin with a line of text has no header."""
+    line, end, _ = start.removeprefix(BOM).partition(b"\n")
+    if not start:
+        raise InputError(path, "the file is empty")
+    if (other := other_than_text(start)) is not None:
+        raise InputError(path, f"is {other}")
     try:
         text = line.removesuffix(b"\r").decode("utf-8")
     except UnicodeDecodeError:

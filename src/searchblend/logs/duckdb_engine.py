@@ -124,8 +124,8 @@ class DuckDBEngine:
             return Feed([feeder.link(path) for path in paths])
         if isinstance(layout, Delimited):
             awkward = normal_forms.AWKWARD.replace(layout.delimiter.encode(), b"")
-            return feeder.feed(paths, quotes=layout.quotes, awkward=awkward)
-        return feeder.feed(paths)
+            return feeder.feed(paths, layout.rules, awkward=awkward)
+        return feeder.feed(paths, layout.rules)
 
     @staticmethod
     def _scan(layout: Layout, feed: Feed) -> Scan:

@@ -55,7 +55,7 @@ def scan_yandex(rows: str, *, searches: bool) -> Scan:
         FROM (SELECT * FROM {rows} WHERE kind = 'C' OR kind IS NULL) AS clicks
         LEFT JOIN ({users}) AS users USING (session)
         LEFT JOIN (
-            SELECT session, page, arg_max(id, moment) AS id, max(moment) AS moment
+            SELECT session, page, arg_max(id, row(moment, id)) AS id, max(moment) AS moment
             FROM {rows} WHERE kind = 'Q' GROUP BY session, page
         ) AS queries USING (session, page)
     """

@@ -5,7 +5,6 @@ The query may be missing or empty (one line in nine); such a line is unusable an
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from searchblend.logs.layout import Delimited
@@ -18,8 +17,3 @@ EXCITE: Final = Delimited(
     header=False,
     may_end_after=2,
 )
-_LINE: Final = re.compile(r"[0-9A-Fa-f]{16}\t[0-9]{12}(?:\t[^\t]*)?")
-
-
-def looks_like_excite(line: str) -> bool:
-    return _LINE.fullmatch(line) is not None

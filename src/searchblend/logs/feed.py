@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from searchblend.logs.gate import Gate, OnBytes, Passed, count_pristine
+from searchblend.logs.layout import LineRules
 
 _RETRY_SECONDS: Final = 0.002
 _BEGINNING: Final = 1 << 20
@@ -74,31 +75,31 @@ class Feeder:
         self._stop = threading.Event()
         self._names = 0
 
-    def feed(self, paths: Sequence[Path], *, quotes: bool = False, awkward: bytes = b"") -> Feed:
+    def feed(self, paths: Sequence[Path], rules: LineRules, *, awkward: bytes = b"") -> Feed:
         """Looks at the beginning of each file and decides how it is read.
 
         The gate changes the separator of files that may have quotes, so if one of those needs it, all go through.
         """
-        found = [self._look(path, quotes=quotes, awkward=awkward) for path in paths]
-        feed = Feed(gated=quotes and None in found)
+        found = [self._look(path, rules, awkward=awkward) for path in paths]
+        feed = Feed(gated=rules.quotes and None in found)
         for path, passed in zip(paths, found, strict=True):
             if passed is not None and not feed.gated:
                 feed.names.append(self.link(path))
                 feed.passed.append(passed)
             else:
-                gate = Gate(path, quotes=quotes)
+                gate = Gate(path, rules)
                 feed.names.append(self._pipe(gate))
                 feed.passed.append(gate.passed)
         return feed
 
-    def _look(self, path: Path, *, quotes: bool, awkward: bytes) -> Passed | None:
+    def _look(self, path: Path, rules: LineRules, *, awkward: bytes) -> Passed | None:
         if path in self._known:
             return self._known[path]
-        guess = count_pristine(path, quotes=quotes, awkward=awkward, only=_BEGINNING)
+        guess = count_pristine(path, rules, awkward=awkward, only=_BEGINNING)
         if guess is not None:
 
             def look_at_all() -> Passed | None:
-                return count_pristine(path, quotes=quotes, awkward=awkward, on_bytes=self._hear_bytes)
+                return count_pristine(path, rules, awkward=awkward, on_bytes=self._hear_bytes)
 
             self._guesses.append((path, guess, look_at_all))
         return guess

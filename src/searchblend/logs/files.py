@@ -14,12 +14,23 @@ from typing import Final, Protocol, TypeAlias
 import zstandard
 
 from searchblend.errors import InputError
+from searchblend.logs.table_folders import refuse_table
 
 Buffer: TypeAlias = bytes | memoryview
 LogPaths = str | Path | Sequence[str | Path]
 
-_GZIP: Final = b"\x1f\x8b"
-_ZSTD: Final = b"\x28\xb5\x2f\xfd"
+BOM: Final = b"\xef\xbb\xbf"
+_COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd"}
+_OTHER_NAMES: Final = {".bz2": "bzip2", ".xz": "xz", ".zip": "zip", ".7z": "7-Zip", ".lz4": "LZ4", ".br": "Brotli"}
+_OTHER_BYTES: Final = {
+    b"\x1f\x8b": "compressed with gzip: its name must end in .gz",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd: its name must end in .zst",
+    b"BZh": "compressed with bzip2, which is not read: decompress it first",
+    b"\xfd7zXZ\0": "compressed with xz, which is not read: decompress it first",
+    b"PK\x03\x04": "a zip archive, which is not read: unpack it first",
+    b"\xff\xfe": "UTF-16: convert it to UTF-8 first",
+    b"\xfe\xff": "UTF-16: convert it to UTF-8 first",
+}
 _CHUNK: Final = 1 << 20
 _PROBLEMS: Final = {
     FileNotFoundError: "no such file",
@@ -31,18 +42,27 @@ _PROBLEMS: Final = {
 def expand(paths: LogPaths) -> list[Path]:
     """The files behind paths, globs and directories, each once; the files of a glob or directory are sorted."""
     given = [paths] if isinstance(paths, str | Path) else list(paths)
-    found = [file for one in given for file in _expand_one(Path(one))]
+    found = list(dict.fromkeys(file for one in given for file in _expand_one(Path(one))))
     if not found:
         raise InputError("log", "no file was given")
-    return list(dict.fromkeys(found))
+    ways = [way for file in found for way in (file.absolute(), file.resolve())]
+    for folder in dict.fromkeys(folder for way in ways for folder in way.parents):
+        refuse_table(folder)
+    for file in found:
+        if other := _OTHER_NAMES.get(file.suffix.lower()):
+            raise InputError(file, f"is compressed with {other}, which is not read: decompress it, or use .gz or .zst")
+    return found
 
 
 def _expand_one(path: Path) -> list[Path]:
     if path.is_dir():
+        refuse_table(path)
         inside = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith((".", "_")))
         if not inside:
             raise InputError(path, "the directory holds no files")
         return inside
+    if path.exists() and not path.is_file():
+        raise InputError(path, "is a pipe or a device, and a log is read more than once: write it to a file first")
     if path.exists() or not glob.has_magic(fspath(path)):
         return [path]
     matches = sorted(Path(match) for match in glob.glob(fspath(path), recursive=True))  # noqa: PTH207
@@ -120,10 +140,16 @@ def _zstd(raw: io.FileIO) -> ByteSource:
 
 
 def compression_of(path: Path) -> str | None:
-    """``gzip``, ``zstd`` or None, by the first bytes and not by the name."""
-    with open_raw(path) as raw:
-        head = raw.read(4)
-    return "gzip" if head.startswith(_GZIP) else "zstd" if head.startswith(_ZSTD) else None
+    """``gzip``, ``zstd`` or None, by the name and not by the first bytes: those may be somebody's line."""
+    return _COMPRESSIONS.get(path.suffix.lower())
+
+
+def other_than_text(start: bytes) -> str | None:
+    """What a file is that begins with these bytes, if it is known and no UTF-8 text."""
+    known = next((what for magic, what in _OTHER_BYTES.items() if start.startswith(magic)), None)
+    if known is None and b"\0\0" in (start[:4:2], start[1:4:2]):
+        return "UTF-16: convert it to UTF-8 first"
+    return known
 
 
 @contextmanager
@@ -154,11 +180,9 @@ def open_text_bytes(path: Path) -> Iterator[tuple[ByteSource, io.FileIO]]:
 
 
 def first_lines(path: Path, limit: int = 1 << 16) -> bytes:
-    """The beginning of the text, for telling the format."""
+    """The beginning of the text, for its header."""
     with open_text_bytes(path) as (source, _):
         start = b""
         while len(start) < limit and (more := source.read(limit - len(start))):
             start += more
-    if not start:
-        raise InputError(path, "the file is empty")
     return start

@@ -1,4 +1,7 @@
-"""Which format a log is in: told from the first bytes of each file, or said by the caller."""
+"""Which format a log is in: said by the caller, or told from the name of each file and from its header.
+
+No line of a person decides anything about a file. So formats without a header are never guessed from their lines.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,13 @@ from typing import Final
 from searchblend.errors import InputError, InvalidColumns, InvalidParameter
 from searchblend.logs import aol
 from searchblend.logs.column_map import ColumnMap
-from searchblend.logs.delimited import delimited_layout, first_line
-from searchblend.logs.excite import EXCITE, looks_like_excite
+from searchblend.logs.delimited import delimited_layout, header_line
+from searchblend.logs.excite import EXCITE
 from searchblend.logs.files import first_lines
-from searchblend.logs.jsonl import json_layout, looks_like_json
+from searchblend.logs.jsonl import is_named_json, json_layout
 from searchblend.logs.layout import Layout, Source
 from searchblend.logs.parquet import MAGIC, columns_layout
-from searchblend.logs.yandex import YANDEX, looks_like_yandex
+from searchblend.logs.yandex import YANDEX
 
 FORMATS: Final = ("auto", "aol", "yandex", "excite", "tsv", "csv", "jsonl", "parquet")
 ColumnTypes = Callable[[Path], Mapping[str, str]]
@@ -24,14 +27,19 @@ ColumnTypes = Callable[[Path], Mapping[str, str]]
 
 
 def find_sources(
-    files: Sequence[Path], format_name: str, columns: ColumnMap, column_types: ColumnTypes
+    files: Sequence[Path],
+    format_name: str,
+    columns: ColumnMap,
+    column_types: ColumnTypes,
+    *,
+    quoted_line_feeds: bool = False,
 ) -> list[Source]:
     """The files, those with the same layout together. All must be in one format, and all or none have URLs."""
     if format_name not in FORMATS:
         raise InvalidParameter("format", f"expected one of {', '.join(FORMATS)}")
     sources: list[Source] = []
     for file in files:
-        layout = _layout(file, format_name, columns, column_types)
+        layout = _layout(file, format_name, columns, column_types, quoted_line_feeds=quoted_line_feeds)
         same = next((paths for other, paths in sources if other == layout), None)
         if same is not None:
             same.append(file)
@@ -46,46 +54,36 @@ def find_sources(
     return sources
 
 
-def _layout(path: Path, format_name: str, columns: ColumnMap, column_types: ColumnTypes) -> Layout:
-    start = first_lines(path)
-    name = _detect(path, start) if format_name == "auto" else format_name
-    if name == "parquet":
-        return columns_layout(path, column_types(path), columns)
+def _layout(
+    path: Path, format_name: str, columns: ColumnMap, column_types: ColumnTypes, *, quoted_line_feeds: bool
+) -> Layout:
+    name = "jsonl" if format_name == "auto" and is_named_json(path) else format_name
     if name == "jsonl":
-        return json_layout(path, start, columns)
-    if name == "aol":
-        return _aol_layout(path, start, columns)
+        return json_layout(columns)
     if name in ("yandex", "excite"):
-        return _without_header(path, start, name, columns)
-    return delimited_layout(path, start, None if name == "delimited" else name, columns)
+        return _without_columns(name, columns)
+    start = first_lines(path)
+    if name == "parquet" or (name == "auto" and start.startswith(MAGIC)):
+        return columns_layout(path, column_types(path), columns)
+    header = header_line(path, start)
+    if name == "aol" or (name == "auto" and aol.is_aol(header)):
+        return _aol_layout(path, header, columns)
+    said = None if name == "auto" else name
+    return delimited_layout(path, header, said, columns, quoted_line_feeds=quoted_line_feeds)
 
 
-def _detect(path: Path, start: bytes) -> str:
-    if start.startswith(MAGIC):
-        return "parquet"
-    line = first_line(path, start)
-    if looks_like_json(path, start):
-        return "jsonl"
-    if aol.looks_like_aol(line):
-        return "aol"
-    if looks_like_yandex(line):
-        return "yandex"
-    return "excite" if looks_like_excite(line) else "delimited"
-
-
-def _aol_layout(path: Path, start: bytes, columns: ColumnMap) -> Layout:
-    if not aol.looks_like_aol(first_line(path, start)):
+def _aol_layout(path: Path, header: str, columns: ColumnMap) -> Layout:
+    if not aol.is_aol(header):
         raise InputError(path, f"expected the header {' '.join(aol.HEADER)}", line=1)
-    if not columns.named and columns.optin is None:
-        return aol.AOL
-    named = columns.find(path, aol.HEADER)
-    return replace(aol.AOL, positions={role: aol.HEADER.index(name) for role, name in named.items()})
-
-
-def _without_header(path: Path, start: bytes, name: str, columns: ColumnMap) -> Layout:
     if columns.named or columns.optin is not None:
+        named = columns.find(path, aol.HEADER)
+        return replace(aol.AOL, positions={role: aol.HEADER.index(name) for role, name in named.items()})
+    if not columns.urls:
+        return replace(aol.AOL, positions={role: at for role, at in aol.AOL.positions.items() if role != "url"})
+    return aol.AOL
+
+
+def _without_columns(name: str, columns: ColumnMap) -> Layout:
+    if columns.named or columns.optin is not None or (name == "yandex" and not columns.urls):
         raise InvalidColumns(f"columns: the {name} format has none to choose from")
-    line = first_line(path, start)
-    if not (looks_like_yandex(line) if name == "yandex" else looks_like_excite(line)):
-        raise InputError(path, f"does not begin with a line of the {name} format", line=1)
     return YANDEX if name == "yandex" else EXCITE

@@ -5,8 +5,11 @@ text, and gives up a whole file over one stray carriage return. So the gate look
 through are whole lines of valid UTF-8, at most 1 MiB each, ended by a line feed, without quotes; what it holds
 back it counts, by reason and line number.
 
-Most files are *pristine*: nothing would be held back or changed. ``count_pristine`` finds that out at memory
-speed and the database then reads the file itself. All others flow through ``Gate``.
+What becomes of a line depends on that line alone (``proofs/input_reading.md``): where one person's line begins and ends
+is decided by line feeds, and no other line is changed or held back for it.
+
+Most files are *pristine*: nothing would be held back or changed. ``count_pristine`` detects that at memory speed and
+the database then reads the file itself. All others flow through ``Gate``, which gives the same fields of every line.
 """
 
 from __future__ import annotations
@@ -21,17 +24,18 @@ from typing import Final
 import numpy as np
 
 from searchblend.errors import InputError
-from searchblend.logs.files import ByteSource, compression_of, open_raw, open_text_bytes
+from searchblend.logs.files import BOM, ByteSource, compression_of, open_raw, open_text_bytes
+from searchblend.logs.layout import LineRules
 from searchblend.logs.summary import BAD_QUOTES, INVALID_UTF8, LINE_TOO_LONG, NUL_BYTE, Malformed, Place
 
 MAX_LINE: Final = 1 << 20
 SEPARATOR: Final = "\x1f"
-"""What stands between the fields of a CSV line that has passed the gate."""
+"""What stands between the fields of a CSV line that has passed the gate. In a field of CSV it counts as a blank."""
 
 _BLOCK: Final = 1 << 22
 _SCAN_BLOCK: Final = 1 << 16
 _LINE_FEED: Final = 10
-_BOM: Final = b"\xef\xbb\xbf"
+_LINE_WITH_BOM: Final = b"\n" + BOM
 _FIELD: Final = rb'(?:"(?:[^"]|"")*"|[^",]*)'
 _RECORD: Final = re.compile(_FIELD + rb"(?:," + _FIELD + rb")*")
 _OPEN_RECORD: Final = re.compile(rb"(?:" + _FIELD + rb',)*"(?:[^"]|"")*')
@@ -58,7 +62,12 @@ class Passed:
 
 
 def count_pristine(
-    path: Path, *, quotes: bool, awkward: bytes = b"", only: int | None = None, on_bytes: OnBytes = lambda n: None
+    path: Path,
+    rules: LineRules,
+    *,
+    awkward: bytes = b"",
+    only: int | None = None,
+    on_bytes: OnBytes = lambda n: None,
 ) -> Passed | None:
     """The size of a plain file that needs no gate, or None as soon as something shows that it does.
 
@@ -68,12 +77,15 @@ def count_pristine(
         return None
     passed = Passed(ascii=True, tame=True)
     utf8 = _Utf8Check()
-    in_this_line, last = 0, _LINE_FEED
+    unwanted = b"\0\r" + (b'"\x1f' if rules.quotes else b"")
+    in_this_line, last, tail = 0, _LINE_FEED, b""
     with open_raw(path) as raw:
         while block := raw.read(_SCAN_BLOCK):
-            if b"\0" in block or b"\r" in block or (quotes and b'"' in block) or not utf8.accepts(block):
+            if any(byte in block for byte in unwanted) or not utf8.accepts(block):
                 return None
-            if passed.bytes == 0 and block.startswith(_BOM):
+            if passed.bytes == 0 and block.startswith(BOM):
+                return None
+            if not (rules.header or utf8.only_ascii) and _LINE_WITH_BOM in tail + block:
                 return None
             first_end = block.find(b"\n")
             if in_this_line + (len(block) if first_end < 0 else first_end) > MAX_LINE:
@@ -83,7 +95,7 @@ def count_pristine(
             passed.ascii = utf8.only_ascii
             passed.tame = passed.tame and not any(byte in block for byte in awkward)
             passed.bytes += len(block)
-            last = block[-1]
+            last, tail = block[-1], block[-len(BOM) :]
             on_bytes(len(block))
             if only is not None and passed.bytes >= only:
                 return passed
@@ -127,10 +139,10 @@ def _is_utf8(text: bytes) -> bool:
 class Gate:
     """Lets the good lines of one file through, in blocks, and counts the others."""
 
-    def __init__(self, path: Path, *, quotes: bool) -> None:
+    def __init__(self, path: Path, rules: LineRules) -> None:
         self.path = path
         self.passed = Passed()
-        self._quotes = quotes
+        self._rules = rules
         self._line = 1
         """The number of the line that comes next."""
         self._open_record = b""
@@ -164,8 +176,8 @@ class Gate:
         carry = b""
         skipping = False
         while block := source.read(_BLOCK):
-            if self.passed.bytes == 0 and block.startswith(_BOM):
-                block = block[len(_BOM) :]
+            if self.passed.bytes == 0 and self._rules.header:
+                block = block.removeprefix(BOM)
             self.passed.bytes += len(block)
             if skipping:
                 _, found, block = block.partition(b"\n")
@@ -179,7 +191,7 @@ class Gate:
                 carry = block[cut:]
             else:
                 carry += block
-            if len(carry) > MAX_LINE:
+            if len(carry) > MAX_LINE + 1:  # a carriage return may belong to its end
                 self._hold_back(LINE_TOO_LONG)
                 carry, skipping = b"", True
         if carry:
@@ -194,13 +206,14 @@ class Gate:
             return self._line_by_line(block, last=False)
         self._line += block.count(b"\n")
         self.passed.lines += count_lines(block)
-        return first, block.replace(b",", SEPARATOR.encode()) if self._quotes else block
+        return first, block.replace(b",", SEPARATOR.encode()) if self._rules.quotes else block
 
     def _needs_a_closer_look(self, block: bytes) -> bool:
         return (
             b"\0" in block
             or b"\r" in block
-            or (self._quotes and (b'"' in block or b"\x1f" in block))
+            or (self._rules.quotes and (b'"' in block or b"\x1f" in block))
+            or (not self._rules.header and (block.startswith(BOM) or _LINE_WITH_BOM in block))
             or not (block.isascii() or _is_utf8(block))
             # A line over 1 MiB covers one of these windows: no need to look at every line.
             or any(block.find(b"\n", at, at + MAX_LINE // 2) < 0 for at in range(0, len(block), MAX_LINE // 2))
@@ -212,52 +225,60 @@ class Gate:
         lines = block[:-1].split(b"\n")
         position = 0
         while position < len(lines):
-            text, used = self._next_record(lines, position, last=last) if self._quotes else (lines[position], 1)
-            if not used:
-                self._open_record = b"\n".join(lines[position:]) + b"\n"
-                break
+            record, used = lines[position], 1
+            if self._rules.quoted_line_feeds:
+                record, used = _joined_record(lines, position, last=last)
+                if not used:
+                    self._open_record = b"\n".join(lines[position:]) + b"\n"
+                    break
+            text = self._cleaned(record)
             if text:
-                reason = _byte_problem(text)
-                if reason is None:
-                    kept.append(text.replace(b"\r", b" "))
-                    numbers.append(self._line)
-                else:
-                    self._hold_back(reason)
+                kept.append(text)
+                numbers.append(self._line)
             position += used
             self._line += used
         self.passed.lines += len(kept)
         return (numbers, b"\n".join(kept) + b"\n") if kept else None
 
+    def _cleaned(self, record: bytes) -> bytes:
+        """A line as a database may see it; empty if it is blank or was held back."""
+        reason = _byte_problem(record)
+        if reason is not None:
+            self._hold_back(reason)
+            return b""
+        if not self._rules.header:
+            while record.startswith(BOM):
+                record = record[len(BOM) :]
+        record = record.replace(b"\r", b" ")
+        if not self._rules.quotes or not record:
+            return record
+        fields = csv_fields(record)
+        if fields is None:
+            self._hold_back(BAD_QUOTES)
+            return b""
+        return b"\x1f".join(field.replace(b"\x1f", b" ") for field in fields)
+
     def _hold_back(self, reason: str) -> None:
         self.passed.hold_back(reason, Place(str(self.path), self._line))
 
-    def _next_record(self, lines: list[bytes], position: int, *, last: bool) -> tuple[bytes, int]:
-        """The CSV record that begins at a line, without quotes, and how many lines it takes: 0 if it goes on in
-        the next block.
 
-        A line that opens a quote and never closes it costs itself only: reading goes on at the next line.
-        """
-        first = lines[position]
-        if b'"' not in first:
-            return first.replace(b"\x1f", b" ").replace(b",", b"\x1f"), 1
-        if _RECORD.fullmatch(first):
-            return _without_quotes(first), 1
-        if _OPEN_RECORD.fullmatch(first):
-            length = len(first)
-            for end in range(position + 1, len(lines)):
-                length += len(lines[end])
-                if length > MAX_LINE:
-                    break
-                if lines[end].count(b'"') % 2:  # only such a line can close the quote
-                    record = b" ".join(lines[position : end + 1])
-                    if _RECORD.fullmatch(record):
-                        return _without_quotes(record), end + 1 - position
-                    break
-            else:
-                if not last:
-                    return b"", 0
-        self._hold_back(BAD_QUOTES)
-        return b"", 1
+def _joined_record(lines: list[bytes], position: int, *, last: bool) -> tuple[bytes, int]:
+    """The record that begins at a line, and how many lines it takes: 0 if it may go on in the next block.
+
+    A line that opens a quote and is not closed within 1 MiB is a record by itself: reading goes on at the next line.
+    """
+    first = lines[position]
+    if not _OPEN_RECORD.fullmatch(first):
+        return first, 1
+    length = len(first)
+    for end in range(position + 1, len(lines)):
+        length += len(lines[end])
+        if length > MAX_LINE:
+            return first, 1
+        if lines[end].count(b'"') % 2:  # only such a line can close the quote
+            record = b" ".join(lines[position : end + 1])
+            return (record, end + 1 - position) if _RECORD.fullmatch(record) else (first, 1)
+    return (first, 1) if last else (b"", 0)
 
 
 def _byte_problem(line: bytes) -> str | None:
@@ -268,7 +289,10 @@ def _byte_problem(line: bytes) -> str | None:
     return None if _is_utf8(line) else INVALID_UTF8
 
 
-def _without_quotes(record: bytes) -> bytes:
-    """The fields of a well-formed CSV record, joined by the separator; one inside a field becomes a blank."""
-    fields = (found[2] if found[1] is None else found[1].replace(b'""', b'"') for found in _NEXT_FIELD.finditer(record))
-    return b"\x1f".join(one.replace(b"\x1f", b" ") for one in fields)
+def csv_fields(record: bytes) -> list[bytes] | None:
+    """The fields of a CSV record without their quotes (RFC 4180), or None if its quotes do not balance."""
+    if b'"' not in record:
+        return record.split(b",")
+    if not _RECORD.fullmatch(record):
+        return None
+    return [found[2] if found[1] is None else found[1].replace(b'""', b'"') for found in _NEXT_FIELD.finditer(record)]

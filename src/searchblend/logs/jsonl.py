@@ -1,31 +1,26 @@
-"""Logs with one JSON object on each line: ``{"user": ..., "query": ..., "url": ...}`` or a column map."""
+"""Logs with one JSON object on each line: ``{"user": ..., "query": ..., "url": ...}`` or a column map.
+
+There is no header: every line is somebody's. So the members that count are those that are named, or called like their
+role, whatever any line has; a line that lacks one is judged by itself.
+"""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import Final
 
-from searchblend.errors import InputError
 from searchblend.logs.column_map import ColumnMap
-from searchblend.logs.delimited import first_line
+from searchblend.logs.files import compression_of
 from searchblend.logs.layout import JsonLines
 
-
-def json_layout(path: Path, start: bytes, columns: ColumnMap) -> JsonLines:
-    """The layout from the first objects of a file: a member that none of them has is no column."""
-    names: dict[str, None] = {}
-    whole, _, _ = start.removeprefix(b"\xef\xbb\xbf").rpartition(b"\n")
-    for line in (whole or start).splitlines():
-        try:
-            found = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(found, dict):
-            names |= dict.fromkeys(found)
-    if not names:
-        raise InputError(path, "expected a JSON object on each line", line=1)
-    return JsonLines(columns.find(path, list(names)))
+_SUFFIXES: Final = (".jsonl", ".ndjson", ".json")
 
 
-def looks_like_json(path: Path, start: bytes) -> bool:
-    return first_line(path, start).lstrip().startswith("{")
+def json_layout(columns: ColumnMap) -> JsonLines:
+    return JsonLines(columns.wanted())
+
+
+def is_named_json(path: Path) -> bool:
+    """Whether a file is called ``.jsonl``, ``.ndjson`` or ``.json``, perhaps with ``.gz`` or ``.zst`` after it."""
+    name = path.stem if compression_of(path) else path.name
+    return name.lower().endswith(_SUFFIXES)

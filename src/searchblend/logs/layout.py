@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 ROLES: Final = ("user", "query", "url", "time", "rank", "suggestion", "optin")
 """What a column can be to us. A user and a query are needed; without ``url`` it is a log of queries alone.
@@ -16,6 +16,18 @@ ROLES: Final = ("user", "query", "url", "time", "rank", "suggestion", "optin")
 ``suggestion`` is a query that was suggested and clicked: to a click graph, a line with one and no URL is a click on
 it. To everything else it is a line without URL.
 """
+
+
+@dataclass(frozen=True)
+class LineRules:
+    """What the bytes of a line may be, and what is done to them before anybody looks for fields."""
+
+    header: bool = False
+    """Whether the first line is nobody's. Only there may a byte-order mark begin a file; else it may begin any line."""
+    quotes: bool = False
+    """Whether fields may be quoted as in RFC 4180."""
+    quoted_line_feeds: bool = False
+    """Whether a quoted field may go on in the next line: then a line is no longer read by itself."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +46,11 @@ class Delimited:
     """A line with just this many fields is fine too: the others are empty."""
     no_query: str | None = None
     """A text that stands for a query that was taken out."""
+    quoted_line_feeds: bool = False
+
+    @property
+    def rules(self) -> LineRules:
+        return LineRules(self.header, self.quotes, self.quoted_line_feeds)
 
     @property
     def has_urls(self) -> bool:
@@ -51,6 +68,7 @@ class JsonLines:
     keys: Mapping[str, str]
     """role → name of its member"""
     format: str = "jsonl"
+    rules: ClassVar[LineRules] = LineRules()
 
     @property
     def has_urls(self) -> bool:
@@ -85,10 +103,13 @@ class Sessions:
     """Yandex: a session is a line that names its user, then lines of queries and clicks."""
 
     format: str = "yandex"
+    rules: ClassVar[LineRules] = LineRules()
     has_urls: bool = True
     has_suggestions: bool = False
 
 
-Layout = Delimited | JsonLines | Columns | Sessions
+Lines = Delimited | JsonLines | Sessions
+"""layouts of text"""
+Layout = Lines | Columns
 Source = tuple[Layout, list[Path]]
 """files with one layout"""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from searchblend.logs.gate import SEPARATOR, Gate
 from searchblend.logs.judge import judge_for
-from searchblend.logs.layout import Columns, Delimited, Layout, Source
+from searchblend.logs.layout import Columns, Delimited, Lines, Source
 from searchblend.logs.normal_forms import MAX_TEXT
 from searchblend.logs.summary import BAD_OPTIN, FIRST_PLACES, Malformed, Place
 
@@ -32,7 +32,9 @@ def locate(sources: Sequence[Source], counts: Mapping[str, int], *, host_only: b
     found = {problem: Malformed(count) for problem, count in counts.items()}
     left = {problem: min(count, FIRST_PLACES) for problem, count in counts.items()}
     for layout, paths in sources:
-        for path in paths if not isinstance(layout, Columns) else []:  # rows of Parquet are found by the engine
+        if isinstance(layout, Columns):  # its rows are found by the engine
+            continue
+        for path in paths:
             judge = judge_for(layout, host_only=host_only)
             look_at_all = host_only or bool(left.get(BAD_OPTIN))
             for line, text in _doubtful_lines(path, layout, look_at_all=look_at_all):
@@ -45,10 +47,10 @@ def locate(sources: Sequence[Source], counts: Mapping[str, int], *, host_only: b
     return found
 
 
-def _doubtful_lines(path: Path, layout: Layout, *, look_at_all: bool) -> Iterator[tuple[int, str]]:
+def _doubtful_lines(path: Path, layout: Lines, *, look_at_all: bool) -> Iterator[tuple[int, str]]:
     """Lines that may be malformed, with their numbers; all that are malformed are among them."""
-    gate = Gate(path, quotes=isinstance(layout, Delimited) and layout.quotes)
-    header = isinstance(layout, Delimited) and layout.header
+    gate = Gate(path, layout.rules)
+    header = layout.rules.header
     for numbers, block in gate.numbered_blocks():
         text = np.frombuffer(block, dtype=np.uint8)
         ends = np.flatnonzero(text == _LINE_FEED)

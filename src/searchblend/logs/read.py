@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from searchblend.errors import InputError, InvalidParameter
 from searchblend.logs.column_map import ColumnMap
 from searchblend.logs.duckdb_draws import Drawing
 from searchblend.logs.engine import Reading
 from searchblend.logs.engines import OnNotice, open_engine
-from searchblend.logs.files import LogPaths, expand
+from searchblend.logs.files import LogPaths, expand, first_lines, other_than_text
 from searchblend.logs.formats import find_sources
 from searchblend.logs.layout import Source
 from searchblend.logs.locate import locate
@@ -35,6 +35,8 @@ def read_log(
     format: str = "auto",
     columns: Mapping[str, str] | None = None,
     optin_column: str | None = None,
+    urls: bool = True,
+    quoted_line_feeds: bool = False,
     host_only: bool = False,
     strict: bool = False,
     draws: int = 1,
@@ -52,22 +54,26 @@ def read_log(
 ) -> SearchLog:
     """Reads a log once and draws one random record per user, or none with ``draws=0``.
 
-    ``paths`` may be files, globs and directories, plain, .gz or .zst. ``columns`` maps our names (user, query, url,
-    time, rank, suggestion) to the file's. ``draws`` is how many records are drawn of each user with replacement (m_C),
-    ``picks`` how many without (m_O); the first of both is the same. ``key`` decides them all: 16 fresh bytes of the
-    operating system unless given. ``keep_lines`` keeps every usable line until the log is closed, for
-    ``statistics``; else only the drawn records are kept. ``draws=0`` keeps every line too, for
-    ``activity``, and draws none; with ``searches_only`` it keeps no more than each user's distinct queries, which is
-    faster, and counts nothing else. ``strict`` refuses the log at its first malformed line instead of counting it.
-    ``memory`` bounds the database (None: 80 % of the machine's), the rest goes to ``temp_directory``. ``engine`` is
-    duckdb, or spark on the cluster of ``master``; both draw the same records by the same key.
+    ``paths`` may be files, globs and directories, plain, .gz or .zst. ``format`` is told from names and headers; JSON
+    lines under other names, Yandex and Excite must be named. ``columns`` maps our names (user, query, url, time,
+    rank, suggestion) to the file's; ``urls=False`` reads queries alone. A record of CSV is one line, and one whose
+    quotes do not balance is held back alone. With ``quoted_line_feeds`` a quoted field may go on in the next lines;
+    then the privacy promise rests on every line's quotes being well formed: one person's line can swallow those of
+    others. ``draws`` is how many records are drawn of each user with replacement (m_C), ``picks`` how many without
+    (m_O); the first of both is the same. ``key`` decides them all: 16 fresh bytes of the operating system unless
+    given. ``keep_lines`` keeps every usable line until the log is closed, for ``statistics``; else only the drawn
+    records are kept. ``draws=0`` keeps every line too, for ``activity``, and draws none; with ``searches_only`` it
+    keeps no more than each user's distinct queries, which is faster, and counts nothing else. ``strict`` refuses the
+    log at its first malformed line instead of counting it. ``memory`` bounds the database (None: 80 % of the
+    machine's), the rest goes to ``temp_directory``. ``engine`` is duckdb, or spark on the cluster of ``master``; both
+    draw the same records by the same key.
     """
     for name, number, least in (("draws", draws, 0), ("picks", picks, 1)):
         if number < least:
             raise InvalidParameter(name, f"expected a whole number of at least {least}, found {number!r}")
     if searches_only and (draws or keep_lines):
         raise InvalidParameter("searches_only", "expected with draws=0, and without keep_lines")
-    column_map = ColumnMap(columns or {}, optin_column)
+    column_map = ColumnMap(columns or {}, optin_column, urls)
     files = expand(paths)
     progress = _Progress(files, on_progress)
     drawing = Drawing((SystemRandomness().take(16) if key is None else key).hex(), draws, picks, host_only)
@@ -81,7 +87,7 @@ def read_log(
         on_notice=on_notice,
     )
     try:
-        sources = find_sources(files, format, column_map, opened.column_types)
+        sources = find_sources(files, format, column_map, opened.column_types, quoted_line_feeds=quoted_line_feeds)
         reading = opened.read(
             sources,
             progress.add_bytes,
@@ -92,7 +98,14 @@ def read_log(
         summary = _summary(sources, reading, host_only=host_only)
         _refuse_useless(sources, summary, strict=strict)
         progress.finish()
-        return SearchLog(opened, reading, summary, by_column=optin_column is not None, draws=draws)
+        return SearchLog(
+            opened,
+            reading,
+            summary,
+            by_column=optin_column is not None,
+            draws=draws,
+            decided=_decided(sources, host_only=host_only, quoted_line_feeds=quoted_line_feeds),
+        )
     except BaseException:
         opened.close()
         raise
@@ -112,16 +125,30 @@ def _summary(sources: list[Source], reading: Reading, *, host_only: bool) -> Inp
     )
 
 
+def _decided(sources: list[Source], *, host_only: bool, quoted_line_feeds: bool) -> dict[str, Any]:
+    layout = sources[0][0]
+    return {
+        "format": layout.format,
+        "urls": layout.has_urls,
+        "host_only": host_only,
+        "quoted_line_feeds": quoted_line_feeds,
+    }
+
+
 def _refuse_useless(sources: list[Source], summary: InputSummary, *, strict: bool) -> None:
     """No log is made of nothing; a strict caller wants no malformed line either."""
     path = sources[0][1][0]
     if not summary.lines:
-        raise InputError(path, "there is no line after the header")
+        raise InputError(path, "the log holds no line")
     if strict and summary.malformed:
         _refuse_first([path for _, paths in sources for path in paths], summary.malformed)
     if not summary.users:
         found = [f"{kind.count} {reason}" for reason, kind in summary.malformed.items()]
         found += [f"{summary.without_url} without URL"] if summary.without_url else []
+        if (other := other_than_text(first_lines(path))) is not None:  # said only now that all is lost
+            found.append(f"the first file is {other}")
+        if summary.without_url == summary.lines:
+            found.append("is it a log of queries alone? then read it with --no-urls")
         raise InputError(path, f"no line of the log can be used ({', '.join(found)})")
 
 

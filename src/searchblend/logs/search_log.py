@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final, Self
+from collections.abc import Mapping
+from typing import Any, Final, Self
 
 from searchblend.blender.groups import UserGroup
 from searchblend.clickgraph.click_log import ClickLog
@@ -16,11 +17,20 @@ class SearchLog:
     """One random record of each user of a log, and what the log held. Close it, or use it in a ``with``."""
 
     def __init__(
-        self, engine: LogEngine, reading: Reading, summary: InputSummary, *, by_column: bool, draws: int = 1
+        self,
+        engine: LogEngine,
+        reading: Reading,
+        summary: InputSummary,
+        *,
+        decided: Mapping[str, Any],
+        by_column: bool,
+        draws: int = 1,
     ) -> None:
         self._engine, self._reading, self._by_column, self._draws = engine, reading, by_column, draws
         self.summary: Final = summary
         """What was read. NOT FOR RELEASE."""
+        self.decided: Final = decided
+        """How the log was read. It rests on names, headers and options alone, and may be published."""
 
     @property
     def has_urls(self) -> bool:

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Final
 
 from searchblend.errors import OutputError
-from searchblend.logs.delimited import first_line
-from searchblend.logs.files import compression_of, first_lines, open_raw
+from searchblend.logs.delimited import header_line
+from searchblend.logs.files import BOM, compression_of, first_lines, open_text_bytes
 from searchblend.logs.gate import Gate, Passed
-from searchblend.logs.layout import Columns, Delimited, Layout
+from searchblend.logs.layout import Columns, Layout, LineRules
 from searchblend.logs.summary import FIRST_PLACES, Malformed
 
 _ORDINARY: Final = re.compile(r"[^._][^{}\[\]*?\\,%:#]*")
@@ -37,23 +37,19 @@ class SparkFiles:
     """what the gate saw of the cleaned files"""
 
     @property
-    def has_quotes(self) -> bool:
-        return isinstance(self.layout, Delimited) and self.layout.quotes
-
-    @property
-    def has_header(self) -> bool:
-        return isinstance(self.layout, Delimited) and self.layout.header
+    def rules(self) -> LineRules:
+        return LineRules() if isinstance(self.layout, Columns) else self.layout.rules
 
     def headers(self) -> Counter[str]:
         """The header lines of the raw files, as they stand there; how many files begin with each."""
-        if not self.has_header:
+        if not self.rules.header:
             return Counter()
-        return Counter(first_line(path, first_lines(path)) for path in self.raw.values())
+        return Counter(header_line(path, first_lines(path)) for path in self.raw.values())
 
     def plain_sizes(self) -> list[int]:
         """The bytes of the files that are not compressed, without a byte-order mark; Parquet files as they are."""
         return [
-            path.stat().st_size - (0 if isinstance(self.layout, Columns) else _bom_length(path))
+            path.stat().st_size - (len(BOM) if self.rules.header and _begins_with_bom(path) else 0)
             for name, path in self.raw.items()
             if not name.endswith(".gz")
         ]
@@ -69,11 +65,12 @@ def name_as_path(name: str) -> Path:
 
 
 def files_for_spark(layout: Layout, paths: Sequence[Path], directory: Path) -> SparkFiles:
-    """zstd, which Spark's text reader does not know everywhere, goes through the gate."""
+    """zstd, which Spark's text reader does not know everywhere, goes through the gate; so does a file without header
+    that begins with a byte-order mark, which Spark would take away without counting its bytes."""
     files = SparkFiles(layout)
     for path in paths:
         kind = None if isinstance(layout, Columns) else compression_of(path)
-        if kind == "zstd":
+        if kind == "zstd" or (not isinstance(layout, Columns) and not layout.rules.header and _begins_with_bom(path)):
             clean(files, path, directory)
         else:
             files.raw[_name_for(path, kind, directory)] = path
@@ -92,11 +89,12 @@ def _name_for(path: Path, compression: str | None, directory: Path) -> str:
 
 def clean(files: SparkFiles, path: Path, directory: Path) -> None:
     """Writes what the gate lets through of a file, without its header, where executors can read it."""
-    gate = Gate(path, quotes=files.has_quotes)
+    gate = Gate(path, files.rules)
     name = _new_name(directory, ".cleaned")
-    header = files.has_header
+    header = files.rules.header
     try:
         with name.open("wb") as cleaned:
+            cleaned.write(b"\n")  # Spark would take a byte-order mark away from the very first line
             for block in gate.blocks():
                 text = block
                 if header:
@@ -110,9 +108,9 @@ def clean(files: SparkFiles, path: Path, directory: Path) -> None:
     files.passed.append(gate.passed)
 
 
-def _bom_length(path: Path) -> int:
-    with open_raw(path) as raw:
-        return 3 if raw.read(3) == b"\xef\xbb\xbf" else 0
+def _begins_with_bom(path: Path) -> bool:
+    with open_text_bytes(path) as (source, _):
+        return source.read(len(BOM)).startswith(BOM)
 
 
 def _new_name(directory: Path, suffix: str) -> Path:
@@ -123,8 +121,8 @@ def _new_name(directory: Path, suffix: str) -> Path:
 def first_places(sources: Iterable[SparkFiles], counts: Mapping[str, int]) -> dict[str, Malformed]:
     """What was held back in raw files, with the first places of each kind, by a second look at the bytes."""
     found = {reason: Malformed(n) for reason, n in counts.items()}
-    for path, quotes in [(path, files.has_quotes) for files in sources for path in files.raw.values()]:
-        gate = Gate(path, quotes=quotes)
+    for path, rules in [(path, files.rules) for files in sources for path in files.raw.values()]:
+        gate = Gate(path, rules)
         for _ in gate.blocks():
             pass
         for reason, kind in found.items():

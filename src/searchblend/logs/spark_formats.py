@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from searchblend.logs.gate import SEPARATOR
 from searchblend.logs.layout import JsonLines
-from searchblend.logs.spark_scan import CARRIED, Lines, broken_bytes, clean_line
+from searchblend.logs.spark_scan import CARRIED, Lines, clean_rows
 from searchblend.logs.summary import BAD_LINE, CLICK_WITHOUT_QUERY, TOO_MANY_FIELDS
 from searchblend.logs.yandex import MOST_FIELDS
 
@@ -39,9 +39,7 @@ def json_lines(layout: JsonLines, rows: DataFrame) -> Lines:
     fields = [*(f"`{_ticked(key)}` string" for key in layout.keys.values()), f"`{_END}` int"]
     pair = F.concat(F.lit("["), F.col("line"), F.lit(',{"\\u001fend":1}]'))
     parsed = F.from_json(pair, f"array<struct<{','.join(dict.fromkeys(fields))}>>", _JSON_OPTIONS)
-    value = F.col("value")
-    rows = rows.select(*CARRIED, broken_bytes(value).alias("in_bytes"), clean_line(value).alias("line"))
-    rows = rows.withColumn("parsed", parsed)
+    rows = clean_rows(rows, header=False).withColumn("parsed", parsed)
     first, last = F.get("parsed", F.lit(0)), F.get("parsed", F.lit(1))
     good = (F.size("parsed") == 2) & first.isNotNull() & (last.getField(_END) == 1)
     good &= F.when(F.col("line").rlike(_SURROGATE), F.try_parse_json("line").isNotNull()).otherwise(True)
@@ -79,8 +77,7 @@ def session_lines(rows: DataFrame, *, searches: bool) -> Lines:
 
     With ``searches`` a line is at the time of its query, and its rank is the time of the click.
     """
-    value = F.col("value")
-    rows = rows.select(*CARRIED, broken_bytes(value).alias("in_bytes"), F.split(clean_line(value), "\t", -1).alias("f"))
+    rows = clean_rows(rows, header=False).select(*CARRIED, "in_bytes", F.split("line", "\t", -1).alias("f"))
     n = F.size("f")
     kind = (
         F.when((n == 4) & (_field(1) == "M"), "M")

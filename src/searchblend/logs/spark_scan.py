@@ -21,6 +21,7 @@ from searchblend.logs.spark_session import SparkRunner
 from searchblend.logs.spark_texts import never_usable, surely_usable_query, surely_usable_url
 from searchblend.logs.summary import (
     BAD_OPTIN,
+    BAD_QUOTES,
     INVALID_UTF8,
     LINE_TOO_LONG,
     MISSING_USER,
@@ -34,9 +35,10 @@ from searchblend.logs.summary import (
 BLANK: Final = "blank"
 """An empty line, which nobody counts."""
 NEEDS_GATE: Final = "needs_gate"
-"""A CSV line with quotes that are not closed in it: the whole file must go through the gate."""
+"""A CSV line with quotes that are not closed in it, where line feeds may be quoted: only the gate can join lines."""
 CARRIED: Final = ("file", "row", "bytes", "header")
-IN_BYTES: Final = (LINE_TOO_LONG, NUL_BYTE, INVALID_UTF8)
+IN_BYTES: Final = (LINE_TOO_LONG, NUL_BYTE, INVALID_UTF8, BAD_QUOTES)
+_BOM: Final = "\ufeff"
 
 _QUOTED_FIELD: Final = r'(^|,)"[^"]*+(?:""[^"]*+)*+"(?=,|$)'
 _NEXT_FIELD: Final = r'(?:^|,)(?:"[^"]*+(?:""[^"]*+)*+"|[^",]*+)'
@@ -80,28 +82,37 @@ def nothing() -> Column:
     return F.lit(None).cast("string")
 
 
-def clean_line(value: Column) -> Column:
-    """As the gate does: the return of a CRLF goes, others become blanks."""
+def clean_line(value: Column, *, header: bool = True) -> Column:
+    """As the gate does: the return of a CRLF goes, others become blanks, and where there is
+    no header, byte-order marks in front go."""
     cut = F.translate(F.regexp_replace(value, r"\r\z", ""), "\r", " ")
-    return F.when(value.contains("\r"), cut).otherwise(value)
+    line = F.when(value.contains("\r"), cut).otherwise(value)
+    return line if header else F.ltrim(line, F.lit(_BOM))
 
 
-def broken_bytes(value: Column) -> Column:
+def broken_bytes(value: Column, line: Column) -> Column:
+    """What is wrong with the bytes of a line, or that it is blank when it is clean."""
     length = F.octet_length(value) - F.when(value.endswith("\r"), 1).otherwise(0)
     return (
-        F.when(length == 0, BLANK)
-        .when(length > MAX_LINE, LINE_TOO_LONG)
+        F.when(length > MAX_LINE, LINE_TOO_LONG)
         .when(value.contains("\0"), NUL_BYTE)
         .when(~F.is_valid_utf8(value), INVALID_UTF8)
+        .when(line == "", BLANK)
     )
+
+
+def clean_rows(rows: DataFrame, *, header: bool) -> DataFrame:
+    """``text_rows`` with ``line``, clean, and ``in_bytes``, what is wrong before that."""
+    value = F.col("value")
+    rows = rows.withColumn("line", clean_line(value, header=header))
+    return rows.select(*CARRIED, broken_bytes(value, F.col("line")).alias("in_bytes"), "line")
 
 
 def delimited_lines(layout: Delimited, rows: DataFrame, *, cleaned: bool) -> Lines:
     """The fields of ``text_rows``; a file that was cleaned has no quotes and its own separator."""
-    value = F.col("value")
-    rows = rows.select(*CARRIED, broken_bytes(value).alias("in_bytes"), clean_line(value).alias("line"))
+    rows = clean_rows(rows, header=layout.header)
     if layout.quotes and not cleaned:
-        unclosed, fields = _csv_fields(F.col("line"))
+        unclosed, fields = _csv_fields(F.col("line"), NEEDS_GATE if layout.quoted_line_feeds else BAD_QUOTES)
     else:
         unclosed, fields = nothing(), F.split("line", SEPARATOR if layout.quotes else layout.delimiter, -1)
     rows = rows.select(*CARRIED, "in_bytes", unclosed.alias("unclosed"), fields.alias("fields"))
@@ -118,11 +129,11 @@ def delimited_lines(layout: Delimited, rows: DataFrame, *, cleaned: bool) -> Lin
     return Lines(rows.select(*CARRIED, broken.alias("broken"), *texts), frozenset(layout.positions), layout.no_query)
 
 
-def _csv_fields(line: Column) -> tuple[Column, Column]:
+def _csv_fields(line: Column, problem: str) -> tuple[Column, Column]:
     """RFC 4180 within one line. Without quotes it is just split; the gate's own separator becomes a blank."""
     line = F.translate(line, SEPARATOR, " ")
     has_quotes = line.contains('"')
-    unclosed = F.when(has_quotes & F.regexp_replace(line, _QUOTED_FIELD, "$1").contains('"'), NEEDS_GATE)
+    unclosed = F.when(has_quotes & F.regexp_replace(line, _QUOTED_FIELD, "$1").contains('"'), problem)
     fields = F.transform(F.regexp_extract_all(line, F.lit(_NEXT_FIELD), 0), _without_quotes)
     split = F.split(line, ",", -1)
     return unclosed, F.when(has_quotes, fields).otherwise(split)

@@ -14,7 +14,6 @@ clicks are in the order of their TimePassed. These times are no seconds, so no q
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from searchblend.logs.layout import Sessions
@@ -25,8 +24,3 @@ MOST_FIELDS: Final = 64
 SESSION: Final = r"[0-9]+\tM\t[0-9]+\t[0-9]+"
 QUERY: Final = r"[0-9]+\t[0-9]+\t[QT]\t[0-9]+\t[0-9]+\t[0-9,]*(?:\t[0-9]+,[0-9]+)*"
 CLICK: Final = r"[0-9]+\t[0-9]+\tC\t[0-9]+\t[0-9]+"
-_ANY: Final = re.compile(f"{SESSION}|{QUERY}|{CLICK}", re.ASCII)
-
-
-def looks_like_yandex(line: str) -> bool:
-    return _ANY.fullmatch(line) is not None

@@ -137,7 +137,8 @@ def _make_files(
     if not release.queries:
         raise EmptyHeadList(_why_empty(release))
     on_step("tables")
-    return release_files(release, created=settings.created, options=_options(settings), html=settings.html)
+    options = {**_options(settings), **log.decided}
+    return release_files(release, created=settings.created, options=options, html=settings.html)
 
 
 def release_files(
@@ -171,11 +172,10 @@ def _why_empty(release: ClickGraphRelease) -> str:
 
 
 def _options(settings: ReleaseSettings) -> dict[str, Any]:
-    """How the log was read, as far as that is public: nothing that was counted."""
+    """What was read of the log, as far as that is public: nothing that was counted."""
     return {
         "from": _date(settings.first_moment),
         "to": _date(settings.last_moment),
-        "host_only": settings.log.host_only,
         "public_urls_sha256": _digest(settings.public_urls),
         "synonyms_sha256": _digest(settings.synonyms),
     }

@@ -33,6 +33,7 @@ from searchblend.wire.release import (
     NOT_PRIVATE,
     PAPER_CAVEAT,
     csv_table,
+    log_caveats,
     parameters_document,
     result_document,
     statement_document,
@@ -165,7 +166,7 @@ def _make_files(
         on_step=on_step,
     )
     document = hybrid_document(release, evaluate(release, optin, clients) if evaluate else None)
-    return release_files(release, document, created=settings.created, html=settings.html)
+    return release_files(release, document, log.decided, created=settings.created, html=settings.html)
 
 
 def hybrid_document(release: BlenderRelease, evaluation: Evaluation | None = None) -> dict[str, Any]:
@@ -188,11 +189,11 @@ def _cell_key(query: object, url: object) -> tuple[str | None, str | None]:
 
 
 def release_files(
-    release: BlenderRelease, document: Mapping[str, Any], *, created: str, html: bool = False
+    release: BlenderRelease, document: Mapping[str, Any], log: Mapping[str, Any], *, created: str, html: bool = False
 ) -> dict[str, bytes]:
     """``records.csv``, ``trends.csv``, ``result.json``, ``headlist.json``, and ``statement.json`` with their hashes.
 
-    With ``html`` also the page, which is made of these files alone.
+    ``log`` says how the log was read. With ``html`` also the page, which is made of these files alone.
     """
     notice = document.get("notice")
     stamp = {"notice": notice} if notice else {}
@@ -206,10 +207,10 @@ def release_files(
         kind="blender",
         method=release.method,
         created=created,
-        parameters=parameters_document(release),
+        parameters={**parameters_document(release), "log": dict(log)},
         guarantee=release.guarantee.as_json(),
         public=BLENDER_PUBLIC,
-        caveats=[*BLENDER_CAVEATS, *([PAPER_CAVEAT] if release.method == "paper" else [])],
+        caveats=[*BLENDER_CAVEATS, *([PAPER_CAVEAT] if release.method == "paper" else []), *log_caveats(log)],
         files={name: file_entry(content) for name, content in files.items()},
         notice=notice,
     )

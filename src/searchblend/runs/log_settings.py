@@ -19,6 +19,8 @@ class LogSettings:
     format: str = "auto"
     columns: Mapping[str, str] = field(default_factory=dict)
     optin_column: str | None = None
+    urls: bool = True
+    quoted_line_feeds: bool = False
     host_only: bool = False
     strict: bool = False
     engine: str = "duckdb"
@@ -43,6 +45,8 @@ class LogSettings:
             format=self.format,
             columns=self.columns,
             optin_column=self.optin_column,
+            urls=self.urls,
+            quoted_line_feeds=self.quoted_line_feeds,
             host_only=self.host_only,
             strict=self.strict,
             draws=draws,

@@ -91,6 +91,9 @@ class Estimator:
             self._store.on_point("estimate: before commit")
         self._store.on_point("estimate: after commit")
 
+    def leaves(self) -> tuple[()]:
+        return ()
+
     def _estimate(self, found: Round, shape: ReportShape) -> tuple[dict[str, bytes], list[float | None]]:
         content = self._store.artifacts.kept(found.key, REVIEWED)
         if content is None:

@@ -1,6 +1,6 @@
 """A copy of everything that may outlive a round, as one SQLite file, from and to either database.
 
-Sealed opt-in records and the keys of their tags are left out: a backup must not be a place where raw data survives. A
+Sealed opt-in records are left out, and who took one back: a backup must not be a place where raw data survives. A
 round that held some cannot go on after a restore and is ended.
 """
 
@@ -18,7 +18,9 @@ from searchblend.store.database_sqlite import SqliteFile, SqliteStore
 from searchblend.store.schema import require_tables
 from searchblend.store.store_errors import StoreError
 
-_PAGE: Final = 5_000
+_ROWS_AT_ONCE: Final = 5_000
+_FILES_AT_ONCE: Final = 2
+"""of tables whose rows are whole files"""
 TABLES: Final[dict[str, tuple[str, ...]]] = {
     "tasks": ("task", "name", "settings", "killed", "created"),
     "rounds": (
@@ -31,6 +33,7 @@ TABLES: Final[dict[str, tuple[str, ...]]] = {
         "budget_window",
         "opened_by",
         "public_key",
+        "key_signature",
         "optin_closes",
         "shred_by",
         "client_opens",
@@ -114,10 +117,11 @@ def _copy(source: Database | SqliteFile, target: Database, table: str) -> int:
     columns = TABLES[table]
     names = ", ".join(columns)
     places = ", ".join("?" * len(columns))
-    rows = source.execute(f"SELECT {names} FROM {table}")
-    for start in range(0, len(rows), _PAGE):
-        target.execute_many(f"INSERT INTO {table} ({names}) VALUES ({places})", rows[start : start + _PAGE])
-    return len(rows)
+    copied = 0
+    for rows in source.pages(f"SELECT {names} FROM {table}", _FILES_AT_ONCE if "content" in columns else _ROWS_AT_ONCE):
+        target.execute_many(f"INSERT INTO {table} ({names}) VALUES ({places})", rows)
+        copied += len(rows)
+    return copied
 
 
 @contextlib.contextmanager

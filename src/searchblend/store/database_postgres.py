@@ -46,6 +46,12 @@ class PostgresStore:
         with self._errors(), self._live().cursor() as cursor:
             cursor.executemany(_translated(statement), rows)
 
+    def pages(self, statement: str, rows: int) -> Iterator[Rows]:
+        with self._errors(), self._live().cursor("pages") as cursor:
+            cursor.execute(_translated(statement))
+            while found := cursor.fetchmany(rows):
+                yield found
+
     @contextlib.contextmanager
     def transaction(self, *, exclusive: bool = True) -> Iterator[None]:
         if self._depth:

@@ -18,7 +18,7 @@ from searchblend.errors import InvalidParameter, MessageError
 from searchblend.params import ClickGraphParams, Shares
 from searchblend.privacy import Budget
 from searchblend.wire.click_graph import STATEMENT_KIND, noise_parameters
-from searchblend.wire.release import statement_document
+from searchblend.wire.release import log_caveats, statement_document
 
 STATEMENT_TEXT: Final = "statement.txt"
 CAVEATS: Final = (
@@ -68,7 +68,7 @@ def click_graph_statement(
         parameters=parameters_of(release, options),
         guarantee=release.guarantee.as_json(),
         public=[f"{what}: {why}" for what, why in release.treated_as_public.items()],
-        caveats=CAVEATS,
+        caveats=[*CAVEATS, *log_caveats(options)],
         files=files,
         notice=None,
     )
@@ -112,7 +112,7 @@ def statement_page(release: ClickGraphRelease, *, created: str, options: Mapping
             "people, are the publisher's duty; a budget ledger adds them up.",
         ),
         ("10. Data", _data(options)),
-        ("11. What is not promised", " ".join(CAVEATS)),
+        ("11. What is not promised", " ".join([*CAVEATS, *log_caveats(options)])),
     ]
     made = f"made {created}; ε = {budget.epsilon:g}, δ = {budget.delta:g}"
     return f"Privacy statement of a released query click graph\n{made}\n" + "".join(

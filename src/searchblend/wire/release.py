@@ -192,6 +192,17 @@ def _software() -> dict[str, str]:
     return versions
 
 
+QUOTED_LINE_FEEDS_CAVEAT: Final = (
+    "The log was read with line feeds inside quotes. That no line changes how another person's is read then rests on "
+    "the quotes of every line being well formed: one line with an open quote can swallow those that follow."
+)
+
+
+def log_caveats(log: Mapping[str, Any]) -> list[str]:
+    """What the promise rests on, beside the mechanisms, by the way in which a log was read."""
+    return [QUOTED_LINE_FEEDS_CAVEAT] if log.get("quoted_line_feeds") else []
+
+
 BLENDER_PUBLIC: Final = (
     "the sizes of both groups: neighbouring inputs differ in what one user searched, not in who takes part",
     "all parameters, the threshold and the report probabilities",

@@ -28,7 +28,7 @@ def write_release(folder, seed=0, notice=None):
         for row in [*document["trends"], *document["records"]]:
             row["true_probability"] = 0.5
     with release_folder(folder) as out:
-        for name, content in release_files(release, document, created="2026-01-01").items():
+        for name, content in release_files(release, document, {}, created="2026-01-01").items():
             out.write(name, content)
     return folder
 

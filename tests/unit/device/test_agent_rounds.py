@@ -175,7 +175,8 @@ def test_opt_in_seals_one_record_to_the_curator(tmp_path, service, task):
     assert (method, path.rsplit("/", 1)[1]) == ("POST", "contributions")
     assert service.headers[0]["authorization"] == f"Bearer {CODE}"
     context = SealingContext(bytes.fromhex(task.task), 1, bytes.fromhex(text_digest(OPT_IN_TEXT)))
-    assert Opener(task.private_key, context, at_most=1).open(sealed) == [Record("weather", "https://weather.example")]
+    records = Opener(task.private_key, context, at_most=1).open(sealed, context.tag_of(CODE))
+    assert records == [Record("weather", "https://weather.example")]
 
 
 LONG = "\U00020000" * 500, "https://long.example/" + "\U00020000" * 1900

@@ -274,7 +274,8 @@ YANDEX = """0\tM\t3\t77
 def test_yandex_queries_without_a_click_are_searches_too(tmp_path: Path):
     """User 77 searched 7 on day 2, on day 3 then 5 (clicks on 20 and 10), 6 and 5; sessions 8 and 9 are nobody's."""
     (tmp_path / "train").write_text(YANDEX)
-    with read(tmp_path / "train", draws=0) as log, read(tmp_path / "train") as drawn:
+    path = tmp_path / "train"
+    with read(path, format="yandex", draws=0) as log, read(path, format="yandex") as drawn:
         activity = log.activity()
         searches = [counts_of(activity.searches(Cap(n, distinct=False))) for n in (1, 2, 3, 9)]
         clicks = [
@@ -358,8 +359,9 @@ def test_a_column_called_suggestion_is_none_unless_it_is_named(tmp_path: Path):
     (tmp_path / "log.jsonl").write_text('{"user": 1, "query": "a", "url": "u", "suggestion": ["b", "c"]}\n')
     with read(tmp_path / "log.jsonl", draws=0) as log:
         assert (log.summary.used, log.summary.malformed) == (1, {})
+    (tmp_path / "log.tsv").write_text("user\tquery\tsuggestion\n1\ta\tb\n")
     with pytest.raises(InvalidColumns, match="no column 'offered'"):
-        read(tmp_path / "log.jsonl", columns={"suggestion": "offered"})
+        read(tmp_path / "log.tsv", columns={"suggestion": "offered"})
 
 
 def test_a_log_of_searches_without_a_click(tmp_path: Path):

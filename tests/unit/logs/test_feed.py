@@ -13,6 +13,7 @@ from reference_rules import tsv
 from searchblend.errors import InputError
 from searchblend.logs import feed as feed_module
 from searchblend.logs.feed import Feeder, GuessedWrong
+from searchblend.logs.layout import LineRules
 from searchblend.records import Record
 
 ROWS = "".join(f"{user}\tquery {user % 7}\n" for user in range(100_000))
@@ -58,32 +59,32 @@ def test_csv_with_a_quote_at_its_end(tmp_path: Path):
 def test_a_guess_is_checked_before_anything_is_believed(tmp_path: Path):
     (tmp_path / "log").write_bytes(ROWS.encode() + b"\0\n")
     feeder = Feeder(tmp_path)
-    feed = feeder.feed([tmp_path / "log"])
+    feed = feeder.feed([tmp_path / "log"], LineRules())
     interrupted = threading.Event()
     with pytest.raises(GuessedWrong) as failed, feeder.running(interrupted.set):
         assert feed.names[0].is_symlink()
     assert interrupted.is_set()
     assert failed.value.known == {tmp_path / "log": None}
-    again = Feeder(tmp_path, name="again", known=failed.value.known).feed([tmp_path / "log"])
+    again = Feeder(tmp_path, name="again", known=failed.value.known).feed([tmp_path / "log"], LineRules())
     assert again.names[0].is_fifo()
 
 
 def test_a_statement_that_fails_leaves_no_thread(tmp_path: Path):
     (tmp_path / "plain").write_text(ROWS)
-    (tmp_path / "squeezed").write_bytes(gzip.compress(ROWS.encode()))
+    (tmp_path / "squeezed.gz").write_bytes(gzip.compress(ROWS.encode()))
     before = threading.active_count()
     for failure in (RuntimeError, KeyboardInterrupt):
         feeder = Feeder(tmp_path, name=failure.__name__)
-        feeder.feed([tmp_path / "plain", tmp_path / "squeezed"])
+        feeder.feed([tmp_path / "plain", tmp_path / "squeezed.gz"], LineRules())
         with pytest.raises(failure), feeder.running(lambda: None):
             raise failure
         assert threading.active_count() == before
 
 
 def test_a_pipe_whose_reader_goes_away(tmp_path: Path):
-    (tmp_path / "squeezed").write_bytes(gzip.compress(ROWS.encode() * 5))
+    (tmp_path / "squeezed.gz").write_bytes(gzip.compress(ROWS.encode() * 5))
     feeder = Feeder(tmp_path)
-    feed = feeder.feed([tmp_path / "squeezed"])
+    feed = feeder.feed([tmp_path / "squeezed.gz"], LineRules())
     with feeder.running(lambda: None), feed.names[0].open("rb") as pipe:
         assert pipe.read(10) == ROWS.encode()[:10]
 
@@ -92,8 +93,8 @@ def test_a_file_that_goes_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "log.tsv").write_text(tsv(some_lines(50)))
     look = feed_module.count_pristine
 
-    def vanish(path: Path, **options: object):
-        found = look(path, **options)
+    def vanish(path: Path, *rules: LineRules, **options: object):
+        found = look(path, *rules, **options)
         path.unlink(missing_ok=True)
         return found
 

@@ -12,14 +12,19 @@ from hypothesis import strategies as st
 
 from searchblend.logs import gate
 from searchblend.logs.gate import MAX_LINE, Gate, Passed, count_pristine
+from searchblend.logs.layout import LineRules
 
+HEADED = LineRules(header=True)
+HEADLESS = LineRules()
+CSV = LineRules(header=True, quotes=True)
+OVER_LINES = LineRules(header=True, quotes=True, quoted_line_feeds=True)
 QUIET = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def through(path: Path, text: bytes, *, quotes: bool = False) -> tuple[list[tuple[int, bytes]], Passed]:
+def through(path: Path, text: bytes, rules: LineRules = HEADED) -> tuple[list[tuple[int, bytes]], Passed]:
     """The numbered lines that pass, without blank ones, and what the gate counted."""
     path.write_bytes(text)
-    opened = Gate(path, quotes=quotes)
+    opened = Gate(path, rules)
     found = []
     for numbers, block in opened.numbered_blocks():
         assert block.endswith(b"\n")
@@ -57,7 +62,7 @@ def test_it_agrees_with_a_simple_reader(pieces, block, tmp_path: Path):
         patch.setattr(gate, "_BLOCK", block)
         patch.setattr(gate, "_SCAN_BLOCK", block)
         found, passed = through(tmp_path / "log", text)
-        pristine = count_pristine(tmp_path / "log", quotes=False)
+        pristine = count_pristine(tmp_path / "log", HEADED)
     # A carriage return at the very end of the file has no line feed to belong to.
     assert found == lines_of(text + b"\n" if text.endswith(b"\r") else text)
     assert passed.lines == len(found)
@@ -86,7 +91,7 @@ def test_a_long_line_is_held_back_and_the_rest_goes_on(length, before, tmp_path:
     assert {r: (k.count, k.first[0].line) for r, k in passed.held_back.items()} == (
         {} if fits else {"line_too_long": (1, before // 2 + 1)}
     )
-    assert (count_pristine(tmp_path / "log", quotes=False) is not None) is fits
+    assert (count_pristine(tmp_path / "log", HEADED) is not None) is fits
 
 
 def test_the_last_line_may_be_too_long(tmp_path: Path):
@@ -105,7 +110,7 @@ def test_csv_fields_come_out_as_python_reads_them(rows, block, tmp_path: Path):
     csv.writer(written, lineterminator="\n").writerows(rows)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gate, "_BLOCK", block)
-        found, passed = through(tmp_path / "log", written.getvalue().encode(), quotes=True)
+        found, passed = through(tmp_path / "log", written.getvalue().encode(), OVER_LINES)
 
     def clean(field: str) -> str:
         return field.replace("\n", " ").replace("\x1f", " ")
@@ -114,37 +119,104 @@ def test_csv_fields_come_out_as_python_reads_them(rows, block, tmp_path: Path):
     assert not passed.held_back
 
 
-@pytest.mark.parametrize("bad", [b'a,"open', b'a,5" disk', b'"a"b,c', b'a,"b" ,c'])
-def test_a_line_with_bad_quotes_costs_itself_only(bad, tmp_path: Path):
-    text = b"user,query\n1,fine\n" + bad + b'\n2,"also, fine"\n3,"two\nlines"\n'
-    found, passed = through(tmp_path / "log", text, quotes=True)
-    assert (4, b"2\x1falso, fine") in found
-    assert (5, b"3\x1ftwo lines") in found
-    assert passed.held_back["bad_quotes"].count == 1
-    assert passed.held_back["bad_quotes"].first[0].line == 3
+BAD_QUOTES = [b'a,"open', b'a,5" disk', b'"a"b,c', b'a,"b" ,c', b'"', b'a,"', b'a,"b""']
+
+
+@pytest.mark.parametrize("bad", BAD_QUOTES)
+@pytest.mark.parametrize("closing", BAD_QUOTES)
+def test_a_line_with_bad_quotes_is_held_back_alone_whatever_follows(bad, closing, tmp_path: Path):
+    others = [b"%d,fine" % i for i in range(300)] + [b'x,"also, fine"']
+    text = b"\n".join([b"user,query", bad, *others, closing, b"last,line"])
+    found, passed = through(tmp_path / "log", text, CSV)
+    kept = [b"user,query", *others[:-1], b"x\x1falso, fine", b"last,line"]
+    assert [line for _, line in found] == [line.replace(b",", b"\x1f") if b", " not in line else line for line in kept]
+    assert [place.line for place in passed.held_back["bad_quotes"].first] == [2, 304]
+
+
+def test_a_line_with_bad_bytes_and_bad_quotes_is_held_back_for_its_bytes(tmp_path: Path):
+    _, passed = through(tmp_path / "log", b'u,q\n1,"\0\n2,"\xff\n3,"' + b"x" * MAX_LINE + b"\n", CSV)
+    assert {reason: kind.count for reason, kind in passed.held_back.items()} == {
+        "nul_byte": 1,
+        "invalid_utf8": 1,
+        "line_too_long": 1,
+    }
+
+
+def test_line_feeds_inside_quotes_are_blanks_where_they_are_asked_for(tmp_path: Path):
+    text = b'user,query\n1,"open\n2,"also, fine"\n3,"two\nlines"\n'
+    found, passed = through(tmp_path / "log", text, OVER_LINES)
+    assert [line for _, line in found[1:]] == [b"2\x1falso, fine", b"3\x1ftwo lines"]
+    assert [place.line for place in passed.held_back["bad_quotes"].first] == [2]
 
 
 def test_an_open_quote_is_not_looked_for_beyond_a_line_of_full_length(tmp_path: Path):
     text = b'u,q\n1,"open\n' + b"2,fine\n" * 400_000 + b'3,"closed"\n'
-    found, passed = through(tmp_path / "log", text, quotes=True)
+    found, passed = through(tmp_path / "log", text, OVER_LINES)
     assert len(found) == 400_002
     assert passed.held_back["bad_quotes"].count == 1
+
+
+BOM = b"\xef\xbb\xbf"
+WHOLE_LINES = [b"a,b", b'"a,b",c', b'"', b"a\x1fb,c", b"\r", b"\r\r", b"a\rb\r", BOM + b"a,b", BOM]
+LINES = st.lists(
+    st.sampled_from(WHOLE_LINES)
+    | st.lists(st.sampled_from([b"a", b",", b'"', b"\x1f", b"\r", b"\0", BOM, b"\xff"]), max_size=8).map(b"".join),
+    max_size=12,
+)
+
+
+@QUIET
+@given(lines=LINES, rules=st.sampled_from([HEADED, HEADLESS, CSV]), block=st.sampled_from([7, 16, 1 << 22]))
+def test_every_line_passes_the_gate_as_it_would_alone(lines, rules, block, tmp_path: Path):
+    """And a file that needs no gate has nothing that the gate would change, but for the separator of CSV."""
+    first = [b"user,query"] if rules.header else []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gate, "_BLOCK", block)
+        patch.setattr(gate, "_SCAN_BLOCK", block)
+        together, _ = through(tmp_path / "log", b"\n".join([*first, *lines, b""]), rules)
+        pristine = count_pristine(tmp_path / "log", rules)
+        alone = [
+            line
+            for one in lines
+            for _, line in through(tmp_path / "one", b"\n".join([*first, one, b""]), rules)[0][len(first) :]
+        ]
+    found = [line for _, line in together[len(first) :]]
+    assert found == alone
+    if pristine is not None:
+        assert found == [line.replace(b",", b"\x1f") if rules.quotes else line for line in lines if line]
+
+
+@pytest.mark.parametrize("at", range(MAX_LINE - 2, MAX_LINE + 3))
+def test_a_carriage_return_at_the_end_of_a_block_does_not_make_a_line_too_long(at, tmp_path: Path, monkeypatch):
+    """Where blocks end depends on what other people's lines are: a line of full length passes everywhere."""
+    monkeypatch.setattr(gate, "_BLOCK", MAX_LINE)
+    text = b"u\n" + b"x" * (at - 2) + b"\n" + b"y" * MAX_LINE + b"\r\nlast\n"
+    found, passed = through(tmp_path / "log", text)
+    assert len(found) == 4
+    assert not passed.held_back
 
 
 def test_pristine_files_are_counted_and_others_are_not(tmp_path: Path):
     path = tmp_path / "log"
     path.write_bytes(b"a\tb\n\nc\td\n\n\nlast\t")
-    counted = count_pristine(path, quotes=False, awkward=b"[")
+    counted = count_pristine(path, HEADED, awkward=b"[")
     assert counted is not None
     assert (counted.lines, counted.bytes, counted.ascii, counted.tame) == (3, 16, True, True)
     for text, *known in ((b"a[\n", True, False), ("é\n".encode(), False, True), (b"a\n", True, True)):
         path.write_bytes(text)
-        counted = count_pristine(path, quotes=False, awkward=b"[")
+        counted = count_pristine(path, HEADED, awkward=b"[")
         assert counted is not None
         assert [counted.ascii, counted.tame] == known
     for text in (b"a\r\n", b"\0\n", b"\xff\n", b"\xef\xbb\xbfa\n", b"\xc3", b"x" * (MAX_LINE + 1)):
         path.write_bytes(text)
-        assert count_pristine(path, quotes=False) is None
-    path.write_bytes(b'"a"\n')
-    assert count_pristine(path, quotes=True) is None
-    assert count_pristine(path, quotes=False) is not None
+        assert count_pristine(path, HEADED) is None
+    for text in (b'"a"\n', b"a\x1fb\n"):
+        path.write_bytes(text)
+        assert count_pristine(path, CSV) is None
+        assert count_pristine(path, HEADED) is not None
+    for start in range(7):
+        path.write_bytes(b"a" * start + b"\n\xef\xbb\xbfa\n")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(gate, "_SCAN_BLOCK", 4)
+            assert count_pristine(path, HEADLESS) is None
+            assert count_pristine(path, HEADED) is not None

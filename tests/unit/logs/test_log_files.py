@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import json
+import lzma
+import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import zstandard
 
 from searchblend.errors import InputError
-from searchblend.logs.files import compression_of, expand, first_lines, open_text_bytes
+from searchblend.logs.files import compression_of, expand, first_lines, open_text_bytes, other_than_text
+from searchblend.logs.read import read_log
 
 TEXT = b"".join(b"%d\tquery %d\n" % (i, random.Random(i).getrandbits(60)) for i in range(20_000))
+
+SQUEEZED = {"gzip": "log.gz", "zstd": "log.zst"}
 
 
 def content(path: Path, size: int = 1 << 16) -> bytes:
@@ -36,10 +45,10 @@ def test_nothing_found(path, tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", ["plain", "gzip", "gzip of two", "zstd", "zstd of two", "padded"])
-def test_compression_is_told_by_the_bytes(name, tmp_path: Path):
+def test_compression_is_told_by_the_name(name, tmp_path: Path):
     halves = TEXT[: len(TEXT) // 2], TEXT[len(TEXT) // 2 :]
     zstd = zstandard.ZstdCompressor().compress
-    path = tmp_path / "log"
+    path = tmp_path / ("log" if name == "plain" else "log.zst" if "zstd" in name else "log.GZ")
     path.write_bytes(
         {
             "plain": TEXT,
@@ -60,9 +69,10 @@ def test_compression_is_told_by_the_bytes(name, tmp_path: Path):
 @pytest.mark.parametrize("cut", [0.1, 0.5, 0.999])
 def test_a_file_that_is_cut_off(kind, cut, tmp_path: Path):
     whole = gzip.compress(TEXT) if kind == "gzip" else zstandard.ZstdCompressor().compress(TEXT)
-    (tmp_path / "log").write_bytes(whole[: int(cut * len(whole))])
+    path = tmp_path / SQUEEZED[kind]
+    path.write_bytes(whole[: int(cut * len(whole))])
     with pytest.raises(InputError, match="cut off"):
-        content(tmp_path / "log")
+        content(path)
 
 
 @pytest.mark.parametrize("kind", ["gzip", "zstd"])
@@ -71,23 +81,23 @@ def test_a_damaged_file(kind, tmp_path: Path):
         gzip.compress(TEXT) if kind == "gzip" else zstandard.ZstdCompressor(write_checksum=True).compress(TEXT)
     )
     whole[len(whole) // 2] ^= 0xFF
-    (tmp_path / "log").write_bytes(whole)
+    (tmp_path / SQUEEZED[kind]).write_bytes(whole)
     with pytest.raises(InputError, match=r"damaged|cut off"):
-        content(tmp_path / "log")
+        content(tmp_path / SQUEEZED[kind])
 
 
 def test_a_wrong_checksum_is_noticed(tmp_path: Path):
     whole = bytearray(gzip.compress(TEXT))
     whole[-6] ^= 0xFF
-    (tmp_path / "log").write_bytes(whole)
+    (tmp_path / "log.gz").write_bytes(whole)
     with pytest.raises(InputError, match="damaged"):
-        content(tmp_path / "log")
+        content(tmp_path / "log.gz")
 
 
 @pytest.mark.parametrize("kind", ["gzip", "zstd"])
 def test_what_expands_hugely_comes_in_small_pieces(kind, tmp_path: Path):
     huge = b"x" * 100_000_000
-    path = tmp_path / "log"
+    path = tmp_path / SQUEEZED[kind]
     path.write_bytes(gzip.compress(huge, 9) if kind == "gzip" else zstandard.ZstdCompressor().compress(huge))
     with open_text_bytes(path) as (source, _):
         pieces = [len(piece) for piece in iter(lambda: source.read(1 << 16), b"")]
@@ -98,6 +108,71 @@ def test_what_expands_hugely_comes_in_small_pieces(kind, tmp_path: Path):
 def test_files_that_cannot_be_read(tmp_path: Path):
     with pytest.raises(InputError, match="no such file"):
         first_lines(tmp_path / "none")
-    (tmp_path / "empty").touch()
-    with pytest.raises(InputError, match="empty"):
-        first_lines(tmp_path / "empty")
+
+
+@pytest.mark.parametrize("suffix", ["gz", "zst"])
+def test_text_under_the_name_of_a_compression_is_refused(suffix, tmp_path: Path):
+    (tmp_path / f"log.{suffix}").write_bytes(TEXT)
+    with pytest.raises(InputError, match=r"damaged|cut off"):
+        content(tmp_path / f"log.{suffix}")
+
+
+@pytest.mark.parametrize(
+    ("name", "called"), [("log.bz2", "bzip2"), ("log.tsv.xz", "xz"), ("log.ZIP", "zip"), ("log.7z", "7-Zip")]
+)
+def test_other_compressions_are_named(name, called, tmp_path: Path):
+    (tmp_path / name).write_bytes(TEXT)
+    for path in (tmp_path / name, tmp_path, tmp_path / "log.*"):
+        with pytest.raises(InputError, match=f"compressed with {called}"):
+            expand(path)
+
+
+@pytest.mark.parametrize(
+    ("start", "named"),
+    [
+        (gzip.compress(TEXT), r"gzip: its name must end in \.gz"),
+        (zstandard.compress(TEXT), r"zstd: its name must end in \.zst"),
+        (bz2.compress(TEXT), "bzip2"),
+        (lzma.compress(TEXT), "xz"),
+        (b"PK\x03\x04...", "zip"),
+        (TEXT.decode().encode("utf-16"), "UTF-16"),
+        (TEXT.decode().encode("utf-16-be"), "UTF-16"),
+        (TEXT.decode().encode("utf-16-le"), "UTF-16"),
+    ],
+)
+def test_what_a_file_is_instead_of_text_is_named_where_a_header_should_be(start, named, tmp_path: Path):
+    (tmp_path / "log").write_bytes(start)
+    with pytest.raises(InputError, match=named):
+        read_log(tmp_path / "log")
+    with pytest.raises(InputError, match=f"no line of the log can be used.*{named}"):
+        read_log(tmp_path / "log", format="jsonl")
+
+
+@pytest.mark.parametrize("text", [TEXT, b"", b"\xef\xbb\xbfuser", "é".encode(), b"B", b"{}"])
+def test_text_is_no_other_thing(text):
+    assert other_than_text(text) is None
+
+
+def test_a_pipe_is_refused_and_loses_no_byte(tmp_path: Path):
+    pipe = tmp_path / "log.tsv"
+    os.mkfifo(pipe)
+    end = os.open(pipe, os.O_RDWR)
+    try:
+        os.write(end, b"user\tquery\n1\ta\n")
+        with pytest.raises(InputError, match=r"is a pipe or a device.*write it to a file first"):
+            read_log(pipe)
+        assert os.read(end, 100) == b"user\tquery\n1\ta\n"
+    finally:
+        os.close(end)
+
+
+def test_standard_input_is_read_from_a_file_and_refused_from_a_pipe(tmp_path: Path):
+    (tmp_path / "log.tsv").write_text("user\tquery\n1\ta\n2\ta\n")
+    command = [sys.executable, "-m", "searchblend.cli", "stats", "/dev/stdin", "--json"]
+    with (tmp_path / "log.tsv").open("rb") as file:
+        read = subprocess.run(command, stdin=file, capture_output=True, text=True, check=True)
+    assert json.loads(read.stdout)["users"] == 2
+    piped = subprocess.run(command, input="user\tquery\n1\ta\n", capture_output=True, text=True, check=False)
+    assert piped.returncode == 1
+    assert "/dev/stdin: is a pipe or a device" in piped.stderr
+    assert "Traceback" not in piped.stderr

@@ -1,4 +1,4 @@
-"""Every format: told from the first lines, read with its quirks."""
+"""Every format: told from its name or header, read with its quirks."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_aol_with_a_column_map_has_the_same_rules(tmp_path: Path):
 
 def test_yandex(tmp_path: Path):
     (tmp_path / "train.gz").write_bytes(gzip.compress(YANDEX.encode()))
-    with read(tmp_path / "train.gz") as log:
+    with read(tmp_path / "train.gz", format="yandex") as log:
         assert log.summary.format == "yandex"
         assert (log.summary.lines, log.summary.used, log.summary.without_url) == (11, 2, 2)
         assert malformed(log) == {"click_without_query": [8], "missing_user": [10], "bad_line": [11]}
@@ -87,14 +87,14 @@ def test_yandex(tmp_path: Path):
 
 def test_yandex_joins_the_latest_query_with_the_page(tmp_path: Path):
     (tmp_path / "log").write_text("5\tM\t1\t7\n5\t0\tQ\t0\t1\t2\t3,4\n5\t4\tQ\t0\t2\t2\t3,4\n5\t5\tC\t0\t3\n")
-    with read(tmp_path / "log") as log:
+    with read(tmp_path / "log", format="yandex") as log:
         assert everybody(log) == {Record("2", "3"): 1}
         assert log.summary.without_url == 0
 
 
 def test_excite(tmp_path: Path):
     (tmp_path / "log").write_text(EXCITE)
-    with read(tmp_path / "log") as log:
+    with read(tmp_path / "log", format="excite") as log:
         assert log.summary.format == "excite"
         assert not log.has_urls
         assert malformed(log) == {"unusable_query": [2, 3]}
@@ -141,7 +141,7 @@ def test_jsonl(tmp_path: Path):
         '{"uid": 6, "q": "\\u00e9", "u": "http://x.example", "more": [1]}',
     ]
     (tmp_path / "log").write_text("\n".join(rows))
-    with read(tmp_path / "log", columns={"user": "uid", "query": "q", "url": "u"}) as log:
+    with read(tmp_path / "log", format="jsonl", columns={"user": "uid", "query": "q", "url": "u"}) as log:
         assert log.summary.format == "jsonl"
         assert log.summary.without_url == 1
         found = malformed(log)
@@ -209,7 +209,9 @@ def test_misuse(tmp_path: Path):
         read(tmp_path / "log", draws=-1)
     (tmp_path / "excite").write_text(EXCITE)
     with pytest.raises(InvalidColumns, match="excite"):
-        read(tmp_path / "excite", columns={"user": "a"})
+        read(tmp_path / "excite", format="excite", columns={"user": "a"})
+    with pytest.raises(InvalidColumns, match="URLs are not to be read"):
+        read(tmp_path / "log", columns={"url": "u"}, urls=False)
 
 
 def test_names_that_a_database_would_take_for_patterns_or_sql(tmp_path: Path):
@@ -241,3 +243,122 @@ def test_parquet_files_with_different_types_are_one_log(tmp_path: Path):
     duckdb.sql(f"COPY (SELECT '2' AS user, 'a' AS query, 'noon' AS time) TO '{tmp_path}/b.parquet'")
     with read(tmp_path) as log:
         assert everybody(log) == {Record("a"): 2}
+
+
+NOBODYS = {
+    "excite": b"0123456789ABCDEF\t970916001949\tsomething\n",
+    "yandex": b"1\tM\t2\t3\n1\t0\tQ\t0\t7\t1\t1,1\n1\t1\tC\t0\t1\n",
+    "jsonl": b'{"user": "a", "query": "something", "url": "http://a.example"}\n',
+}
+FIRST_LINES = [
+    "\u200c",
+    "{",
+    "AnonID\tQuery\tQueryTime\tItemRank\tClickURL",
+    "user,query,url",
+    "PAR1",
+    '{"user": "x", "query": "q"}',
+    "PK\x03\x04",
+    "BZh91AY",
+    "",
+    "x" * 70_000,
+]
+
+
+@pytest.mark.parametrize("format_name", NOBODYS)
+@pytest.mark.parametrize("first", [*(line.encode() for line in FIRST_LINES), b"\x1f\x8b\x08", b"\xff\xfe", b"\0"])
+def test_the_first_line_of_a_person_decides_nothing_about_a_file(format_name, first, tmp_path: Path):
+    rest = NOBODYS[format_name]
+    path = tmp_path / "log"
+    path.write_bytes(first + b"\n" + rest)
+    with read(path, format=format_name) as log:
+        assert log.summary.format == format_name
+        assert sum(everybody(log).values()) == log.summary.users >= 1
+        assert any("something" in str(record.query) or record.query == "7" for record in everybody(log))
+
+
+@pytest.mark.parametrize("name", ["log.jsonl", "log.ndjson", "LOG.JSON", "log.jsonl.gz"])
+def test_json_lines_are_known_by_their_name(name, tmp_path: Path):
+    text = b'broken\n{"user": 1, "query": "a", "url": "http://a.example"}\n'
+    (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+    with read(tmp_path / name) as log:
+        assert (log.summary.format, log.summary.used) == ("jsonl", 1)
+
+
+def test_which_members_json_lines_have_is_not_read_from_people(tmp_path: Path):
+    """One person with a URL, and everybody else without: the log is of the kind that was asked for."""
+    path = tmp_path / "log.jsonl"
+    others = "".join(f'{{"user": {i}, "query": "weather"}}\n' for i in range(50))
+    for mine in ("", '{"user": "x", "query": "q", "url": "http://a.example"}\n', '{"user": "x", "query": "q"}\n'):
+        path.write_text(mine + others)
+        with read(path, urls=False) as log:
+            assert not log.has_urls
+            assert everybody(log)[Record("weather")] == 50
+        if "url" in mine:
+            with read(path) as log:
+                assert log.has_urls
+                assert log.summary.without_url == 50
+        else:
+            with pytest.raises(InputError, match="--no-urls"):
+                read(path)
+
+
+def test_urls_are_left_out_of_every_format_with_columns(tmp_path: Path):
+    (tmp_path / "log.tsv").write_text("user\tquery\turl\n1\ta\thttp://a.example\n2\ta\t\n")
+    (tmp_path / "aol.txt").write_text(AOL)
+    for path, users in ((tmp_path / "log.tsv", 2), (tmp_path / "aol.txt", 3)):
+        with read(path, urls=False) as log:
+            assert (log.has_urls, log.summary.users, log.summary.without_url) == (False, users, 0)
+            assert log.decided == {
+                "format": log.summary.format,
+                "urls": False,
+                "host_only": False,
+                "quoted_line_feeds": False,
+            }
+
+
+def test_an_open_quote_does_not_swallow_other_people(tmp_path: Path):
+    """One record of CSV is one line, unless line feeds inside quotes were asked for."""
+    others = [f"p{i},weather,http://w.example" for i in range(300)]
+    lines = ['alice,"unfinished phrase,http://x.example', *others, 'bob,big screen 27",http://b.example']
+    (tmp_path / "log.csv").write_text("\n".join(["user,query,url", *lines]))
+    with read(tmp_path / "log.csv") as log:
+        assert malformed(log) == {"bad_quotes": [2, 303]}
+        assert everybody(log) == {Record("weather", "http://w.example"): 300}
+    text = 'user,query,url\n1,"two\nlines",http://a.example\n'
+    (tmp_path / "log.csv").write_text(text)
+    with read(tmp_path / "log.csv", quoted_line_feeds=True) as log:
+        assert log.decided["quoted_line_feeds"]
+        assert everybody(log) == {Record("two lines", "http://a.example"): 1}
+
+
+@pytest.mark.parametrize("theirs", ["x,plain", 'x,"quoted"', "x,a\rc", "x,a\0b", "x,\x1f", 'x,"open'])
+def test_a_separator_in_a_field_is_a_blank_whatever_others_wrote(theirs, tmp_path: Path):
+    (tmp_path / "log.csv").write_text(f"user,query\n1,a\x1fb\n{theirs}\n", newline="")
+    with read(tmp_path / "log.csv") as log:
+        assert everybody(log)[Record("a b")] == 1
+
+
+def test_a_header_with_bad_quotes_is_refused(tmp_path: Path):
+    (tmp_path / "log.csv").write_text('user,query,"time\n1,a,"\n')
+    with pytest.raises(InputError, match="quotes around whole names only"):
+        read(tmp_path / "log.csv")
+
+
+def test_a_byte_order_mark_belongs_to_no_line(tmp_path: Path):
+    """In front of a header, or of any line of a file without one: whoever comes first has no part in it."""
+    line = '\ufeff{"user": "a", "query": "q", "url": "http://a.example"}\n'
+    (tmp_path / "log.jsonl").write_text(line + line)
+    with read(tmp_path / "log.jsonl") as log:
+        assert (log.summary.users, log.summary.used) == (1, 2)
+    (tmp_path / "log.tsv").write_text("\ufeffuser\tquery\n\ufeffa\tq\na\tq\n")
+    with read(tmp_path / "log.tsv") as log:
+        assert (log.summary.users, log.summary.used) == (2, 2)
+
+
+def test_an_empty_file_without_header_holds_no_lines(tmp_path: Path):
+    (tmp_path / "a.jsonl").touch()
+    (tmp_path / "b.jsonl").write_text('{"user": "a", "query": "q", "url": "http://a.example"}\n')
+    with read(tmp_path) as log:
+        assert log.summary.users == 1
+    with pytest.raises(InputError, match="holds no line"):
+        read(tmp_path / "a.jsonl")

@@ -16,7 +16,7 @@ from searchblend.errors import InputError
 from searchblend.logs import gate
 from searchblend.logs.gate import Gate
 from searchblend.logs.judge import judge_for
-from searchblend.logs.layout import Delimited
+from searchblend.logs.layout import Delimited, LineRules
 from searchblend.logs.locate import _doubtful_lines
 
 BAD = {
@@ -125,7 +125,7 @@ def test_sql_and_python_judge_alike(rows, tmp_path: Path):
 def test_a_gate_says_where_a_file_is_cut_off(tmp_path: Path):
     import gzip
 
-    (tmp_path / "log").write_bytes(gzip.compress(b"line\n" * 1_000_000)[:-3000])
+    (tmp_path / "log.gz").write_bytes(gzip.compress(b"line\n" * 1_000_000)[:-3000])
     with pytest.raises(InputError, match="cut off") as failed:
-        list(Gate(tmp_path / "log", quotes=False).blocks())
+        list(Gate(tmp_path / "log.gz", LineRules()).blocks())
     assert failed.value.line is not None

@@ -67,11 +67,11 @@ def test_a_worker_that_ended_for_good_does_not_work():
 
 def test_readiness_is_the_workers_too(tmp_path):
     with http_service(str(tmp_path / "service.db"), tmp_path) as http:
-        assert http.client.get("/readyz").text == "ready\n"
+        assert http.health.get("/readyz").text == "ready\n"
         http.services.is_working = lambda: False
-        answer = http.client.get("/readyz")
+        answer = http.health.get("/readyz")
         assert (answer.status_code, answer.text) == (503, "the worker does not run\n")
-        assert http.client.get("/healthz").text == "ok\n"
+        assert http.health.get("/healthz").text == "ok\n"
 
 
 def serve(*arguments):

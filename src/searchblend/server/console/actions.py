@@ -55,7 +55,7 @@ class Actions:
 
     async def _act(self, act: Callable[[ServiceStore, Lifecycle], T]) -> T:
         clock = self._services.clock
-        return await self._services.console.call(lambda store: act(store, Lifecycle(store, clock)))
+        return await self._services.actions.call(lambda store: act(store, Lifecycle(store, clock)))
 
     def _page(self, visit: Visit, template: str, status: int = 200, **values: object) -> Response:
         return console_page(visit, template, self._services.clock.now(), status, **values)

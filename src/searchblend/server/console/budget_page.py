@@ -9,6 +9,7 @@ from typing import Final
 from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import Totals, default_delta, fits, remaining, total_of
 from searchblend.privacy import Budget, Neighbors
+from searchblend.server.checkup import settings_trouble
 from searchblend.server.console.charts import Chart, Series
 from searchblend.server.console.formats import plain
 from searchblend.server.task_settings import TaskSettings
@@ -84,7 +85,7 @@ def budget_page(book: Book, tasks: list[Task], now: int) -> BudgetPage:
         cap_words=words,
         planned=bool(cap and cap.planned),
         populations=[_population(book, population) for population in populations],
-        next_rounds=[_next_round(book, task, now) for task in tasks if not task.killed],
+        next_rounds=[_next_round(book, task, now) for task in tasks if not task.killed and not settings_trouble(task)],
         rows=book.length,
     )
 

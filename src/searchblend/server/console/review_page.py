@@ -64,7 +64,7 @@ def read_queue(store: ServiceStore) -> list[tuple[Task, Round]]:
 def read_review(store: ServiceStore, lifecycle: Lifecycle, task_name: str, number: int, reader: str) -> ReviewPage:
     task = store.rounds.task(task_name)
     found = store.rounds.round(task.task, number)
-    figures, hits = lifecycle.candidate(found)
+    figures, hits = lifecycle.look_at_candidate(found, actor=reader)
     reasons = {(hit["query"], hit["url"]): hit["reason"] for hit in hits}
     candidates = [
         Candidate(

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from searchblend.blender.pipeline import METHODS
 from searchblend.errors import InvalidParameter
+from searchblend.server.checkup import settings_trouble
 from searchblend.server.console.steps import step_of
 from searchblend.server.task_settings import SILENT_DEVICES, WINDOWS, TaskSettings
 from searchblend.store.rounds import Round, Task
@@ -174,6 +175,8 @@ def _number(name: str, text: str, *, whole: bool) -> float:
 class TaskPage:
     task: Task
     values: dict[str, Any]
+    trouble: str | None
+    """why the settings cannot be read, if so"""
     rounds: list[tuple[Round, str]]
     """newest first, with their state in words"""
     can_draft: bool
@@ -184,10 +187,12 @@ def read_task(store: ServiceStore, name: str) -> TaskPage:
     task = store.rounds.task(name)
     rounds = store.rounds.rounds(task.task)
     is_busy = bool(rounds) and rounds[-1].state not in ENDED
+    trouble = settings_trouble(task)
     return TaskPage(
         task=task,
-        values=shown_values(task.settings),
+        values={} if trouble else shown_values(TaskSettings.of_json(task.settings).as_json()),
+        trouble=trouble,
         rounds=[(found, step_of(found).title) for found in reversed(rounds)],
-        can_draft=not is_busy and not task.killed,
+        can_draft=not is_busy and not task.killed and not trouble,
         is_busy=is_busy,
     )
