@@ -22,7 +22,6 @@ HELP: Final[Mapping[str, tuple[str, str]]] = {
     "rounds": ("gauge", "Rounds by state."),
     "shredding_overdue": ("gauge", "Rounds whose raw records are past their deadline."),
     "oldest_unfinished_round_seconds": ("gauge", "Time since the round that waits longest has changed its state."),
-    "round_keys_refused": ("gauge", "Open rounds whose key is not the one that the curator signed."),
     "signature_expires_seconds": ("gauge", "Time until the first manifest expires."),
     "round_keys_refused": ("gauge", "Rounds whose public key the curator has not signed."),
     "jobs_waiting": ("gauge", "Jobs that are not done."),
