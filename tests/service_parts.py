@@ -19,6 +19,7 @@ from searchblend.server.logbook import Logbook
 from searchblend.server.metrics import Metrics
 from searchblend.server.publisher import Publisher, SigningKeys
 from searchblend.server.round_model import HeadFigures, sealing_context, settings_of, shape_of
+from searchblend.server.signing_record import adopt_keys
 from searchblend.server.task_settings import TaskSettings
 from searchblend.server.vault import Vault
 from searchblend.server.worker import Worker
@@ -43,6 +44,7 @@ SMALL = {
     "grace_seconds": 10,
     "shred_seconds": 1000,
     "head_fraction": 0.5,
+    "uncapped": True,
 }
 QUERIES = ["weather", "news", "maps", "mail", "video"]
 
@@ -116,6 +118,10 @@ class Service:
             logbook=Logbook(self.log),
             metrics=Metrics(),
         )
+
+    def adopt_keys(self) -> None:
+        ids = [key.key_id for key in self.signing_keys.all()]
+        adopt_keys(self.store, ids, actor="ann", now=self.clock.now())
 
     def work(self) -> None:
         self.worker.run_once()

@@ -9,9 +9,10 @@ from typing import Any, Final
 from searchblend.errors import SearchblendError
 from searchblend.server.clock import Clock
 from searchblend.server.curator_key import curator_points
-from searchblend.server.publisher import has_refused_key
+from searchblend.server.publisher import MANIFEST_SECONDS, SigningKeys, has_refused_key
 from searchblend.server.round_model import is_signed_by_curator, shape_of
 from searchblend.server.serve_settings import ServeSettings
+from searchblend.server.signing_record import keys_trouble
 from searchblend.server.task_settings import TaskSettings
 from searchblend.server.vault import Vault
 from searchblend.store.rounds import Round, Task
@@ -21,7 +22,7 @@ from searchblend.store.states import ENDED, HOLDS_RAW, State
 
 _MOST_ATTEMPTS: Final = 5
 _DAY: Final = 86_400
-_SHREDDING_SLACK: Final = 30
+_SHREDDING_SLACK: Final = 15
 """seconds that the clock's arrow and the curator's job may take after a deadline"""
 
 
@@ -51,6 +52,7 @@ def check_up(store: ServiceStore, clock: Clock, settings: ServeSettings) -> list
         *_manifests(store, clock),
         _keys(store, clock, settings),
         *_round_keys(store, settings),
+        *_signing_keys(store, settings),
     ]
 
 
@@ -145,7 +147,9 @@ def _manifests(store: ServiceStore, clock: Clock) -> Iterator[Finding]:
             yield Finding(f"manifest {task.task[:8]}", False, "never signed: is the publisher running?")
         else:
             left = latest[1] - clock.now()
-            yield Finding(f"manifest {task.task[:8]}", left > _DAY, f"expires in {left // 3600} h")
+            early = left > MANIFEST_SECONDS + _DAY
+            detail = "signed for a later time: a clock is or was wrong" if early else f"expires in {left // 3600} h"
+            yield Finding(f"manifest {task.task[:8]}", left > _DAY and not early, detail)
 
 
 def _keys(store: ServiceStore, clock: Clock, settings: ServeSettings) -> Finding:
@@ -168,3 +172,15 @@ def _round_keys(store: ServiceStore, settings: ServeSettings) -> Iterator[Findin
             fine = is_signed_by_curator(found, curators)
             detail = "signed by the curator" if fine else "not signed by the curator: the round was changed"
             yield Finding(f"curator's signature {found.task[:8]}/{found.number}", fine, detail)
+
+
+def _signing_keys(store: ServiceStore, settings: ServeSettings) -> Iterator[Finding]:
+    """Whether the folder's keys are those on record; where the publisher runs elsewhere there are none to look at."""
+    try:
+        ids = [key.key_id for key in SigningKeys(settings.signing_folder).all()]
+    except SearchblendError as error:
+        yield Finding("signing keys", False, str(error))
+        return
+    if ids:
+        why = keys_trouble(store, ids)
+        yield Finding("signing keys", why is None, why or f"{len(ids)}, those on record")

@@ -159,14 +159,17 @@ class Curator:
     ) -> None:
         settings = settings_of(found)
         spend = Spend.generic(settings.params.budget, Neighbors.REPLACE_ONE, f"head list, method {settings.method}")
+        now = self._clock.now()
+        window = settings.window_at(now)
         with self._store.transaction():
             self._store.jobs.finish(job)
-            self._store.ledger.debit(f"{found.name}/opt-in", settings.population, found.budget_window, spend)
+            self._store.ledger.debit(f"{found.name}/opt-in", settings.population, window, spend)
             ready = self._store.rounds.advance(
                 found,
                 State.HEADLIST_READY,
                 actor=CURATOR,
-                now=self._clock.now(),
+                now=now,
+                budget_window=window,
                 detail={
                     "records": figures.n_users,
                     "refused": figures.refused,

@@ -12,7 +12,7 @@ from typing import Any, Final
 from searchblend.accounting.client_spends import subset_selection_spend
 from searchblend.accounting.spend import Spend
 from searchblend.blender.subset_report import GAMMA_STEPS, TWO_STAGE
-from searchblend.errors import InputError, MessageError, OutputError, SearchblendError, UsageError
+from searchblend.errors import InputError, MessageError, OutputError, UsageError
 from searchblend.privacy import Neighbors
 from searchblend.server.clock import Clock
 from searchblend.server.estimator import FILE_PREFIX
@@ -20,6 +20,7 @@ from searchblend.server.lifecycle import REVIEWED, Lifecycle
 from searchblend.server.pack_files import make_pack_files, pack_part
 from searchblend.server.private_folder import make_private_folder
 from searchblend.server.round_model import HeadFigures, settings_digest, settings_of, shape_of
+from searchblend.server.signing_record import OtherSigningKeys, adopt_keys, keys_on_record, keys_trouble
 from searchblend.server.task_settings import TaskSettings
 from searchblend.store.artifacts import TrendRow
 from searchblend.store.jobs import Job
@@ -44,6 +45,8 @@ from searchblend.wire.signing import SigningKey, is_round_key_signed, sign_manif
 
 PUBLISHER: Final = "publisher"
 MANIFEST_SECONDS: Final = 7 * 86_400
+_EARLY_SECONDS: Final = 300
+"""how far the clocks of two publishers may differ"""
 HEAD_LIST: Final = "headlist.json"
 REFUSED_KEY: Final = "refused key"
 _FILES: Final = {
@@ -149,15 +152,16 @@ class Publisher:
 
     def _open_to_clients(self, job: Job, found: Round, content: bytes, settings: TaskSettings, spend: Spend) -> None:
         now = self._clock.now()
-        closes = now + settings.client_seconds
+        closes, window = now + settings.client_seconds, settings.window_at(now)
         with self._store.transaction():
-            self._store.ledger.debit(f"{found.name}/clients", settings.population, found.budget_window, spend)
+            self._store.ledger.debit(f"{found.name}/clients", settings.population, window, spend)
             self._store.artifacts.attach(found.key, {HEAD_LIST: self._store.artifacts.put(content, "application/json")})
             self._store.rounds.advance(
                 found,
                 State.CLIENT_OPEN,
                 actor=PUBLISHER,
                 now=now,
+                budget_window=window,
                 client_opens=now,
                 client_closes=closes,
                 grace_until=closes + settings.grace_seconds,
@@ -198,17 +202,26 @@ class Publisher:
         keys = self._keys.all()
         if not keys:
             return 0
+        self._compare_with_record([key.key_id for key in keys])
         signed, failed = 0, None
         for task in self._store.rounds.tasks():
             try:
                 signed += self._refresh(task, keys)
             except StoreUnavailable:
                 raise
-            except (SearchblendError, ValueError, KeyError) as error:
+            except Exception as error:  # whatever is wrong with a row of one task is that task's trouble
                 failed = failed or error
         if failed is not None:
             raise failed
         return signed
+
+    def _compare_with_record(self, key_ids: Sequence[str]) -> None:
+        if keys_on_record(self._store) is None and len(key_ids) <= MOST_SIGNATURES:
+            with self._store.transaction():
+                if keys_on_record(self._store) is None:  # of two that start at once one comes first
+                    adopt_keys(self._store, key_ids, actor=PUBLISHER, now=self._clock.now())
+        if why := keys_trouble(self._store, key_ids):
+            raise OtherSigningKeys(why)
 
     def _refresh(self, task: Task, keys: Sequence[SigningKey]) -> bool:
         now = self._clock.now()
@@ -220,7 +233,8 @@ class Publisher:
             if wanted["optin"] is not None and not self._is_curators(wanted):
                 return False
             if latest is not None:
-                fresh = latest[1] - now > MANIFEST_SECONDS // 2
+                # One from a future that did not come is no fresh one: devices refuse it until its time.
+                fresh = MANIFEST_SECONDS // 2 < latest[1] - now <= MANIFEST_SECONDS + _EARLY_SECONDS
                 if fresh and _says(latest[2], wanted, keys):
                     return False
             message = encode_signed(sign_manifest(encode_manifest(wanted), keys))

@@ -21,6 +21,7 @@ _ROUND: Final = (
 )
 _STATE: Final = 3
 _CHANGEABLE: Final = (
+    "budget_window",
     "opened_by",
     "public_key",
     "key_signature",
@@ -61,6 +62,7 @@ class Round:
     version: int
     settings: Mapping[str, Any]
     budget_window: str
+    """of the latest debit; before the first, of the drafting"""
     opened_by: str | None
     public_key: bytes | None
     key_signature: str | None
@@ -269,9 +271,10 @@ def _round(row: tuple[Any, ...]) -> Round:
 
 
 def _object(text: str) -> dict[str, Any]:
-    """A JSON object; an empty one for what is none."""
+    """A JSON object; an empty one for what is none, or what could not be shown again (NaN, half a character)."""
     try:
         document = json.loads(text)
+        json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
         return {}
     return document if isinstance(document, dict) else {}

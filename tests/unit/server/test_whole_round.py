@@ -379,6 +379,7 @@ def test_manifests_are_signed_anew_only_when_something_changed(service):
     service.work()
     assert service.store.artifacts.manifest(task.task) == first
     service.signing_keys.add()
+    service.adopt_keys()
     service.work()
     sequence, _, message = service.store.artifacts.manifest(task.task)
     assert (sequence, len(json.loads(message)["signatures"])) == (first[0] + 1, 2)
