@@ -173,7 +173,7 @@ class RecordingService:
             handler.connection.shutdown(socket.SHUT_RDWR)
         elif answer == "slow":
             handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
-            for _ in range(100):
+            for _ in range(200):
                 with contextlib.suppress(OSError):
                     handler.wfile.write(b"x")
                 time.sleep(0.05)

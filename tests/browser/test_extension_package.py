@@ -161,7 +161,7 @@ def built(folder, enrolment) -> subprocess.CompletedProcess:
         [*command, "--enrolment", str(folder / "enrolment.json")],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
 
@@ -172,7 +172,7 @@ def run_installer(folder, programs: dict[str, str]) -> subprocess.CompletedProce
         (folder / name).write_text(f"#!/bin/sh\n{script}\n")
         (folder / name).chmod(0o755)
     command = ["/bin/sh", str(INSTALLER)]
-    return subprocess.run(command, env={"PATH": str(folder)}, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(command, env={"PATH": str(folder)}, capture_output=True, text=True, timeout=240, check=False)
 
 
 def test_absent_browsers_fail_loudly_for_others_than_root(tmp_path):
@@ -195,7 +195,7 @@ def test_in_node(name):
         [browser_path("node"), "--test", str(EXTENSION / "tests" / name)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
     )
     assert done.returncode == 0, done.stdout[-5000:]

@@ -24,6 +24,8 @@ from searchblend.wire.tokens import TokenVerifier
 
 _UNKNOWN_SECONDS: Final = 1.0
 _MOST_UNKNOWN: Final = 1000
+_PUBLIC_REST: Final = 4.0
+"""a fifth of the time for pages that anybody may ask for"""
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,8 @@ class Services:
         on_point: Callable[[str], None] = lambda point: None,
         database_seconds: float = DATABASE_SECONDS,
     ) -> None:
-        def thread(name: str) -> StoreThread:
-            return StoreThread(where, name, on_point, database_seconds)
+        def thread(name: str, rest: float = 0.0) -> StoreThread:
+            return StoreThread(where, name, on_point, database_seconds, rest)
 
         self.clock = clock or SystemClock()
         self.logbook = logbook or Logbook()
@@ -86,8 +88,8 @@ class Services:
         # What they decide may take seconds: a long list has to be scored before it is approved.
         self.actions = thread("actions")
         # Everybody may read what is published, as often as they like: apart from what devices need.
-        self.public = thread("public")
-        self.shared = SharedAnswers()
+        self.public = thread("public", rest=_PUBLIC_REST)
+        self.pages, self.files = SharedAnswers(), SharedAnswers()
         self.health = thread("health")
         self.writer = ReportWriter(thread("reports"), self.clock, self.metrics, most_waiting=most_waiting)
         self.bucket = TokenBucket(reports_per_second)
@@ -100,6 +102,8 @@ class Services:
         )
         self.is_working: Callable[[], bool] = lambda: True
         """whether the worker beside the server does its part; a role without one has nothing to ask"""
+        self.troubles: list[Callable[[ServiceStore], str | None]] = []
+        """why this process should not be called ready, each by a look at something of its own"""
         self.is_answering: Callable[[], bool] = lambda: True
         """whether the public address is attended to"""
         self._facts: dict[tuple[str, int], RoundFacts] = {}
