@@ -66,7 +66,7 @@ GRANTS: Final[Mapping[str, Privileges]] = {
             "SELECT",
             "INSERT",
             f"UPDATE ({_MOVED}, reports, opened_by, public_key, key_signature, optin_closes, shred_by, client_closes, "
-            "grace_until)",
+            "grace_until, budget_window)",
         ),
     },
     "publisher": {
@@ -77,7 +77,7 @@ GRANTS: Final[Mapping[str, Privileges]] = {
         "manifests": _APPEND,
         "release_files": ("INSERT",),
         "round_artifacts": _APPEND,
-        "rounds": ("SELECT", f"UPDATE ({_MOVED}, reports, client_opens, client_closes, grace_until)"),
+        "rounds": ("SELECT", f"UPDATE ({_MOVED}, reports, budget_window, client_opens, client_closes, grace_until)"),
         "trends": _APPEND,
     },
     "admin": {
