@@ -18,7 +18,7 @@ from searchblend.server.clock import Clock, SteadyClock
 from searchblend.server.connections import Connections
 from searchblend.server.console.planner_page import Planner
 from searchblend.server.crash_points import crash_points
-from searchblend.server.curator_key import curator_points, require_curator
+from searchblend.server.curator_key import curator_points, make_curator_key, require_curator
 from searchblend.server.curator_process import CuratorProcess, make_curator
 from searchblend.server.estimator import Estimator
 from searchblend.server.health import health_app, health_listener
