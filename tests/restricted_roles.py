@@ -54,8 +54,8 @@ class RestrictedRoles:
         return self.owner if role == "owner" else self.urls[role]
 
     def settings(self, role: str) -> ServeSettings:
-        curator = make_curator_key(self.folder / "keys").public_point.hex() if role == "publisher" else ""
-        return ServeSettings(role=role, data_dir=str(self.folder), database=self.urls[role], curator_key=curator)
+        point = make_curator_key(self.folder / "keys").public_point.hex() if role == "publisher" else ""
+        return ServeSettings(role=role, data_dir=str(self.folder), database=self.urls[role], curator_key=point)
 
     @contextlib.contextmanager
     def parts(self, role: str) -> Iterator[Service]:

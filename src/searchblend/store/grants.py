@@ -65,8 +65,8 @@ GRANTS: Final[Mapping[str, Privileges]] = {
         "rounds": (
             "SELECT",
             "INSERT",
-            f"UPDATE ({_MOVED}, reports, budget_window, opened_by, public_key, key_signature, optin_closes, shred_by, "
-            "client_closes, grace_until)",
+            f"UPDATE ({_MOVED}, reports, opened_by, public_key, key_signature, optin_closes, shred_by, client_closes, "
+            "grace_until, budget_window)",
         ),
     },
     "publisher": {
