@@ -73,6 +73,7 @@ check: install ## lint, format, types, import rule
 
 slow: install browsers extension-lint attack ## the tests that take minutes, and docs/results/best-vs-paper.md
 	$(BIN)/pytest -m slow --ignore tests/attack
+	$(BIN)/pytest -n 2 --dist worksteal -m 'not slow' --hypothesis-profile exploring tests/properties tests/unit
 	$(BIN)/python benchmarks/best_vs_paper.py
 
 attack: install ## real servers over SQLite and PostgreSQL, and everything that was ever tried against them

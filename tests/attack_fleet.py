@@ -10,6 +10,8 @@ from attack_service import SECONDS, AttackedService, changed_environment
 from searchblend.server.curator_key import make_curator_key
 from service_process import ServerProcess, running
 
+KEY_FOLDERS = ("keys", "keys-1", "keys-2")
+
 
 class Fleet:
     """Processes over one database. ``users`` has the database address of each role; without one it is the owner's."""
@@ -31,8 +33,8 @@ class Fleet:
         return self.process("curator", "--key-dir", str(self.folder / keys), name=name, environment=environment)
 
     def publisher(self, name="publisher", signing="signing"):
-        """It believes the curators of every key folder that an attack may use."""
-        points = [make_curator_key(self.folder / keys).public_point.hex() for keys in ("keys", "keys-1", "keys-2")]
+        """It believes the curators of these folders."""
+        points = [make_curator_key(self.folder / keys).public_point.hex() for keys in KEY_FOLDERS]
         arguments = ("--signing-dir", str(self.folder / signing), "--curator-key", ",".join(points))
         return self.process("publisher", *arguments, name=name)
 

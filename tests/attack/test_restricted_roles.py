@@ -18,7 +18,6 @@ HONEST = COMMON * 20
 ROLES = ("collector", "intake", "curator", "publisher", "admin")
 NOBODY = (
     "CREATE TABLE intruder (a integer)",
-    "CREATE TEMPORARY TABLE rounds AS SELECT 1",
     "CREATE FUNCTION intruder() RETURNS integer LANGUAGE sql AS 'SELECT 1'",
     "ALTER TABLE rounds ADD COLUMN intruder integer",
     "ALTER TABLE audit DISABLE TRIGGER ALL",
@@ -38,7 +37,6 @@ NOBODY = (
     "COPY (SELECT 1) TO PROGRAM 'true'",
     "SELECT pg_read_file('postgresql.conf')",
     "SET ROLE postgres",
-    "GRANT ALL ON rounds TO PUBLIC",
 )
 """for no process at all"""
 SWAP = "UPDATE rounds SET public_key = '\\x00'"

@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import time
 
 import pytest
 from playwright.sync_api import Error as TargetClosedError
 
 from accessibility import AXE
+from console_browser import PATIENCE_MS
 from extension_parts import CONSENT, SCREENSHOTS, EngineHandler, Pages, build_extension, chromium, driven_round
 from service_parts import people
 
@@ -68,12 +70,12 @@ class Installed:
 
     def records(self, page, wanted: int) -> list:
         """All searches, once there are so many: clicks are told to a worker that has to wake first."""
-        for _ in range(100):
+        deadline = time.monotonic() + PATIENCE_MS / 1000
+        while True:
             found = self.device(page, "(await device.overview()).records")
-            if len(found) >= wanted:
-                break
+            if len(found) >= wanted or time.monotonic() > deadline:
+                return found
             page.wait_for_timeout(100)
-        return found
 
     def consent(self, options, round_, mode: str) -> None:
         options.fill("[name=server]", round_.address)

@@ -22,7 +22,7 @@ def test_a_small_demo(kind, tmp_path):
     command = [sys.executable, "-m", "searchblend.cli", "serve", "--demo", "--once", "--json", "--people", "6000"]
     command += ["--data-dir", str(tmp_path / "data"), "--method", "best" if kind == "sqlite" else "paper"]
     command += ["--database", where] if kind == "postgresql" else []
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=170)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=560)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert (result["opt_in_users"], result["reports_counted"]) == (1500, 4500)

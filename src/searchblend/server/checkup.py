@@ -22,7 +22,7 @@ from searchblend.store.states import ENDED, HOLDS_RAW, State
 
 _MOST_ATTEMPTS: Final = 5
 _DAY: Final = 86_400
-_SHREDDING_SLACK: Final = 30
+_SHREDDING_SLACK: Final = 15
 """seconds that the clock's arrow and the curator's job may take after a deadline"""
 
 

@@ -102,6 +102,8 @@ class Services:
         )
         self.is_working: Callable[[], bool] = lambda: True
         """whether the worker beside the server does its part; a role without one has nothing to ask"""
+        self.troubles: list[Callable[[ServiceStore], str | None]] = []
+        """why this process should not be called ready, each by a look at something of its own"""
         self.is_answering: Callable[[], bool] = lambda: True
         """whether the public address is attended to"""
         self._facts: dict[tuple[str, int], RoundFacts] = {}

@@ -129,9 +129,12 @@ def test_keys_and_tokens(run):
     assert run("keys", "remove", first)[0] == 2
     second = run("keys", "add")[1]["key_id"]
     assert run("keys", "remove", first)[1] == {"removed": first}
+    curator = run("keys", "curator")[1]
+    assert run("keys", "curator")[1] == curator
     token = run("keys", "token", "ann", "operator")[1]["token"]
     listed = run("keys", "list")[1]
     assert [key["key_id"] for key in listed["signing_keys"]] == [second]
+    assert listed["curator_keys"] == [curator]
     assert listed["admin_tokens"] == [{"name": "ann", "role": "operator", "revoked": False}]
     assert token not in json.dumps(listed)
     assert run("keys", "revoke", "ann")[0] == 0

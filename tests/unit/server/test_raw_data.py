@@ -24,6 +24,8 @@ from service_http import http_service
 from service_parts import Service, people
 from service_process import ServerProcess, running
 
+NAMED_ALONE = 1e-9
+"""δ: the planted query itself is published by the mechanism at most this often"""
 PLANTED = "planted canary query 7f3a"
 PLANTED_URL = "http://planted-canary.example/7f3a"
 
@@ -62,7 +64,7 @@ def test_after_shredding_nothing_on_any_disk_opens_a_record(kind, tmp_path, monk
     monkeypatch.setenv("TMPDIR", str(spill))
     where = fresh_database(kind, service_folder)
     service = Service.start(where, service_folder)
-    task = service.task()
+    task = service.task(delta=NAMED_ALONE)
     found = service.open(task)
     service.contribute(found, [*people(300, seed=1), Record(PLANTED, PLANTED_URL)])
     private = service.vault.private_key(found.task, found.number, found.public_key)
@@ -109,7 +111,7 @@ def test_canaries_reach_no_log_metric_table_or_file(kind, tmp_path):
     """Secrets in every place of a request, and what the service leaves behind."""
     where = fresh_database(kind, tmp_path)
     parts = Service.start(where, tmp_path, SystemClock())
-    task = parts.task(client_seconds=100_000, optin_seconds=100_000, shred_seconds=200_000, min_optin=50)
+    task = parts.task(client_seconds=100_000, optin_seconds=100_000, shred_seconds=200_000, delta=NAMED_ALONE)
     operator = parts.store.tokens.add_admin("ann", "operator", actor="t", now=1)
     code = parts.lifecycle.enrol(task, 1, actor="t")[0]
     found = parts.open(task)
@@ -145,10 +147,9 @@ def test_canaries_reach_no_log_metric_table_or_file(kind, tmp_path):
             assert bad.status_code == 400
             parts.contribute(found, people(300, seed=1))
             assert client.post(f"/admin/v1/tasks/{found.task}/rounds/1/close-opt-in", headers=right).status_code == 200
-            for _ in range(100):
-                if parts.current(task).state is State.SHREDDED:
-                    break
-                time.sleep(0.1)
+            deadline = time.monotonic() + 120
+            while parts.current(task).state is not State.SHREDDED and time.monotonic() < deadline:
+                time.sleep(0.05)
             metrics = client.get(f"{server.health}/metrics").text
         assert server.terminate() == 0
     assert parts.current(task).state is State.SHREDDED
