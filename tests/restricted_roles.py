@@ -13,6 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 
 from databases import fresh_database, postgres_server
+from searchblend.server.curator_key import make_curator_key
 from searchblend.server.logbook import Logbook
 from searchblend.server.serve import make_worker, prepare_folders
 from searchblend.server.serve_settings import ServeSettings
@@ -53,7 +54,8 @@ class RestrictedRoles:
         return self.owner if role == "owner" else self.urls[role]
 
     def settings(self, role: str) -> ServeSettings:
-        return ServeSettings(role=role, data_dir=str(self.folder), database=self.urls[role])
+        point = make_curator_key(self.folder / "keys").public_point.hex() if role == "publisher" else ""
+        return ServeSettings(role=role, data_dir=str(self.folder), database=self.urls[role], curator_key=point)
 
     @contextlib.contextmanager
     def parts(self, role: str) -> Iterator[Service]:

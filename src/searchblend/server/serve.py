@@ -18,8 +18,8 @@ from searchblend.server.clock import Clock, SteadyClock
 from searchblend.server.connections import Connections
 from searchblend.server.console.planner_page import Planner
 from searchblend.server.crash_points import crash_points
-from searchblend.server.curator import Curator
 from searchblend.server.curator_key import curator_points, make_curator_key, require_curator
+from searchblend.server.curator_process import CuratorProcess, make_curator
 from searchblend.server.estimator import Estimator
 from searchblend.server.health import health_app, health_listener
 from searchblend.server.http_server import BACKLOG, HttpServer
@@ -225,10 +225,9 @@ def make_worker(settings: ServeSettings, store: ServiceStore, clock: Clock, serv
     runners: list[Runner] = []
     each_time: list[Callable[[], int]] = []
     if settings.role in ("all", "curator"):
-        vault = Vault(settings.vault_folder)
-        signer = make_curator_key(settings.vault_folder)
-        curator = Curator(store, clock, vault, signer, anonymous_intake=services.anonymous_intake)
-        runners.append(curator)
+        # It only counts files here; keys and records are opened in a process that ends with its job.
+        curator = make_curator(settings, store, clock, anonymous_intake=services.anonymous_intake)
+        runners.append(CuratorProcess(settings, curator.leaves, anonymous_intake=services.anonymous_intake))
         each_time.append(curator.destroy_leftovers)
     if settings.role in ("all", "publisher"):
         publisher = Publisher(store, clock, SigningKeys(settings.signing_folder), curator_points(settings))

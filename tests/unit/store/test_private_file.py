@@ -57,10 +57,10 @@ def test_loose_signing_keys_round_keys_and_tls_keys_are_refused(tmp_path, capsys
     path.chmod(0o600)
 
     vault = Vault(tmp_path / "keys")
-    vault.create(TASK, 1)
-    (tmp_path / "keys" / f"{TASK}-1.key").chmod(0o660)
+    public = vault.create(TASK, 1)
+    next((tmp_path / "keys").glob("*.key")).chmod(0o660)
     with pytest.raises(InputError, match="chmod 600"):
-        vault.private_key(TASK, 1)
+        vault.private_key(TASK, 1, public)
 
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     for made in (certificate, key):
