@@ -27,8 +27,9 @@ $(TESTS): $(INSTALLED)
 	$(PIP) install --constraint constraints.txt --editable '.[test,check,spark,server,docs,build]'
 	@touch $@
 
-$(BROWSERS): $(INSTALLED) scripts/install-browsers.sh
+$(BROWSERS): $(INSTALLED) scripts/install-browsers.sh scripts/install-servers.sh
 	scripts/install-browsers.sh
+	scripts/install-servers.sh
 	@touch $@
 
 $(NODE): extension/package.json $(BROWSERS)
@@ -72,6 +73,7 @@ check: install ## lint, format, types, import rule
 
 slow: install browsers extension-lint attack ## the tests that take minutes, and docs/results/best-vs-paper.md
 	$(BIN)/pytest -m slow --ignore tests/attack
+	$(BIN)/pytest -n 2 --dist worksteal -m 'not slow' --hypothesis-profile exploring tests/properties tests/unit
 	$(BIN)/python benchmarks/best_vs_paper.py
 
 attack: install ## real servers over SQLite and PostgreSQL, and everything that was ever tried against them

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import html
 import os
+import re
 import secrets
 import sqlite3
 import subprocess
@@ -122,12 +124,17 @@ class AttackedService:
     def audit(self):
         return self.done("GET", "/audit", "auditor")["rows"]
 
+    def ports(self):
+        """Where the server listens, the address that it prints first."""
+        process = psutil.Process(self.server.process.pid)
+        ports = {one.laddr.port for one in process.net_connections("inet") if one.status == psutil.CONN_LISTEN}
+        first = int(self.server.address.rpartition(":")[2])
+        return [first, *sorted(ports - {first})]
+
     def health(self, path, seconds=10.0):
         """The answer of whichever port of the server has it: health has a port of its own."""
-        process = psutil.Process(self.server.process.pid)
-        ports = [one.laddr.port for one in process.net_connections("inet") if one.status == psutil.CONN_LISTEN]
         answers = []
-        for port in sorted(ports, reverse=True):
+        for port in reversed(self.ports()):
             with contextlib.suppress(httpx2.HTTPError):
                 answers.append(httpx2.get(f"http://127.0.0.1:{port}{path}", timeout=seconds))
         known = [answer for answer in answers if answer.status_code != 404]
@@ -140,6 +147,14 @@ class AttackedService:
         command += ["--database", self.where] if self.where.startswith("postgresql") else []
         ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
         return ended.returncode, ended.stdout + ended.stderr
+
+    def console(self, role="operator"):
+        """A browser of somebody who has signed in."""
+        client = httpx2.Client(base_url=self.server.address, timeout=SECONDS)
+        form = html.unescape(re.search(r'name="form" value="([^"]+)"', client.get("/console/sign-in").text)[1])
+        fields = {"form": form, "token": self.tokens[role], "next": "/console"}
+        assert client.post("/console/sign-in", data=fields).status_code == 303
+        return client
 
     # The devices.
 
@@ -165,7 +180,7 @@ class AttackedService:
         context = SealingContext(bytes.fromhex(manifest["task"]), manifest["round"], bytes.fromhex(optin["consent"]))
         hostile = mock.patch.object(sealed, "_content", return_value=content)
         with hostile if content is not None else contextlib.nullcontext():
-            return seal_records(records, context, bytes.fromhex(optin["public_key"]))
+            return seal_records(records, context, context.tag_of(code), bytes.fromhex(optin["public_key"]))
 
     def send_sealed(self, manifest, sealed, code, method="POST"):
         path = f"/v1/tasks/{manifest['task']}/rounds/{manifest['round']}/contributions"

@@ -52,7 +52,7 @@ def searchers(n: int, *, seed: int, news: float = 0.6, odd: bool = False) -> lis
     ]
     if odd:
         made[: n // 8] = [Record(SCRIPT, BAD_URL)] * (n // 8)
-        made[n // 8 : n // 8 + 60] = [Record(NUMBER, "https://mail.example/login")] * 60
+        made[n // 8 : n // 8 + 60] = [Record(NUMBER, "https://mail.example/5550124")] * 60
     return made
 
 

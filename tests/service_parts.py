@@ -12,12 +12,14 @@ from searchblend.blender.local_report import local_report
 from searchblend.blender.subset_report import subset_report
 from searchblend.records import Record
 from searchblend.server.curator import Curator
+from searchblend.server.curator_key import make_curator_key
 from searchblend.server.estimator import Estimator
 from searchblend.server.lifecycle import REVIEWED, Lifecycle
 from searchblend.server.logbook import Logbook
 from searchblend.server.metrics import Metrics
 from searchblend.server.publisher import Publisher, SigningKeys
 from searchblend.server.round_model import HeadFigures, sealing_context, settings_of, shape_of
+from searchblend.server.signing_record import adopt_keys
 from searchblend.server.task_settings import TaskSettings
 from searchblend.server.vault import Vault
 from searchblend.server.worker import Worker
@@ -26,6 +28,7 @@ from searchblend.store.service_store import ServiceStore, open_store
 from searchblend.wire.report import ReportShape, cells_as_parts, encode_report
 from searchblend.wire.report_batch import decode_reports
 from searchblend.wire.sealed import seal_records
+from searchblend.wire.signing import SigningKey
 
 SMALL = {
     "name": "searches",
@@ -41,6 +44,7 @@ SMALL = {
     "grace_seconds": 10,
     "shred_seconds": 1000,
     "head_fraction": 0.5,
+    "uncapped": True,
 }
 QUERIES = ["weather", "news", "maps", "mail", "video"]
 
@@ -89,6 +93,10 @@ class Service:
         return SigningKeys(self.folder / "signing")
 
     @property
+    def curator_key(self) -> SigningKey:
+        return make_curator_key(self.folder / "keys")
+
+    @property
     def vault(self) -> Vault:
         return Vault(self.folder / "keys")
 
@@ -98,17 +106,22 @@ class Service:
 
     @property
     def worker(self) -> Worker:
-        curator = Curator(self.store, self.clock, self.vault)
-        publisher = Publisher(self.store, self.clock, self.signing_keys)
+        signer = self.curator_key
+        curator = Curator(self.store, self.clock, self.vault, signer)
+        publisher = Publisher(self.store, self.clock, self.signing_keys, {signer.key_id: signer.public_point})
         return Worker(
             self.store,
             self.clock,
             [curator, publisher, Estimator(self.store, self.clock)],
             tick=True,
-            each_time=[curator.destroy_leftovers, publisher.refresh_manifests],
+            each_time=[self.store.artifacts.wipe, curator.destroy_leftovers, publisher.refresh_manifests],
             logbook=Logbook(self.log),
             metrics=Metrics(),
         )
+
+    def adopt_keys(self) -> None:
+        ids = [key.key_id for key in self.signing_keys.all()]
+        adopt_keys(self.store, ids, actor="ann", now=self.clock.now())
 
     def work(self) -> None:
         self.worker.run_once()

@@ -32,7 +32,7 @@ class ServerProcess:
         self.address = self.health = ""
 
     def start(self, crash_at: str | None = None, port: int = 0) -> str:
-        health = _free_port() if port else 0
+        health = free_port() if port else 0
         environment = {**os.environ, **({VARIABLE: crash_at} if crash_at else {})}
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
@@ -53,7 +53,7 @@ class ServerProcess:
         self.process.send_signal(signal.SIGKILL)
         self.wait()
 
-    def wait(self, seconds: float = 30) -> int:
+    def wait(self, seconds: float = 240) -> int:
         return self.process.wait(seconds)
 
     def terminate(self) -> int:
@@ -65,7 +65,7 @@ class ServerProcess:
         return self.process is not None and self.process.poll() is None
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return listener.getsockname()[1]
 
@@ -101,7 +101,7 @@ class Senders:
     def stop(self) -> None:
         self._stop.set()
         for thread in self._threads:
-            thread.join(30)
+            thread.join(240)
 
     def done(self) -> bool:
         with self._lock:
@@ -125,7 +125,7 @@ class Senders:
             if group is None:
                 break
             if not group:
-                time.sleep(0.002)
+                time.sleep(0.01)
                 continue
             while not self._stop.is_set():
                 try:
@@ -176,7 +176,7 @@ class _Connection:
             self.close()
             parts = urlsplit(address)
             self._address = address
-            self._open = http.client.HTTPConnection(parts.hostname, parts.port, timeout=10)
+            self._open = http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
         return self._open
 
     def close(self) -> None:

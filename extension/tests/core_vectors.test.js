@@ -20,7 +20,8 @@ const { ReportProbabilities } = await core("report_probabilities");
 const { contributorTag, openRecords, sealRecords } = await core("sealed");
 const { openPack } = await core("search");
 const { verifySignedPack } = await core("signed_pack");
-const { verifyManifest } = await core("signing");
+const { isRoundKeySigned, verifyManifest } = await core("signing");
+const { signedRoundKey } = await core("round_key");
 const { subsetReport } = await core("subset_report");
 const { suspicions } = await core("suspects");
 const { ladderKeyPair, platformKeyPair, platformKeyPairOf } = await core("x25519");
@@ -168,6 +169,12 @@ replay("manifest", async (one) => {
   assert.deepEqual(await verifyManifest(utf8(one.message), pinnedOf(one)), one.manifest);
   await refused(errors.MessageError, "pinned key", () => verifyManifest(utf8(one.message), {}));
 });
+replay("round_key", async (one) => {
+  assert.equal(toHex(signedRoundKey(one.manifest)), one.signed);
+  assert.equal(await isRoundKeySigned(one.manifest, pinnedOf(one)), true);
+  assert.equal(await isRoundKeySigned(one.manifest, {}), false);
+});
+replay("bad_round_key", async (one) => assert.equal(await isRoundKeySigned(one.manifest, pinnedOf(one)), false));
 replay("bad_manifest", (one) => refused(errors.MessageError, one.says, () => verifyManifest(utf8(one.message), pinnedOf(one))));
 
 const entriesOf = (rows) =>

@@ -32,6 +32,7 @@ export async function twinOf(core) {
   const { PlainSubsetSelection, SubsetSelection, uniformSubset } = await core("subset_selection");
   const { suspicions } = await core("suspects");
   const { allAssigned, unassignedRanges } = await core("unicode14");
+  const { visible } = await core("visible");
   const { ladderKeyPair, platformKeyPair } = await core("x25519");
 
   const paramsOf = ([epsilon, delta, queryBudgetFraction, recordsPerClient]) =>
@@ -100,6 +101,7 @@ export async function twinOf(core) {
     exp_bounds: ({ x }) => expBounds(fractionOf(x)).map(String),
     accept_below: ({ n }) => acceptBelow(n),
     suspicions: ({ text }) => suspicions(text),
+    visible: ({ points }) => visible(String.fromCodePoint(...points)),
     admit: ({ query, url }) => admit(query, url),
     policy: () => policy.POLICY,
     reasons: () => policy.REASONS,

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2] / "src" / "searchblend"
 LEVELS = {
     0: {
         *("errors", "privacy", "records", "normalization", "unicode14", "params", "randomness", "suspects"),
-        *("admission", "csv_cells"),
+        *("admission", "csv_cells", "visible"),
     },
     1: {"mechanisms"},
     2: {"blender", "accounting", "clickgraph"},

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import time
-from urllib.parse import urlsplit
 
 import psutil
 import pytest
@@ -71,19 +70,20 @@ FLOODS = [one_large, many_small, folded, long_target, long_method, chunk_extensi
 @pytest.mark.parametrize("flood", FLOODS)
 def test_a_flood_of_headers_is_cut_off(service, flood):
     process = psutil.Process(service.server.process.pid)
-    before = process.memory_info().rss
-    taken, slowest = send_until_cut(service, flood())
-    assert taken < MOST_TAKEN, f"{taken / MEBIBYTE:.0f} MiB of headers were read"
-    assert process.memory_info().rss - before < MOST_GROWTH
-    assert slowest < SLOWEST
-    assert service.http.get("/healthz").status_code == 200
+    for port in service.ports():
+        before = process.memory_info().rss
+        taken, slowest = send_until_cut(service, port, flood())
+        assert taken < MOST_TAKEN, f"{taken / MEBIBYTE:.0f} MiB of headers were read"
+        assert process.memory_info().rss - before < MOST_GROWTH
+        assert slowest < SLOWEST
+        assert service.http.get("/healthz").status_code == 200
 
 
 def test_forty_floods_at_once_leave_the_others_an_answer(service):
     process = psutil.Process(service.server.process.pid)
     before = process.memory_info().rss
     generators = [many_small() for _ in range(40)]
-    connections = [connect(service) for _ in generators]
+    connections = [connect(service.ports()[0]) for _ in generators]
     for _ in range(8):
         for connection, generator in zip(connections, generators, strict=True):
             send(connection, next(generator))
@@ -93,10 +93,10 @@ def test_forty_floods_at_once_leave_the_others_an_answer(service):
     assert process.memory_info().rss - before < 2 * MOST_GROWTH
 
 
-def send_until_cut(service, flood):
+def send_until_cut(service, port, flood):
     """Bytes that went out before the server ended the connection, and how slow others were meanwhile."""
     sent, slowest, deadline = 0, 0.0, time.monotonic() + SECONDS
-    with connect(service) as connection:
+    with connect(port) as connection:
         for n, part in enumerate(flood):
             if sent >= MOST_SENT or time.monotonic() > deadline or not send(connection, part):
                 break
@@ -114,9 +114,8 @@ def send(connection, part):
     return True
 
 
-def connect(service):
-    place = urlsplit(service.server.address)
-    return socket.create_connection((place.hostname, place.port), timeout=20)
+def connect(port):
+    return socket.create_connection(("127.0.0.1", port), timeout=20)
 
 
 def answered_in(service):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import resource
+import secrets
 import socket
 import time
 from urllib.parse import urlsplit
@@ -76,23 +78,27 @@ def test_a_crowd_of_silent_connections_ends_and_health_answers_meanwhile(service
     assert service.http.get("/healthz").status_code == 200
 
 
-@pytest.mark.parametrize("kind", ["headers", "body"])
-def test_a_byte_every_now_and_then_does_not_keep_a_connection(service, sockets, kind):
-    """Slow-loris: always a little progress, never an end."""
-    start = SILENCES["half the headers" if kind == "headers" else "half a body"]
-    start = start.replace(b"Content-Length: 100", b"Content-Length: 1000000")
-    (connection,) = crowd(sockets, service.server.address, start, 1)
+def test_a_byte_every_now_and_then_does_not_keep_a_connection(service, sockets):
+    """Slow-loris: always a little progress, never an end. In the headers, in the body, in a chunked one."""
+    body = SILENCES["half a body"]
+    starts = [
+        SILENCES["half the headers"],
+        body.replace(b"Content-Length: 100", b"Content-Length: 1000000"),
+        body.replace(b"Content-Length: 100", b"Transfer-Encoding: chunked").replace(b"half", b"f0000\r\n"),
+    ]
+    connections = [one for start in starts for one in crowd(sockets, service.server.address, start, 1)]
+    assert len(connections) == len(starts)
 
-    def is_cut():
+    def are_cut():
         time.sleep(0.5)
-        try:
-            connection.setblocking(True)
-            connection.sendall(b"a")
-        except OSError:
-            return True
-        return is_ended(connection)
+        for connection in connections:
+            with contextlib.suppress(OSError):
+                connection.setblocking(True)
+                connection.sendall(b"a")
+        connections[:] = [connection for connection in connections if not is_ended(connection)]
+        return not connections
 
-    wait_for(is_cut, "the end of a slow request", PATIENCE)
+    wait_for(are_cut, "the end of slow requests", PATIENCE)
 
 
 def test_readers_that_do_not_read_cost_little_and_end(service, sockets):
@@ -117,18 +123,39 @@ def test_readers_that_do_not_read_cost_little_and_end(service, sockets):
     wait_for(lambda: open_sockets(process) < 50, "the end of connections that do not read", PATIENCE)
 
 
+def test_readers_of_a_byte_now_and_then_end(service, sockets):
+    """Always a little is read; the whole answer would take weeks."""
+    connection = sockets.enter_context(socket.socket())
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+    connection.connect(place(service.server.address))
+    connection.sendall(f"GET {large_artifact(service)} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    started, received = time.monotonic(), 0
+
+    def is_cut():
+        nonlocal received
+        time.sleep(0.5)
+        try:
+            connection.settimeout(5)
+            part = connection.recv(100)
+        except OSError:
+            return True
+        received += len(part)
+        return part == b""
+
+    wait_for(is_cut, "the end of a slow reader", PATIENCE * 2)
+    assert received < 4 * 2**20, f"all was read in {time.monotonic() - started:.0f} s: the attack was too fast"
+
+
 def open_sockets(process):
     return sum(one.status == psutil.CONN_ESTABLISHED for one in process.net_connections("inet"))
 
 
 def large_artifact(service):
     """A published file of 4 MiB, put there by the database's hand."""
-    digest = "ab" * 32
+    content = secrets.token_bytes(4 * 2**20)
+    digest = hashlib.sha256(content).hexdigest()
     service.sql(
-        "INSERT INTO artifacts (sha256, media_type, content) VALUES (?, ?, ?)",
-        digest,
-        "application/json",
-        b"a" * (4 * 2**20),
+        "INSERT INTO artifacts (sha256, media_type, content) VALUES (?, ?, ?)", digest, "application/json", content
     )
     path = f"/v1/artifacts/{digest}"
     assert len(service.http.get(path).content) == 4 * 2**20

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-import secrets
 
 import pytest
 
 from attack_service import COMMON, SECONDS, queries, wait_for
 from searchblend.errors import MessageError
 from searchblend.server.publisher import SigningKeys
+from searchblend.server.round_model import round_key_of
+from searchblend.store.service_store import open_store
 from searchblend.wire.manifest import decode_payload, decode_signed, encode_manifest, encode_signed
 from searchblend.wire.sealed import new_round_key
-from searchblend.wire.signing import sign_manifest, verify_manifest
+from searchblend.wire.signing import SigningKey, sign_manifest, verify_manifest
 
 HONEST = COMMON * 20
 
@@ -75,12 +76,18 @@ def test_a_key_that_waits_in_a_draft_is_replaced_by_the_curators(service):
     assert drawn["records"] == len(HONEST)
 
 
-def test_a_swap_with_a_signature_of_the_intruders_own_is_never_announced(service):
-    """Whatever column or document holds the curator's signature: the intruder writes his own there."""
+@pytest.mark.parametrize("way", ["his own key", "the curator's key id", "nonsense", "none"])
+def test_a_swap_with_a_signature_of_the_intruders_own_is_never_announced(service, way):
     task = service.task()
     before = service.open_round(task)["optin"]["public_key"]
-    forge_signature(service, task, new_round_key()[1])
+    swap(service, task, new_round_key()[1])
+    signature = intruders_signature(service, task)
+    if way == "the curator's key id":
+        signature["key_id"] = json.loads(stored(service, task, "key_signature"))["key_id"]
+    text = {"nonsense": "{", "none": None}.get(way, json.dumps(signature))
+    service.sql("UPDATE rounds SET key_signature = ? WHERE round_key = ?", text, service.round_key(task))
     assert believed_keys(service, task) <= {before}
+    assert_refused(service, task)
 
 
 def test_the_key_and_signature_of_another_task_are_never_announced(service):
@@ -88,8 +95,45 @@ def test_the_key_and_signature_of_another_task_are_never_announced(service):
     one, other = service.task(), service.task()
     service.open_round(one)
     before = service.open_round(other)["optin"]["public_key"]
-    copy_signature(service, one, other)
+    for column in ("public_key", "key_signature"):
+        value = stored(service, one, column)
+        service.sql(f"UPDATE rounds SET {column} = ? WHERE round_key = ?", value, service.round_key(other))
     assert believed_keys(service, other) <= {before}
+    assert_refused(service, other)
+
+
+def test_the_key_and_signature_of_an_earlier_round_are_never_announced(service):
+    """Of the same task, whose private key the intruder may have stolen since."""
+    task = service.task()
+    service.open_round(task)
+    old = {column: stored(service, task, column) for column in ("public_key", "key_signature")}
+    service.act(task, "abort")
+    before = service.open_round(task)["optin"]["public_key"]
+    for column, value in old.items():
+        service.sql(f"UPDATE rounds SET {column} = ? WHERE round_key = ?", value, service.round_key(task))
+    assert believed_keys(service, task) <= {before, bytes(old["public_key"]).hex()}
+    assert service.manifest(task)["optin"]["public_key"] == before
+    assert_refused(service, task)
+
+
+@pytest.mark.parametrize("change", [{"epsilon": 60.0}, {"delta": 0.1}, {"min_optin": 1}, {"consent": "I agree to all"}])
+def test_settings_that_were_changed_after_the_opening_are_never_drawn_with(service, change):
+    """The noise, the threshold and the consent are those that devices were told."""
+    task = service.task()
+    manifest = service.open_round(task)
+    service.contribute(manifest, HONEST, service.codes(task, len(HONEST)))
+    settings = json.loads(stored(service, task, "settings"))
+    service.sql(
+        "UPDATE rounds SET settings = ? WHERE round_key = ?",
+        json.dumps({**settings, **change}, sort_keys=True),
+        service.round_key(task),
+    )
+    service.act(task, "close-opt-in")
+    wait_for(lambda: service.round(task)["state"] == "ABORTED", "the end of the altered round")
+    assert not any(
+        row["detail"].get("to") == "HEADLIST_READY" and row["detail"]["task"] == task for row in service.audit()
+    )
+    assert service.sql("SELECT COUNT(*) FROM contributions WHERE round_key = ?", service.round_key(task))[0][0] == 0
 
 
 def test_doctor_and_readiness_notice_a_swapped_key(own_service):
@@ -139,27 +183,18 @@ def test_a_manifest_that_the_intruder_writes_himself_is_believed_by_no_device(se
     assert public not in believed_keys(service, task)
 
 
-def forge_signature(service, task, public):
-    """The round's key and every signature of it that the database has, replaced by the intruder's."""
-    key = service.round_key(task)
-    service.sql("UPDATE rounds SET public_key = ? WHERE round_key = ?", public, key)
-    for column in signature_columns(service):
-        service.sql(f"UPDATE rounds SET {column} = ? WHERE round_key = ?", secrets.token_bytes(64), key)
+def intruders_signature(service, task):
+    """The round as the intruder has changed it, signed in the right form with a key of his own."""
+    with open_store(service.where) as store:
+        found = store.rounds.round(task, service.round(task)["round"])
+    return SigningKey.new().sign(round_key_of(found).signed_bytes).as_json()
 
 
-def copy_signature(service, one, other):
-    for column in ("public_key", *signature_columns(service)):
-        value = service.sql(f"SELECT {column} FROM rounds WHERE round_key = ?", service.round_key(one))[0][0]
-        service.sql(f"UPDATE rounds SET {column} = ? WHERE round_key = ?", value, service.round_key(other))
+def stored(service, task, column):
+    return service.sql(f"SELECT {column} FROM rounds WHERE round_key = ?", service.round_key(task))[0][0]
 
 
-def signature_columns(service):
-    """Columns that a mend may have added for the curator's signature."""
-    if service.where.startswith("postgresql"):
-        rows = service.sql(
-            "SELECT column_name FROM information_schema.columns "
-            "WHERE table_name = 'rounds' AND table_schema = current_schema()"
-        )
-    else:
-        rows = service.sql("SELECT name FROM pragma_table_info('rounds')")
-    return [name for (name,) in rows if "sign" in name]
+def assert_refused(service, task):
+    """Somebody is told: the audit log, and whoever watches the metrics."""
+    assert any(row["action"] == "round key refused" and row["detail"]["task"] == task for row in service.audit())
+    assert "round_keys_refused 0" not in service.health("/metrics").text

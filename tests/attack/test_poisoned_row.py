@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 
@@ -20,6 +21,8 @@ DAMAGE = {
     "wrong types": '{"name": 7, "epsilon": "much"}',
     "no number": '{"name": "a", "epsilon": NaN}',
     "huge number": '{"name": "a", "epsilon": ' + "9" * 5000 + "}",
+    "an infinite number": '{"name": "a", "epsilon": 1e999}',
+    "half a character": '{"name": "\\ud800"}',
     "deep": "[" * 100_000,
     "empty": "",
 }
@@ -49,7 +52,36 @@ def test_a_round_in_an_unknown_state_stops_no_other_task(service, state):
     files = whole_round(service, other)
     assert "result.json" in files
     assert service.raw_manifest(victim).status_code < 500
-    assert service.admin("GET", "/tasks").status_code == 200
+
+
+PAGES = ("", "/new-task", "/review", "/trends", "/search", "/budget", "/planner", "/refusals")
+
+
+def test_every_page_answers_beside_damaged_rows(own_service):
+    """What is said about the damaged task may be an error; the pages that list others too must answer."""
+    service = own_service
+    good = service.task()
+    service.play_optin(good, HONEST)
+    for damage in DAMAGE.values():
+        for table in ("tasks", "rounds"):
+            victim = service.task()
+            service.open_round(victim)
+            service.sql(f"UPDATE {table} SET settings = ? WHERE task = ?", damage, victim)
+    victim = service.task()
+    service.open_round(victim)
+    service.sql("UPDATE rounds SET state = 'NONSENSE' WHERE task = ?", victim)
+    failed = []
+    for path in ("/tasks", "/ledger", f"/tasks/{good}", f"/tasks/{good}/rounds", f"/tasks/{good}/rounds/1"):
+        failed += [path] * (service.admin("GET", path).status_code != 200)
+    for path in ("/metrics", "/healthz"):
+        failed += [path] * (service.health(path).status_code != 200)
+    with contextlib.closing(service.console()) as browser:
+        for page in (*(f"/console{page}" for page in PAGES), f"/console/tasks/{good}", f"/trends/{good}"):
+            failed += [page] * (browser.get(page).status_code != 200)
+    assert failed == []
+    code, text = service.doctor()
+    assert code == 1
+    assert "Traceback" not in text
 
 
 def whole_round(service, task):

@@ -8,11 +8,14 @@ import pytest
 
 from attack_service import COMMON, queries
 from searchblend.records import Record
+from searchblend.wire.sealed import SealingContext
 
 VICTIM = Record("the one search of this victim", "http://victim.example/a")
 HONEST = COMMON * 20
 COPIES = 40
 """enough to be listed with certainty, were they counted"""
+OVERWRITTEN = 10
+"""so many records can go without ending the round for want of people"""
 
 
 @pytest.fixture
@@ -74,17 +77,42 @@ def test_copies_written_into_the_database_under_new_tags_count_once(stage):
     stage.counts_once()
 
 
+def test_copies_under_the_tags_of_enrolled_users_never_count(stage):
+    """Whoever reads the enrolments computes a real tag for every code, also for those that have sent nothing."""
+    context = SealingContext(
+        bytes.fromhex(stage.task), stage.manifest["round"], bytes.fromhex(stage.manifest["optin"]["consent"])
+    )
+    for code in stage.codes:
+        stage.insert(context.tag_of(code), stage.sealed)
+    stage.counts_once()
+
+
 def test_copies_written_over_other_users_records_never_count(stage):
-    """The tags are real ones, of users who have contributed."""
-    tags = stage.service.sql("SELECT tag, sealed FROM contributions WHERE round_key = ?", stage.key)
-    others = [bytes(tag) for tag, sealed in tags if bytes(sealed) != stage.sealed][:COPIES]
+    rows = stage.service.sql("SELECT tag, sealed FROM contributions WHERE round_key = ?", stage.key)
+    others = [bytes(tag) for tag, sealed in rows if bytes(sealed) != stage.sealed][:OVERWRITTEN]
     for tag in others:
         stage.service.sql(
             "UPDATE contributions SET sealed = ? WHERE round_key = ? AND tag = ?", stage.sealed, stage.key, tag
         )
     candidate, drawn = stage.service.draw(stage.task)
-    assert drawn["records"] == len(HONEST) + 1 - COPIES
+    assert drawn["records"] == len(HONEST) + 1 - OVERWRITTEN
     assert VICTIM.query not in queries(candidate)
+
+
+def test_copies_that_are_no_bytes_never_count(stage):
+    """SQLite keeps a string in a column of bytes, under another key than the same bytes."""
+    if stage.service.where.startswith("postgresql"):
+        return
+    tag = next(
+        bytes(tag)
+        for tag, sealed in stage.service.sql("SELECT tag, sealed FROM contributions WHERE round_key = ?", stage.key)
+        if bytes(sealed) == stage.sealed
+    )
+    for text in (tag.decode("latin-1"), tag.hex(), "", "text"):
+        stage.insert(text, stage.sealed)
+    stage.insert(tag + b"\0", stage.sealed.decode("latin-1"))
+    stage.insert(tag[:-1], stage.sealed)
+    stage.counts_once()
 
 
 def test_swapped_tags_never_count(stage):

@@ -23,7 +23,7 @@ USER = "user-4711"
 HEADER = "user\tquery\turl\n"
 GOOD = HEADER + "".join(f"{user}\tquery {user % 5}\thttp://{user % 3}.example\n" for user in range(1500))
 PRIVATE = f"{USER}\t{SECRET}\thttp://{SECRET.split()[0]}.example\n"
-RUN = ("--epsilon", "8", "--delta", "1e-4")
+RUN = ("--epsilon", "8", "--delta", "1e-9")
 
 
 class Command:

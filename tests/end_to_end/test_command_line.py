@@ -16,6 +16,8 @@ import pytest
 from searchblend.cli.main import main
 
 SECRET = "embarrassing medical question"
+RARELY = ("--delta", "1e-9")
+"""how often, at most, one person's own record is named by the mechanism as it should be"""
 
 
 def write_log(path: Path, n: int = 3000, *, header: str = "user\tquery\turl", secret: bool = True) -> Path:
@@ -45,7 +47,7 @@ def fails(capsys: pytest.CaptureFixture[str], code: int, *arguments: object) -> 
 
 @pytest.mark.parametrize("method", ["best", "paper"])
 def test_run_writes_a_release(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str):
-    options = ["--opt-in", "0.5", "--method", method, "--summary", str(tmp_path / "input.json")]
+    options = ["--opt-in", "0.5", "--method", method, "--summary", str(tmp_path / "input.json"), *RARELY]
     assert main(["run", str(log), "-o", str(tmp_path / "out"), *options]) == 0
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "headlist.json", "records.csv", "result.json", "statement.json", "trends.csv",

@@ -16,6 +16,7 @@ import pytest
 
 from certificates import certificate
 from databases import fresh_database
+from searchblend.server.curator_key import make_curator_key
 from searchblend.server.demo import Population, Staff, Transport
 from searchblend.server.publisher import SigningKeys
 from searchblend.store.service_store import open_store
@@ -53,7 +54,7 @@ class Routed(Transport):
 def test_a_round_over_separate_processes(tmp_path):
     where = fresh_database("postgresql", tmp_path)
     signing, keys = tmp_path / "signing", tmp_path / "curator-keys"
-    key = SigningKeys(signing).add()
+    key, curator = SigningKeys(signing).add(), make_curator_key(keys)
     with open_store(where) as store:
         staff = Staff(*(store.tokens.add_admin(role, role, actor="t", now=1) for role in ("operator", "reviewer")))
     addresses, servers = {}, []
@@ -61,11 +62,14 @@ def test_a_round_over_separate_processes(tmp_path):
         for n, role in enumerate(ROLES):
             folder = tmp_path / f"{n}-{role}"
             folder.mkdir()
-            extra = {"curator": ("--key-dir", str(keys)), "publisher": ("--signing-dir", str(signing))}.get(role, ())
+            extra = {
+                "curator": ("--key-dir", str(keys)),
+                "publisher": ("--signing-dir", str(signing), "--curator-key", curator.public_point.hex()),
+            }.get(role, ())
             arguments = ["--role", role, "--manifest-seconds", "1", *extra]
             server = ServerProcess(folder, where, *arguments)
-            # Only the demo server takes records without an enrolment code.
-            server._command += ["--demo-server"] if role == "intake" else []
+            # Only the demo server takes records without an enrolment code, and only its curator counts them.
+            server._command += ["--demo-server"] if role in ("intake", "curator") else []
             stack.enter_context(running(server))
             servers.append((role, server))
             addresses.setdefault(role, []).append(server.address)
@@ -84,7 +88,7 @@ def test_a_round_over_separate_processes(tmp_path):
             assert len(listening) == (0 if role == "curator" else 2), role
             files = [path.name for path in server.folder.rglob("*") if path.is_file()]
             assert files == ["server.log"], f"{role} keeps files of its own"
-        assert list(keys.iterdir()) == []
+        assert list(keys.glob("*.key")) == []
         for role, server in servers:
             assert server.terminate() == 0, role
     logs = {role: server.log.read_text() for role, server in servers}

@@ -51,7 +51,7 @@ def snapshot(store, key, shape):
     return {bytes(row[0]) for row in rows}, law, counts
 
 
-def read_when_there(read, seconds=60):
+def read_when_there(read, seconds=240):
     """This test's own connection dies with the database as well, and is made anew."""
     deadline = time.monotonic() + seconds
     while True:
@@ -106,7 +106,7 @@ class Fleet:
                 server.kill()
 
 
-def wait_until(condition, seconds=60):
+def wait_until(condition, seconds=240):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
@@ -135,7 +135,7 @@ def kill_loop(where, folder, *, kills, n_reports, seed, roles=("all",), cluster=
             server.start()
             senders.addresses = fleet.addresses
         senders.release(n_reports)
-        senders.wait(120)
+        senders.wait(240)
         assert fleet.crashed, "no named crash point was reached"
         assert senders.repeated, "no sender was ever interrupted"
         assert [server.terminate() for server in fleet.servers] == [0] * len(fleet.servers)
@@ -182,7 +182,7 @@ def test_sigterm_ends_in_order_and_keeps_what_was_acknowledged(tmp_path):
         senders.addresses = [server.address]
         senders.release(len(messages))
         senders.start()
-        time.sleep(0.4)
+        wait_until(lambda: senders.acked)
         assert server.terminate() == 0
         senders.stop()
     assert senders.acked

@@ -32,6 +32,7 @@ from searchblend.search.pack import decode_pack, encode_pack
 from searchblend.search.pack_delta import apply_delta, encode_delta
 from searchblend.suspects import Suspects
 from searchblend.unicode14 import unassigned_ranges
+from searchblend.visible import visible
 from searchblend.wire.canonical import canonical_json, parse_canonical
 from searchblend.wire.head_list import decode_head_list
 from searchblend.wire.manifest import decode_payload, encode_signed
@@ -135,6 +136,14 @@ def test_every_code_point(twin):
     text = "\n".join(f"{point}:{form}" for point, form in forms if form is not None)
     assert twin.one({"do": "every_code_point"}) == hashlib.sha256(text.encode()).hexdigest()
     assert twin.one({"do": "unassigned"}) == [list(edges) for edges in unassigned_ranges()]
+
+
+def test_the_same_signs_are_spelt_out(twin):
+    points = [*range(0xD800), *range(0xE000, 0x110000)]
+    for part in (points[:0xD800], points[0xE000 - 0x800 : 0x10000], points[0x10000 + 0xD0000 - 0x800 :]):
+        for start in range(0, len(part), 4096):
+            piece = part[start : start + 4096]
+            assert twin.one({"do": "visible", "points": piece}) == visible("".join(map(chr, piece)))
 
 
 def test_what_looks_like_somebodys_own(twin):

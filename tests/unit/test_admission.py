@@ -99,9 +99,9 @@ def test_nothing_of_the_search_is_shown():
 
 def test_a_run_of_combining_marks_takes_no_time():
     """NFKC is quadratic in it, so length is limited before."""
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert admit("a" + "\u0315\u0300" * 200_000).reason == "too-long"
-    assert time.perf_counter() - begun < 0.1
+    assert time.process_time() - begun < 0.5
 
 
 @given(st.text(max_size=80), st.one_of(st.none(), st.text(max_size=80)))

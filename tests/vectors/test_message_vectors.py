@@ -13,10 +13,12 @@ from searchblend.errors import MessageError
 from searchblend.randomness import Tape
 from searchblend.records import WILDCARD, Record
 from searchblend.wire.head_list import decode_head_list
+from searchblend.wire.manifest import encode_manifest
 from searchblend.wire.report import ReportRefused, ReportShape, counters_of, decode_report, encode_report
 from searchblend.wire.report_batch import decode_reports
+from searchblend.wire.round_key import RoundKey
 from searchblend.wire.sealed import Opener, SealingContext, public_key_of
-from searchblend.wire.signing import verify_manifest
+from searchblend.wire.signing import is_round_key_signed, verify_manifest
 
 FOLDER = Path(__file__).parents[2] / "vectors" / "v1"
 
@@ -109,6 +111,20 @@ def test_bad_manifest_is_refused(case):
     with pytest.raises(MessageError) as refusal:
         verify_manifest(case["message"].encode(), pinned(case))
     assert case["says"] in str(refusal.value)
+
+
+@cases("round_key")
+def test_round_key_is_the_curators(case):
+    assert encode_manifest(case["manifest"])
+    assert RoundKey.of_manifest(case["manifest"]).signed_bytes.hex() == case["signed"]
+    assert is_round_key_signed(case["manifest"], pinned(case))
+    assert not is_round_key_signed(case["manifest"], {})
+
+
+@cases("bad_round_key")
+def test_bad_round_key_is_refused(case):
+    assert encode_manifest(case["manifest"]), "refused for its signature, not for its form"
+    assert not is_round_key_signed(case["manifest"], pinned(case))
 
 
 def test_a_batch_keeps_the_good_and_names_the_bad():

@@ -18,12 +18,13 @@ import { subsetReport } from "./subset_report.js";
 export { normalize, normalizeUrl } from "./normalize.js";
 export { suspicions } from "./suspects.js";
 export { admit, whyNotKept } from "./admission.js";
-export { keyId, verifyManifest } from "./signing.js";
+export { isRoundKeySigned, keyId, verifyManifest } from "./signing.js";
 export { readHeadList } from "./head_list.js";
 export { checkContribution, checkHeadList, checkManifest, checkRequest, POLICY, REASONS } from "./policy.js";
 export { fitsSealed } from "./sealed.js";
 export { openPack } from "./search.js";
 export { verifySignedPack } from "./signed_pack.js";
+export { visible } from "./visible.js";
 export { errors };
 export const bytes = Object.freeze({ concat, equalBytes, fromHex, sha256, toHex, utf8 });
 

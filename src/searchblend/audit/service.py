@@ -140,6 +140,7 @@ def _prepare(folder: str) -> _Prepared:
         "min_optin": 2,
         "min_clients": 2,
         "min_queries": 1,
+        "uncapped": True,
     }
     path = Path(folder, "task.json")
     path.write_text(json.dumps({"name": "audit", **settings}))

@@ -19,11 +19,11 @@ examples:
 """
 TASK_EXAMPLES = """\
 examples:
+  searchblend task cap --lifetime 50,1e-3 --per-window 8,1e-4
   searchblend task create searches --set epsilon=2 --set market=en-GB
   searchblend task create searches --settings task.json
   searchblend task list --json
   searchblend task enrol searches 100                  codes for opt-in users, shown once
-  searchblend task cap --lifetime 50,1e-3 --per-window 8,1e-4
   searchblend task ledger                              debits of all rounds, totals, what is left of the cap
   searchblend task kill searches
 """
@@ -42,6 +42,7 @@ examples:
   searchblend keys list                                ids and public points of the signing keys, and admin tokens
   searchblend keys add                                 one more signing key; from now on all of them sign
   searchblend keys remove 0123456789abcdef
+  searchblend keys adopt                               after a key file was put there by hand, or the keys were lost
   searchblend keys token ann operator                  an admin token, shown once; keep it in a file of mode 600
   searchblend keys revoke ann
 """
@@ -97,6 +98,8 @@ def add_serve(commands: Commands) -> None:
     _add_aggregate(commands)
     doctor = add_command(commands, "doctor", "check a service's database, chains and keys", DOCTOR_EXAMPLES)
     _add_place(doctor)
+    doctor.add_argument("--key-dir", metavar="DIR", help="the curator's keys")
+    doctor.add_argument("--curator-key", metavar="HEX", help="the curator's public key, where its keys are not")
     database = add_command(commands, "database", "the tables of a service's database", DATABASE_EXAMPLES)
     actions = database.add_subparsers(dest="action", metavar="ACTION", required=True)
     _add_place(add_command(actions, "migrate", "make the tables, or bring them to this version", DATABASE_EXAMPLES))
@@ -125,6 +128,7 @@ def _add_serve(commands: Commands) -> None:
     _add_place(parser)
     parser.add_argument("--key-dir", metavar="DIR", help="the rounds' private keys, for the curator")
     parser.add_argument("--signing-dir", metavar="DIR", help="the manifests' signing keys, for the publisher")
+    parser.add_argument("--curator-key", metavar="HEX", help="the curator's public key, for the publisher")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML; flags and environment go first")
     parser.add_argument("--host", metavar="HOST", help="where to listen (127.0.0.1)")
     parser.add_argument("--port", metavar="PORT", help="0 for any that is free (8470)")
@@ -136,6 +140,7 @@ def _add_serve(commands: Commands) -> None:
     parser.add_argument("--token-issuer", metavar="NAME", help="the issuer's name in the token challenge")
     parser.add_argument("--reports-per-second", metavar="N", help="beyond it 429; 0 for no limit (0)")
     parser.add_argument("--connections", metavar="N", help="open at once; beyond it the longest silent goes (4000)")
+    parser.add_argument("--database-seconds", metavar="S", help="for the database to answer a request (15)")
     parser.add_argument("--peer-seconds", metavar="S", help="for a peer to send, to go on, or to read (30)")
     parser.add_argument("--stop-seconds", metavar="S", help="to end after SIGTERM, whatever the database does (30)")
     parser.add_argument("--queue", metavar="N", help="reports that may wait for a commit; beyond it 503 (20000)")
@@ -149,6 +154,7 @@ def _add_serve(commands: Commands) -> None:
     parser.add_argument("--people", type=positive_int, default=20_000, help="with --demo: devices (20000)")
     parser.add_argument("--method", choices=["best", "paper"], default="best", help="with --demo: how to estimate")
     parser.add_argument("--demo-server", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--end-with-input", action="store_true", help=argparse.SUPPRESS)
 
 
 def _add_task(commands: Commands) -> None:
@@ -208,6 +214,8 @@ def _add_keys(commands: Commands) -> None:
         ("list", "what there is"),
         ("add", "make one more signing key"),
         ("remove", "remove a signing key"),
+        ("adopt", "put the folder's signing keys on record: from now on they sign, and no others"),
+        ("curator", "the curator's public key, for publishers and devices; makes it if there is none"),
         ("token", "make an admin token"),
         ("revoke", "revoke an admin token"),
     ):
@@ -225,6 +233,7 @@ def _add_keys(commands: Commands) -> None:
             )
         _add_place(action)
         action.add_argument("--signing-dir", metavar="DIR", help="the manifests' signing keys")
+        action.add_argument("--key-dir", metavar="DIR", help="the curator's keys")
 
 
 def _add_aggregate(commands: Commands) -> None:

@@ -89,8 +89,12 @@ class DeviceAgent:
         code: str | None = None,
         has_urls: bool = True,
         plain_http: bool = False,
+        curators: Iterable[str] = (),
     ) -> None:
-        """Take part in a task whose manifests these keys sign. Collects and sends nothing before ``consent``."""
+        """Take part in a task whose manifests these keys sign, and whose rounds these curators, if any are named.
+
+        Collects and sends nothing before ``consent``.
+        """
         check_address(server, plain_http=plain_http)
         if len(task) != _TASK_DIGITS or not set(task) <= set("0123456789abcdef"):
             raise InvalidParameter("task", f"expected {_TASK_DIGITS} hexadecimal digits")
@@ -99,7 +103,8 @@ class DeviceAgent:
             raise InvalidParameter("key", "expected at least one signing key to pin")
         if code is not None and not (code and code.isascii() and code.isprintable()):
             raise InvalidParameter("code", "expected printable ASCII signs: it is sent in a header")
-        enrolment = Enrolment(server.rstrip("/"), task, pinned, code, has_urls, plain_http)
+        pinned_curators = dict(_pinned(point, "curator_key") for point in curators)
+        enrolment = Enrolment(server.rstrip("/"), task, pinned, code, has_urls, plain_http, pinned_curators)
         with self._state.transaction():
             before = self._state.fact("enrolment")
             if before is not None and before["task"] != task:
@@ -385,13 +390,13 @@ class DeviceAgent:
         return is_erased
 
 
-def _pinned(point: str) -> tuple[str, str]:
+def _pinned(point: str, field: str = "key") -> tuple[str, str]:
     try:
         raw = bytes.fromhex(point)
     except ValueError:
         raw = b""
     if len(raw) != _POINT_BYTES or raw[0] != 4:
-        raise InvalidParameter("key", "expected an uncompressed P-256 point: 130 hexadecimal digits from 04")
+        raise InvalidParameter(field, "expected an uncompressed P-256 point: 130 hexadecimal digits from 04")
     return key_id(raw), raw.hex()
 
 

@@ -8,8 +8,11 @@ from typing import Any, Final
 
 from searchblend.errors import SearchblendError
 from searchblend.server.clock import Clock
-from searchblend.server.round_model import shape_of
+from searchblend.server.curator_key import curator_points
+from searchblend.server.publisher import MANIFEST_SECONDS, SigningKeys, has_refused_key
+from searchblend.server.round_model import is_signed_by_curator, shape_of
 from searchblend.server.serve_settings import ServeSettings
+from searchblend.server.signing_record import keys_trouble
 from searchblend.server.task_settings import TaskSettings
 from searchblend.server.vault import Vault
 from searchblend.store.rounds import Round, Task
@@ -19,7 +22,7 @@ from searchblend.store.states import ENDED, HOLDS_RAW, State
 
 _MOST_ATTEMPTS: Final = 5
 _DAY: Final = 86_400
-_SHREDDING_SLACK: Final = 30
+_SHREDDING_SLACK: Final = 15
 """seconds that the clock's arrow and the curator's job may take after a deadline"""
 
 
@@ -48,6 +51,8 @@ def check_up(store: ServiceStore, clock: Clock, settings: ServeSettings) -> list
         _jobs(store),
         *_manifests(store, clock),
         _keys(store, clock, settings),
+        *_round_keys(store, settings),
+        *_signing_keys(store, settings),
     ]
 
 
@@ -70,6 +75,7 @@ def gauges(store: ServiceStore, clock: Clock) -> dict[str, float]:
             (now - found.changed for found in rounds if found.state not in ENDED), default=0
         ),
         "signature_expires_seconds": min((latest[1] - now for latest in manifests if latest), default=0),
+        "round_keys_refused": sum(has_refused_key(store, found) for found in rounds),
         "jobs_waiting": len(waiting),
         "jobs_stuck": sum(attempts > _MOST_ATTEMPTS for _, _, attempts in waiting),
     }
@@ -141,7 +147,9 @@ def _manifests(store: ServiceStore, clock: Clock) -> Iterator[Finding]:
             yield Finding(f"manifest {task.task[:8]}", False, "never signed: is the publisher running?")
         else:
             left = latest[1] - clock.now()
-            yield Finding(f"manifest {task.task[:8]}", left > _DAY, f"expires in {left // 3600} h")
+            early = left > MANIFEST_SECONDS + _DAY
+            detail = "signed for a later time: a clock is or was wrong" if early else f"expires in {left // 3600} h"
+            yield Finding(f"manifest {task.task[:8]}", left > _DAY and not early, detail)
 
 
 def _keys(store: ServiceStore, clock: Clock, settings: ServeSettings) -> Finding:
@@ -151,3 +159,28 @@ def _keys(store: ServiceStore, clock: Clock, settings: ServeSettings) -> Finding
     held = Vault(settings.vault_folder).held()
     late = [key for key in held if not key.is_needed(store.rounds.key_facts(key.task, key.number), clock.now())]
     return Finding("round keys", not late, f"{len(held)} held, {len(late)} of them past their round")
+
+
+def _round_keys(store: ServiceStore, settings: ServeSettings) -> Iterator[Finding]:
+    """Rounds whose key, or anything else that the curator signed, is not as the curator opened them."""
+    curators = curator_points(settings)
+    if not curators:
+        yield Finding("curator's key", True, "not known on this machine; --curator-key names it")
+        return
+    for found in store.rounds.rounds(states=HOLDS_RAW):
+        if found.public_key is not None:
+            fine = is_signed_by_curator(found, curators)
+            detail = "signed by the curator" if fine else "not signed by the curator: the round was changed"
+            yield Finding(f"curator's signature {found.task[:8]}/{found.number}", fine, detail)
+
+
+def _signing_keys(store: ServiceStore, settings: ServeSettings) -> Iterator[Finding]:
+    """Whether the folder's keys are those on record; where the publisher runs elsewhere there are none to look at."""
+    try:
+        ids = [key.key_id for key in SigningKeys(settings.signing_folder).all()]
+    except SearchblendError as error:
+        yield Finding("signing keys", False, str(error))
+        return
+    if ids:
+        why = keys_trouble(store, ids)
+        yield Finding("signing keys", why is None, why or f"{len(ids)}, those on record")

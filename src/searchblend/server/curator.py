@@ -6,8 +6,10 @@ that anybody saw, so drawing again is sound; after it nothing is ever drawn agai
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from searchblend.accounting.spend import Spend
@@ -24,15 +26,17 @@ from searchblend.randomness import Randomness, SystemRandomness
 from searchblend.records import WILDCARD, HeadList, Record
 from searchblend.server.clock import Clock
 from searchblend.server.lifecycle import CANDIDATE, Lifecycle
-from searchblend.server.round_model import HeadFigures, sealing_context, settings_of
+from searchblend.server.round_model import HeadFigures, is_signed_by_curator, round_key_of, sealing_context, settings_of
 from searchblend.server.task_settings import TaskSettings
-from searchblend.server.vault import KeyLost, Vault
+from searchblend.server.vault import HeldKey, KeyLost, Vault
 from searchblend.store.jobs import Job
 from searchblend.store.ledger_errors import BudgetExceeded
 from searchblend.store.rounds import Round
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import HOLDS_RAW, State
+from searchblend.store.store_errors import StoreError
 from searchblend.wire.sealed import Opener, encapsulation
+from searchblend.wire.signing import SigningKey
 
 CURATOR: Final = "curator"
 HOLDER: Final = "curator"
@@ -49,11 +53,12 @@ class Curator:
         store: ServiceStore,
         clock: Clock,
         vault: Vault,
+        signer: SigningKey,
         randomness: Randomness | None = None,
         *,
         anonymous_intake: bool = False,
     ) -> None:
-        self._store, self._clock, self._vault = store, clock, vault
+        self._store, self._clock, self._vault, self._signer = store, clock, vault, signer
         self._anonymous_intake = anonymous_intake
         self._randomness = randomness or SystemRandomness()
         self._lifecycle = Lifecycle(store, clock)
@@ -83,10 +88,19 @@ class Curator:
         """Keys that no round needs any more, or never did (a crash, or another curator was faster); how many."""
         left = 0
         for held in self._vault.held():
-            if not held.is_needed(self._store.rounds.key_facts(held.task, held.number), self._clock.now()):
+            facts = self._store.rounds.key_facts(held.task, held.number)
+            if not held.is_needed(facts, self._clock.now()) or self._is_overtaken(held):
                 self._vault.destroy_file(held)
                 left += 1
         return left
+
+    def _is_overtaken(self, held: HeldKey) -> bool:
+        """Whether the round was opened with another key, by this curator's own word: rows can be changed."""
+        try:
+            found = self._store.rounds.round(held.task, held.number)
+        except StoreError:
+            return False
+        return found.public_key is not None and not held.is_for(found.public_key) and self._is_as_opened(found)
 
     def _open(self, job: Job, found: Round) -> None:
         if found.state is not State.DRAFT:
@@ -98,6 +112,8 @@ class Curator:
         with self._store.transaction():
             self._store.jobs.finish(job)
             opened_by = self._store.artifacts.kept(found.key, "opened_by") or b""
+            closes = now + settings.optin_seconds
+            opened = replace(found, public_key=public_key, optin_closes=closes)
             self._store.artifacts.keep(found.key, HOLDER, self._vault.identity.encode())
             self._store.rounds.advance(
                 found,
@@ -106,13 +122,17 @@ class Curator:
                 now=now,
                 opened_by=opened_by.decode(),
                 public_key=public_key,
-                optin_closes=now + settings.optin_seconds,
+                key_signature=json.dumps(self._signer.sign(round_key_of(opened).signed_bytes).as_json()),
+                optin_closes=closes,
                 shred_by=now + settings.shred_seconds,
             )
 
     def _head_list(self, job: Job, found: Round) -> None:
         if found.state is not State.OPTIN_CLOSED:
             self._drop(job)
+            return
+        if not self._is_as_opened(found):
+            self._give_up(job, found, "altered-round")
             return
         try:
             assert found.public_key is not None
@@ -139,20 +159,23 @@ class Curator:
     ) -> None:
         settings = settings_of(found)
         spend = Spend.generic(settings.params.budget, Neighbors.REPLACE_ONE, f"head list, method {settings.method}")
+        now = self._clock.now()
+        window = settings.window_at(now)
         with self._store.transaction():
             self._store.jobs.finish(job)
-            self._store.ledger.debit(f"{found.name}/opt-in", settings.population, found.budget_window, spend)
+            self._store.ledger.debit(f"{found.name}/opt-in", settings.population, window, spend)
             ready = self._store.rounds.advance(
                 found,
                 State.HEADLIST_READY,
                 actor=CURATOR,
-                now=self._clock.now(),
+                now=now,
+                budget_window=window,
                 detail={
                     "records": figures.n_users,
                     "refused": figures.refused,
                     **({"not_admitted": dict(dropped)} if dropped else {}),
+                    # No digest: with the published list at hand it would confirm a guess at what a reviewer removes.
                     "queries": len(figures.head),
-                    "digest": figures.head.digest,
                 },
             )
             if len(figures.head) < settings.min_queries:
@@ -182,6 +205,11 @@ class Curator:
             self._store.jobs.finish(job)
         if self._store.database.dialect == "sqlite":
             self._store.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _is_as_opened(self, found: Round) -> bool:
+        """Whether the row says what this curator signed: records were sealed under these settings and no others."""
+        own = {self._signer.key_id: self._signer.public_point}
+        return is_signed_by_curator(found, own)
 
     def _announce_opening(self, job: Job, found: Round) -> None:
         """Committed before the first record is opened: whatever stops this attempt, the log has it."""

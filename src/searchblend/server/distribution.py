@@ -67,20 +67,20 @@ class Distribution:
             self._media_types[sha256] = found[1]
             return found[0]
 
-        content = await self._services.shared.get(sha256, lambda: self._services.reader.call(read))
+        content = await self._services.files.get(sha256, lambda: self._services.reader.call(read))
         headers = {"Cache-Control": _FOREVER, "ETag": f'"{sha256}"', "X-Content-Type-Options": "nosniff"}
         return Response(content, media_type=self._media_types[sha256], headers=headers)
 
     async def trends(self, request: Request) -> Response:
         name = request.path_params["task"]
         public = self._services.public
-        task, published = await public.call(lambda store: store.rounds.published(name))
+        task, published = await self._services.reader.call(lambda store: store.rounds.published(name))
 
         def read(store: ServiceStore) -> bytes:
             rows = [{"round": number, **asdict(row)} for number, row in store.artifacts.trends(task.task)]
             return json.dumps({"trends": rows}, ensure_ascii=False, separators=(",", ":")).encode()
 
-        content = await self._services.shared.get(("trends", task.task, published), lambda: public.call(read))
+        content = await self._services.pages.get(("trends", task.task, published), lambda: public.call(read))
         headers = {"Cache-Control": f"public, max-age={self._manifest_seconds}"}
         return Response(content, media_type="application/json", headers=headers)
 

@@ -40,7 +40,8 @@ def health_app(services: Services, connections: Connections, *, with_rounds: boo
 
     async def readyz(request: Request) -> Response:
         def look(store: ServiceStore) -> str | None:
-            return trouble(store, services.clock)
+            looks = (why for look in services.troubles if (why := look(store)))
+            return trouble(store, services.clock) or next(looks, None)
 
         try:
             problem = await services.health.call(look)

@@ -31,6 +31,10 @@ REVIEWED: Final = "reviewed"
 CLOCK: Final = "clock"
 SCHEDULE: Final = "schedule"
 BLOCKLIST: Final = "blocklist"
+NO_CAP: Final = (
+    "no cap is on record, so nothing would bound what rounds cost together; set one (searchblend task cap "
+    "--per-window EPSILON,DELTA), or let the task say so by name (uncapped=true)"
+)
 _TASK_BYTES: Final = 16
 _Row = TypeVar("_Row", Round, Task)
 
@@ -43,6 +47,8 @@ class Lifecycle:
 
     def add_task(self, settings: TaskSettings, *, actor: str) -> Task:
         settings.check_for_rounds()
+        if self._store.ledger.book().cap is None and not settings.uncapped:
+            raise InvalidParameter("uncapped", NO_CAP)
         task = secrets.token_hex(_TASK_BYTES)
         return self._store.rounds.add_task(task, settings.name, settings.as_json(), actor=actor, now=self._now)
 
@@ -116,7 +122,7 @@ class Lifecycle:
     ) -> Round:
         """Approve the list without what is removed; filter hits go unless they are kept on purpose.
 
-        Removed text stays nowhere: the candidate is replaced, and the log holds reasons and numbers.
+        The candidate is dropped with what was removed from it; the log holds reasons and numbers.
         """
         figures, hits = self.candidate(found)
         if actor == found.opened_by:
@@ -285,9 +291,12 @@ class Lifecycle:
         """Before anybody sends anything: both groups' debits must fit. The debits themselves come with the arrows."""
         settings, book = settings_of(found), self._store.ledger.book()
         if book.cap is None:
+            if not settings.uncapped:
+                raise BudgetExceeded(f"population {settings.population}: {NO_CAP}")
             return
         spend = Spend.generic(settings.params.budget, Neighbors.REPLACE_ONE, "planned round")
-        for window, budget in ((found.budget_window, book.cap.window), (None, book.cap.lifetime)):
+        first_debit = settings.window_at(self._now + settings.optin_seconds)
+        for window, budget in ((first_debit, book.cap.window), (None, book.cap.lifetime)):
             spends = [*book.spends(settings.population, window), spend, spend]
             if budget and not fits(spends, budget, planned=book.cap.planned):
                 raise BudgetExceeded(

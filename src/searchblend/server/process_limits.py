@@ -8,7 +8,7 @@ from typing import Final
 if sys.platform != "win32":  # where the system sets no such limits
     import resource
 
-_SPARE_FILES: Final = 256
+SPARE_FILES: Final = 256
 """for databases, logs, keys, the health listener, and connections that are being closed"""
 _FEWEST: Final = 16
 
@@ -25,8 +25,8 @@ def affordable_connections(wanted: int) -> int:
         return wanted
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = float("inf") if hard == resource.RLIM_INFINITY else hard
-    needed = wanted + _SPARE_FILES
+    needed = wanted + SPARE_FILES
     if soft != resource.RLIM_INFINITY and soft < needed:
         soft = int(min(needed, most))
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return wanted if soft == resource.RLIM_INFINITY else max(_FEWEST, min(wanted, soft - _SPARE_FILES))
+    return wanted if soft == resource.RLIM_INFINITY else max(_FEWEST, min(wanted, soft - SPARE_FILES))

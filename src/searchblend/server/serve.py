@@ -14,10 +14,11 @@ from pathlib import Path
 
 from searchblend.errors import RunError, UsageError
 from searchblend.server.app import ROLE_TAGS, build_app
-from searchblend.server.clock import Clock, SystemClock
+from searchblend.server.clock import Clock, SteadyClock
 from searchblend.server.connections import Connections
 from searchblend.server.console.planner_page import Planner
 from searchblend.server.crash_points import crash_points
+from searchblend.server.curator_key import curator_points, make_curator_key, require_curator
 from searchblend.server.curator_process import CuratorProcess, make_curator
 from searchblend.server.estimator import Estimator
 from searchblend.server.health import health_app, health_listener
@@ -28,6 +29,7 @@ from searchblend.server.process_limits import affordable_connections, no_core_fi
 from searchblend.server.publisher import Publisher, SigningKeys
 from searchblend.server.serve_settings import ServeSettings
 from searchblend.server.services import Services
+from searchblend.server.signing_record import keys_trouble
 from searchblend.server.vault import Vault
 from searchblend.server.worker import Runner, Worker
 from searchblend.server.worker_thread import WorkerThread
@@ -50,7 +52,7 @@ def serve(
     no_core_files()
     prepare_folders(settings)
     _check_tls(settings)
-    logbook, clock, on_point = Logbook(), SystemClock(), crash_points()
+    logbook, clock, on_point = Logbook(), SteadyClock(), crash_points()
     with open_store(settings.where, on_point=on_point) as store:
         logbook.write("starting", role=settings.role, version=version("searchblend"), database=store.database.dialect)
     services = Services(
@@ -62,7 +64,9 @@ def serve(
         most_waiting=settings.queue,
         tokens=_token_verifier(settings),
         on_point=on_point,
+        database_seconds=settings.database_seconds,
     )
+    _add_troubles(settings, clock, services)
     if settings.role == "curator":
         _run_curator(settings, clock, services, on_point, on_ready)
         return
@@ -79,8 +83,19 @@ def prepare_folders(settings: ServeSettings) -> None:
     make_private_folder(settings.folder)
     if settings.role in ("all", "curator"):
         Vault(settings.vault_folder)
+        make_curator_key(settings.vault_folder)
     if settings.role in ("all", "publisher"):
         SigningKeys(settings.signing_folder).add_if_none()
+        require_curator(settings)
+
+
+def _add_troubles(settings: ServeSettings, clock: SteadyClock, services: Services) -> None:
+    """Where the role has jobs: a clock that jumped, and signing keys that are not those on record."""
+    if settings.role not in ("collector", "intake"):
+        services.troubles.append(lambda store: clock.trouble())
+    if settings.role in ("all", "publisher"):
+        keys = SigningKeys(settings.signing_folder)
+        services.troubles.append(lambda store: keys_trouble(store, [key.key_id for key in keys.all()]))
 
 
 def _check_tls(settings: ServeSettings) -> None:
@@ -208,19 +223,35 @@ def _workers(
 def make_worker(settings: ServeSettings, store: ServiceStore, clock: Clock, services: Services) -> Worker:
     """Who does what: keys are read by the role that needs them, and by no other."""
     runners: list[Runner] = []
-    each_time: list[Callable[[], int]] = []
+    each_time: list[Callable[[], int]] = [store.artifacts.wipe]
     if settings.role in ("all", "curator"):
         # It only counts files here; keys and records are opened in a process that ends with its job.
         curator = make_curator(settings, store, clock, anonymous_intake=services.anonymous_intake)
-        runners.append(CuratorProcess(settings, curator.leaves, anonymous_intake=services.anonymous_intake))
+        runners.append(CuratorProcess(settings, clock, curator.leaves, anonymous_intake=services.anonymous_intake))
         each_time.append(curator.destroy_leftovers)
     if settings.role in ("all", "publisher"):
-        publisher = Publisher(store, clock, SigningKeys(settings.signing_folder))
+        publisher = Publisher(store, clock, SigningKeys(settings.signing_folder), curator_points(settings))
         runners.append(publisher)
         each_time.append(publisher.refresh_manifests)
     if settings.role in ("all", "admin"):
         runners.append(Estimator(store, clock))
+    each_time.append(_TroubleLog(store, services).look)
     tick = settings.role in ("all", "admin", "curator")
     return Worker(
         store, clock, runners, tick=tick, each_time=each_time, logbook=services.logbook, metrics=services.metrics
     )
+
+
+class _TroubleLog:
+    """Writes to the log what keeps the process from being ready, once, and when all is well again."""
+
+    def __init__(self, store: ServiceStore, services: Services) -> None:
+        self._store, self._services = store, services
+        self._known: list[str] = []
+
+    def look(self) -> int:
+        found = [why for look in self._services.troubles if (why := look(self._store))]
+        if found != self._known:
+            self._services.logbook.write(f"not ready: {'; '.join(found)}" if found else "ready again")
+            self._known = found
+        return 0

@@ -36,10 +36,14 @@ class ServeSettings:
     """the SQLite file, signing keys and round keys live here, unless told otherwise"""
     database: str = ""
     """postgresql://…, or empty for service.db in the data directory"""
+    database_seconds: float = 15.0
+    """how long a request waits for the database before it is told to come back"""
     key_dir: str = ""
     """the rounds' private keys; only the curator needs it (``keys`` in the data directory)"""
     signing_dir: str = ""
     """the manifests' signing keys; only the publisher needs it (``signing`` in the data directory)"""
+    curator_key: str = ""
+    """the curator's public key (several with commas), for a publisher without the curator's key folder"""
     host: str = "127.0.0.1"
     port: int = 8470
     health_host: str = "127.0.0.1"
@@ -80,7 +84,7 @@ class ServeSettings:
         ):
             if not least <= getattr(self, field) <= most:
                 raise InvalidParameter(field, f"expected {least} to {most}")
-        for field in ("peer_seconds", "stop_seconds", "poll_seconds"):
+        for field in ("database_seconds", "peer_seconds", "stop_seconds", "poll_seconds"):
             if not 0 < getattr(self, field) <= 3600:
                 raise InvalidParameter(field, "expected more than 0 and at most 3600")
         if self.port + _HEALTH_OFFSET > _LARGEST_PORT and not self.health_port:

@@ -15,7 +15,7 @@ from searchblend.server.metrics import Metrics
 from searchblend.server.report_writer import MOST_WAITING, ReportWriter
 from searchblend.server.round_model import sealing_context, shape_of
 from searchblend.server.shared_answers import SharedAnswers
-from searchblend.server.store_thread import StoreThread
+from searchblend.server.store_thread import DATABASE_SECONDS, StoreThread
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.store_errors import UnknownName
 from searchblend.wire.report import ReportShape
@@ -24,6 +24,8 @@ from searchblend.wire.tokens import TokenVerifier
 
 _UNKNOWN_SECONDS: Final = 1.0
 _MOST_UNKNOWN: Final = 1000
+_PUBLIC_REST: Final = 4.0
+"""a fifth of the time for pages that anybody may ask for"""
 
 
 @dataclass(frozen=True)
@@ -71,21 +73,25 @@ class Services:
         most_waiting: int = MOST_WAITING,
         tokens: TokenVerifier | None = None,
         on_point: Callable[[str], None] = lambda point: None,
+        database_seconds: float = DATABASE_SECONDS,
     ) -> None:
+        def thread(name: str, rest: float = 0.0) -> StoreThread:
+            return StoreThread(where, name, on_point, database_seconds, rest)
+
         self.clock = clock or SystemClock()
         self.logbook = logbook or Logbook()
         self.metrics = Metrics()
         self.anonymous_intake = anonymous_intake
-        self.reader = StoreThread(where, "reader", on_point)
+        self.reader = thread("reader")
         # Pages read more than devices ask for: they have a connection of their own and keep nobody waiting.
-        self.console = StoreThread(where, "console", on_point)
+        self.console = thread("console")
         # What they decide may take seconds: a long list has to be scored before it is approved.
-        self.actions = StoreThread(where, "actions", on_point)
+        self.actions = thread("actions")
         # Everybody may read what is published, as often as they like: apart from what devices need.
-        self.public = StoreThread(where, "public", on_point)
-        self.shared = SharedAnswers()
-        self.health = StoreThread(where, "health", on_point)
-        self.writer = ReportWriter(where, self.clock, self.metrics, most_waiting=most_waiting, on_point=on_point)
+        self.public = thread("public", rest=_PUBLIC_REST)
+        self.pages, self.files = SharedAnswers(), SharedAnswers()
+        self.health = thread("health")
+        self.writer = ReportWriter(thread("reports"), self.clock, self.metrics, most_waiting=most_waiting)
         self.bucket = TokenBucket(reports_per_second)
         self.tokens = tokens
         self.failed_sign_ins = FailedSignIns(
@@ -96,6 +102,8 @@ class Services:
         )
         self.is_working: Callable[[], bool] = lambda: True
         """whether the worker beside the server does its part; a role without one has nothing to ask"""
+        self.troubles: list[Callable[[ServiceStore], str | None]] = []
+        """why this process should not be called ready, each by a look at something of its own"""
         self.is_answering: Callable[[], bool] = lambda: True
         """whether the public address is attended to"""
         self._facts: dict[tuple[str, int], RoundFacts] = {}

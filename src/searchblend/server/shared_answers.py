@@ -10,7 +10,7 @@ from typing import Final
 from searchblend.server.answers import Refusal
 
 MOST_BYTES: Final = 64 * 2**20
-_MOST_IN_THE_MAKING: Final = 32
+MOST_IN_THE_MAKING: Final = 8
 
 
 class SharedAnswers:
@@ -27,7 +27,7 @@ class SharedAnswers:
             self._made.move_to_end(key)
             return self._made[key]
         if key not in self._making:
-            if len(self._making) >= _MOST_IN_THE_MAKING:
+            if len(self._making) >= MOST_IN_THE_MAKING:
                 raise Refusal("overloaded")
             self._making[key] = asyncio.create_task(self._make(key, make))
         # Who leaves early must not take the answer away from the others.

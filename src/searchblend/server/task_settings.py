@@ -74,7 +74,9 @@ class TaskSettings:
     repeat_seconds: int = 0
     """a new round this long after the start of the one before; 0: only by hand"""
     budget_window: str = "week"
-    """``week``, ``month`` or ``year``: the period of the cap per window"""
+    """``week``, ``month`` or ``year``: the period of the cap per window, which counts the debits made in it"""
+    uncapped: bool = False
+    """whether rounds may open although no cap is on record: then nothing bounds what they cost together"""
     silent_devices: str = "skip"
     """what a device without a record does: ``skip`` the round, or ``report_wildcard``"""
     min_device_version: str = "0.1"
@@ -95,7 +97,7 @@ class TaskSettings:
         ):
             if getattr(self, field) not in allowed:
                 raise InvalidParameter(field, f"expected one of {', '.join(allowed)}")
-        for field in ("has_urls", "wide_list"):
+        for field in ("has_urls", "wide_list", "uncapped"):
             if not isinstance(getattr(self, field), bool):
                 raise InvalidParameter(field, "expected true or false")
         for field, least in (
@@ -162,7 +164,7 @@ class TaskSettings:
         return hashlib.sha256(self.consent.encode()).digest()
 
     def window_at(self, now: int) -> str:
-        """The ledger's window for a round that starts now."""
+        """The ledger's window of what is debited now."""
         day = datetime.fromtimestamp(now, UTC)
         year, week, _ = day.isocalendar()
         return {"week": f"{year}-W{week:02}", "month": f"{day:%Y-%m}", "year": f"{day:%Y}"}[self.budget_window]

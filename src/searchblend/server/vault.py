@@ -19,7 +19,7 @@ from searchblend.errors import OutputError, RunError
 from searchblend.server.private_folder import make_private_folder
 from searchblend.store.private_file import read_private
 from searchblend.store.rounds import KeyFacts
-from searchblend.store.states import PAST_RAW, State
+from searchblend.store.states import PAST_RAW
 from searchblend.wire.sealed import KEY_BYTES, new_round_key, public_key_of
 
 _IDENTITY: Final = "curator.id"
@@ -45,9 +45,7 @@ class HeldKey(NamedTuple):
         """Whatever else is wrong with its round, a key does not outlive the deadline."""
         if facts is None or facts.state in PAST_RAW:
             return False
-        if facts.state == State.DRAFT or facts.public_key is None:
-            return True
-        return (facts.shred_by is None or now < facts.shred_by) and self.is_for(facts.public_key)
+        return facts.shred_by is None or now < facts.shred_by
 
 
 class Vault:

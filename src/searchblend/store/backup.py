@@ -33,6 +33,7 @@ TABLES: Final[dict[str, tuple[str, ...]]] = {
         "budget_window",
         "opened_by",
         "public_key",
+        "key_signature",
         "optin_closes",
         "shred_by",
         "client_opens",

@@ -65,19 +65,19 @@ GRANTS: Final[Mapping[str, Privileges]] = {
         "rounds": (
             "SELECT",
             "INSERT",
-            f"UPDATE ({_MOVED}, reports, opened_by, public_key, optin_closes, shred_by, client_closes, grace_until)",
+            f"UPDATE ({_MOVED}, reports, budget_window, opened_by, public_key, key_signature, optin_closes, shred_by, "
+            "client_closes, grace_until)",
         ),
     },
     "publisher": {
         **_EVERYBODY,
         **_ENDS_ROUNDS,
         "artifacts": _APPEND,
-        "documents": ("SELECT", "DELETE"),
         "ledger": _APPEND,
         "manifests": _APPEND,
         "release_files": ("INSERT",),
         "round_artifacts": _APPEND,
-        "rounds": ("SELECT", f"UPDATE ({_MOVED}, reports, client_opens, client_closes, grace_until)"),
+        "rounds": ("SELECT", f"UPDATE ({_MOVED}, reports, budget_window, client_opens, client_closes, grace_until)"),
         "trends": _APPEND,
     },
     "admin": {

@@ -16,13 +16,15 @@ from searchblend.store.states import PAST_RAW, State, may_follow
 from searchblend.store.store_errors import StoreError, UnknownName, WrongState
 
 _ROUND: Final = (
-    "SELECT round_key, task, number, state, version, settings, budget_window, opened_by, public_key, "
+    "SELECT round_key, task, number, state, version, settings, budget_window, opened_by, public_key, key_signature, "
     "optin_closes, shred_by, client_opens, client_closes, grace_until, shape, reports, changed FROM rounds"
 )
 _STATE: Final = 3
 _CHANGEABLE: Final = (
+    "budget_window",
     "opened_by",
     "public_key",
+    "key_signature",
     "optin_closes",
     "shred_by",
     "client_opens",
@@ -60,8 +62,11 @@ class Round:
     version: int
     settings: Mapping[str, Any]
     budget_window: str
+    """of the latest debit; before the first, of the drafting"""
     opened_by: str | None
     public_key: bytes | None
+    key_signature: str | None
+    """the curator's, over the round as it was opened"""
     optin_closes: int | None
     shred_by: int | None
     client_opens: int | None
@@ -261,14 +266,15 @@ def _round(row: tuple[Any, ...]) -> Round:
     except ValueError:
         raise StoreError(f"round {values[2]}: is in a state that this version does not know") from None
     values[5] = _object(values[5])
-    values[14] = (_object(values[14]) or None) if values[14] else None
+    values[15] = (_object(values[15]) or None) if values[15] else None
     return Round(*values)
 
 
 def _object(text: str) -> dict[str, Any]:
-    """A JSON object; an empty one for what is none."""
+    """A JSON object; an empty one for what is none, or what could not be shown again (NaN, half a character)."""
     try:
         document = json.loads(text)
+        json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
         return {}
     return document if isinstance(document, dict) else {}

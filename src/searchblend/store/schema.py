@@ -143,16 +143,12 @@ _VERSION_4: Final = (
     )
     """,
 )
-_VERSION_5: Final = ("ALTER TABLE rounds DROP COLUMN tag_key",)
-_VERSION_6: Final = ("ALTER TABLE contributions ADD COLUMN withdrawn INTEGER NOT NULL DEFAULT 0",)
-MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
-    _VERSION_1,
-    _VERSION_2,
-    _VERSION_3,
-    _VERSION_4,
-    _VERSION_5,
-    _VERSION_6,
+_VERSION_5: Final = (
+    "ALTER TABLE rounds DROP COLUMN tag_key",
+    "ALTER TABLE rounds ADD COLUMN key_signature TEXT",
+    "ALTER TABLE contributions ADD COLUMN withdrawn INTEGER NOT NULL DEFAULT 0",
 )
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5)
 SCHEMA_VERSION: Final = len(MIGRATIONS)
 _HAS_TABLES: Final = {
     "sqlite": "SELECT COUNT(*) FROM sqlite_master WHERE name = 'schema_version'",

@@ -30,12 +30,16 @@ def run(tmp_path, capsys):
 
 
 def test_a_task_is_made_shown_capped_and_killed(run):
+    code, _, err = run("task", "create", "searches")
+    assert (code, "no cap is on record" in err, "task cap" in err, "uncapped=true" in err) == (2, True, True, True)
+    assert run("task", "create", "free", "--set", "uncapped=true")[1]["settings"]["uncapped"] is True
+    assert run("task", "kill", "free")[0] == 0
+    assert run("task", "cap", "--lifetime", "10,1e-3")[1]["cap"]["lifetime"]["epsilon"] == 10
     code, made, _ = run("task", "create", "searches", "--set", "epsilon=2", "--set", "market=en-GB")
     assert (code, made["settings"]["epsilon"], made["settings"]["market"]) == (0, 2, "en-GB")
-    assert run("task", "list")[1]["tasks"][0]["name"] == "searches"
+    assert [task["name"] for task in run("task", "list")[1]["tasks"]] == ["free", "searches"]
     assert run("task", "show", "searches")[1]["task"] == made["task"]
     assert len(run("task", "enrol", "searches", "3")[1]["codes"]) == 3
-    assert run("task", "cap", "--lifetime", "10,1e-3")[1]["cap"]["lifetime"]["epsilon"] == 10
     assert run("task", "kill", "searches")[1]["killed"] is True
     code, _, err = run("round", "draft", "searches")
     assert (code, "stopped" in err) == (1, True)
@@ -125,9 +129,12 @@ def test_keys_and_tokens(run):
     assert run("keys", "remove", first)[0] == 2
     second = run("keys", "add")[1]["key_id"]
     assert run("keys", "remove", first)[1] == {"removed": first}
+    curator = run("keys", "curator")[1]
+    assert run("keys", "curator")[1] == curator
     token = run("keys", "token", "ann", "operator")[1]["token"]
     listed = run("keys", "list")[1]
     assert [key["key_id"] for key in listed["signing_keys"]] == [second]
+    assert listed["curator_keys"] == [curator]
     assert listed["admin_tokens"] == [{"name": "ann", "role": "operator", "revoked": False}]
     assert token not in json.dumps(listed)
     assert run("keys", "revoke", "ann")[0] == 0

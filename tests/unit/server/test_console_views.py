@@ -167,11 +167,11 @@ def test_a_task_that_cannot_be_read_is_an_alert_and_hides_no_other(tmp_path):
 def test_overdue_shredding_is_an_alert_and_no_server_is_ready(tmp_path):
     with http_service(str(tmp_path / "service.db"), tmp_path) as http:
         http.parts.open(http.parts.task())
-        assert http.client.get("/readyz").status_code == 200
+        assert http.health.get("/readyz").status_code == 200
         http.parts.clock.time += 1000 + 60
-        answer = http.client.get("/readyz")
+        answer = http.health.get("/readyz")
         assert (answer.status_code, answer.text) == (503, "shredding is overdue in 1 rounds\n")
         assert "Shredding is overdue" in Person(http, "operator").get("/console").text
-        assert "searchblend_shredding_overdue 1" in http.client.get("/metrics").text
+        assert "searchblend_shredding_overdue 1" in http.health.get("/metrics").text
         http.parts.work()
-        assert http.client.get("/readyz").text == "ready\n"
+        assert http.health.get("/readyz").text == "ready\n"

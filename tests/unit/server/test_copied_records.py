@@ -96,7 +96,7 @@ def test_an_encapsulation_counts_once(http, found, monkeypatch):
     """If one ciphertext ever opened under two tags, it would still be one person's."""
     codes = http.parts.lifecycle.enrol(http.parts.store.rounds.task(found.task), 2, actor="ann")
     sealed, context = sealed_for(found, codes[0]), sealing_context(found)
-    monkeypatch.setattr("searchblend.server.curator._opened_record", lambda *_: [VICTIM])
+    monkeypatch.setattr("searchblend.server.curator._opened_records", lambda *_: [VICTIM])
     for code in codes:
         insert(http, found, context.tag_of(code), sealed)
     assert counted(http, found) == (N + 1, {"conflicting-contribution": 1})

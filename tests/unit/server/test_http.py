@@ -320,3 +320,12 @@ def test_an_id_wins_over_a_name_that_an_earlier_version_allowed(http):
         http.parts.store.database.execute("UPDATE tasks SET name = ? WHERE task = ?", (victim.task, impostor.task))
     for task in (first, second):
         assert http.parts.store.rounds.task(task.task).task == task.task
+
+
+@pytest.mark.parametrize("damage", ['{"epsilon": NaN}', '{"epsilon": 1e999}', '{"name": "\\ud800"}'])
+def test_one_damaged_task_hides_no_other_in_the_list(http, damage):
+    """JSON that can be read and not written again."""
+    broken, fine = http.parts.task(name="broken"), http.parts.task(name="fine")
+    http.parts.store.database.execute("UPDATE tasks SET settings = ? WHERE task = ?", (damage, broken.task))
+    tasks = http.admin("GET", "/tasks").json()["tasks"]
+    assert {task["task"]: bool(task["settings"]) for task in tasks} == {broken.task: False, fine.task: True}

@@ -145,15 +145,20 @@ def test_only_fields_of_the_list_are_logged():
 
 def test_metrics_are_in_the_exposition_format():
     metrics = Metrics()
-    metrics.count("reports_total", 2, result="accepted")
+    metrics.count("reports_total", 12_345_678, result="accepted")
     metrics.set("reports_waiting", 3)
     for seconds in (0.001, 0.004, 5):
         metrics.commit_took(seconds)
     text = metrics.text()
-    assert '# TYPE searchblend_reports_total counter\nsearchblend_reports_total{result="accepted"} 2\n' in text
+    assert '# TYPE searchblend_reports_total counter\nsearchblend_reports_total{result="accepted"} 12345678\n' in text
     assert "searchblend_reports_waiting 3\n" in text
     assert 'searchblend_commit_seconds_bucket{le="0.005"} 2\n' in text
     assert 'searchblend_commit_seconds_bucket{le="+Inf"} 3\n' in text
+
+
+def test_a_metric_without_a_description_cannot_be_counted():
+    with pytest.raises(KeyError):
+        Metrics().count("nameless_total")
 
 
 def test_a_batch_above_the_rate_is_taken_and_paid_back(monkeypatch):

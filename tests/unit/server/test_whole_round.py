@@ -379,6 +379,7 @@ def test_manifests_are_signed_anew_only_when_something_changed(service):
     service.work()
     assert service.store.artifacts.manifest(task.task) == first
     service.signing_keys.add()
+    service.adopt_keys()
     service.work()
     sequence, _, message = service.store.artifacts.manifest(task.task)
     assert (sequence, len(json.loads(message)["signatures"])) == (first[0] + 1, 2)
@@ -429,7 +430,7 @@ def test_a_manifest_that_nobody_can_read_is_signed_anew(service):
 def test_a_task_without_a_manifest_keeps_no_other_from_its_own(service):
     broken, other = service.task(name="broken"), service.task(name="other")
     service.store.database.execute("UPDATE tasks SET settings = ? WHERE task = ?", ('{"name":""}', broken.task))
-    publisher = Publisher(service.store, service.clock, service.signing_keys)
+    publisher = Publisher(service.store, service.clock, service.signing_keys, {})
     with pytest.raises(InvalidParameter):
         publisher.refresh_manifests()
     assert service.store.artifacts.manifest(broken.task) is None

@@ -232,3 +232,16 @@ def test_a_record_that_is_not_admitted_goes_alone(service):
     service.work()
     details = [row.as_json()["detail"] for row in service.store.audit.rows()]
     assert next(detail["records"] for detail in details if detail.get("to") == "HEADLIST_READY") == 60
+
+
+def test_a_damaged_shape_keeps_no_other_task_from_its_manifest(service):
+    """It is read without any of our own errors: the wrong kind of value is a TypeError."""
+    broken = service.task(name="broken")
+    service.contribute(service.open(broken), people(400, seed=1))
+    service.head_list(broken)
+    service.store.database.execute("UPDATE rounds SET shape = ? WHERE task = ?", ('{"task": 1}', broken.task))
+    service.clock.time += 1
+    fine = service.task(name="fine")
+    service.open(fine)
+    assert service.store.artifacts.manifest(fine.task) is not None
+    assert "worker failed" in service.log.getvalue()

@@ -21,11 +21,11 @@ class PatientWorker:
     """Works until it is told to stop."""
 
     def run_until(self, stop: threading.Event, *, every: float) -> None:
-        stop.wait(30)
+        stop.wait(240)
 
 
 def wait_for(condition) -> bool:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.005)
     return condition()
@@ -76,7 +76,7 @@ def test_readiness_is_the_workers_too(tmp_path):
 
 def serve(*arguments):
     command = [sys.executable, "-m", "searchblend.cli", "serve", "--port", "0", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
 
 
 @pytest.mark.parametrize(

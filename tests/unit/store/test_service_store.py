@@ -368,10 +368,16 @@ def test_a_filled_database_of_the_first_version_is_refused_until_it_is_migrated(
     migrate(database, to=1)
     assert schema_version(database) == 1
     old = ServiceStore(database)
-    key = a_round(old, State.CLIENT_OPEN).key
+    old.rounds.add_task(TASK, "searches", {"market": "en"}, actor="op", now=1)
+    key = 1
+    database.execute(
+        "INSERT INTO rounds (round_key, task, number, state, version, settings, budget_window, tag_key, changed) "
+        "VALUES (?, ?, 1, ?, 7, ?, '2026-W46', ?, 3)",
+        (key, TASK, State.CLIENT_OPEN, '{"method": "best"}', b"t" * 32),
+    )
     old.reports.add([arrivals(key, report_ids("a", "b"), [[0], [1]])], now=5)
     old.ledger.debit("r1", "everybody", "w1", ONE)
-    before = (old.rounds.by_key(key), old.reports.counts(key, 2).tolist(), old.audit.rows(), old.ledger.rows())
+    before = (old.reports.counts(key, 2).tolist(), old.audit.rows(), old.ledger.rows())
     with pytest.raises(WrongSchema, match=r"has version 1.*searchblend database migrate"):
         open_store(where)
     assert schema_version(database) == 1, "opening a store changes no table"
@@ -379,8 +385,10 @@ def test_a_filled_database_of_the_first_version_is_refused_until_it_is_migrated(
     old.close()
     with open_store(where) as store:
         assert schema_version(store.database) == SCHEMA_VERSION
-        found = (store.rounds.by_key(key), store.reports.counts(key, 2).tolist())
-        assert (*found, store.audit.rows(), store.ledger.rows()) == before
+        found = store.rounds.by_key(key)
+        assert (found.state, found.version, found.settings) == (State.CLIENT_OPEN, 7, {"method": "best"})
+        assert found.key_signature is None
+        assert (store.reports.counts(key, 2).tolist(), store.audit.rows(), store.ledger.rows()) == before
         assert store.artifacts.trends(TASK) == []
         store.ledger.check()
 

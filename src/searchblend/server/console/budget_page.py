@@ -139,7 +139,7 @@ def _chart(entries: list[Entry]) -> Chart:
 
 def _next_round(book: Book, task: Task, now: int) -> NextRound:
     settings = TaskSettings.of_json(task.settings)
-    window = settings.window_at(now)
+    window = settings.window_at(now + settings.optin_seconds)  # of its first debit
     spend = Spend.generic(settings.params.budget, Neighbors.REPLACE_ONE, "planned round")
     after = {name: [*book.spends(settings.population, name), spend, spend] for name in (window, None)}
     budgets = {window: book.cap.window if book.cap else None, None: book.cap.lifetime if book.cap else None}
@@ -151,5 +151,6 @@ def _next_round(book: Book, task: Task, now: int) -> NextRound:
         window=window,
         window_after=sum(entry.epsilon for entry in after[window]),
         lifetime_after=sum(entry.epsilon for entry in after[None]),
-        allowed=all(budget is None or fits(after[name], budget, planned=planned) for name, budget in budgets.items()),
+        allowed=(book.cap is not None or settings.uncapped)
+        and all(budget is None or fits(after[name], budget, planned=planned) for name, budget in budgets.items()),
     )

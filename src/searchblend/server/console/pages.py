@@ -214,7 +214,7 @@ class PublicPages:
         form, is_gzip, path = parse_qs(request.url.query), takes_gzip(request), request.url.path
         name, public = request.path_params["task"], self._services.public
         wanted, between = tuple(form.get("q", [])[:20]), between_rounds(form)
-        task, published = await public.call(lambda store: store.rounds.published(name))
+        task, published = await self._services.reader.call(lambda store: store.rounds.published(name))
 
         def make(store: ServiceStore) -> bytes:
             view = trends_page.trends(trends_page.read_trends(store, task.task, wanted, between))
@@ -223,7 +223,7 @@ class PublicPages:
             return gzip.compress(content, 6) if is_gzip else content
 
         key = ("page", path, published, wanted, between, is_gzip)
-        return await self._services.shared.get(key, lambda: public.call(make))
+        return await self._services.pages.get(key, lambda: public.call(make))
 
 
 def static_route() -> Route:

@@ -65,7 +65,10 @@ GROUPS: Final = (
                 step="any",
             ),
             Field("delta", "δ for each group", "Far below one over the number of people.", "number", step="any"),
-            Field("budget_window", "Budget window", "How the ledger groups rounds.", "choice", WINDOWS),
+            Field(
+                "budget_window", "Budget window", "The period of the cap; debits count when made.", "choice", WINDOWS
+            ),
+            Field("uncapped", "Without a cap", "Open rounds although no cap bounds what they cost together.", "yes"),
         ),
     ),
     FieldGroup(

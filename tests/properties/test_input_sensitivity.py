@@ -1,0 +1,181 @@
+"""What is read of a log is the sum of what is read of its people: no line changes another person's.
+
+The lines keep quotes, control characters, carriage returns, byte-order marks, NULs, invalid UTF-8 and lengths beyond
+every limit. Each world is a pair of neighbours: a file with and without all lines of one person.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import tempfile
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from input_worlds import FORMATS, PIECES, differences, found_in, worlds, write, write_parquet
+from searchblend.errors import RunError
+from searchblend.logs import feed, formats
+from searchblend.logs.layout import Delimited, JsonLines, LineRules
+
+MODES: list[dict[str, Any]] = [
+    {"draws": 2, "picks": 2, "keep_lines": True},
+    {"draws": 0, "keep_lines": True},
+    {"draws": 0, "searches_only": True},
+    {"draws": 1, "host_only": True, "keep_lines": True},
+]
+SUFFIXES = ("", "", "", "", ".gz", ".zst")
+
+
+def read(folder: Path, format_name: str, mode: dict[str, Any]) -> Counter[Any]:
+    return found_in(folder, format_name, threads=1, memory="512MB", **mode)
+
+
+@cache
+def anchor(format_name: str, mode: int) -> Counter[Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        return read(write(Path(folder, "log"), format_name, [], b"\n"), format_name, MODES[mode])
+
+
+KINDS = (None, *PIECES)
+ALL_BATCHES = len(FORMATS) * len(KINDS)
+"""The numbers below it have every format with every kind of odd bytes in the others' lines."""
+
+
+def batch(folder: Path, number: int, n: int) -> list[Any]:
+    """n pairs of one format, drawn by a number, read together: what is not the sum."""
+    chance = random.Random(number)
+    format_name, kind = FORMATS[number % len(FORMATS)], KINDS[number // len(FORMATS) % len(KINDS)]
+    mode, suffix = chance.randrange(3 if format_name == "yandex" else 4), chance.choice(SUFFIXES)
+    made = worlds(format_name, n, kind, chance)
+    ending = made[0].ending
+    parts = [
+        write(folder / "both", format_name, [world.mixed for world in made], ending, suffix),
+        write(folder / "others", format_name, [world.others for world in made], ending, suffix),
+        write(folder / "mine", format_name, [[line for world in made for line in world.mine]], b"\n"),
+    ]
+    found = [read(part, format_name, MODES[mode]) for part in parts]
+    shutil.rmtree(folder)
+    return differences(*found, anchor(format_name, mode))
+
+
+@pytest.mark.parametrize("first", range(0, ALL_BATCHES, 6))
+def test_no_line_changes_what_is_read_of_another_person(first: int, tmp_path: Path):
+    """Pairs of neighbours: 26 in each of 78 batches."""
+    for number in range(first, first + 6):
+        assert batch(tmp_path / "log", number, 26) == [], number
+
+
+@pytest.mark.parametrize("number", range(100, 112))
+def test_no_line_changes_another_persons_in_a_log_of_one_file(number: int, tmp_path: Path):
+    """Nothing else is in the log that could hide a decision about the whole of it."""
+    assert batch(tmp_path / "log", number, 1) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(1_000, 1_800, 80))
+def test_no_line_changes_what_is_read_of_another_person_in_100_000_pairs(first: int, tmp_path: Path):
+    for number in range(first, first + 80):
+        assert batch(tmp_path / "log", number, 125) == [], number
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_no_row_of_parquet_changes_another_persons(seed: int, tmp_path: Path):
+    chance = random.Random(seed)
+    mode = MODES[seed]
+    odd = [piece.decode() for pieces in PIECES.values() for piece in pieces if _is_utf8(piece)]
+
+    def rows(user: str, host: str) -> list[list[str]]:
+        made = [
+            [
+                user,
+                f"{host} {chance.choice(odd)}",
+                f"http://{host}.example/{chance.choice(odd)}",
+                chance.choice(["2006", "", *odd]),
+            ]
+            for _ in range(chance.randrange(4))
+        ]
+        return [[field + chance.choice(["", "", chance.choice(odd)]) for field in row] for row in made]
+
+    others = [rows(f"o{world}", "o") for world in range(15)]
+    mine = [rows(f"X{world}", "x") for world in range(15)]
+    tables = {
+        "both": [[*theirs, *ours] for theirs, ours in zip(others, mine, strict=True)],
+        "others": others,
+        "mine": [[row for table in mine for row in table]],
+        "anchor": [],
+    }
+    found = [read(write_parquet(tmp_path / name, part), "parquet", mode) for name, part in tables.items()]
+    assert differences(*found) == []
+
+
+def _is_utf8(piece: bytes) -> bool:
+    try:
+        piece.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+# --- faults that must be detected ------------------------------------------------------------------------------------
+
+
+def _open_quotes_join_lines(patch: pytest.MonkeyPatch) -> None:
+    rules = Delimited.rules.fget
+    patch.setattr(Delimited, "rules", property(lambda self: replace(rules(self), quoted_line_feeds=self.quotes)))
+
+
+def _the_gate_rewrites_what_goes_past_it_elsewhere(patch: pytest.MonkeyPatch) -> None:
+    """U+001F in a field of CSV stays where nothing else needs the gate."""
+    look = feed.count_pristine
+
+    def without_separators(path: Path, rules: LineRules, **options: Any) -> Any:
+        is_plain = b'"' not in path.read_bytes()
+        return look(path, replace(rules, quotes=rules.quotes and not is_plain), **options)
+
+    patch.setattr(feed, "count_pristine", without_separators)
+
+
+def _members_are_those_of_the_first_lines(patch: pytest.MonkeyPatch) -> None:
+    layout = formats._layout
+
+    def from_lines(path: Path, *arguments: Any, **options: Any) -> Any:
+        found = layout(path, *arguments, **options)
+        if isinstance(found, JsonLines) and b'"url"' not in path.read_bytes():
+            return JsonLines({role: key for role, key in found.keys.items() if role != "url"})
+        return found
+
+    patch.setattr(formats, "_layout", from_lines)
+
+
+def _only_the_first_line_loses_its_mark(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(JsonLines, "rules", LineRules(header=True))
+
+
+FAULTS = {
+    "an open quote joins lines": (_open_quotes_join_lines, "csv", "quote"),
+    "the gate rewrites others' separators": (_the_gate_rewrites_what_goes_past_it_elsewhere, "csv", "separator"),
+    "members from people's lines": (_members_are_those_of_the_first_lines, "jsonl", None),
+    "a mark is removed from the first line only": (_only_the_first_line_loses_its_mark, "jsonl", "mark"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_planted_fault_is_detected(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    plant, format_name, kind = FAULTS[name]
+    anchor.cache_clear()
+    plant(monkeypatch)
+    first = FORMATS.index(format_name) + len(FORMATS) * KINDS.index(kind)
+    assert any(_notices(tmp_path / str(number), number) for number in range(first, 6 * ALL_BATCHES, ALL_BATCHES))
+    anchor.cache_clear()
+
+
+def _notices(folder: Path, number: int) -> bool:
+    try:
+        return bool(batch(folder, number, 26))
+    except RunError:  # a log that is refused for one person's lines is noticed too
+        return True
