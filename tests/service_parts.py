@@ -105,10 +105,13 @@ class Service:
         return Lifecycle(self.store, self.clock)
 
     @property
-    def worker(self) -> Worker:
+    def publisher(self) -> Publisher:
         signer = self.curator_key
-        curator = Curator(self.store, self.clock, self.vault, signer)
-        publisher = Publisher(self.store, self.clock, self.signing_keys, {signer.key_id: signer.public_point})
+        return Publisher(self.store, self.clock, self.signing_keys, {signer.key_id: signer.public_point})
+
+    @property
+    def worker(self) -> Worker:
+        curator, publisher = Curator(self.store, self.clock, self.vault, self.curator_key), self.publisher
         return Worker(
             self.store,
             self.clock,

@@ -23,14 +23,19 @@ _UNSEEN: Final = (
     "\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff\ufff9-\ufffb\"'"
 )
 _CELL: Final = f"(?:^|(?<=[{_SPLITS}]))"
-_BEGINS_AS_FORMULA: Final = re.compile(f"{_CELL}(?=[{_UNSEEN}]*[{_FORMULA}])")
-_WRITTEN: Final = re.compile(f"{_CELL}'(?=[{_UNSEEN}]*[{_FORMULA}])")
-_QUOTED: Final = re.compile(f'[{_SPLITS}"]|^[{_UNSEEN}]|[{_UNSEEN}]$')
+_FOLLOWS: Final = f"(?=[{_UNSEEN}]*[{_FORMULA}])"
+_SPLIT: Final = re.compile(f"[{_SPLITS}]")
+_AT_THE_START: Final = re.compile(_FOLLOWS)
+_ANYWHERE: Final = re.compile(_CELL + _FOLLOWS)
+_WRITTEN: Final = re.compile(f"{_CELL}'{_FOLLOWS}")
+_ENDS: Final = re.compile(f"[{_UNSEEN}]")
 
 
 def write_cell(text: str) -> str:
     """The string with an apostrophe wherever a formula could begin; ``read_cell`` gives it back."""
-    return _BEGINS_AS_FORMULA.sub("'", text)
+    if _SPLIT.search(text):
+        return _ANYWHERE.sub("'", text)
+    return f"'{text}" if _AT_THE_START.match(text) else text  # nearly all, and several times as fast
 
 
 def read_cell(text: str) -> str:
@@ -48,8 +53,12 @@ def write_csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]], deli
 def _field(value: object) -> str:
     if value is None:
         return ""
-    if isinstance(value, Real):
+    if not isinstance(value, str) and isinstance(value, Real):
         return str(value)
     text = write_cell(str(value))
-    # Quotes also around what other delimiters would split, so that most programs show one cell.
-    return f'"{text.replace(chr(34), chr(34) * 2)}"' if not text or _QUOTED.search(text) else text
+    return '"' + text.replace('"', '""') + '"' if _is_quoted(text) else text
+
+
+def _is_quoted(text: str) -> bool:
+    """Also what other delimiters would split, so that most programs show one cell."""
+    return not text or '"' in text or bool(_SPLIT.search(text) or _ENDS.match(text) or _ENDS.match(text[-1]))

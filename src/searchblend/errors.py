@@ -11,8 +11,8 @@
         └── OutputError        the results cannot be written
 
 Parts that have more to distinguish derive their own beside their code: store/ledger_errors.py, store/store_errors.py,
-device/device_errors.py, wire/report.py, randomness.py, clickgraph/absorbing_walk.py, logs/duckdb_session.py and
-server/vault.py.
+device/device_errors.py, wire/report.py, randomness.py, clickgraph/absorbing_walk.py, logs/duckdb_session.py,
+server/signing_record.py and server/vault.py.
 
 No message holds a raw query, URL or user id: an error says *where* (file, line, field) and *what was
 expected*, never what stood there.

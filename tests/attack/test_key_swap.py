@@ -116,7 +116,7 @@ def test_the_key_and_signature_of_an_earlier_round_are_never_announced(service):
     assert_refused(service, task)
 
 
-@pytest.mark.parametrize("change", [{"epsilon": 60.0}, {"delta": 0.1}, {"min_optin": 1}, {"consent": "I agree to all"}])
+@pytest.mark.parametrize("change", [{"epsilon": 60.0}, {"delta": 0.1}, {"min_optin": 2}, {"consent": "I agree to all"}])
 def test_settings_that_were_changed_after_the_opening_are_never_drawn_with(service, change):
     """The noise, the threshold and the consent are those that devices were told."""
     task = service.task()

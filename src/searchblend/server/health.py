@@ -30,8 +30,8 @@ _END_SECONDS: Final = 5.0
 
 
 def health_app(services: Services, connections: Connections, *, with_rounds: bool) -> Starlette:
-    """``/healthz``, ``/readyz``, ``/metrics``; ``with_rounds``: the metrics tell of all rounds, not of this process
-    alone."""
+    """``/healthz``, ``/readyz``, ``/metrics``; ``with_rounds``: metrics and readiness tell of all rounds, not of
+    this process alone."""
 
     async def alive(request: Request) -> Response:
         if not services.is_answering():
@@ -40,8 +40,9 @@ def health_app(services: Services, connections: Connections, *, with_rounds: boo
 
     async def readyz(request: Request) -> Response:
         def look(store: ServiceStore) -> str | None:
-            looks = (why for look in services.troubles if (why := look(store)))
-            return trouble(store, services.clock) or next(looks, None)
+            store.database.execute("SELECT 1")
+            overdue = trouble(store, services.clock) if with_rounds else None
+            return overdue or next((why for look in services.troubles if (why := look(store))), None)
 
         try:
             problem = await services.health.call(look)

@@ -120,6 +120,7 @@ def play(played: Played) -> None:
     played.admin("PUT", "/blocklist", "reviewer", json={"words": ["zzz"]})
     # A whole round that the curator's clock moves, and one by the admin's.
     played.open()
+    exchange_the_key(played)
     played.contribute()
     intake_requests(played)
     played.close_by("curator")
@@ -184,6 +185,15 @@ def play(played: Played) -> None:
     with roles.parts("auditor") as auditor:
         auditor.store.audit.verify()
         auditor.store.ledger.check()
+
+
+def exchange_the_key(played: Played) -> None:
+    """By the owner of the tables: the publisher refuses it and says so, until it is the curator's own again."""
+    found = played.current
+    with played.roles.parts("owner") as owner:
+        for key in (b"x" * 32, found.public_key):
+            owner.store.database.execute("UPDATE rounds SET public_key = ? WHERE round_key = ?", (key, found.key))
+            played.roles.work("publisher")
 
 
 def intake_requests(played: Played) -> None:

@@ -95,6 +95,7 @@ def test_a_key_file_of_an_earlier_version_is_still_read_and_destroyed(tmp_path):
     vault = Vault(tmp_path)
     private, public = new_round_key()
     (tmp_path / "ab-3.key").write_bytes(private)
+    (tmp_path / "ab-3.key").chmod(0o600)
     assert vault.private_key("ab", 3, public) == private
     with pytest.raises(KeyLost, match="damaged"):
         vault.private_key("ab", 3, new_round_key()[1])

@@ -8,9 +8,10 @@ import json
 import pytest
 
 from searchblend.server.checkup import check_up
-from searchblend.server.publisher import MANIFEST_SECONDS, Publisher
+from searchblend.server.publisher import MANIFEST_SECONDS
 from searchblend.server.serve_settings import ServeSettings
-from searchblend.server.signing_record import OtherSigningKeys, keys_on_record
+from searchblend.server.signing_record import OtherSigningKeys, keys_on_record, keys_trouble
+from service_http import http_service
 from service_parts import Service
 
 
@@ -40,7 +41,7 @@ def test_two_publishers_with_keys_of_their_own_do_not_sign_over_each_other(servi
     first = service.store.artifacts.manifest(task.task)
     for _ in range(3):
         with pytest.raises(OtherSigningKeys):
-            Publisher(other.store, other.clock, other.signing_keys).refresh_manifests()
+            other.publisher.refresh_manifests()
         service.work()
     assert service.store.artifacts.manifest(task.task) == first
     service.lifecycle.kill(task, actor="ann")
@@ -70,7 +71,7 @@ def test_adopted_keys_sign_from_then_on(service, other):
     other.work()
     assert signers(service, task) == keys_on_record(service.store) == [other.signing_keys.all()[0].key_id]
     with pytest.raises(OtherSigningKeys):
-        Publisher(service.store, service.clock, service.signing_keys).refresh_manifests()
+        service.publisher.refresh_manifests()
 
 
 def test_a_manifest_from_a_future_that_did_not_come_is_signed_anew(service):
@@ -84,3 +85,12 @@ def test_a_manifest_from_a_future_that_did_not_come_is_signed_anew(service):
     sequence, expires, _ = service.store.artifacts.manifest(task.task)
     assert sequence > ahead[0]
     assert expires == service.clock.now() + MANIFEST_SECONDS
+
+
+def test_a_publisher_with_other_keys_and_a_server_whose_clock_jumped_are_not_ready(tmp_path):
+    with http_service(str(tmp_path / "service.db"), tmp_path) as http:
+        http.services.troubles += [lambda store: None, lambda store: keys_trouble(store, ["00"])]
+        assert http.health.get("/readyz").text == "ready\n"
+        http.parts.work()
+        answer = http.health.get("/readyz")
+        assert (answer.status_code, "keys adopt" in answer.text) == (503, True)
