@@ -7,6 +7,8 @@ them without end, and writes an answer into memory as a whole.
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from typing import Any, Final
 
 from uvicorn._types import ASGI3Application, ASGIReceiveCallable, ASGISendCallable, ASGISendEvent, Scope
@@ -22,8 +24,7 @@ MOST_HEADERS: Final = 100
 MOST_PIPELINED: Final = 8
 PIECE_BYTES: Final = 64 * 1024
 """of an answer that wait in the process for a reader; the rest is not handed over before these are gone"""
-
-
+_NO_LINGER: Final = struct.pack("ii", 1, 0)
 _CONNECTION: Final = "searchblend.connection"
 """where a request's scope has its connection"""
 
@@ -40,6 +41,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_bytes = self._n_headers = self._unparsed = 0
 
     def abort(self) -> None:
+        """Without what was not sent yet, the kernel's part of it included."""
+        self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
         self.transport.abort()
 
     def hold_answer(self, content: bytes) -> None:
