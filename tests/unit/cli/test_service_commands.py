@@ -313,6 +313,7 @@ def test_the_ledger_command_opens_the_service_database(run, filled, tmp_path, ca
     assert not is_service_database(other)
 
 
+@pytest.mark.database_server
 def test_no_process_changes_tables_but_the_command_that_does(tmp_path, capsys):
     """A server and the commands beside it say what to run; afterwards they work."""
     place = ["--data-dir", str(tmp_path), "--database", fresh_schema(postgres_server())]

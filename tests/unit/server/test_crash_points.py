@@ -16,6 +16,8 @@ from searchblend.store.states import State
 from searchblend.wire.head_list import decode_head_list
 from service_parts import ManualClock, Service, people
 
+pytestmark = pytest.mark.thorough
+
 POINTS = [
     "open: key written",
     "head list: drawn",
