@@ -2,31 +2,34 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
-RUNS   := $(VENV)/.installed
+INSTALLED := $(VENV)/.installed
 TESTS  := $(VENV)/.installed-tests
 BROWSERS := $(VENV)/.browsers
 NODE   := extension/node_modules/.installed
+RUNS   ?= 5
+BUSY   ?= 4
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install browsers extension extension-lint run test check slow bench docs figures fuzz lock sbom smoke vectors wheel clean audit
+.PHONY: help install browsers extension extension-lint run test test-without-spark test-spark quick flake check slow attack bench docs figures fuzz lock sbom smoke vectors wheel clean audit
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-$(RUNS): pyproject.toml constraints.txt
+$(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "searchblend needs Python 3.11 or later")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) install --constraint constraints.txt --editable .
 	$(BIN)/python -m compileall -q src/searchblend
 	@touch $@
 
-$(TESTS): $(RUNS)
+$(TESTS): $(INSTALLED)
 	$(PIP) install --constraint constraints.txt --editable '.[test,check,spark,server,docs,build]'
 	@touch $@
 
-$(BROWSERS): $(RUNS) scripts/install-browsers.sh
+$(BROWSERS): $(INSTALLED) scripts/install-browsers.sh scripts/install-servers.sh
 	scripts/install-browsers.sh
+	scripts/install-servers.sh
 	@touch $@
 
 $(NODE): extension/package.json $(BROWSERS)
@@ -38,18 +41,29 @@ install: $(TESTS) ## make .venv with the package and all that its tests need
 browsers: $(BROWSERS) $(NODE) ## Chromium, Firefox ESR and Node's packages, which the tests of the extension drive
 	scripts/install-browsers.sh
 
-extension: $(RUNS) ## dist/searchblend-chromium.zip and dist/searchblend-firefox.xpi
+extension: $(INSTALLED) ## dist/searchblend-chromium.zip and dist/searchblend-firefox.xpi
 	$(BIN)/python extension/build.py --output dist $(if $(ENROLMENT),--enrolment $(ENROLMENT))
 
 extension-lint: extension browsers ## Mozilla's linter on the Firefox build (the linter takes minutes to install)
 	npm exec --yes --package web-ext@10.7.0 -- web-ext lint --self-hosted --warnings-as-errors --source-dir build/extension/firefox
 
-run: $(RUNS) ## the main job: a hybrid private run on a made-up log, shown as a table
+run: $(INSTALLED) ## the main job: a hybrid private run on a made-up log, shown as a table
 	$(BIN)/searchblend demo
 
-test: install browsers ## all tests (but for the slow ones)
-	$(BIN)/pytest -n 3 --dist worksteal -m 'not slow' --ignore tests/spark
-	$(BIN)/pytest -m 'not slow' tests/spark
+test: install browsers ## all tests (but for the slow ones): every part runs, whether or not another fails
+	@$(MAKE) --no-print-directory --keep-going --jobs 2 test-without-spark test-spark
+
+test-without-spark:
+	$(BIN)/pytest -n 2 --dist worksteal -m 'not slow' --ignore tests/spark
+
+test-spark: # in one process, for one cluster; what it says is shown at its end, not in between
+	@log=$$(mktemp); $(BIN)/pytest -m 'not slow' tests/spark > $$log 2>&1; code=$$?; cat $$log; rm $$log; exit $$code
+
+quick: install ## the tests of the code alone, without browser, database server and Spark: under 90 seconds
+	$(BIN)/pytest -q -n 2 --dist worksteal -m 'not slow and not database_server' tests/architecture tests/properties tests/unit tests/vectors
+
+flake: install browsers ## make test RUNS times (5) beside BUSY busy processes (4); failures listed by test
+	$(BIN)/python scripts/flake.py --runs $(RUNS) --busy $(BUSY)
 
 check: install ## lint, format, types, import rule
 	$(BIN)/ruff check .
@@ -57,9 +71,13 @@ check: install ## lint, format, types, import rule
 	$(BIN)/mypy
 	$(BIN)/pytest -q tests/architecture
 
-slow: install browsers extension-lint ## the tests that take minutes, and docs/results/best-vs-paper.md
-	$(BIN)/pytest -m slow
+slow: install browsers extension-lint attack ## the tests that take minutes, and docs/results/best-vs-paper.md
+	$(BIN)/pytest -m slow --ignore tests/attack
+	$(BIN)/pytest -n 2 --dist worksteal -m 'not slow' --hypothesis-profile exploring tests/properties tests/unit
 	$(BIN)/python benchmarks/best_vs_paper.py
+
+attack: install ## real servers over SQLite and PostgreSQL, and everything that was ever tried against them
+	$(BIN)/pytest -n 2 --dist loadfile tests/attack
 
 bench: install ## speed as ratios against named baselines and peers: docs/results/benchmarks.md (under half an hour on an idle machine)
 	$(BIN)/python benchmarks/run_all.py

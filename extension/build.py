@@ -24,7 +24,7 @@ GECKO_ID: Final = "extension@searchblend.example"
 DATA_KINDS: Final = ["searchTerms", "browsingActivity"]
 LOCAL: Final = "http://127.0.0.1/*"
 _LONG_AGO: Final = (1980, 1, 1, 0, 0, 0)
-_ENROLMENT: Final = {"server": str, "task": str, "keys": list, "consent": str, "has_urls": bool}
+_ENROLMENT: Final = {"server": str, "task": str, "keys": list, "curators": list, "consent": str, "has_urls": bool}
 _KINDS: Final = {str: "a text", list: "a list", bool: "true or false"}
 _THIS_MACHINE: Final = ("127.0.0.1", "localhost", "::1")
 
@@ -33,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Build the browser extension.")
     parser.add_argument("--output", type=Path, default=Path("dist"), help="where the archives go (dist)")
     parser.add_argument("--folder", type=Path, default=Path("build/extension"), help="where the loose files go")
-    parser.add_argument("--enrolment", type=Path, help="JSON with server, task, keys, consent, has_urls")
+    parser.add_argument("--enrolment", type=Path, help="JSON with server, task, keys, curators, consent, has_urls")
     parser.add_argument("--for-tests", action="store_true", help="grant the test engine's host; not for people")
     options = parser.parse_args(arguments)
     try:
@@ -58,7 +58,7 @@ def read_enrolment(path: Path) -> dict[str, Any]:
         document = None
     if not isinstance(document, dict):
         raise ValueError(f"{path}: expected a JSON object")
-    document = {"has_urls": True, **document}
+    document = {"has_urls": True, "curators": [], **document}
     for field, kind in _ENROLMENT.items():
         if not isinstance(document.get(field), kind):
             raise ValueError(f"{path}: {field}: expected {_KINDS[kind]}")
@@ -66,9 +66,11 @@ def read_enrolment(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path}: server: expected an address that begins with https://")
     if not re.fullmatch("[0-9a-fA-F]{32}", document["task"]):
         raise ValueError(f"{path}: task: expected 32 hexadecimal digits")
-    keys = document["keys"]
-    if not keys or not all(isinstance(key, str) and re.fullmatch("04[0-9a-fA-F]{128}", key) for key in keys):
-        raise ValueError(f"{path}: keys: expected public keys, each 04 and 128 hexadecimal digits")
+    for field in ("keys", "curators"):
+        points = document[field]
+        is_public = all(isinstance(point, str) and re.fullmatch("04[0-9a-fA-F]{128}", point) for point in points)
+        if not is_public or (field == "keys" and not points):
+            raise ValueError(f"{path}: {field}: expected public keys, each 04 and 128 hexadecimal digits")
     return {field: document[field] for field in _ENROLMENT}
 
 

@@ -9,14 +9,22 @@ AXE = Path(__file__).parents[1] / "extension/node_modules/axe-core/axe.min.js"
 BAD = ("serious", "critical")
 
 
-def serious_violations(page: Any) -> list[str]:
+RULES = {
+    "light": {},
+    "dark": {"runOnly": ["color-contrast"]},
+    "phone": {"rules": {"color-contrast": {"enabled": False}}},
+}
+"""the same page in another look: in the dark only its colours differ, on a phone everything else"""
+
+
+def serious_violations(page: Any, look: str = "light") -> list[str]:
     """Rule and place of every serious or critical violation; moderate ones are left to the eye.
 
     The script is given to the page by the browser's debugger, so that no policy of the page has to allow it.
     """
     assert AXE.is_file(), f"{AXE} is missing: `make browsers` installs it"
     page.evaluate(AXE.read_text())
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    found = page.evaluate("options => axe.run(document, options)", {"resultTypes": ["violations"], **RULES[look]})
     return [
         f"{violation['id']}: {node['target']}: {node['failureSummary']}"
         for violation in found["violations"]

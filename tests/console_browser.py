@@ -21,6 +21,8 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+PATIENCE_MS = 120_000
+"""how long a page may take beside other work; nothing that goes well waits for it"""
 LOOKS = {"light": ("light", 1280), "dark": ("dark", 1280), "phone": ("light", 390)}
 
 
@@ -38,9 +40,9 @@ def chromium() -> Iterator[Browser]:
 class Visitor:
     """A browser profile of one person, and everything that went wrong in it."""
 
-    def __init__(self, context: BrowserContext, address: str) -> None:
-        self.context, self.address = context, address
-        context.set_default_timeout(40_000)
+    def __init__(self, context: BrowserContext, address: str, look: str) -> None:
+        self.context, self.address, self.look = context, address, look
+        context.set_default_timeout(PATIENCE_MS)
         self.page: Page = context.new_page()
         self.errors: list[str] = []
         self.requests: list[str] = []
@@ -64,12 +66,16 @@ class Visitor:
         self.page.get_by_role(role, name=name, exact=True).click()
 
     def complaints(self) -> list[str]:
-        """Errors of scripts and policies, requests to other hosts, sideways scrolling, and what axe-core finds."""
+        """Misdeeds, and what axe-core finds."""
+        return [*self.misdeeds(), *serious_violations(self.page, self.look)]
+
+    def misdeeds(self) -> list[str]:
+        """Errors of scripts and policies, requests to other hosts, sideways scrolling."""
         elsewhere = [url for url in self.requests if not url.startswith((self.address, "data:", "blob:"))]
         wide = self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         sideways = [f"scrolls sideways by {wide} px"] if wide > 0 else []
         hacked = ["a script of the data has run"] if self.page.evaluate("window.hacked") is not None else []
-        return [*self.errors, *elsewhere, *sideways, *hacked, *serious_violations(self.page)]
+        return [*self.errors, *elsewhere, *sideways, *hacked]
 
 
 @contextlib.contextmanager
@@ -77,4 +83,4 @@ def visiting(browser: Browser, address: str, look: str = "light", **options) -> 
     scheme, width = LOOKS[look]
     context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900}, **options)
     with contextlib.closing(context):
-        yield Visitor(context, address)
+        yield Visitor(context, address, look)

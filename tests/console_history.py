@@ -22,7 +22,7 @@ _WEEK = 7 * 86_400
 
 def long_history(store: ServiceStore, clock, *, rounds: int = 52, queries: int = 500, name: str = "A year of searches"):
     """The task; everything that pages read is there, as the publisher would have left it."""
-    settings = TaskSettings(name=name, max_head_queries=queries, epsilon=1.0)
+    settings = TaskSettings(name=name, max_head_queries=queries, epsilon=1.0, uncapped=True)
     lifecycle = Lifecycle(store, clock)
     task = lifecycle.add_task(settings, actor="ann")
     generator = random.Random(rounds)
@@ -42,7 +42,7 @@ def candidate_list(store: ServiceStore, clock, *, queries: int = 500, urls: int 
     from searchblend.server.round_model import HeadFigures
 
     lifecycle = Lifecycle(store, clock)
-    task = lifecycle.add_task(TaskSettings(name="A long list"), actor="ann")
+    task = lifecycle.add_task(TaskSettings(name="A long list", uncapped=True), actor="ann")
     found = lifecycle.draft_round(task, actor="ann")
     while found.state is not State.SHREDDED:
         found = store.rounds.advance(found, NEXT[found.state], actor="test", now=clock.now())

@@ -22,7 +22,9 @@ from searchblend.store.tokens import ROLES
 from service_parts import ManualClock, Service
 
 SCRIPT = "<script>window.hacked = 1</script>"
-BAD_URL = "javascript:window.hacked = 1"
+BAD_URL = "http://bad.example/'\"><script>window.hacked=1</script>/5550123"
+"""its seven digits are a filter's hit"""
+NUMBER = "call 555 0123"
 QUERIES = ["weather", "news", "maps", "mail", "video", "translate", "recipes", "train times", "bank", "football"]
 SETTINGS = {
     "max_head_queries": 20,
@@ -50,7 +52,7 @@ def searchers(n: int, *, seed: int, news: float = 0.6, odd: bool = False) -> lis
     ]
     if odd:
         made[: n // 8] = [Record(SCRIPT, BAD_URL)] * (n // 8)
-        made[n // 8 : n // 8 + 60] = [Record("ann@mail.example", "https://mail.example/login?token=1")] * 60
+        made[n // 8 : n // 8 + 60] = [Record(NUMBER, "https://mail.example/5550124")] * 60
     return made
 
 

@@ -18,8 +18,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
+import pytest
 
-DATABASES = ("sqlite", "postgresql")
+from searchblend.store.schema import migrate
+from searchblend.store.service_store import open_database
+
+DATABASES = ("sqlite", pytest.param("postgresql", marks=pytest.mark.database_server))
 _STOPS: list[Callable[[], object]] = []
 
 
@@ -33,11 +37,25 @@ atexit.register(stop_servers)
 
 
 def fresh_database(kind: str, folder: Path) -> str:
-    """Where a new, empty database is: what ``open_store`` takes."""
-    return str(folder / "service.db") if kind == "sqlite" else fresh_schema(postgres_server())
+    """Where a database with nothing but tables is: what ``open_store`` takes. SQLite gets them when it is opened."""
+    if kind == "sqlite":
+        return str(folder / "service.db")
+    return fresh_tables(postgres_server())
+
+
+def fresh_tables(server: str) -> str:
+    """A schema of a PostgreSQL server with nothing but tables in it."""
+    where = fresh_schema(server)
+    database = open_database(where)
+    try:
+        migrate(database)
+    finally:
+        database.close()
+    return where
 
 
 def fresh_schema(server: str) -> str:
+    """Where a database without tables is."""
     name = f"t_{secrets.token_hex(8)}"
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"CREATE SCHEMA {name}")

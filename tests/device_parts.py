@@ -21,6 +21,7 @@ from searchblend.records import HeadList
 from searchblend.wire.head_list import encode_head_list
 from searchblend.wire.manifest import encode_manifest, encode_signed
 from searchblend.wire.report import ReportShape
+from searchblend.wire.round_key import RoundKey
 from searchblend.wire.sealed import new_round_key
 from searchblend.wire.signing import SigningKey, sign_manifest
 
@@ -37,6 +38,7 @@ class MadeTask:
         self, *, task: str = TASK, epsilon: float = 1.0, delta: float = 1e-6, design: ReportDesign | None = None
     ):
         self.task, self.key, self.design = task, SigningKey.new(), design
+        self.curator = SigningKey.new()
         self.params = BlenderParams(Budget(epsilon, delta))
         self.private_key, self.public_key = new_round_key()
         self.sequence = 0
@@ -62,11 +64,16 @@ class MadeTask:
             "opens": NOW,
             "closes": NOW + 7 * 86_400,
         }
-        optin = {"public_key": self.public_key.hex(), "consent": text_digest(OPT_IN_TEXT), "closes": NOW + 86_400}
-        return {
+        optin = {
+            "public_key": self.public_key.hex(),
+            "consent": text_digest(OPT_IN_TEXT),
+            "closes": NOW + 86_400,
+            "settings": "00" * 32,
+        }
+        made = {
             "format": "searchblend-manifest",
             "version": 1,
-            "minor": 0,
+            "minor": 1,
             "task": self.task,
             "name": "searches",
             "engine": "any",
@@ -87,8 +94,10 @@ class MadeTask:
             "optin": optin if phase == "opt-in" else None,
             "client": client if phase == "client" else None,
             "pack": None,
-            **changes,
         }
+        if phase == "opt-in":
+            optin["curator"] = self.curator.sign(RoundKey.of_manifest(made).signed_bytes).as_json()
+        return {**made, **changes}
 
     def sign(self, document, key: SigningKey | None = None) -> bytes:
         return encode_signed(sign_manifest(encode_manifest(document), [key or self.key]))
@@ -164,7 +173,7 @@ class RecordingService:
             handler.connection.shutdown(socket.SHUT_RDWR)
         elif answer == "slow":
             handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
-            for _ in range(100):
+            for _ in range(200):
                 with contextlib.suppress(OSError):
                     handler.wfile.write(b"x")
                 time.sleep(0.05)

@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 from playwright.sync_api import sync_playwright
 
+from console_browser import PATIENCE_MS
 from searchblend.server.clock import SystemClock
 from searchblend.server.demo import Population, Staff, Transport
 from searchblend.server.lifecycle import Lifecycle
@@ -50,7 +51,7 @@ def browser_path(name: str) -> str:
 
 def build_extension(folder: Path, *arguments: str) -> Path:
     command = [sys.executable, str(EXTENSION / "build.py"), "--output", str(folder), "--folder", str(folder / "loose")]
-    subprocess.run([*command, *arguments], check=True, timeout=60, capture_output=True)
+    subprocess.run([*command, *arguments], check=True, timeout=240, capture_output=True)
     return folder / "loose"
 
 
@@ -81,7 +82,7 @@ class Pages(http.server.ThreadingHTTPServer):
 
 
 class EngineHandler(http.server.BaseHTTPRequestHandler):
-    """Results pages like those of real engines: plain links, links through a redirector, an advertisement."""
+    """Results pages like those of real engines: links that are plain, redirected or opaque, and advertisements."""
 
     def do_GET(self) -> None:
         parts = urlsplit(self.path)
@@ -102,7 +103,9 @@ class EngineHandler(http.server.BaseHTTPRequestHandler):
         return (
             f"<h1>{html.escape(query)}</h1><a id=ad href='http://127.0.0.1/engine/ad?to={quote(first)}'>Ad</a>"
             f"<div class=results><p><a id=first href='{first}?from=engine#top'>First</a>"
-            f"<p><a id=second href='/engine/out?to={quote(second)}'>Second</a></div>"
+            f"<p><a id=second href='/engine/out?to={quote(second)}'>Second</a>"
+            "<div><a id=opaque href='/engine/out?token=CAESaAHrOzAV'><h3>Third</h3></a></div>"
+            f"<div class=ad><a id=inner-ad href='{first}'><h3>Ad among the results</h3></a></div></div>"
             "<a id=other href='/engine/about'>About</a>"
         )
 
@@ -126,6 +129,7 @@ class DrivenRound(Population):
             "min_queries": 2,
             "expected_clients": 400,
             "head_fraction": 0.5,
+            "uncapped": True,
         }
         with open_store(str(folder / "service.db")) as store:
             task = Lifecycle(store, SystemClock()).add_task(TaskSettings.of_json({**wanted, **settings}), actor="ann")
@@ -165,7 +169,7 @@ class DrivenRound(Population):
         self._admin("POST", f"{self.at}/end-grace", self.staff.operator)
         return self._wait(self.at, self.staff.operator, "PUBLISHED")
 
-    def wait_for_pack(self, number: int = 1, seconds: float = 20) -> dict:
+    def wait_for_pack(self, number: int = 1, seconds: float = 240) -> dict:
         """The manifest follows the result a moment later."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -203,7 +207,7 @@ def chromium(profile: Path, extension: Path | None = None, *, color_scheme: str 
             color_scheme=color_scheme,
             viewport={"width": 1000, "height": 800},
         )
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(PATIENCE_MS)
         try:
             yield context
         finally:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from starlette.testclient import TestClient
 
-from searchblend.server.app import build_app
+from searchblend.server.app import ROLE_TAGS, build_app
+from searchblend.server.connections import Connections
+from searchblend.server.health import health_app
 from searchblend.server.logbook import Logbook
 from searchblend.server.services import Services
 from searchblend.store.tokens import ROLES
@@ -22,8 +24,8 @@ SEALED = {"content-type": "application/vnd.searchblend.sealed"}
 class HttpService:
     """A service with a test client and one admin token for each role."""
 
-    def __init__(self, parts: Service, services: Services, client: TestClient) -> None:
-        self.parts, self.services, self.client = parts, services, client
+    def __init__(self, parts: Service, services: Services, client: TestClient, health: TestClient) -> None:
+        self.parts, self.services, self.client, self.health = parts, services, client, health
         now = parts.clock.now()
         self.tokens = {
             role: parts.store.tokens.add_admin(role, role, actor="test", now=now)
@@ -62,7 +64,8 @@ def http_service(where: str, folder: Path, *, clock=None, role: str = "all", **o
     parts = Service.start(where, folder, clock)
     services = Services(where, clock=parts.clock, logbook=Logbook(parts.log), **options)
     try:
+        health = health_app(services, Connections(), with_rounds="admin" in ROLE_TAGS[role])
         with TestClient(build_app(services, role), raise_server_exceptions=False) as client:
-            yield HttpService(parts, services, client)
+            yield HttpService(parts, services, client, TestClient(health))
     finally:
         parts.store.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import random
 from dataclasses import dataclass
@@ -11,21 +12,23 @@ from searchblend.blender.local_report import local_report
 from searchblend.blender.subset_report import subset_report
 from searchblend.records import Record
 from searchblend.server.curator import Curator
+from searchblend.server.curator_key import make_curator_key
 from searchblend.server.estimator import Estimator
 from searchblend.server.lifecycle import REVIEWED, Lifecycle
 from searchblend.server.logbook import Logbook
 from searchblend.server.metrics import Metrics
 from searchblend.server.publisher import Publisher, SigningKeys
 from searchblend.server.round_model import HeadFigures, sealing_context, settings_of, shape_of
+from searchblend.server.signing_record import adopt_keys
 from searchblend.server.task_settings import TaskSettings
 from searchblend.server.vault import Vault
 from searchblend.server.worker import Worker
-from searchblend.store.contributions import contributor_tag
 from searchblend.store.reports import Arrivals
 from searchblend.store.service_store import ServiceStore, open_store
 from searchblend.wire.report import ReportShape, cells_as_parts, encode_report
 from searchblend.wire.report_batch import decode_reports
 from searchblend.wire.sealed import seal_records
+from searchblend.wire.signing import SigningKey
 
 SMALL = {
     "name": "searches",
@@ -41,6 +44,7 @@ SMALL = {
     "grace_seconds": 10,
     "shred_seconds": 1000,
     "head_fraction": 0.5,
+    "uncapped": True,
 }
 QUERIES = ["weather", "news", "maps", "mail", "video"]
 
@@ -89,6 +93,10 @@ class Service:
         return SigningKeys(self.folder / "signing")
 
     @property
+    def curator_key(self) -> SigningKey:
+        return make_curator_key(self.folder / "keys")
+
+    @property
     def vault(self) -> Vault:
         return Vault(self.folder / "keys")
 
@@ -97,9 +105,13 @@ class Service:
         return Lifecycle(self.store, self.clock)
 
     @property
+    def publisher(self) -> Publisher:
+        signer = self.curator_key
+        return Publisher(self.store, self.clock, self.signing_keys, {signer.key_id: signer.public_point})
+
+    @property
     def worker(self) -> Worker:
-        curator = Curator(self.store, self.clock, self.vault)
-        publisher = Publisher(self.store, self.clock, self.signing_keys)
+        curator, publisher = Curator(self.store, self.clock, self.vault, self.curator_key), self.publisher
         return Worker(
             self.store,
             self.clock,
@@ -109,6 +121,10 @@ class Service:
             logbook=Logbook(self.log),
             metrics=Metrics(),
         )
+
+    def adopt_keys(self) -> None:
+        ids = [key.key_id for key in self.signing_keys.all()]
+        adopt_keys(self.store, ids, actor="ann", now=self.clock.now())
 
     def work(self) -> None:
         self.worker.run_once()
@@ -130,11 +146,20 @@ class Service:
         context = sealing_context(found)
         answers = []
         with self.store.transaction():
-            for i, record in enumerate(records):
-                sealed = seal_records([record], context, found.public_key)
-                tag = contributor_tag(found.tag_key, b"person %d" % (first + i))
+            for i, record in enumerate(records, start=first):
+                tag = context.tag_of(self.code_of(found.task, i))
+                sealed = seal_records([record], context, tag, found.public_key)
                 answers.append(self.store.contributions.add(found.key, tag, sealed, self.clock.now()))
         return answers
+
+    def code_of(self, task: str, person: int) -> str:
+        """The enrolment code of a made-up person, the same in every round and after a restart."""
+        code = f"sbe_person-{person:012d}"
+        self.store.database.execute(
+            "INSERT INTO enrolments (task, code_hash, created) VALUES (?, ?, 0) ON CONFLICT DO NOTHING",
+            (task, hashlib.sha256(code.encode()).hexdigest()),
+        )
+        return code
 
     def head_list(self, task):
         """From OPTIN_OPEN to CLIENT_OPEN, with everything approved."""

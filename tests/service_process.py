@@ -7,6 +7,7 @@ import http.client
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -28,19 +29,22 @@ class ServerProcess:
         self._command = [sys.executable, "-m", "searchblend.cli", "serve", "--data-dir", str(folder), *arguments]
         self._command += ["--database", where] if where.startswith("postgresql") else []
         self.process: subprocess.Popen[str] | None = None
-        self.address = ""
+        self.address = self.health = ""
 
     def start(self, crash_at: str | None = None, port: int = 0) -> str:
+        health = free_port() if port else 0
         environment = {**os.environ, **({VARIABLE: crash_at} if crash_at else {})}
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [*self._command, "--port", str(port), "--poll-seconds", "0.1"],
+                [*self._command, "--port", str(port), "--health-port", str(health), "--poll-seconds", "0.1"],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
                 env=environment,
             )
         self.address = self.process.stdout.readline().strip()
+        if self.address not in ("", "no port"):
+            self.health = self.process.stdout.readline().strip().removeprefix("health: ")
         self.process.stdout.close()
         assert self.address, self.log.read_text()[-2000:]
         return self.address
@@ -49,7 +53,7 @@ class ServerProcess:
         self.process.send_signal(signal.SIGKILL)
         self.wait()
 
-    def wait(self, seconds: float = 30) -> int:
+    def wait(self, seconds: float = 240) -> int:
         return self.process.wait(seconds)
 
     def terminate(self) -> int:
@@ -61,18 +65,26 @@ class ServerProcess:
         return self.process is not None and self.process.poll() is None
 
 
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
 class Senders:
-    """Threads that send reports until each was acknowledged; every acknowledgement is written down."""
+    """Threads that send reports until each was acknowledged; every acknowledgement is written down.
+
+    Each try goes to any of ``addresses``: what one server did not answer, another may count again.
+    """
 
     def __init__(self, path: str, messages: list[bytes], *, threads: int = 4, batch_share: float = 0.5, seed: int = 1):
-        self._path, self._messages = path, list(messages)
+        self._path, self._messages, self._n = path, list(messages), len(messages)
         self._lock = threading.Lock()
         self._random = random.Random(seed)
         self._batch_share = batch_share
         self.acked: set[bytes] = set()
         self.repeated = 0
         self.refused: list[int] = []
-        self.address = ""
+        self.addresses: list[str] = []
         self._stop = threading.Event()
         self._released = 0
         self._taken = 0
@@ -89,11 +101,16 @@ class Senders:
     def stop(self) -> None:
         self._stop.set()
         for thread in self._threads:
-            thread.join(30)
+            thread.join(240)
 
     def done(self) -> bool:
         with self._lock:
             return not self._messages and not any(thread.is_alive() for thread in self._threads)
+
+    def caught_up(self) -> bool:
+        """Whether all that was released has been acknowledged."""
+        with self._lock:
+            return len(self.acked) >= min(self._released, self._n)
 
     def wait(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
@@ -108,11 +125,11 @@ class Senders:
             if group is None:
                 break
             if not group:
-                time.sleep(0.002)
+                time.sleep(0.01)
                 continue
             while not self._stop.is_set():
                 try:
-                    status = self._send(wire.to(self.address), group)
+                    status = self._send(wire.to(self._random.choice(self.addresses)), group)
                 except (OSError, http.client.HTTPException):
                     wire.close()
                     self.repeated += 1
@@ -149,7 +166,7 @@ class Senders:
 
 
 class _Connection:
-    """A connection that follows the server to its new port."""
+    """A connection that follows its server to a new port."""
 
     def __init__(self) -> None:
         self._address, self._open = "", None
@@ -159,7 +176,7 @@ class _Connection:
             self.close()
             parts = urlsplit(address)
             self._address = address
-            self._open = http.client.HTTPConnection(parts.hostname, parts.port, timeout=10)
+            self._open = http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
         return self._open
 
     def close(self) -> None:

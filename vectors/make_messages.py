@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from searchblend.records import HeadList, Record
 from searchblend.wire.head_list import encode_head_list
 from searchblend.wire.manifest import decode_signed, encode_manifest, encode_signed
 from searchblend.wire.report import ReportShape, cells_as_parts, encode_report
+from searchblend.wire.round_key import RoundKey
 from searchblend.wire.sealed import SealingContext, new_round_key, seal_records
 from searchblend.wire.signing import SigningKey, sign_manifest
 
@@ -146,10 +147,24 @@ def sealed() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     private, public = new_round_key()
     consent = hashlib.sha256(b"consent text").digest()
     context = SealingContext(TASK, 7, consent)
-    base = {"private_key": private.hex(), "task": TASK.hex(), "round": 7, "consent": consent.hex(), "at_most": 3}
+    credential = "sbe_an-enrolment-code-of-26"
+    tag = context.tag_of(credential)
+    base = {
+        "private_key": private.hex(),
+        "task": TASK.hex(),
+        "round": 7,
+        "consent": consent.hex(),
+        "credential": credential,
+        "tag": tag.hex(),
+        "at_most": 3,
+    }
+
+    def sealed_for(records: list[Record], **changes: Any) -> bytes:
+        arguments = {"context": context, "tag": tag, "public_key": public, **changes}
+        return seal_records(records, **arguments)
 
     def case(name: str, records: list[Record]) -> dict[str, Any]:
-        message = seal_records(records, context, public)
+        message = sealed_for(records)
         pairs = [[q, u if isinstance(u, str) else None] for q, u in records]
         return {"name": name, **base, "public_key": public.hex(), "records": pairs, "message": message.hex()}
 
@@ -161,18 +176,29 @@ def sealed() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         case("a larger bucket", [Record("x" * 400, "http://long.example")]),
     ]
     message = bytes.fromhex(good[0]["message"])
-    other = SealingContext(TASK, 8, consent)
     flipped = bytearray(message)
     flipped[-1] ^= 1
     bad: list[tuple[str, bytes, str]] = [
         ("truncated", message[:-1], "malformed"),
-        ("another version", b"\2" + message[1:], "malformed"),
+        ("version 1, which was bound to nobody", b"\1" + message[1:], "malformed"),
+        ("a later version", b"\3" + message[1:], "malformed"),
         ("another consent", message[:2] + b"\0" * 32 + message[34:], "wrong-consent"),
         ("changed", bytes(flipped), "not sealed"),
-        ("sealed for another round", seal_records(RECORDS, other, public), "not sealed"),
-        ("sealed to another key", seal_records(RECORDS, context, new_round_key()[1]), "not sealed"),
-        ("four records of three", seal_records([*RECORDS, RECORDS[0]], context, public), "records"),
-        ("a query that is not normalized", seal_records([Record("Weather")], context, public), "normalized"),
+        ("sealed for another round", sealed_for(RECORDS, context=replace(context, round=8)), "not sealed"),
+        ("sealed for another task", sealed_for(RECORDS, context=replace(context, task=bytes(16))), "not sealed"),
+        (
+            "a copy of somebody else's",
+            sealed_for(RECORDS, tag=context.tag_of("sbe_somebody-else-of-the-task")),
+            "not sealed",
+        ),
+        (
+            "one's own of another round",
+            sealed_for(RECORDS, tag=replace(context, round=6).tag_of(credential)),
+            "not sealed",
+        ),
+        ("sealed to another key", sealed_for(RECORDS, public_key=new_round_key()[1]), "not sealed"),
+        ("four records of three", sealed_for([*RECORDS, RECORDS[0]]), "records"),
+        ("a query that is not normalized", sealed_for([Record("Weather")]), "normalized"),
     ]
     return good, [{"name": name, **base, "message": text.hex(), "says": says} for name, text, says in bad]
 
@@ -181,7 +207,7 @@ def manifest_document(**changes: Any) -> dict[str, Any]:
     return {
         "format": "searchblend-manifest",
         "version": 1,
-        "minor": 0,
+        "minor": 1,
         "task": TASK.hex(),
         "name": "searches",
         "engine": "example",
@@ -216,12 +242,15 @@ def manifest_document(**changes: Any) -> dict[str, Any]:
 def manifests() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     keys = [SigningKey.new(), SigningKey.new()]
     pinned = {key.key_id: key.public_point.hex() for key in keys[:1]}
-    optin = {"public_key": "cd" * 32, "consent": "ef" * 32, "closes": 1_800_000_000}
+    optin = _optin_part()
+    earlier = {name: optin[name] for name in ("public_key", "consent", "closes")}
     delta = {"base": "12" * 32, "artifact": "34" * 32, "bytes": 4_000}
     pack = {"artifact": "ab" * 32, "bytes": 30_000, "round": 6, "deltas": []}
     documents = {
         "client phase": manifest_document(),
         "opt-in phase": manifest_document(phase="opt-in", optin=optin, client=None),
+        "opt-in phase of minor version 0": manifest_document(minor=0, phase="opt-in", optin=earlier, client=None),
+        "fields of a later minor version": {**manifest_document(minor=2), "later": 1},
         "idle": manifest_document(phase="idle", client=None),
         "killed": manifest_document(phase="idle", client=None, killed=True),
         "with a pack": manifest_document(pack=pack),
@@ -268,9 +297,77 @@ def manifests() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
                 ("pack", {**pack, "artifact": "xyz"}, "64 hexadecimal digits"),
             )
         ),
+        *(
+            (
+                f"opt-in phase, {name}",
+                _signed_raw(manifest_document(phase="opt-in", client=None, optin=part), keys),
+                says,
+            )
+            for name, part, says in (
+                ("no signature of a curator", earlier, "optin: wrong fields: curator, settings"),
+                ("settings: not hexadecimal", {**optin, "settings": "xyz"}, "settings: expected 64 hexadecimal digits"),
+                ("curator: a text", {**optin, "curator": "x"}, "optin: curator: wrong type"),
+                (
+                    "curator: no algorithm",
+                    {**optin, "curator": {"key_id": "ab" * 8, "signature": ""}},
+                    "optin: curator",
+                ),
+                ("curator: another algorithm", _with_curator(optin, algorithm="none"), "algorithm ES256"),
+                ("curator: a short signature", _with_curator(optin, signature="AA"), "64 bytes in base64url"),
+            )
+        ),
         ("blanks in the payload", _signed_blanks(keys), "canonical"),
     ]
     return good, [{"name": name, "pinned": pinned, "message": text, "says": says} for name, text, says in bad]
+
+
+def _optin_part(curator: SigningKey | None = None, **changes: Any) -> dict[str, Any]:
+    """Signed by a curator, with whatever changes after it has signed."""
+    optin = {"public_key": "cd" * 32, "consent": "ef" * 32, "closes": 1_800_000_000, "settings": "01" * 32}
+    document = manifest_document(phase="opt-in", client=None, optin=optin)
+    signature = (curator or SigningKey.new()).sign(RoundKey.of_manifest(document).signed_bytes)
+    return {**optin, "curator": signature.as_json(), **changes}
+
+
+def _with_curator(optin: dict[str, Any], **changes: str) -> dict[str, Any]:
+    return {**optin, "curator": {**optin["curator"], **changes}}
+
+
+def round_keys() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Manifests whose round the pinned curator has signed, and such that it has not."""
+    curators = [SigningKey.new(), SigningKey.new()]
+    pinned = {key.key_id: key.public_point.hex() for key in curators}
+    optin = _optin_part(curators[0])
+    document = manifest_document(phase="opt-in", client=None, optin=optin)
+    signed = RoundKey.of_manifest(document).signed_bytes.hex()
+    good = [
+        {"name": "the curator's", "pinned": pinned, "manifest": document, "signed": signed},
+        {"name": "published again later", "pinned": pinned, "manifest": {**document, "sequence": 9}, "signed": signed},
+    ]
+    stranger = _optin_part(SigningKey.new())
+    earlier = {name: optin[name] for name in ("public_key", "consent", "closes")}
+    bad = {
+        "a key put in its place": {**document, "optin": {**optin, "public_key": "ce" * 32}},
+        "another consent": {**document, "optin": {**optin, "consent": "ee" * 32}},
+        "open for longer": {**document, "optin": {**optin, "closes": optin["closes"] + 1}},
+        "other settings": {**document, "optin": {**optin, "settings": "02" * 32}},
+        "another round": {**document, "round": 8},
+        "another task": {**document, "task": "ff" * 16},
+        "a larger epsilon": {**document, "epsilon": "8.0"},
+        "a larger delta": {**document, "delta": "0.001"},
+        "more records": {**document, "records_per_optin": 2},
+        "signed by a stranger": {**document, "optin": stranger},
+        "a stranger's signature under the curator's id": {
+            **document,
+            "optin": _with_curator(stranger, key_id=curators[0].key_id),
+        },
+        "one curator's signature under another's id": {
+            **document,
+            "optin": _with_curator(optin, key_id=curators[1].key_id),
+        },
+        "minor version 0": {**document, "minor": 0, "optin": earlier},
+    }
+    return good, [{"name": name, "pinned": pinned, "manifest": changed} for name, changed in bad.items()]
 
 
 def _signed(document: dict[str, Any], keys: list[SigningKey]) -> str:
@@ -289,6 +386,7 @@ def _signed_blanks(keys: list[SigningKey]) -> str:
 def main() -> None:
     good_sealed, bad_sealed = sealed()
     good_manifests, bad_manifests = manifests()
+    good_round_keys, bad_round_keys = round_keys()
     assert all(decode_signed(case["message"].encode()) for case in good_manifests)
     made: dict[str, Callable[[], list[dict[str, Any]]] | list[dict[str, Any]]] = {
         "report_bytes": reports(),
@@ -298,6 +396,8 @@ def main() -> None:
         "bad_sealed_record": bad_sealed,
         "manifest": good_manifests,
         "bad_manifest": bad_manifests,
+        "round_key": good_round_keys,
+        "bad_round_key": bad_round_keys,
     }
     for name, cases in made.items():
         text = json.dumps({"version": 1, "cases": cases}, ensure_ascii=False, indent=1)

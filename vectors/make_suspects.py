@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from searchblend.device.admission import admit
+from searchblend.admission import admit
 from searchblend.suspects import Suspects
 
 HERE = Path(__file__).parent / "v1"
@@ -57,6 +57,16 @@ SEARCHES: dict[str, tuple[str, str | None]] = {
     "a query alone": ("weather", None),
     "nothing": ("  ", None),
     "an unassigned code point": ("a\u0378", None),
+    "a zero byte": ("a\0b", None),
+    "a control character of the second row": ("a\x9bb", None),
+    "a turned text": ("a\u202eb", None),
+    "an isolate": ("\u2066weather", None),
+    "a mark from right to left": ("\u05d0\u200f", None),
+    "a joiner": ("\u0646\u200c\u0645", None),
+    "a tab": ("a\tb", None),
+    "a zero byte in the address": ("a", "http://a.example/\0"),
+    "a zero byte in the address's query string": ("a", "http://a.example/?\0"),
+    "a turned address": ("a", "http://a.example/\u202egpj.exe"),
     "500 code points": ("😀" * 500, None),
     "501 code points": ("😀" * 501, None),
     "longer when folded": ("ﷺ" * 100, None),

@@ -13,6 +13,7 @@ for (const [engine, link, expected] of [
   ["google", "https://www.google.com/url?sa=t&url=https%3A%2F%2Fweather.example%2Fa", "https://weather.example/a"],
   ["google", "https://www.google.de/url?q=http://weather.example/", "http://weather.example/"],
   ["google", "https://www.google.com/aclk?adurl=https://shop.example", null],
+  ["google", "https://www.google.com/goto?url=CAESaAHrOzAV", null],
   ["google", "https://maps.google.com/maps?q=weather", null],
   ["google", "https://www.google.com/url?q=javascript:alert(1)", null],
   ["google", "https://www.google.com/url", null],

@@ -64,7 +64,7 @@ test("a source of bytes that is given to an entry point is not used", async () =
   const other = await shipped.makeReport(records, message, task, 7, new Tape(new Uint8Array(4096)));
   assert.notDeepEqual(one, other); // the nonces alone have 128 bits
   shipped.randomBelow(10, spy);
-  const sealing = { task, round: 7, consent: "00".repeat(32) };
+  const sealing = { task, round: 7, consent: "00".repeat(32), credential: "sbe_an-enrolment-code-of-26" };
   const publicKey = readVectors("sealed_record").cases[0].public_key;
   const sealed = await Promise.all([0, 1].map(() => shipped.sealRecords(records, sealing, publicKey, async () => spy)));
   assert.notDeepEqual(sealed[0], sealed[1]);

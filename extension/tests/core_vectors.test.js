@@ -17,10 +17,11 @@ const { ReportParams } = await core("params");
 const { HeadList } = await core("records");
 const { countersOf, decodeReport, encodeReport, ReportShape } = await core("report");
 const { ReportProbabilities } = await core("report_probabilities");
-const { openRecords, sealRecords } = await core("sealed");
+const { contributorTag, openRecords, sealRecords } = await core("sealed");
 const { openPack } = await core("search");
 const { verifySignedPack } = await core("signed_pack");
-const { verifyManifest } = await core("signing");
+const { isRoundKeySigned, verifyManifest } = await core("signing");
+const { signedRoundKey } = await core("round_key");
 const { subsetReport } = await core("subset_report");
 const { suspicions } = await core("suspects");
 const { ladderKeyPair, platformKeyPair, platformKeyPairOf } = await core("x25519");
@@ -143,22 +144,23 @@ replay("bad_report_bytes", (one) =>
 
 const contextOf = (one) => ({ task: fromHex(one.task), round: one.round, consent: fromHex(one.consent) });
 replay("sealed_record", async (one) => {
+  assert.equal(toHex(await contributorTag(contextOf(one), one.credential)), one.tag);
   const records = recordsOf(one.records);
   const pairs = [ladderKeyPair(fromHex(one.private_key)), await platformKeyPairOf(fromHex(one.private_key))];
   for (const pair of pairs) {
     assert.equal(toHex(pair.publicKey), one.public_key);
-    assert.deepEqual(await openRecords(fromHex(one.message), contextOf(one), pair, one.at_most), records);
+    assert.deepEqual(await openRecords(fromHex(one.message), contextOf(one), fromHex(one.tag), pair, one.at_most), records);
   }
   const ephemerals = [platformKeyPair, async () => ladderKeyPair(crypto.getRandomValues(new Uint8Array(32)))];
   for (const ephemeral of ephemerals) {
-    const again = await sealRecords(records, contextOf(one), fromHex(one.public_key), ephemeral);
+    const again = await sealRecords(records, contextOf(one), fromHex(one.tag), fromHex(one.public_key), ephemeral);
     assert.equal(again.length, one.message.length / 2);
-    assert.deepEqual(await openRecords(again, contextOf(one), pairs[0], one.at_most), records);
+    assert.deepEqual(await openRecords(again, contextOf(one), fromHex(one.tag), pairs[0], one.at_most), records);
   }
 });
 replay("bad_sealed_record", (one) =>
   refused(errors.MessageError, one.says, () =>
-    openRecords(fromHex(one.message), contextOf(one), ladderKeyPair(fromHex(one.private_key)), one.at_most),
+    openRecords(fromHex(one.message), contextOf(one), fromHex(one.tag), ladderKeyPair(fromHex(one.private_key)), one.at_most),
   ),
 );
 
@@ -167,6 +169,12 @@ replay("manifest", async (one) => {
   assert.deepEqual(await verifyManifest(utf8(one.message), pinnedOf(one)), one.manifest);
   await refused(errors.MessageError, "pinned key", () => verifyManifest(utf8(one.message), {}));
 });
+replay("round_key", async (one) => {
+  assert.equal(toHex(signedRoundKey(one.manifest)), one.signed);
+  assert.equal(await isRoundKeySigned(one.manifest, pinnedOf(one)), true);
+  assert.equal(await isRoundKeySigned(one.manifest, {}), false);
+});
+replay("bad_round_key", async (one) => assert.equal(await isRoundKeySigned(one.manifest, pinnedOf(one)), false));
 replay("bad_manifest", (one) => refused(errors.MessageError, one.says, () => verifyManifest(utf8(one.message), pinnedOf(one))));
 
 const entriesOf = (rows) =>

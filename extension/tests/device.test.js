@@ -5,6 +5,8 @@ import { beforeEach, test } from "node:test";
 import { Device } from "../src/device/device.js";
 import { FakeService, locks, TASK } from "./fake_service.js";
 import { MemoryStorage } from "./memory_storage.js";
+import { fromHex, toHex } from "../src/core/bytes.js";
+import { contributorTag, openRecords } from "../src/core/sealed.js";
 
 const START = 1_800_000_000;
 let clock, service, storage, device;
@@ -36,6 +38,16 @@ test("nothing is asked, kept or sent before consent", async () => {
   assert.deepEqual(await device.check({ sendNow: true }), []);
   assert.equal(service.asked.length, 0);
   assert.equal((await device.overview()).records.length, 0);
+});
+
+test("of a result whose link cannot be read only the number is kept, and only with consent", async () => {
+  assert.equal(await device.noteNotUnderstood(), "not-recording");
+  await device.setMode("local");
+  for (let i = 0; i < 2; i += 1) assert.equal(await device.noteNotUnderstood(), "not-understood");
+  const { settings, records } = await device.overview();
+  assert.deepEqual([settings.dropped, records], [{ "not-understood": 2 }, []]);
+  await device.setPaused(true);
+  assert.equal(await device.noteNotUnderstood(), "not-recording");
 });
 
 test("one report in a round, with the truth kept here", async () => {
@@ -150,6 +162,44 @@ test("opt-in seals a true record, binds the consent, and never reports in the sa
   await service.publish({ round: 1 });
   assert.equal(await code({ sendNow: true }), "done");
   await service.publish({ round: 2 });
+  assert.equal(await code({ sendNow: true }), "sent");
+});
+
+test("a sealed record opens under the tag of the credential that it is sent with, and no other", async () => {
+  await service.publishOptin();
+  await device.enrol({ ...service.enrolment, code: "sbe_an-enrolment-code-of-26" });
+  await agreed("opt-in");
+  assert.equal(await code({ sendNow: true }), "sent");
+  const post = only(service.posts);
+  assert.equal(post.headers.Authorization, "Bearer sbe_an-enrolment-code-of-26");
+  const context = { task: fromHex(TASK), round: 1, consent: fromHex(service.manifest.optin.consent) };
+  const opened = async (credential) => openRecords(fromHex(post.body), context, await contributorTag(context, credential), service.roundKey, 1);
+  assert.deepEqual(await opened("sbe_an-enrolment-code-of-26"), [{ query: "weather", url: "https://weather.example/a" }]);
+  await assert.rejects(opened("sbe_another-code-of-the-list"));
+});
+
+for (const [name, swapped] of [
+  ["the curator's key", {}],
+  ["a key in its place", { optin: { public_key: "cd".repeat(32) } }],
+  ["another ε", { epsilon: "8" }],
+  ["no signature", { minor: 0, optin: { curator: undefined, settings: undefined } }],
+]) {
+  const isRight = Object.keys(swapped).length === 0;
+  test(`a device that pinned the curator is given ${name}`, async () => {
+    await device.enrol({ ...service.enrolment, curators: [toHex(await service.addCurator())] });
+    await agreed("opt-in");
+    await service.publishOptin();
+    const optin = Object.fromEntries(Object.entries({ ...service.manifest.optin, ...swapped.optin }).filter(([, value]) => value !== undefined));
+    await service.publishOptin({ swapped: isRight ? {} : { ...swapped, optin } });
+    assert.equal(await code({ sendNow: true }), isRight ? "sent" : "wrong-curator");
+    assert.equal(service.posts.length, isRight ? 1 : 0);
+  });
+}
+
+test("a device that pinned no curator believes the publisher", async () => {
+  await service.addCurator();
+  await agreed("opt-in");
+  await service.publishOptin();
   assert.equal(await code({ sendNow: true }), "sent");
 });
 

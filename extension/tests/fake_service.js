@@ -6,6 +6,8 @@ import { keyId } from "../src/core/index.js";
 import { decodeHeadList } from "../src/core/head_list.js";
 import { HeadList } from "../src/core/records.js";
 import { ReportShape } from "../src/core/report.js";
+import { signedRoundKey } from "../src/core/round_key.js";
+import { ladderKeyPair } from "../src/core/x25519.js";
 
 export const TASK = "0123456789abcdef0123456789abcdef";
 export const CONSENT = "I agree.";
@@ -16,6 +18,12 @@ export class FakeService {
   asked = [];
   artifacts = new Map();
   answer = () => new Response(null, { status: 200 });
+
+  /** A curator that signs the rounds of this service from now on; its public point. */
+  async addCurator() {
+    this.curator = await crypto.subtle.generateKey(SIGNING, true, ["sign", "verify"]);
+    return new Uint8Array(await crypto.subtle.exportKey("raw", this.curator.publicKey));
+  }
 
   static async start(now) {
     const service = new FakeService();
@@ -42,8 +50,8 @@ export class FakeService {
     this.client = { artifact, digest: document.digest, mechanism: "two-stage", report_bytes: bytes, opens: this.now - 10, closes: this.now + 1000 };
   }
 
-  /** Publish a manifest; `changes` may be anything a bad operator would write. */
-  async publish(changes = {}) {
+  /** Publish a manifest; `changes` may be anything a bad operator would write, `swapped` what came after the curator signed. */
+  async publish({ swapped = {}, ...changes } = {}) {
     this.sequence = changes.sequence ?? (this.sequence ?? 0) + 1;
     const phase = changes.phase ?? "client";
     this.manifest = {
@@ -54,16 +62,26 @@ export class FakeService {
       client: phase === "client" ? this.client : null,
       ...changes,
     };
+    if (this.curator && this.manifest.optin) await this.#signRound();
+    Object.assign(this.manifest, swapped);
     const payload = textOf(canonicalJson(this.manifest));
     const signature = await crypto.subtle.sign({ name: "ECDSA", hash: "SHA-256" }, this.pair.privateKey, utf8(`searchblend manifest v1\n${payload}`));
     const text = Buffer.from(signature).toString("base64url");
     this.message = utf8(JSON.stringify({ payload, signatures: [{ key_id: await keyId(this.point), algorithm: "ES256", signature: text }] }));
   }
 
+  async #signRound() {
+    this.manifest = { ...this.manifest, minor: 1, optin: { ...this.manifest.optin, settings: "00".repeat(32) } };
+    const point = new Uint8Array(await crypto.subtle.exportKey("raw", this.curator.publicKey));
+    const made = await crypto.subtle.sign({ name: "ECDSA", hash: "SHA-256" }, this.curator.privateKey, signedRoundKey(this.manifest));
+    const signature = Buffer.from(made).toString("base64url");
+    this.manifest.optin.curator = { key_id: await keyId(point), algorithm: "ES256", signature };
+  }
+
   /** Publish a phase opt-in. */
   async publishOptin(changes = {}) {
-    const pair = await crypto.subtle.generateKey({ name: "X25519" }, true, ["deriveBits"]);
-    const key = toHex(new Uint8Array(await crypto.subtle.exportKey("raw", pair.publicKey)));
+    this.roundKey = ladderKeyPair(crypto.getRandomValues(new Uint8Array(32)));
+    const key = toHex(this.roundKey.publicKey);
     const consent = toHex(await sha256(utf8(changes.text ?? CONSENT)));
     const { text: _, ...rest } = changes;
     await this.publish({ phase: "opt-in", optin: { public_key: key, consent, closes: this.now + 1000 }, ...rest });

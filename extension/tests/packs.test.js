@@ -147,6 +147,12 @@ test("answers without a page, or with one that is no link, are shown in the addr
   assert.deepEqual(found[0].parts, [{ text: "weather", kind: "match" }]);
 });
 
+test("signs that turn a line around are spelt out in the address bar", () => {
+  const [{ content, parts }] = omniboxSuggestions(answering(["bank\u202edrow", "https://bank.example/\u202egnp.exe"]), "ba");
+  assert.equal(content, "https://bank.example/%E2%80%AEgnp.exe");
+  assert.deepEqual(parts.map(({ text }) => text), ["bank[U+202E]drow", " – ", "https://bank.example/[U+202E]gnp.exe"]);
+});
+
 test("an answer without a page opens our search page, not another answer's", async () => {
   const opened = [];
   const asked = { openPacks: () => answering(["weather", null], ["weather report", "https://report.example"]), noteSuggestion: () => undefined };

@@ -25,13 +25,14 @@ export async function twinOf(core) {
   const { HeadList } = await core("records");
   const { cellsAsParts, decodeReport, encodeReport, ReportShape } = await core("report");
   const { ReportProbabilities } = await core("report_probabilities");
-  const { openRecords, sealRecords } = await core("sealed");
+  const { contributorTag, openRecords, sealRecords } = await core("sealed");
   const { verifyManifest } = await core("signing");
   const { openPack } = await core("search");
   const { ReportDesign, subsetReport } = await core("subset_report");
   const { PlainSubsetSelection, SubsetSelection, uniformSubset } = await core("subset_selection");
   const { suspicions } = await core("suspects");
   const { allAssigned, unassignedRanges } = await core("unicode14");
+  const { visible } = await core("visible");
   const { ladderKeyPair, platformKeyPair } = await core("x25519");
 
   const paramsOf = ([epsilon, delta, queryBudgetFraction, recordsPerClient]) =>
@@ -42,6 +43,7 @@ export async function twinOf(core) {
   const pairsOf = (parts) => parts.map(({ aboutQueries, items }) => [aboutQueries, items]);
   const sourceOf = (tape) => (tape === undefined ? systemRandomness : new Tape(fromHex(tape)));
   const contextOf = ({ task, round, consent }) => ({ task: fromHex(task), round, consent: fromHex(consent) });
+  const tagOf = (context) => contributorTag(contextOf(context), context.credential);
   const fractionOf = ([numerator, denominator]) => new Fraction(BigInt(numerator), BigInt(denominator));
 
   /** All parts of one device's report. */
@@ -99,6 +101,7 @@ export async function twinOf(core) {
     exp_bounds: ({ x }) => expBounds(fractionOf(x)).map(String),
     accept_below: ({ n }) => acceptBelow(n),
     suspicions: ({ text }) => suspicions(text),
+    visible: ({ points }) => visible(String.fromCodePoint(...points)),
     admit: ({ query, url }) => admit(query, url),
     policy: () => policy.POLICY,
     reasons: () => policy.REASONS,
@@ -132,10 +135,11 @@ export async function twinOf(core) {
     decode_report: async ({ message, shape }) => pairsOf((await decodeReport(fromHex(message), shapeOf(shape))).parts),
     seal: async ({ records, context, public_key, ladder }) => {
       const ephemeral = ladder ? async () => ladderKeyPair(crypto.getRandomValues(new Uint8Array(32))) : platformKeyPair;
-      return toHex(await sealRecords(recordsOf(records), contextOf(context), fromHex(public_key), ephemeral));
+      return toHex(await sealRecords(recordsOf(records), contextOf(context), await tagOf(context), fromHex(public_key), ephemeral));
     },
     open: async ({ message, context, private_key, at_most }) => {
-      const records = await openRecords(fromHex(message), contextOf(context), ladderKeyPair(fromHex(private_key)), at_most);
+      const pair = ladderKeyPair(fromHex(private_key));
+      const records = await openRecords(fromHex(message), contextOf(context), await tagOf(context), pair, at_most);
       return records.map(({ query, url }) => [query, url]);
     },
     decode_pack: ({ pack }) => decodePack(fromHex(pack)).entries().map(rowOf),

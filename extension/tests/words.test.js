@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { addressOf } from "../src/device/packs.js";
-import { addressText, reportStatusText } from "../src/ui/words.js";
+import { addressText, notUnderstoodText, reportStatusText } from "../src/ui/words.js";
 
 for (const [url, expected] of [
   ["https://www.ebay.com/", "ebay.com"],
@@ -23,4 +23,10 @@ test("a sealed record that went out without an answer is not said to be dropped 
   assert.match(reportStatusText(report), /may have arrived/u);
   assert.equal(reportStatusText({ ...report, attempts: 0 }), "dropped");
   assert.equal(reportStatusText({ ...report, kind: "report" }), "dropped");
+});
+
+test("clicks that were not understood are said, if there are any", () => {
+  assert.equal(notUnderstoodText({ dropped: {} }), "");
+  assert.match(notUnderstoodText({ dropped: { "not-understood": 1 } }), /^1 click on a result was not understood/u);
+  assert.match(notUnderstoodText({ dropped: { "not-understood": 12 } }), /^12 clicks on results were not understood/u);
 });

@@ -19,6 +19,7 @@ from searchblend.cli.parser import build_parser
 from searchblend.device.policy import POLICY, Policy
 from searchblend.server.serve_settings import PREFIX, ServeSettings
 from searchblend.server.task_settings import TaskSettings
+from searchblend.store.grants import GRANTS
 
 _AREAS: Final = {
     "privacy": "Words everybody uses",
@@ -289,6 +290,14 @@ def device_policy() -> str:
     return "\n".join(["| limit | value | meaning |", "|---|---|---|", *rows])
 
 
+def database_grants() -> str:
+    rows = [
+        _row(f"`{role}`", "<br>".join(f"`{table}`: {', '.join(rights)}" for table, rights in sorted(tables.items())))
+        for role, tables in GRANTS.items()
+    ]
+    return "\n".join(["| role | rights by table |", "|---|---|", *rows])
+
+
 def _default(value: object) -> str:
     if value is dataclasses.MISSING:
         return "**required**"
@@ -333,5 +342,6 @@ PARTS: Final[dict[str, Callable[[], str]]] = {
     "serve-settings": serve_settings,
     "task-settings": task_settings,
     "device-policy": device_policy,
+    "database-grants": database_grants,
 }
 """what a page can ask for by ``<!-- generated: NAME -->``"""

@@ -1,4 +1,4 @@
-"""Every error that searchblend raises on purpose.
+"""The errors that all parts share; every error raised on purpose derives from ``SearchblendError``.
 
     SearchblendError
     ├── UsageError             the caller asked for something that cannot be asked      (exit code 2)
@@ -8,8 +8,11 @@
         ├── InputError         a log cannot be read: says file, line and field
         ├── EmptyHeadList      no record passed the privacy threshold
         ├── MessageError       a head list, report or vector that must be refused
-        ├── LedgerError        the budget ledger refuses; its own tree is in store/ledger_errors.py
         └── OutputError        the results cannot be written
+
+Parts that have more to distinguish derive their own beside their code: store/ledger_errors.py, store/store_errors.py,
+device/device_errors.py, wire/report.py, randomness.py, clickgraph/absorbing_walk.py, logs/duckdb_session.py,
+server/signing_record.py and server/vault.py.
 
 No message holds a raw query, URL or user id: an error says *where* (file, line, field) and *what was
 expected*, never what stood there.

@@ -55,7 +55,11 @@ class TrustModel(Enum):
     """Whom a person trusts with their raw records."""
 
     CURATOR = "curator: raw records are seen by the curator, only the released output is private"
-    LOCAL = "local: records are privatized on the person's own device; nobody is trusted"
+    LOCAL = "local: the person's own device randomizes a record, and only that report leaves it"
+    HELD_LOG = (
+        "simulated from a held log: whoever holds the log has the raw records and plays the devices; "
+        "only the released output is private"
+    )
 
 
 @dataclass(frozen=True)

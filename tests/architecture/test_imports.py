@@ -10,7 +10,19 @@ import pytest
 
 ROOT = Path(__file__).parents[2] / "src" / "searchblend"
 LEVELS = {
-    0: {"errors", "privacy", "records", "normalization", "unicode14", "params", "randomness", "suspects"},
+    0: {
+        "admission",
+        "csv_cells",
+        "errors",
+        "normalization",
+        "params",
+        "privacy",
+        "randomness",
+        "records",
+        "suspects",
+        "unicode14",
+        "visible",
+    },
     1: {"mechanisms"},
     2: {"blender", "accounting", "clickgraph"},
     3: {"wire", "logs", "store", "pages", "search"},

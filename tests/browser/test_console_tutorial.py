@@ -39,7 +39,7 @@ def started(tmp_path):
     finally:
         process.send_signal(signal.SIGINT)
         process.stdout.close()
-        assert process.wait(60) == 0
+        assert process.wait(240) == 0
 
 
 class Reader:
@@ -77,7 +77,7 @@ def test_a_round_by_somebody_who_has_read_the_tutorial(started):
         operator.press("Make the task")
         operator.press("Draft a round")
         operator.press("Open the opt-in window")
-        page.locator("[data-figure=optin]", has_text=f"{optin:,}").wait_for(timeout=90_000)
+        page.locator("[data-figure=optin]", has_text=f"{optin:,}").wait_for(timeout=240_000)
         operator.press("Close the opt-in window")
         page.get_by_text("This is for a reviewer.").wait_for()
 
@@ -86,7 +86,7 @@ def test_a_round_by_somebody_who_has_read_the_tutorial(started):
         reviewer.press("Review the list")
         reviewer.press("Approve without the removed")
 
-        page.locator("[data-figure=reports]", has_text=f"{clients:,}").wait_for(timeout=90_000)
+        page.locator("[data-figure=reports]", has_text=f"{clients:,}").wait_for(timeout=240_000)
         assert page.locator("[data-figure=conservation]").inner_text() == "holds"
         operator.press("Close the client window")
         operator.press("Take no more reports")

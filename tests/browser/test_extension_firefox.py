@@ -29,7 +29,7 @@ class Firefox:
             stderr=subprocess.PIPE,
             text=True,
         )
-        self._guard = threading.Timer(120, self._process.kill)
+        self._guard = threading.Timer(560, self._process.kill)
 
     def __enter__(self):
         self._guard.start()
@@ -54,7 +54,7 @@ class Firefox:
     def quit(self) -> None:
         self._process.stdin.write("quit\n")
         self._process.stdin.flush()
-        assert self._process.wait(60) == 0, self._process.stderr.read()[-3000:]
+        assert self._process.wait(240) == 0, self._process.stderr.read()[-3000:]
 
 
 def test_consent_click_report(tmp_path):

@@ -92,7 +92,11 @@ def test_always_the_same_bytes(tmp_path):
 def test_a_package_for_one_list(tmp_path):
     (tmp_path / "enrolment.json").write_text(json.dumps({**ENROLMENT, "note": "not for the package"}))
     package = build_extension(tmp_path / "package", "--enrolment", str(tmp_path / "enrolment.json"))
-    assert json.loads((package / "firefox" / "enrolment.json").read_text()) == {**ENROLMENT, "has_urls": True}
+    assert json.loads((package / "firefox" / "enrolment.json").read_text()) == {
+        **ENROLMENT,
+        "curators": [],
+        "has_urls": True,
+    }
     hosts = manifest(package, "chromium")["optional_host_permissions"]
     assert "https://lists.example/*" in hosts
     assert "https://*/*" not in hosts
@@ -123,6 +127,8 @@ def test_a_service_that_may_be_packed(tmp_path, server):
         ("keys", []),
         ("keys", ["04ab"]),
         ("keys", [4]),
+        ("curators", "04"),
+        ("curators", ["04ab"]),
         ("task", None),
         ("task", "xyz"),
         ("task", "0" * 33),
@@ -155,7 +161,7 @@ def built(folder, enrolment) -> subprocess.CompletedProcess:
         [*command, "--enrolment", str(folder / "enrolment.json")],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
 
@@ -166,7 +172,7 @@ def run_installer(folder, programs: dict[str, str]) -> subprocess.CompletedProce
         (folder / name).write_text(f"#!/bin/sh\n{script}\n")
         (folder / name).chmod(0o755)
     command = ["/bin/sh", str(INSTALLER)]
-    return subprocess.run(command, env={"PATH": str(folder)}, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(command, env={"PATH": str(folder)}, capture_output=True, text=True, timeout=240, check=False)
 
 
 def test_absent_browsers_fail_loudly_for_others_than_root(tmp_path):
@@ -189,7 +195,7 @@ def test_in_node(name):
         [browser_path("node"), "--test", str(EXTENSION / "tests" / name)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
     )
     assert done.returncode == 0, done.stdout[-5000:]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from accessibility import serious_violations
+from console_browser import PATIENCE_MS
 from searchblend.cli.main import main
 from searchblend.search.index import SearchIndex
 from searchblend.search.pack import Pack, PackEntry, PackInfo, PackUrl, encode_pack
@@ -15,6 +16,7 @@ from searchblend.search.pack import Pack, PackEntry, PackInfo, PackUrl, encode_p
 SCREENSHOTS = Path(__file__).parents[2] / "build/screenshots/pack-page"
 LOOKS = {"light": ("light", 1000), "dark": ("dark", 1000), "phone": ("light", 390)}
 HOSTILE = "<img src=x onerror=document.title='owned'>"
+TURNED = "turned\u202edrow"
 TYPED = ("weather", "WEA", "wether", "weather forcast", "maps", "b", "météo", "nothing of this", HOSTILE.upper())
 
 
@@ -32,7 +34,8 @@ def made_pack():
     ]
     links = ("javascript:alert(1)", "http://ok.example/<b>", "ftp://old.example")
     odd = PackEntry(HOSTILE, 50, 60, tuple(PackUrl(url, 40 - i, 50) for i, url in enumerate(links)))
-    return Pack(encode_pack(PackInfo("best", 4.0, 1e-5, bytes(range(16)), 3), [*entries, odd]))
+    turned = PackEntry(TURNED, 40, 50, (PackUrl("turned.example/\u202egnp.exe", 30, 40),))
+    return Pack(encode_pack(PackInfo("best", 4.0, 1e-5, bytes(range(16)), 3), [*entries, odd, turned]))
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +52,7 @@ def opened(browser, path, look="light"):
     with contextlib.closing(
         browser.new_context(offline=True, color_scheme=scheme, viewport={"width": width, "height": 800})
     ) as context:
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(PATIENCE_MS)
         page, wrong = context.new_page(), []
         page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: wrong.append(str(error)))
@@ -85,6 +88,14 @@ def test_texts_of_a_pack_are_texts(chromium, page_file):
         page.fill("#typed", "maps")
         hosts = [link.get_attribute("href") for link in page.locator("#found a").all()]
         assert "https://maps.example" in hosts
+
+
+@pytest.mark.parametrize("typed", ["turned", TURNED])
+def test_signs_that_turn_a_line_around_are_spelt_out(chromium, page_file, typed):
+    with opened(chromium, page_file) as page:
+        page.fill("#typed", typed)
+        assert page.locator("#found .query bdi").all_inner_texts() == ["turned[U+202E]drow"]
+        assert page.locator("#found .url :first-child").all_inner_texts() == ["turned.example/[U+202E]gnp.exe"]
 
 
 @pytest.mark.parametrize("look", LOOKS)

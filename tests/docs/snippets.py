@@ -8,15 +8,19 @@ commands must still be commands that the program understands.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
 import shlex
 import subprocess
 import sys
 import time
+import unittest.mock
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from searchblend.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 _MARK = r"(?:<!-- not run(?: here)?: (?P<why>[^\n]+?) -->\n+)?"
@@ -26,7 +30,7 @@ OTHER_LANGUAGES = ("", "text", "sql", "toml", "json", "js", "javascript", "html"
 """blocks that nobody runs: output, files"""
 TOOLS = ("make", "pip", "spark-submit", "npm", "node", "curl", "cp", "export", "web-ext")
 """other programs that pages may call; only ``cp`` is run by the tests"""
-STARTED_IN_SECONDS = 60
+STARTED_IN_SECONDS = 240
 
 
 @dataclass(frozen=True)
@@ -72,11 +76,26 @@ class Reader:
         if words[:2] == ["searchblend", "serve"] and "--once" not in words:
             self._serve(words)
             return ""
+        if words[0] == "searchblend":
+            return self._command(words[1:])
         done = subprocess.run(
-            words, cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False, timeout=240
+            words, cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False, timeout=560
         )
         assert done.returncode == 0, f"{shlex.join(words)}: {done.stderr}"
         return done.stdout
+
+    def _command(self, words: list[str]) -> str:
+        """In this process, which has loaded everything already."""
+        printed, errors = io.StringIO(), io.StringIO()
+        with (
+            contextlib.chdir(self.folder),
+            unittest.mock.patch.dict(os.environ, self.environment),
+            contextlib.redirect_stdout(printed),
+            contextlib.redirect_stderr(errors),
+        ):
+            code = main(words)
+        assert code == 0, f"searchblend {shlex.join(words)}: {errors.getvalue()}"
+        return printed.getvalue()
 
     def _serve(self, words: list[str]) -> None:
         log = self.folder / f"server-{len(self._servers)}.log"
@@ -94,7 +113,7 @@ class Reader:
     def close(self) -> None:
         for server in self._servers:
             server.terminate()
-            server.wait(timeout=30)
+            server.wait(timeout=240)
 
 
 @contextlib.contextmanager

@@ -24,6 +24,7 @@ SOURCE = ROOT / "src/searchblend"
 HIDDEN = {
     "searchblend release run --seed",  # there to be refused with a reason
     "searchblend serve --demo-server",  # how the demo starts its own server
+    "searchblend serve --end-with-input",  # and makes sure that it ends
 }
 ERRORS = (ROOT / "docs/reference/errors.md").read_text()
 

@@ -89,7 +89,7 @@ def build(folder: Path) -> Site:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr
     return Site(folder, done.stdout + done.stderr)

@@ -23,7 +23,7 @@ USER = "user-4711"
 HEADER = "user\tquery\turl\n"
 GOOD = HEADER + "".join(f"{user}\tquery {user % 5}\thttp://{user % 3}.example\n" for user in range(1500))
 PRIVATE = f"{USER}\t{SECRET}\thttp://{SECRET.split()[0]}.example\n"
-RUN = ("--epsilon", "8", "--delta", "1e-4")
+RUN = ("--epsilon", "8", "--delta", "1e-9")
 
 
 class Command:
@@ -41,9 +41,11 @@ class Command:
 
     def __call__(self, log: object, *options: str) -> tuple[int, str]:
         before = threading.active_count()
-        output, temp = self.directory / "out", self.directory / "temp"
+        output, temp, summary = self.directory / "out", self.directory / "temp", self.directory / "input.json"
+        summary.unlink(missing_ok=True)
         optin = () if "--opt-in-column" in options else ("--opt-in", "0.5")
-        code = main(["run", str(log), "-o", str(output), "--temp-directory", str(temp), *RUN, *optin, *options])
+        places = ("-o", str(output), "--summary", str(summary), "--temp-directory", str(temp))
+        code = main(["run", str(log), *places, *RUN, *optin, *options])
         said = self._capsys.readouterr()
         for text in (said.out, said.err):
             assert "Traceback" not in text
@@ -67,7 +69,7 @@ class Command:
         """What a run that succeeds says about its input, and that none of it is in a released file."""
         code, said = self(log, *options)
         assert code == 0, said
-        found = json.loads((self.directory / "out/input.json").read_text())
+        found = json.loads((self.directory / "input.json").read_text())
         for name in ("records.csv", "trends.csv", "result.json", "statement.json", "headlist.json"):
             assert "malformed" not in (self.directory / "out" / name).read_text()
         return {
@@ -198,7 +200,7 @@ def test_a_line_of_100_mb_is_passed_over_in_little_memory(command: Command):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert command.malformed(command.directory / "logs/log.tsv") == {"line_too_long": (1, ["log.tsv:1502"])}
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400_000
-    read = json.loads((command.directory / "out/input.json").read_text())
+    read = json.loads((command.directory / "input.json").read_text())
     assert (read["lines"], read["used"]) == (1502, 1501)
 
 
@@ -213,7 +215,7 @@ def test_harmless_oddities(command: Command, name: str):
         "a lone CR": GOOD.replace("query 1\t", "query\r1\t", 1),
     }
     assert command.malformed(command.write(oddities[name])) == {}
-    read = json.loads((command.directory / "out/input.json").read_text())
+    read = json.loads((command.directory / "input.json").read_text())
     assert (read["lines"], read["users"]) == (1500, 1500)
 
 

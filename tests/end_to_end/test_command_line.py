@@ -16,6 +16,8 @@ import pytest
 from searchblend.cli.main import main
 
 SECRET = "embarrassing medical question"
+RARELY = ("--delta", "1e-9")
+"""how often, at most, one person's own record is named by the mechanism as it should be"""
 
 
 def write_log(path: Path, n: int = 3000, *, header: str = "user\tquery\turl", secret: bool = True) -> Path:
@@ -45,16 +47,17 @@ def fails(capsys: pytest.CaptureFixture[str], code: int, *arguments: object) -> 
 
 @pytest.mark.parametrize("method", ["best", "paper"])
 def test_run_writes_a_release(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str):
-    assert main(["run", str(log), "-o", str(tmp_path / "out"), "--opt-in", "0.5", "--method", method]) == 0
+    options = ["--opt-in", "0.5", "--method", method, "--summary", str(tmp_path / "input.json"), *RARELY]
+    assert main(["run", str(log), "-o", str(tmp_path / "out"), *options]) == 0
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        "headlist.json", "input.json", "records.csv", "result.json", "statement.json", "trends.csv",
+        "headlist.json", "records.csv", "result.json", "statement.json", "trends.csv",
     ]  # fmt: skip
     assert "guarantee holds" in capsys.readouterr().out
     for name in ("headlist.json", "records.csv", "result.json", "statement.json", "trends.csv"):
         text = (tmp_path / "out" / name).read_text()
         assert SECRET not in text
         assert "NOT PRIVATE" not in text
-    assert json.loads((tmp_path / "out/input.json").read_text())["notice"].startswith("NOT FOR RELEASE")
+    assert json.loads((tmp_path / "input.json").read_text())["notice"].startswith("NOT FOR RELEASE")
     statement = json.loads((tmp_path / "out/statement.json").read_text())
     assert set(statement["files"]) == {"headlist.json", "records.csv", "result.json", "trends.csv"}
     assert any("Only a collection from devices" in caveat for caveat in statement["caveats"])
@@ -117,11 +120,11 @@ def test_malformed_lines_are_counted_and_shown(tmp_path: Path, capsys: pytest.Ca
     path = write_log(tmp_path / "log.tsv")
     with path.open("ab") as file:
         file.write(b"\tno user\thttp://x.example\n" * 40 + b"7\t\xff\xfe\thttp://x.example\n")
-    assert main(["run", str(path), "-o", str(tmp_path / "out"), "--opt-in", "0.5"]) == 0
+    assert main(["run", str(path), "--summary", str(tmp_path / "input.json"), "--opt-in", "0.5"]) == 0
     said = capsys.readouterr().err
     assert "WARNING: more than 1 % of the lines are malformed" in said
     assert f"{path}:3003" in said
-    summary = json.loads((tmp_path / "out/input.json").read_text())
+    summary = json.loads((tmp_path / "input.json").read_text())
     assert sum(entry["count"] for entry in summary["malformed"].values()) == 41
 
 
@@ -227,8 +230,8 @@ def test_a_100_mb_line_is_counted_and_not_swallowed(tmp_path: Path, capsys: pyte
         for _ in range(100):
             file.write(b"x" * 1_000_000)
         file.write(b"\thttp://x.example\n")
-    assert main(["run", str(path), "-o", str(tmp_path / "out"), "--opt-in", "0.5"]) == 0
-    summary = json.loads((tmp_path / "out/input.json").read_text())
+    assert main(["run", str(path), "--summary", str(tmp_path / "input.json"), "--opt-in", "0.5"]) == 0
+    summary = json.loads((tmp_path / "input.json").read_text())
     assert sum(entry["count"] for entry in summary["malformed"].values()) == 1
 
 

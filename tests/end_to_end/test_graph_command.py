@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from made_click_graph import GAUSSIAN, made_graph, write_release
+from made_click_graph import GAUSSIAN, LAPLACE, made_graph, write_release
 from searchblend.cli.main import main
+from searchblend.clickgraph.graph import ClickGraph
 
 FEARS = "^fear of (.+)$"
 
@@ -51,6 +52,14 @@ def test_keywords(release: Path, capsys: pytest.CaptureFixture[str]):
     printed = says(capsys, "keywords", release, "--seed-domain", "sky.example", "--method", "arw2008")
     assert "weather radar" in printed
     assert "12 of 14 click edges pass the cut" in printed
+
+
+@pytest.mark.parametrize("name", ["study.csv", "study.tsv"])
+def test_spreadsheets_compute_nothing_of_what_is_written(tmp_path: Path, capsys, name: str):
+    graph = ClickGraph.of({"fear of =cmd|' /c calc'!a0": (90, 80.0, 100.0)}, {}, {}, noise={"queries": LAPLACE})
+    release, target = write_release(tmp_path / "release", graph), tmp_path / name
+    says(capsys, "study", release, "--pattern", FEARS, "-o", target)
+    assert target.read_text().splitlines()[1].startswith("\"'=cmd|' /c calc'!a0\"")
 
 
 def test_keywords_of_classes_into_a_file(release: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):

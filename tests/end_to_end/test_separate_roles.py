@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
-import ipaddress
 import os
 import ssl
 import subprocess
@@ -15,12 +13,10 @@ from pathlib import Path
 import httpx2
 import psutil
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
+from certificates import certificate
 from databases import fresh_database
+from searchblend.server.curator_key import make_curator_key
 from searchblend.server.demo import Population, Staff, Transport
 from searchblend.server.publisher import SigningKeys
 from searchblend.store.service_store import open_store
@@ -58,7 +54,7 @@ class Routed(Transport):
 def test_a_round_over_separate_processes(tmp_path):
     where = fresh_database("postgresql", tmp_path)
     signing, keys = tmp_path / "signing", tmp_path / "curator-keys"
-    key = SigningKeys(signing).add()
+    key, curator = SigningKeys(signing).add(), make_curator_key(keys)
     with open_store(where) as store:
         staff = Staff(*(store.tokens.add_admin(role, role, actor="t", now=1) for role in ("operator", "reviewer")))
     addresses, servers = {}, []
@@ -66,11 +62,14 @@ def test_a_round_over_separate_processes(tmp_path):
         for n, role in enumerate(ROLES):
             folder = tmp_path / f"{n}-{role}"
             folder.mkdir()
-            extra = {"curator": ("--key-dir", str(keys)), "publisher": ("--signing-dir", str(signing))}.get(role, ())
+            extra = {
+                "curator": ("--key-dir", str(keys)),
+                "publisher": ("--signing-dir", str(signing), "--curator-key", curator.public_point.hex()),
+            }.get(role, ())
             arguments = ["--role", role, "--manifest-seconds", "1", *extra]
             server = ServerProcess(folder, where, *arguments)
-            # Only the demo server takes records without an enrolment code.
-            server._command += ["--demo-server"] if role == "intake" else []
+            # Only the demo server takes records without an enrolment code, and only its curator counts them.
+            server._command += ["--demo-server"] if role in ("intake", "curator") else []
             stack.enter_context(running(server))
             servers.append((role, server))
             addresses.setdefault(role, []).append(server.address)
@@ -86,38 +85,15 @@ def test_a_round_over_separate_processes(tmp_path):
         for role, server in servers:
             process = psutil.Process(server.process.pid)
             listening = [one for one in process.net_connections("inet") if one.status == psutil.CONN_LISTEN]
-            assert len(listening) == (role != "curator"), role
+            assert len(listening) == (0 if role == "curator" else 2), role
             files = [path.name for path in server.folder.rglob("*") if path.is_file()]
             assert files == ["server.log"], f"{role} keeps files of its own"
-        assert list(keys.iterdir()) == []
+        assert list(keys.glob("*.key")) == []
         for role, server in servers:
             assert server.terminate() == 0, role
     logs = {role: server.log.read_text() for role, server in servers}
     assert '"job": "head-list"' in logs["curator"]
     assert not any('"job": "head-list"' in text for role, text in logs.items() if role != "curator")
-
-
-def certificate(folder):
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = datetime.datetime.now(datetime.UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(minutes=5))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    (folder / "cert.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    (folder / "key.pem").write_bytes(private)
-    return folder / "cert.pem", folder / "key.pem"
 
 
 def test_tls_by_file(tmp_path):
@@ -131,7 +107,7 @@ def test_tls_by_file(tmp_path):
             assert client.get(f"{server.address}/healthz").text == "ok\n"
         with pytest.raises(httpx2.ConnectError), httpx2.Client() as client:
             client.get(f"{server.address}/healthz")
-        place = {"SEARCHBLEND_PORT": server.address.rpartition(":")[2]}
+        place = {"SEARCHBLEND_HEALTH_PORT": server.health.rpartition(":")[2]}
         assert health(place | {"SEARCHBLEND_TLS_CERTIFICATE": str(cert), "SEARCHBLEND_TLS_KEY": str(key)}) == 0
         assert server.terminate() == 0
 
@@ -145,7 +121,7 @@ def health(environment):
 def test_the_containers_health_check_knows_port_and_role(tmp_path):
     server = ServerProcess(tmp_path, str(tmp_path / "service.db"))
     with running(server):
-        place = {"SEARCHBLEND_PORT": server.address.rpartition(":")[2], "SEARCHBLEND_HOST": "0.0.0.0"}
+        place = {"SEARCHBLEND_HEALTH_PORT": server.health.rpartition(":")[2], "SEARCHBLEND_HEALTH_HOST": "0.0.0.0"}
         assert health(place) == 0
         server.terminate()
         assert health(place) == 1

@@ -44,7 +44,8 @@ def test_three_rounds(kind, tmp_path):
             found = parts.open(task)
             assert found.number == n_round
             for number, record in optin[:10]:
-                sealed = seal_records([record], sealing_context(found), found.public_key)
+                context = sealing_context(found)
+                sealed = seal_records([record], context, context.tag_of(codes[number]), found.public_key)
                 assert http.contribute(found, sealed, codes[number]).status_code == 200
             leaver = optin[0][0]
             assert http.contribute(found, b"", codes[leaver], "DELETE").status_code == 204

@@ -76,7 +76,7 @@ def sealed(data: bytes) -> None:
     """A sealed message with the real key; and, past the encryption, what it may hold."""
     case = cases("sealed_record")[0]
     with documented_errors_only():
-        Opener(bytes.fromhex(case["private_key"]), _context(case), at_most=3).open(data)
+        Opener(bytes.fromhex(case["private_key"]), _context(case), at_most=3).open(data, bytes.fromhex(case["tag"]))
     with documented_errors_only():
         _records(_unpad(data), 3)
     with documented_errors_only():

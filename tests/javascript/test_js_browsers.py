@@ -104,9 +104,10 @@ def test_firefox_answers_like_python():
 
 def check_browser(twin: Twin) -> None:
     """Every code point, texts, real draws, thresholds, signatures, sealing on WebCrypto and on BigInts, packs."""
+    code = "sbe_an-enrolment-code-of-26"
     private, public = new_round_key()
     context = SealingContext(bytes(16), 9, hashlib.sha256(b"consent").digest())
-    words = {"task": context.task.hex(), "round": 9, "consent": context.consent.hex()}
+    words = {"task": context.task.hex(), "round": 9, "consent": context.consent.hex(), "credential": code}
     cases = Cases(31)
     texts, urls = [cases.text() for _ in range(400)], [cases.address() for _ in range(200)]
     held = [Record("weather", "http://weather.example"), Record("new york", "http://a.example")]
@@ -142,6 +143,6 @@ def check_browser(twin: Twin) -> None:
     text = "\n".join(f"{point}:{form}" for point, form in forms if form is not None)
     assert every == hashlib.sha256(text.encode()).hexdigest()
     opener = Opener(private, context, at_most=4)
-    assert [opener.open(bytes.fromhex(message)) for message in found[:2]] == [held, held]
+    assert [opener.open(bytes.fromhex(message), context.tag_of(code)) for message in found[:2]] == [held, held]
     assert found[2:] == [expected for _, expected in asked]
     check_sampled(counted(drawn), law_of(Record("a", "2"), None))

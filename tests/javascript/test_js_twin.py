@@ -13,11 +13,11 @@ import pytest
 from node_twin import Refused, Twin
 from random_cases import WORDS, Cases, vectors
 
+from searchblend.admission import admit
 from searchblend.blender.local_report import local_report
 from searchblend.blender.report_probabilities import ReportProbabilities
 from searchblend.blender.subset_report import subset_report
 from searchblend.device import manifest_checks
-from searchblend.device.admission import admit
 from searchblend.device.device_errors import REASONS, DeviceRefused
 from searchblend.device.make_report import make_report
 from searchblend.device.policy import POLICY
@@ -32,6 +32,7 @@ from searchblend.search.pack import decode_pack, encode_pack
 from searchblend.search.pack_delta import apply_delta, encode_delta
 from searchblend.suspects import Suspects
 from searchblend.unicode14 import unassigned_ranges
+from searchblend.visible import visible
 from searchblend.wire.canonical import canonical_json, parse_canonical
 from searchblend.wire.head_list import decode_head_list
 from searchblend.wire.manifest import decode_payload, encode_signed
@@ -67,6 +68,7 @@ N = {
 }
 """how many cases of each question are compared, at least"""
 TASK = bytes(range(16))
+CODE = "sbe_an-enrolment-code-of-26"
 
 
 @pytest.fixture(scope="module")
@@ -134,6 +136,14 @@ def test_every_code_point(twin):
     text = "\n".join(f"{point}:{form}" for point, form in forms if form is not None)
     assert twin.one({"do": "every_code_point"}) == hashlib.sha256(text.encode()).hexdigest()
     assert twin.one({"do": "unassigned"}) == [list(edges) for edges in unassigned_ranges()]
+
+
+def test_the_same_signs_are_spelt_out(twin):
+    points = [*range(0xD800), *range(0xE000, 0x110000)]
+    for part in (points[:0xD800], points[0xE000 - 0x800 : 0x10000], points[0x10000 + 0xD0000 - 0x800 :]):
+        for start in range(0, len(part), 4096):
+            piece = part[start : start + 4096]
+            assert twin.one({"do": "visible", "points": piece}) == visible("".join(map(chr, piece)))
 
 
 def test_what_looks_like_somebodys_own(twin):
@@ -384,7 +394,8 @@ def test_sealed_records_open_on_the_other_side(twin):
     cases = Cases(13)
     private, public = new_round_key()
     context = SealingContext(TASK, 9, hashlib.sha256(b"consent").digest())
-    words = {"task": TASK.hex(), "round": 9, "consent": context.consent.hex()}
+    words = {"task": TASK.hex(), "round": 9, "consent": context.consent.hex(), "credential": CODE}
+    tag = context.tag_of(CODE)
     opener = Opener(private, context, at_most=4)
     held = []
     for _ in range(N["seal"]):
@@ -410,10 +421,10 @@ def test_sealed_records_open_on_the_other_side(twin):
         }
         for i, records in enumerate(held)
     )
-    assert [opener.open(bytes.fromhex(message)) for message in sealed] == held
+    assert [opener.open(bytes.fromhex(message), tag) for message in sealed] == held
     asked = []
     for i, records in enumerate(held):
-        message = seal_records(records, context, public)
+        message = seal_records(records, context, tag, public)
         message = cases.changed_bytes(message) if i % 3 == 0 else message
         question = {
             "do": "open",
@@ -422,7 +433,7 @@ def test_sealed_records_open_on_the_other_side(twin):
             "private_key": private.hex(),
             "at_most": 3,
         }
-        asked.append((question, lambda m=message: [pair(r) for r in Opener(private, context, at_most=3).open(m)]))
+        asked.append((question, lambda m=message: [pair(r) for r in Opener(private, context, at_most=3).open(m, tag)]))
     found = check_same(twin, asked)
     assert 40 < sum(isinstance(one, Refused) for one in found) < 140
 

@@ -281,6 +281,7 @@ class Conservation(RuleBasedStateMachine):
         for key in self.parts.signing_keys.all():
             if key.key_id != added.key_id:
                 self.parts.signing_keys.remove(key.key_id)
+        self.parts.adopt_keys()
         self.parts.work()
         message = self.client.get(f"/v1/tasks/{self.found.task}/manifest").content
         assert verify_manifest(message, {added.key_id: added.public_point})

@@ -91,7 +91,7 @@ def test_any_bytes_as_a_manifest_or_a_sealed_record_are_refused(message):
             decode(message)
     context = SealingContext(b"t" * 16, 1, b"c" * 32)
     with pytest.raises(MessageError):
-        Opener(b"k" * 32, context, at_most=1).open(message)
+        Opener(b"k" * 32, context, at_most=1).open(message, b"t" * 32)
 
 
 JSON = st.recursive(
@@ -126,7 +126,7 @@ def test_other_spellings_are_refused(content):
 def test_equal_records_give_unlike_sealed_messages_of_one_size():
     _, public = new_round_key()
     context = SealingContext(b"t" * 16, 1, b"c" * 32)
-    first, second = (seal_records([Record("q", "u")], context, public) for _ in range(2))
-    longer = seal_records([Record("a longer query", "http://elsewhere.example/path")], context, public)
+    first, second = (seal_records([Record("q", "u")], context, b"t" * 32, public) for _ in range(2))
+    longer = seal_records([Record("a longer query", "http://elsewhere.example/path")], context, b"t" * 32, public)
     assert first != second
     assert len(first) == len(second) == len(longer)

@@ -13,10 +13,12 @@ from searchblend.errors import MessageError
 from searchblend.randomness import Tape
 from searchblend.records import WILDCARD, Record
 from searchblend.wire.head_list import decode_head_list
+from searchblend.wire.manifest import encode_manifest
 from searchblend.wire.report import ReportRefused, ReportShape, counters_of, decode_report, encode_report
 from searchblend.wire.report_batch import decode_reports
+from searchblend.wire.round_key import RoundKey
 from searchblend.wire.sealed import Opener, SealingContext, public_key_of
-from searchblend.wire.signing import verify_manifest
+from searchblend.wire.signing import is_round_key_signed, verify_manifest
 
 FOLDER = Path(__file__).parents[2] / "vectors" / "v1"
 
@@ -72,22 +74,26 @@ def test_bad_report_bytes_are_refused(case):
             decode_reports(message, shape)
 
 
+def sealing_context(case):
+    return SealingContext(bytes.fromhex(case["task"]), case["round"], bytes.fromhex(case["consent"]))
+
+
 def opener(case):
-    context = SealingContext(bytes.fromhex(case["task"]), case["round"], bytes.fromhex(case["consent"]))
-    return Opener(bytes.fromhex(case["private_key"]), context, at_most=case["at_most"])
+    return Opener(bytes.fromhex(case["private_key"]), sealing_context(case), at_most=case["at_most"])
 
 
 @cases("sealed_record")
 def test_sealed_record_opens(case):
     assert public_key_of(bytes.fromhex(case["private_key"])).hex() == case["public_key"]
     records = [Record(query, WILDCARD if url is None else url) for query, url in case["records"]]
-    assert opener(case).open(bytes.fromhex(case["message"])) == records
+    assert sealing_context(case).tag_of(case["credential"]).hex() == case["tag"]
+    assert opener(case).open(bytes.fromhex(case["message"]), bytes.fromhex(case["tag"])) == records
 
 
 @cases("bad_sealed_record")
 def test_bad_sealed_record_is_refused(case):
     with pytest.raises(MessageError) as refusal:
-        opener(case).open(bytes.fromhex(case["message"]))
+        opener(case).open(bytes.fromhex(case["message"]), bytes.fromhex(case["tag"]))
     assert case["says"] in str(refusal.value)
 
 
@@ -105,6 +111,20 @@ def test_bad_manifest_is_refused(case):
     with pytest.raises(MessageError) as refusal:
         verify_manifest(case["message"].encode(), pinned(case))
     assert case["says"] in str(refusal.value)
+
+
+@cases("round_key")
+def test_round_key_is_the_curators(case):
+    assert encode_manifest(case["manifest"])
+    assert RoundKey.of_manifest(case["manifest"]).signed_bytes.hex() == case["signed"]
+    assert is_round_key_signed(case["manifest"], pinned(case))
+    assert not is_round_key_signed(case["manifest"], {})
+
+
+@cases("bad_round_key")
+def test_bad_round_key_is_refused(case):
+    assert encode_manifest(case["manifest"]), "refused for its signature, not for its form"
+    assert not is_round_key_signed(case["manifest"], pinned(case))
 
 
 def test_a_batch_keeps_the_good_and_names_the_bad():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from searchblend.device.admission import admit
+from searchblend.admission import admit
 from searchblend.suspects import Suspects, Suspicion
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "v1" / "suspects.json").read_text(encoding="ascii"))
@@ -29,4 +29,4 @@ def test_every_suspicion_and_reason_occurs():
     said = {suspicion for case in VECTORS["texts"] for suspicion in case["out"]}
     assert said == {suspicion.value for suspicion in Suspicion if suspicion is not Suspicion.LISTED}
     reasons = {case["out"]["reason"] for case in VECTORS["searches"]}
-    assert reasons > {None, "too-long", "unusable-query", "private-address", "not-a-web-address"}
+    assert reasons > {None, "too-long", "unusable-query", "control-character", "private-address", "not-a-web-address"}

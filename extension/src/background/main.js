@@ -32,11 +32,12 @@ everyMinutes(CHECK, CHECK_MINUTES);
 
 async function answer(message, fromPage) {
   const device = await theDevice();
-  if (message?.type === "clicked") {
+  if (message?.type === "clicked" || message?.type === "not-understood") {
     if (fromPage === null || fromPage.isPrivate) return null;
     // The page cannot be believed about the user's consent or its own name; the device filters what it says.
     const engine = globalThis.searchblendEngines.find(({ id }) => id === message.engine);
-    return engine ? device.observe({ query: message.query, url: message.url, engine: engine.id }) : null;
+    if (!engine) return null;
+    return message.type === "clicked" ? device.observe({ query: message.query, url: message.url, engine: engine.id }) : device.noteNotUnderstood();
   }
   if (fromPage !== null) return null;
   if (message?.type === "check") return check({ sendNow: message.sendNow === true });

@@ -1,5 +1,6 @@
 /** Answers in the address bar, after the keyword and a blank. */
 
+import { visible } from "../core/index.js";
 import { addressOf, searchPacks } from "../device/packs.js";
 
 const MOST = 6;
@@ -15,8 +16,8 @@ export function omniboxSuggestions(indexes, text, most = MOST) {
 }
 
 function partsOf(query, url) {
-  const found = [{ text: query, kind: "match" }];
-  return url === null ? found : [...found, { text: " – ", kind: "dim" }, { text: url, kind: "url" }];
+  const found = [{ text: visible(query), kind: "match" }];
+  return url === null ? found : [...found, { text: " – ", kind: "dim" }, { text: visible(url), kind: "url" }];
 }
 
 /** Open what was chosen: a suggestion's page, else a page of the best answer, else our search page with what was typed. */

@@ -1,4 +1,6 @@
 // Search engines: where their result pages are, which parameter holds the query, which links are results.
+// `advertisements` are never results, wherever they stand: engines put them among the results.
+// `titles` are the links that people take for results, so one that cannot be read is counted as not understood.
 // A classic script, since content scripts are no modules; the background imports it for the list it leaves behind.
 
 globalThis.searchblendEngines = (() => {
@@ -35,9 +37,15 @@ globalThis.searchblendEngines = (() => {
       matches: GOOGLE.map((end) => `https://www.google.${end}/search*`),
       parameter: "q",
       results: "#search a[href], #rso a[href], #botstuff a[href]",
+      titles: "a:has(h3)",
+      // text, shopping, and whatever goes through the counter of advertisers' clicks; a[data-rw] is led there at the press
+      advertisements:
+        "#tads, #tadsb, #tvcap, #atvcap, #bottomads, [data-text-ad], [data-pla], .pla-unit, .pla-unit-container, [class^=commercial-unit], " +
+        "a[data-rw], a[data-agdh], a[href*='/aclk?'], a[ping*='/aclk?']",
+      // /goto holds a token that only Google can read
+      redirectors: ["/url", "/goto"],
       unwrap(url) {
         if (!/(^|\.)google\.[a-z.]+$/u.test(url.hostname)) return url.href;
-        // /aclk are advertisements, the rest are Google's own pages
         return url.pathname === "/url" ? target(url.searchParams.get("q") ?? url.searchParams.get("url")) : null;
       },
     },
@@ -48,6 +56,12 @@ globalThis.searchblendEngines = (() => {
       matches: ["https://www.bing.com/search*"],
       parameter: "q",
       results: "#b_results .b_algo a[href]",
+      titles: "#b_results h2 a",
+      // some advertisements look like results, but for their links or pictures
+      advertisements:
+        ".b_ad, .b_adTop, .b_adBottom, .b_adLastChild, .b_adPATitleBlock, .b_spa_adblock, .ad_sc, .adsMvC, .pa_sb, .productAd, " +
+        "[id$=adsMvCarousel], [h$=',Ads'], .b_algo:has(a[href*='/aclick?']), .b_algo:has(img[src*='id=OADD2.'])",
+      redirectors: ["/ck/a"],
       unwrap(url) {
         if (!isHost(url, "bing.com")) return url.href;
         const packed = url.pathname === "/ck/a" ? url.searchParams.get("u") : null;
@@ -60,7 +74,10 @@ globalThis.searchblendEngines = (() => {
       origins: ["https://duckduckgo.com/*", "https://html.duckduckgo.com/*"],
       matches: ["https://duckduckgo.com/*", "https://html.duckduckgo.com/html*"],
       parameter: "q",
-      results: "[data-testid=result] a[href], .results .result:not(.result--ad) a[href]",
+      results: "[data-testid=result] a[href], .results .result a[href]",
+      titles: "[data-testid=result-title-a], a.result__a",
+      advertisements: "[data-layout=ad], [data-testid=ad], .result--ad, .results--ads, .result:has(.badge--ad), a[href*='duckduckgo.com/y.js']",
+      redirectors: ["/l/"],
       unwrap(url) {
         if (!isHost(url, "duckduckgo.com")) return url.href;
         return url.pathname === "/l/" ? target(url.searchParams.get("uddg")) : null;
@@ -74,6 +91,9 @@ globalThis.searchblendEngines = (() => {
       matches: ["http://127.0.0.1/engine/search*"],
       parameter: "q",
       results: ".results a[href]",
+      titles: ".results a:has(h3)",
+      advertisements: ".ad",
+      redirectors: ["/engine/out"],
       unwrap(url) {
         if (url.hostname !== "127.0.0.1") return url.href;
         return url.pathname === "/engine/out" ? target(url.searchParams.get("to")) : null;

@@ -9,23 +9,32 @@
     return globalThis.searchblendEngines.find((engine) => engine.origins.some((origin) => origin === `${page.protocol}//${page.hostname}/*`));
   }
 
-  /** {engine, query, url} of a click, or null if it was no click on a result. */
-  function searchOf(event, address) {
+  /** What a click says: a result that was clicked, a result that cannot be read (without a word of it), or null. */
+  function messageOf(event, address) {
     if (!event.isTrusted || (event.button !== MAIN_BUTTON && event.button !== MIDDLE_BUTTON)) return null;
     const engine = engineOf(address);
     const anchor = event.target instanceof Element ? event.target.closest("a[href]") : null;
     const query = new URL(address).searchParams.get(engine?.parameter);
-    if (!engine || !query || !anchor?.matches(engine.results)) return null;
+    if (!engine || !query || !anchor || anchor.closest(engine.advertisements)) return null;
     const link = URL.canParse(anchor.href) ? new URL(anchor.href) : null;
     if (link === null || !/^https?:$/u.test(link.protocol)) return null;
     const url = engine.unwrap(link);
-    return url === null ? null : { engine: engine.id, query, url };
+    const isListed = anchor.matches(engine.results);
+    if (isListed && url !== null) return { type: "clicked", engine: engine.id, query, url };
+    const isTitle = anchor.matches(engine.titles);
+    const isUnread = url === null ? (isListed || isTitle) && isOpaque(engine, link, new URL(address), isTitle) : isTitle;
+    return isUnread ? { type: "not-understood", engine: engine.id } : null;
+  }
+
+  /** On the engine's own host a redirector leads elsewhere, and so may a title that leads to no other page of results. */
+  function isOpaque(engine, link, page, isTitle) {
+    return link.host === page.host && (engine.redirectors.includes(link.pathname) || (isTitle && link.pathname !== page.pathname));
   }
 
   function onClick(event) {
     // The address is read at the click: pages change it without being loaded anew.
-    const search = searchOf(event, location.href);
-    if (search !== null) globalThis.searchblendTell({ type: "clicked", ...search });
+    const message = messageOf(event, location.href);
+    if (message !== null) globalThis.searchblendTell(message);
   }
 
   for (const kind of ["click", "auxclick"]) addEventListener(kind, onClick, { capture: true, passive: true });

@@ -1,4 +1,4 @@
-/** Which searches may be kept on the device at all; everything else is forgotten. The twin of device/admission.py. */
+/** Which searches may be kept on the device at all; everything else is forgotten. The twin of admission.py. */
 
 import { normalize, normalizeUrl } from "./normalize.js";
 import { POLICY } from "./policy.js";
@@ -9,6 +9,9 @@ const BLANKS = "[\\t-\\r\\x1c- \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u
 const LETTER = "a-zA-Z\\u0130\\u0131\\u017f\\u212a";
 const WEB = new RegExp(`^${BLANKS}[hH][tT][tT][pP][sS\\u017f]?://`);
 const SCHEME = new RegExp(`^${BLANKS}[${LETTER}][${LETTER}0-9+.\\-]*:(?://|\\\\)`);
+/** control characters, and those that turn the direction of the text around them */
+// eslint-disable-next-line no-control-regex
+const UNSHOWABLE = /[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
 const NUMERIC = /^(?:0x[0-9a-f]*|[0-9]+)$/;
 const PRIVATE_SUFFIXES = Object.freeze([
   ".local",
@@ -32,6 +35,7 @@ export function admit(query, url = null) {
   if (isLonger(query, POLICY.longestQuery) || (url !== null && isLonger(url, POLICY.longestUrl))) return refused("too-long");
   const form = normalize(query);
   if (form === null || isLonger(form, POLICY.longestQuery)) return refused("unusable-query");
+  if (UNSHOWABLE.test(form)) return refused("control-character");
   const [suspicion] = [...suspicions(query), ...suspicions(form)];
   if (suspicion) return refused(suspicion);
   if (SCHEME.test(form) && publicAddress(form) === null) return refused("private-address");
@@ -40,7 +44,8 @@ export function admit(query, url = null) {
   if (inUrl) return refused(inUrl);
   if (!WEB.test(url)) return refused("not-a-web-address");
   const address = publicAddress(url);
-  return address === null ? refused("private-address") : { query: form, url: address, reason: null };
+  if (address === null) return refused("private-address");
+  return UNSHOWABLE.test(address) ? refused("control-character") : { query: form, url: address, reason: null };
 }
 
 /** Why a search is not kept, as a code; null if it may be. @param {string} query @param {string | null} [url] */

@@ -9,7 +9,7 @@ import { localReport } from "./local_report.js";
 import { applyDelta } from "./pack_delta.js";
 import { systemRandomness, uniformBelow } from "./randomness.js";
 import { cellsAsParts, decodeReport, encodeReport, ReportShape } from "./report.js";
-import { sealRecords as sealed } from "./sealed.js";
+import { contributorTag, sealRecords as sealed } from "./sealed.js";
 import { subsetReport } from "./subset_report.js";
 
 /** @typedef {import("./head_list.js").HeadListMessage} HeadListMessage */
@@ -18,12 +18,13 @@ import { subsetReport } from "./subset_report.js";
 export { normalize, normalizeUrl } from "./normalize.js";
 export { suspicions } from "./suspects.js";
 export { admit, whyNotKept } from "./admission.js";
-export { keyId, verifyManifest } from "./signing.js";
+export { isRoundKeySigned, keyId, verifyManifest } from "./signing.js";
 export { readHeadList } from "./head_list.js";
 export { checkContribution, checkHeadList, checkManifest, checkRequest, POLICY, REASONS } from "./policy.js";
 export { fitsSealed } from "./sealed.js";
 export { openPack } from "./search.js";
 export { verifySignedPack } from "./signed_pack.js";
+export { visible } from "./visible.js";
 export { errors };
 export const bytes = Object.freeze({ concat, equalBytes, fromHex, sha256, toHex, utf8 });
 
@@ -51,11 +52,12 @@ export async function explainReport(report, message, task, round) {
   };
 }
 
-/** Seal records to the curator of one round; the texts are those of the manifest.
- * @param {readonly DeviceRecord[]} records @param {{task: string, round: number, consent: string}} context
- * @param {string} publicKey */
-export async function sealRecords(records, { task, round, consent }, publicKey) {
-  return sealed(records, { task: fromHex(task), round, consent: fromHex(consent) }, fromHex(publicKey));
+/** Seal records to the curator of one round, for whoever sends them with this credential; the other texts are those of
+ * the manifest. @param {readonly DeviceRecord[]} records
+ * @param {{task: string, round: number, consent: string, credential: string}} context @param {string} publicKey */
+export async function sealRecords(records, { task, round, consent, credential }, publicKey) {
+  const context = { task: fromHex(task), round, consent: fromHex(consent) };
+  return sealed(records, context, await contributorTag(context, credential), fromHex(publicKey));
 }
 
 /** What a manifest names when it asks for consent to this text. @param {string} text */

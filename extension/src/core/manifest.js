@@ -6,7 +6,7 @@ import { MessageError } from "./errors.js";
 
 export const FORMAT = "searchblend-manifest";
 export const MANIFEST_VERSION = 1;
-export const MANIFEST_MINOR = 0;
+export const MANIFEST_MINOR = 1;
 export const ALGORITHM = "ES256";
 export const LARGEST = 64 * 1024;
 export const PHASES = Object.freeze(["idle", "opt-in", "client"]);
@@ -14,7 +14,7 @@ const SIGNED_PREFIX = utf8("searchblend manifest v1\n");
 
 /** @typedef {{keyId: string, signature: string}} Signature */
 /** @typedef {{payload: Uint8Array, signatures: Signature[]}} SignedManifest */
-/** @typedef {"text" | "number" | "boolean" | "list" | "object or null"} Kind */
+/** @typedef {"text" | "number" | "boolean" | "list" | "object" | "object or null"} Kind */
 
 /** @type {Readonly<Record<string, Kind>>} */
 const FIELDS = Object.freeze({
@@ -45,7 +45,7 @@ const FIELDS = Object.freeze({
 
 /** @type {Readonly<Record<string, Readonly<Record<string, Kind>>>>} */
 const PARTS = Object.freeze({
-  optin: { public_key: "text", consent: "text", closes: "number" },
+  optin: { public_key: "text", consent: "text", closes: "number", settings: "text", curator: "object" },
   client: {
     artifact: "text",
     digest: "text",
@@ -56,6 +56,8 @@ const PARTS = Object.freeze({
   },
   pack: { artifact: "text", bytes: "number", round: "number", deltas: "list" },
 });
+/** The minor version that a part's field came with; earlier manifests do without. @type {Readonly<Record<string, number>>} */
+const SINCE = Object.freeze({ "optin settings": 1, "optin curator": 1 });
 /** @type {Readonly<Record<string, Kind>>} */
 const DELTA = Object.freeze({ base: "text", artifact: "text", bytes: "number" });
 const MOST_DELTAS = 8;
@@ -77,6 +79,7 @@ const IS = Object.freeze({
   number: (value) => Number.isSafeInteger(value),
   boolean: (value) => typeof value === "boolean",
   list: (value) => Array.isArray(value),
+  object: (value) => isObject(value),
   "object or null": (value) => value === null || isObject(value),
 });
 
@@ -96,7 +99,7 @@ export function decodeSigned(message) {
   if (typeof payload !== "string" || !Array.isArray(signatures) || !(signatures.length >= 1 && signatures.length <= 8)) {
     throw new MessageError("manifest: expected a payload and 1 to 8 signatures");
   }
-  return { payload: payloadBytes(payload), signatures: signatures.map(decodeSignature) };
+  return { payload: payloadBytes(payload), signatures: signatures.map((entry) => decodeSignature(entry, "manifest: signatures")) };
 }
 
 /** A manifest's fields, each of the right type and none more. @param {Uint8Array} payload @returns {any} */
@@ -107,8 +110,10 @@ export function decodePayload(payload) {
   if (document.format !== FORMAT || document.version !== MANIFEST_VERSION) {
     throw new MessageError(`manifest: expected ${FORMAT} version ${MANIFEST_VERSION}`);
   }
-  for (const [name, fields] of Object.entries(PARTS)) {
-    if (document[name] !== null) checkFields(/** @type {any} */ (document[name]), fields, `manifest: ${name}`);
+  for (const [part, fields] of Object.entries(PARTS)) {
+    if (document[part] === null) continue;
+    const asked = Object.entries(fields).filter(([name]) => Number(document.minor) >= (SINCE[`${part} ${name}`] ?? 0));
+    checkFields(/** @type {any} */ (document[part]), Object.fromEntries(asked), `manifest: ${part}`);
   }
   checkValues(document);
   return document;
@@ -166,12 +171,19 @@ function checkValues(document) {
       throw new MessageError(`manifest: ${inner ?? outer}: expected ${length} hexadecimal digits`);
     }
   }
+  if (document.optin !== null && document.minor >= SINCE["optin curator"]) checkCurator(document.optin);
   if (document.pack !== null) checkDeltas(document.pack.deltas);
   for (const name of ["epsilon", "delta"]) {
     if (!/^[0-9]+(\.[0-9]+)?(e-?[0-9]+)?$/.test(document[name])) {
       throw new MessageError(`manifest: ${name}: expected a number written as a text`);
     }
   }
+}
+
+/** Who opened the round; the signature itself is checked by those who know the curator's key. @param {any} optin */
+function checkCurator({ settings, curator }) {
+  if (!/^[0-9a-f]{64}$/.test(settings)) throw new MessageError("manifest: settings: expected 64 hexadecimal digits");
+  decodeSignature(curator, "manifest: optin: curator");
 }
 
 /** How a device may come from an earlier pack to this one. @param {any[]} deltas */
@@ -190,17 +202,18 @@ function checkDeltas(deltas) {
   }
 }
 
-/** @param {any} entry @returns {Signature} */
-function decodeSignature(entry) {
+/** One signature of a manifest or of a round's key, strictly. @param {any} entry @param {string} where
+ * @returns {Signature} */
+export function decodeSignature(entry, where) {
   if (!isObject(entry) || Object.keys(entry).sort().join() !== "algorithm,key_id,signature") {
-    throw new MessageError("manifest: signatures: expected key_id, algorithm and signature");
+    throw new MessageError(`${where}: expected key_id, algorithm and signature`);
   }
   const { key_id: keyId, algorithm, signature } = entry;
   if (typeof keyId !== "string" || typeof signature !== "string" || algorithm !== ALGORITHM) {
-    throw new MessageError(`manifest: signatures: expected texts and algorithm ${ALGORITHM}`);
+    throw new MessageError(`${where}: expected texts and algorithm ${ALGORITHM}`);
   }
   if (!/^[0-9a-f]{16}$/.test(keyId) || !/^[A-Za-z0-9_-]{86}$/.test(signature)) {
-    throw new MessageError("manifest: signatures: expected a key id of 16 hexadecimal digits and 64 bytes in base64url");
+    throw new MessageError(`${where}: expected a key id of 16 hexadecimal digits and 64 bytes in base64url`);
   }
   return { keyId, signature };
 }

@@ -50,6 +50,7 @@ export const POLICY = Object.freeze({
 
 /** Why a device refuses, for people. @type {Readonly<Record<string, string>>} */
 export const REASONS = Object.freeze({
+  "wrong-curator": "the key of the round is not signed by the curator whose key was pinned",
   "wrong-task": "the manifest is another task's",
   expired: "the manifest has expired",
   "clock-behind": "the manifest was signed in this device's future: is the clock right?",

@@ -2,7 +2,8 @@
 
 import { fromBase64url, sha256, toHex } from "./bytes.js";
 import { MessageError } from "./errors.js";
-import { decodePayload, decodeSigned, signedBytes } from "./manifest.js";
+import { decodePayload, decodeSignature, decodeSigned, signedBytes } from "./manifest.js";
+import { signedRoundKey } from "./round_key.js";
 
 const CURVE = Object.freeze({ name: "ECDSA", namedCurve: "P-256" });
 const HASH = Object.freeze({ name: "ECDSA", hash: "SHA-256" });
@@ -23,6 +24,18 @@ export async function verifyManifest(message, pinned) {
     if (await isSigned(content, id, fromBase64url(signature), pinned)) return decodePayload(signed.payload);
   }
   throw new MessageError("manifest: no valid signature of a pinned key");
+}
+
+/** Whether one of the pinned curators has signed the round that this manifest, in phase opt-in, asks for.
+ * @param {any} manifest @param {PinnedKeys} pinned */
+export async function isRoundKeySigned(manifest, pinned) {
+  try {
+    const { keyId: id, signature } = decodeSignature(manifest.optin.curator, "manifest: optin: curator");
+    return await isSigned(signedRoundKey(manifest), id, fromBase64url(signature), pinned);
+  } catch (error) {
+    if (error instanceof MessageError) return false; // minor version 0 has none
+    throw error;
+  }
 }
 
 /** Whether the pinned key of this id made this signature (r ‖ s, 64 bytes) over these bytes.

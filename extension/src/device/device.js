@@ -5,9 +5,9 @@
  * in tests. All state is in the storage: the browser may end the worker between any two lines.
  */
 
-import { bytes, checkManifest, checkRequest, errors, keyId, verifyManifest } from "../core/index.js";
+import { bytes, checkManifest, checkRequest, errors, isRoundKeySigned, keyId, REASONS, verifyManifest } from "../core/index.js";
 import { account } from "./ledger.js";
-import { forgetSearches, isRecording, keep, prune, withSuggestion } from "./observations.js";
+import { forgetSearches, isRecording, keep, keepNotUnderstood, prune, withSuggestion } from "./observations.js";
 import { cancel, cancelTask, cancelUncovered, mayHaveArrived, sendPending, underSendLock } from "./outbox.js";
 import { openPacks, updatePack } from "./packs.js";
 import { NothingToSay, prepareContribution, prepareReport } from "./rounds.js";
@@ -80,6 +80,11 @@ export class Device {
     return this.storage.write(async (transaction) => keep(transaction, await settingsIn(transaction), search, now));
   }
 
+  /** A result was clicked whose link could not be read. */
+  async noteNotUnderstood() {
+    return this.storage.write(async (transaction) => keepNotUnderstood(transaction, await settingsIn(transaction)));
+  }
+
   /** A local answer was opened: a search that follows from it is not the user's own. */
   async noteSuggestion(query, url) {
     const now = this.now();
@@ -92,9 +97,9 @@ export class Device {
 
   // ---- tasks ----
 
-  /** Enrol with what the people of a list gave out: server, task, their keys, and the text that opt-in users agree to. */
-  async enrol({ server, task, keys, consent = "", code = "", hasUrls = true }) {
-    const enrolment = { server: serverOf(server), task: taskOf(task), keys: keys.map(pointOf), consent, code: codeOf(code), hasUrls, enrolledAt: this.now() };
+  /** Enrol with what the people of a list gave out: server, task, their keys and the curator's, and the text that opt-in users agree to. */
+  async enrol({ server, task, keys, curators = [], consent = "", code = "", hasUrls = true }) {
+    const enrolment = { server: serverOf(server), task: taskOf(task), keys: keys.map(pointOf), curators: curators.map(pointOf), consent, code: codeOf(code), hasUrls, enrolledAt: this.now() };
     if (enrolment.keys.length === 0) throw new errors.InvalidParameter("keys", "expected at least one public key");
     await this.storage.writeDurably(async (transaction) => {
       const known = await transaction.get("tasks", enrolment.task);
@@ -216,9 +221,12 @@ export class Device {
 
   /** The service's manifest, if it is signed by a pinned key, newer than what was seen, and within the policy. */
   async #readManifest(task) {
-    const pinned = {};
-    for (const point of task.keys) pinned[await keyId(bytes.fromHex(point))] = bytes.fromHex(point);
-    const manifest = await verifyManifest(await this.transport.manifest(task), pinned);
+    const manifest = await verifyManifest(await this.transport.manifest(task), await pinnedKeys(task.keys));
+    // A task that was joined before curators signed, or without one's key, believes the publisher.
+    const curators = await pinnedKeys(task.curators ?? []);
+    if (manifest.optin !== null && Object.keys(curators).length > 0 && !(await isRoundKeySigned(manifest, curators))) {
+      throw new errors.PolicyRefused("wrong-curator", REASONS["wrong-curator"]);
+    }
     // A clock behind what was signed is wrong: time is at least the newest manifest's.
     const now = Math.max(this.now(), task.issued);
     const { sequence: seen, round: seenRound } = task;
@@ -304,6 +312,11 @@ export class Device {
       await transaction.put("settings", "settings", { ...DEFAULTS, mode, agreedAt, paused });
     });
   }
+}
+
+/** Public points by key id. */
+async function pinnedKeys(points) {
+  return Object.fromEntries(await Promise.all(points.map(async (point) => [await keyId(bytes.fromHex(point)), bytes.fromHex(point)])));
 }
 
 /** Where the memory of a task is kept that was left. */

@@ -5,6 +5,7 @@ import { admit, normalize, normalizeUrl, POLICY, randomBelow } from "../core/ind
 /** A search after a local suggestion of the same query or page, this close in time, came from the suggestion. */
 export const SUGGESTION_SECONDS = 1800;
 const SUGGESTIONS_KEPT = 50;
+export const NOT_UNDERSTOOD = "not-understood";
 
 export function isRecording({ mode, paused }) {
   return mode !== "off" && !paused;
@@ -14,15 +15,22 @@ export function isRecording({ mode, paused }) {
 export async function keep(transaction, settings, { query, url, engine }, now) {
   if (!isRecording(settings)) return "not-recording";
   const outcome = outcomeOf(settings, query, url, now);
-  if (outcome.reason !== null) {
-    const dropped = { ...settings.dropped, [outcome.reason]: (settings.dropped[outcome.reason] ?? 0) + 1 };
-    await transaction.put("settings", "settings", { ...settings, dropped });
-    return outcome.reason;
-  }
+  if (outcome.reason !== null) return countDropped(transaction, settings, outcome.reason);
   const record = { query: outcome.query, url: outcome.url, engine: String(engine), at: now };
   await transaction.put("records", [now, randomBelow(2 ** 31)], record);
   await prune(transaction, now);
   return "kept";
+}
+
+/** A result was clicked whose page cannot be told from its link: the number is all that is kept. */
+export async function keepNotUnderstood(transaction, settings) {
+  return isRecording(settings) ? countDropped(transaction, settings, NOT_UNDERSTOOD) : "not-recording";
+}
+
+async function countDropped(transaction, settings, reason) {
+  const dropped = { ...settings.dropped, [reason]: (settings.dropped[reason] ?? 0) + 1 };
+  await transaction.put("settings", "settings", { ...settings, dropped });
+  return reason;
 }
 
 function outcomeOf(settings, query, url, now) {

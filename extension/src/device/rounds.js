@@ -50,8 +50,8 @@ export async function prepareContribution(device, task, manifest) {
     const known = records.map(({ query, url }) => ({ query, url: task.hasUrls ? url : null }));
     const chosen = distinct(known, manifest.records_per_optin);
     if (chosen.length === 0) throw new NothingToSay("no-record");
-    const sealed = await sealRecords(chosen, { task: task.task, round: manifest.round, consent }, publicKey);
     const credential = task.code || bytes.toHex(crypto.getRandomValues(new Uint8Array(CREDENTIAL_BYTES)));
+    const sealed = await sealRecords(chosen, { task: task.task, round: manifest.round, consent, credential }, publicKey);
     return { kind: "sealed", bytes: sealed, said: null, truth: chosen, credential, window: manifest.optin.closes - signedNow(device, task, manifest) };
   });
 }

@@ -68,9 +68,9 @@ function say(text, tone) {
 async function enrol() {
   const form = byId("enrol");
   const values = Object.fromEntries(new FormData(form));
-  const keys = values.keys.split(/\s+/u).filter((key) => key !== "");
+  const [keys, curators] = [values.keys, values.curators].map((text) => text.split(/\s+/u).filter((key) => key !== ""));
   if (!(await mayAsk(values.server))) return say(NOT_ALLOWED, "bad");
-  const task = await device.enrol({ ...values, keys, hasUrls: values.hasUrls !== undefined });
+  const task = await device.enrol({ ...values, keys, curators, hasUrls: values.hasUrls !== undefined });
   form.reset();
   byId("enrolment").open = false;
   say(`Joined the list ${task.slice(0, 8)}….`, "good");

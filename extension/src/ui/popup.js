@@ -4,7 +4,7 @@ import { addressOf, searchPacks } from "../device/packs.js";
 import { openOptions, openPage } from "../platform/browser.js";
 import { theDevice } from "../platform/make_device.js";
 import { byId, element, fill } from "./elements.js";
-import { addressText } from "./words.js";
+import { addressText, notUnderstoodText } from "./words.js";
 
 const MOST = 7;
 const MODES = { off: "Off", local: "Taking part, randomized", "opt-in": "Taking part, opted in" };
@@ -18,6 +18,7 @@ let chosen = -1;
 
 fill(byId("mode"), settings.paused ? "Paused" : MODES[settings.mode]);
 byId("mode").dataset.tone = settings.mode === "off" || settings.paused ? "wait" : "good";
+fill(byId("not-understood"), notUnderstoodText(settings));
 byId("settings").addEventListener("click", async () => {
   await openOptions();
   close();

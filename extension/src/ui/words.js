@@ -1,6 +1,7 @@
 /** What the user reads for the codes that the device keeps. */
 
 import { REASONS } from "../core/index.js";
+import { NOT_UNDERSTOOD } from "../device/observations.js";
 import { mayHaveArrived } from "../device/outbox.js";
 
 const STATUS = {
@@ -38,10 +39,12 @@ const DROPPED = {
   "id-number": "a long number",
   "ip-address": "an IP address",
   "unusable-query": "text that cannot be used",
+  "control-character": "text with hidden characters",
   "too-long": "text that is too long",
   "private-address": "a page inside a private network",
   "not-a-web-address": "not a web page",
   "own-suggestion": "opened from our own suggestions",
+  "not-understood": "a result whose link this extension cannot read",
 };
 
 const REPORT_STATUS = {
@@ -68,6 +71,12 @@ export function statusTone(status) {
 
 export function phaseText(phase) {
   return { idle: "no questions at the moment", "opt-in": "users who opted in are asked", client: "devices are asked for randomized reports" }[phase] ?? phase;
+}
+
+/** A search engine that changed its links is noticed here; an empty string if there was nothing. */
+export function notUnderstoodText({ dropped }) {
+  const clicks = dropped[NOT_UNDERSTOOD] ?? 0;
+  return clicks === 0 ? "" : `${clicks} ${clicks === 1 ? "click on a result was" : "clicks on results were"} not understood and not kept.`;
 }
 
 export function droppedText(code) {

@@ -9,6 +9,7 @@ import { createInterface } from "node:readline";
 import puppeteer from "puppeteer-core";
 
 const wanted = JSON.parse(process.argv[2]);
+const PATIENCE_MS = 120_000; // beside other work; nothing that goes well waits for it
 const UUID = "6f1b2a34-8a53-4c1e-9d0f-0123456789ab";
 
 const browser = await puppeteer.launch({
@@ -34,8 +35,9 @@ try {
   const page = await browser.newPage();
   for (const [query, link] of wanted.searches) {
     await page.goto(`${wanted.engine}/engine/search?q=${encodeURIComponent(query)}`);
+    const before = await noticed(options);
     await page.click(link).catch(() => undefined); // the result's host does not exist
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await until(async () => (await noticed(options)) > before);
   }
   await page.close();
   await press(options, "#check");
@@ -64,8 +66,23 @@ async function press(page, selector) {
   await settled(page);
 }
 
+/** How many searches the device has kept or dropped: a click is told to a background page that may have to wake first. */
+async function noticed(page) {
+  return page.evaluate(async () => {
+    const { theDevice } = await import("../platform/make_device.js");
+    const device = await theDevice();
+    const dropped = Object.values((await device.settings()).dropped ?? {});
+    return (await device.overview()).records.length + dropped.reduce((sum, n) => sum + n, 0);
+  });
+}
+
+async function until(holds) {
+  const giveUp = Date.now() + PATIENCE_MS;
+  while (!(await holds()) && Date.now() < giveUp) await new Promise((resolve) => setTimeout(resolve, 50));
+}
+
 async function settled(page) {
-  await page.waitForSelector("body[data-ready=yes]", { timeout: 20_000 });
+  await page.waitForSelector("body[data-ready=yes]", { timeout: PATIENCE_MS });
 }
 
 async function text(page, selector) {

@@ -140,6 +140,7 @@ def _prepare(folder: str) -> _Prepared:
         "min_optin": 2,
         "min_clients": 2,
         "min_queries": 1,
+        "uncapped": True,
     }
     path = Path(folder, "task.json")
     path.write_text(json.dumps({"name": "audit", **settings}))
@@ -253,9 +254,9 @@ class _People:
         queries += ["sure 0"] * (self._threshold + 60)
 
         def contribute(query: str, code: str = "") -> int:
-            sealed = seal_records([Record(query)], context, key)
-            media_type = "application/vnd.searchblend.sealed"
-            return self._send("POST", path, sealed, media_type, code or secrets.token_urlsafe(16))[0]
+            code = code or secrets.token_urlsafe(16)
+            sealed = seal_records([Record(query)], context, context.tag_of(code), key)
+            return self._send("POST", path, sealed, "application/vnd.searchblend.sealed", code)[0]
 
         with ThreadPoolExecutor(_THREADS) as threads:
             if set(threads.map(contribute, queries)) != {200}:

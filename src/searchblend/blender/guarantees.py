@@ -11,14 +11,19 @@ from searchblend.privacy import Budget, Condition, GroupGuarantee, Guarantee, Ne
 from searchblend.randomness import Randomness
 
 
-def best_guarantee(params: BlenderParams, curator: CuratorDesign, randomness: Randomness) -> Guarantee:
-    """The promise of method ``best``: proofs/stability_histogram.md and proofs/subset_selection.md."""
+def best_guarantee(
+    params: BlenderParams, curator: CuratorDesign, randomness: Randomness, clients: TrustModel
+) -> Guarantee:
+    """The promise of method ``best``: proofs/stability_histogram.md and proofs/subset_selection.md.
+
+    ``clients`` is whom they trust: it differs between real devices and a log whose holder plays them.
+    """
     budget = params.budget
     return Guarantee(
         neighbors=Neighbors.REPLACE_ONE,
         groups=(
             GroupGuarantee("opt-in users", budget, TrustModel.CURATOR, curator.delta),
-            GroupGuarantee("clients", budget, TrustModel.LOCAL, 0.0),
+            GroupGuarantee("clients", budget, clients, 0.0),
         ),
         conditions=_curator_conditions(budget, curator, randomness),
     )
@@ -50,7 +55,7 @@ def _curator_conditions(budget: Budget, curator: CuratorDesign, randomness: Rand
     )
 
 
-def paper_guarantee(params: BlenderParams, randomness: Randomness) -> Guarantee:
+def paper_guarantee(params: BlenderParams, randomness: Randomness, clients: TrustModel) -> Guarantee:
     """The promise of the printed method: opt-in by Theorems 3.1 and 3.2 on disjoint users, clients by 3.3."""
     budget, threshold = params.budget, printed_threshold(params.budget)
     rate, sampler = threshold.single_person_rate, threshold.sampler_delta(budget.epsilon)
@@ -58,7 +63,7 @@ def paper_guarantee(params: BlenderParams, randomness: Randomness) -> Guarantee:
         neighbors=Neighbors.REPLACE_ONE,
         groups=(
             GroupGuarantee("opt-in users", budget, TrustModel.CURATOR, rate + sampler),
-            GroupGuarantee("clients", budget, TrustModel.LOCAL, budget.delta / 2),
+            GroupGuarantee("clients", budget, clients, budget.delta / 2),
         ),
         conditions=(
             Condition("one record per opt-in user (m_O = 1)", True, "Theorems 3.1 and 3.2"),

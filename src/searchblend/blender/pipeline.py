@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from searchblend.blender.best import curator_design, estimate_best
 from searchblend.blender.blend import blend_probabilities
-from searchblend.blender.choose_design import Forecast, choose_design
+from searchblend.blender.choose_design import choose_design
 from searchblend.blender.create_head_list import create_head_list
 from searchblend.blender.devices import EACH_DEVICE, Devices
 from searchblend.blender.estimate_client import estimate_client_probabilities
 from searchblend.blender.estimate_optin import estimate_optin_probabilities
 from searchblend.blender.groups import UserGroup
 from searchblend.blender.guarantees import best_guarantee, paper_guarantee
+from searchblend.blender.mechanism_figures import best_figures, paper_figures
 from searchblend.blender.observations import OptinCounts
 from searchblend.blender.release import BlenderRelease, GroupSizes
 from searchblend.blender.report_probabilities import ReportProbabilities
-from searchblend.blender.stability_histogram import CuratorDesign, count_head_list
-from searchblend.blender.subset_report import ReportDesign
+from searchblend.blender.stability_histogram import count_head_list
 from searchblend.errors import EmptyHeadList, InvalidParameter
 from searchblend.mechanisms.tally import Ints
-from searchblend.mechanisms.threshold import Threshold, printed_threshold
+from searchblend.mechanisms.threshold import printed_threshold
 from searchblend.params import BlenderParams
+from searchblend.privacy import TrustModel
 from searchblend.randomness import Randomness, SystemRandomness
 from searchblend.records import HeadList
 
@@ -86,7 +87,7 @@ def run_paper(
     on_step: OnStep,
 ) -> BlenderRelease:
     """The algorithm as printed: S names, T estimates, devices report in two stages, variances blend."""
-    guarantee = paper_guarantee(params.for_printed_method(), randomness)
+    guarantee = paper_guarantee(params.for_printed_method(), randomness, TrustModel.HELD_LOG)
     threshold = printed_threshold(params.budget)
     head_users, estimate_users = split_optin(optin_users, params, randomness)
     on_step("head list")
@@ -104,7 +105,7 @@ def run_paper(
         params=params,
         head=head,
         sizes=GroupSizes(optin_users.n_users, clients.n_users, head_users.n_users, estimate_users.n_users),
-        mechanism=_paper_mechanism(threshold, ReportProbabilities.of(head, params), params),
+        mechanism=paper_figures(threshold, ReportProbabilities.of(head, params), params),
         optin=optin,
         client=client,
         records=blend_probabilities(optin.records, client.records, project=project),
@@ -148,13 +149,13 @@ def run_best(
         params=params,
         head=head,
         sizes=GroupSizes(optin_users.n_users, clients.n_users, optin_users.n_users, optin_users.n_users),
-        mechanism=_best_mechanism(curator, chosen.design, head, params, forecasts),
+        mechanism=best_figures(curator, chosen.design, head, params, forecasts),
         optin=estimates.optin,
         client=estimates.client,
         records=estimates.records,
         queries=estimates.queries,
         projected=project,
-        guarantee=best_guarantee(params, curator, randomness),
+        guarantee=best_guarantee(params, curator, randomness, TrustModel.HELD_LOG),
         design=chosen.design,
         check=estimates.check,
     )
@@ -187,65 +188,3 @@ def empty_head_list_advice(n_head_users: int, needed: int, params: BlenderParams
         f"({needed / n_head_users:.2%}) to be named at ε = {params.budget.epsilon:g}, δ = {params.budget.delta:g}. "
         "More opt-in users, a larger ε or a larger δ would help"
     )
-
-
-def _paper_mechanism(
-    threshold: Threshold, probabilities: ReportProbabilities, params: BlenderParams
-) -> dict[str, dict[str, object]]:
-    return {
-        "optin": {
-            "name": "discrete Laplace threshold, then fresh counts of other users",
-            "threshold": threshold.printed,
-            "integer_threshold": threshold.integer,
-            "selection_delta": threshold.single_person_rate,
-            "noise_scale": threshold.noise.scale,
-        },
-        "client": {
-            "name": "two-stage randomized response",
-            "cells_per_report": params.records_per_client,
-            "keep_query": probabilities.keep_query,
-            "variances_valid": params.records_per_client == 1,
-        },
-    }
-
-
-def _best_mechanism(
-    curator: CuratorDesign,
-    design: ReportDesign,
-    head: HeadList,
-    params: BlenderParams,
-    forecasts: Sequence[Forecast],
-) -> dict[str, dict[str, object]]:
-    queries, cells = design.about_queries(head, params), design.about_cells(head, params)
-    return {
-        "optin": {
-            "name": "stability histogram with residual counts",
-            "threshold": curator.threshold.printed,
-            "integer_threshold": curator.threshold.integer,
-            "selection_delta": curator.selection_delta,
-            "noise_scale": curator.threshold.noise.scale,
-            "units_per_user": curator.spread.units,
-            "residual_clip": curator.clip,
-            "residual_noise_scale": curator.residual_noise.scale,
-            "wide_threshold": curator.wide_threshold.integer if curator.wide_threshold else None,
-        },
-        "client": {
-            "name": design.mechanism,
-            "cells_per_report": params.records_per_client,
-            "query_share": design.query_share,
-            "query_subset": design.query_subset if queries else None,
-            "cell_subset": design.cell_subset if cells else None,
-            "keep_query": queries.include if queries else None,
-            "keep_cell": cells.include if cells else None,
-            "variances_valid": params.records_per_client == 1,
-            "compared": [
-                {
-                    "name": entry.design.mechanism,
-                    "query_share": entry.design.query_share,
-                    "predicted_query_l1": entry.query_l1,
-                    "predicted_record_l1": entry.record_l1,
-                }
-                for entry in forecasts
-            ],
-        },
-    }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Final
 
 from searchblend.errors import InvalidParameter
@@ -76,7 +77,7 @@ class ReportProbabilities:
         """t, as the thresholds have it"""
         return self.keep_query_below / WORDS
 
-    @property
+    @cached_property
     def keep_url(self) -> tuple[float, ...]:
         """t_q for every query, as the thresholds have it"""
         return tuple(below / self.keep_query_below for below in self.keep_record_below)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 from collections.abc import Callable
-from typing import TypeAlias
+from pathlib import Path
+from typing import Final, TypeAlias
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+ALL_USERS: Final = "all users"
+ALL_TIME: Final = "all time"
 
 
 def add_command(commands: Commands, name: str, what: str, examples: str) -> argparse.ArgumentParser:
@@ -22,7 +26,7 @@ def add_command(commands: Commands, name: str, what: str, examples: str) -> argp
 
 
 def positive_int(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
+    if not re.fullmatch(r"[1-9][0-9]{0,17}", text):
         raise argparse.ArgumentTypeError("expected a whole number of at least 1")
     return int(text)
 
@@ -35,6 +39,17 @@ def share(text: str) -> float:
     if not 0 < value < 1:
         raise argparse.ArgumentTypeError("expected a share in (0, 1), for example 0.05")
     return value
+
+
+def add_release_options(parser: argparse.ArgumentParser, *, population: str) -> None:
+    """``population`` is the flag that names whom the ledger debits."""
+    parser.add_argument(
+        "--summary", type=Path, metavar="FILE", help="exact counts of the input, outside of DIR; NOT FOR RELEASE"
+    )
+    parser.add_argument("--ledger", type=Path, metavar="FILE", help="budget ledger to which the release is debited")
+    parser.add_argument("--release-id", metavar="ID", help="the release's name in the ledger; never paid twice")
+    parser.add_argument(population, dest="debited", metavar="NAME", help=f"whom the ledger debits ({ALL_USERS})")
+    parser.add_argument("--window", metavar="NAME", help=f"the ledger's budget period ({ALL_TIME})")
 
 
 def add_reading(parser: argparse.ArgumentParser, column_map: Callable[[str], dict[str, str]]) -> None:

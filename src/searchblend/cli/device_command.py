@@ -45,6 +45,7 @@ def _enrol(agent: DeviceAgent, options: argparse.Namespace) -> None:
         code=options.code,
         has_urls=not options.no_urls,
         plain_http=options.plain_http,
+        curators=options.curator_key,
     )
     mode = agent.status()["mode"]
     document = {"task": options.task, "server": options.server, "mode": mode}

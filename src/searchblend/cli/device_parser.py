@@ -82,6 +82,13 @@ def _add_enrol(actions: Commands) -> None:
     parser.add_argument(
         "--key", action="append", required=True, metavar="HEX", help="a public signing key to pin; may be repeated"
     )
+    parser.add_argument(
+        "--curator-key",
+        action="append",
+        default=[],
+        metavar="HEX",
+        help="a curator's public key to pin; may be repeated",
+    )
     parser.add_argument("--code", metavar="CODE", help="the enrolment code, for opt-in contributions")
     parser.add_argument("--no-urls", action="store_true", help="the task collects queries without results")
     parser.add_argument("--plain-http", action="store_true", help="allow http to another computer (not private)")

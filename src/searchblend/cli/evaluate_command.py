@@ -26,6 +26,7 @@ from searchblend.evaluation.experiments.people import LogPeople
 from searchblend.evaluation.experiments.registry import EXPERIMENTS, experiments_named
 from searchblend.pages.layout import PAGE
 from searchblend.runs.log_settings import LogSettings
+from searchblend.visible import visible
 
 
 def run(options: argparse.Namespace) -> None:
@@ -131,5 +132,5 @@ def _show_table(table: Table) -> None:
     for column in table.columns:
         shown.add_column(column.replace("`", ""))
     for row in table.rows:
-        shown.add_row(*(Text(cell, style="bold red" if cell.endswith("▲") else "") for cell in row))
+        shown.add_row(*(Text(visible(cell), style="bold red" if cell.endswith("▲") else "") for cell in row))
     output.print(shown)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import dataclasses
 import hashlib
-import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -32,6 +30,7 @@ from searchblend.clickgraph.spell import Correction, spelling_corrections
 from searchblend.clickgraph.study import Category, Study, compare_rankings, run_study
 from searchblend.clickgraph.suggest import Suggestion, suggest
 from searchblend.clickgraph.synthesize import SEARCHES_PER_USER, WHAT_IT_IS_NOT, synthesize_log
+from searchblend.csv_cells import write_csv
 from searchblend.errors import UsageError
 from searchblend.store.whole_file import refuse_existing, whole_files
 from searchblend.wire.click_graph import STATEMENT
@@ -232,11 +231,7 @@ class _Rows:
         return table
 
     def text(self, delimiter: str) -> str:
-        text = io.StringIO()
-        writer = csv.DictWriter(text, self.columns, delimiter=delimiter, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.rows)
-        return text.getvalue()
+        return write_csv(self.columns, self.rows, delimiter)
 
 
 _COLUMNS: Final = {"low": "lo95", "high": "hi95", "seed_class": "class"}

@@ -1,14 +1,20 @@
-"""``searchblend keys``: signing keys of manifests, and admin tokens."""
+"""``searchblend keys``: signing keys of manifests and of the curator, and admin tokens."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
-from searchblend.cli.service_options import actor_of, opened, settings_of, show
+from searchblend.cli.service_options import opened, os_user, settings_of, show
 from searchblend.errors import UsageError
 from searchblend.server.clock import SystemClock
+from searchblend.server.curator_key import make_curator_key, read_curator_key
 from searchblend.server.publisher import SigningKeys
+from searchblend.server.signing_record import adopt_keys, keys_on_record
+from searchblend.store.service_store import is_service_database
+from searchblend.wire.signing import SigningKey
 
 
 def run(options: argparse.Namespace) -> None:
@@ -18,24 +24,56 @@ def run(options: argparse.Namespace) -> None:
 def _act(options: argparse.Namespace) -> Any:
     keys = SigningKeys(settings_of(options).signing_folder)
     if options.action == "add":
-        added = keys.add()
-        return {"key_id": added.key_id, "public_point": added.public_point.hex()}
+        with _kept_on_record(options, keys):
+            added = keys.add()
+        return _public(added)
+    if options.action == "curator":
+        return _public(make_curator_key(settings_of(options).vault_folder))
     if options.action == "remove":
-        keys.remove(options.key_id)
+        with _kept_on_record(options, keys):
+            keys.remove(options.key_id)
         return {"removed": options.key_id}
+    if options.action == "adopt":
+        ids = _ids(keys)
+        if not ids:
+            raise UsageError("no signing key is there; add one first")
+        with opened(options) as store:
+            adopt_keys(store, ids, actor=os_user(), now=SystemClock().now())
+        return {"on_record": ids}
     with opened(options, create=options.action == "token") as store:
         if options.action == "token":
-            token = store.tokens.add_admin(
-                options.name, options.token_role, actor=actor_of(options), now=SystemClock().now()
-            )
+            token = store.tokens.add_admin(options.name, options.token_role, actor=os_user(), now=SystemClock().now())
             return {"name": options.name, "role": options.token_role, "token": token}
         if options.action == "revoke":
-            if not store.tokens.revoke_admin(options.name, actor=actor_of(options), now=SystemClock().now()):
+            if not store.tokens.revoke_admin(options.name, actor=os_user(), now=SystemClock().now()):
                 raise UsageError("no such token, or revoked already")
             return {"revoked": options.name}
+        curator = read_curator_key(settings_of(options).vault_folder)
         return {
-            "signing_keys": [{"key_id": key.key_id, "public_point": key.public_point.hex()} for key in keys.all()],
+            "signing_keys": [_public(key) for key in keys.all()],
+            "curator_keys": [_public(curator)] if curator is not None else [],
             "admin_tokens": [
                 {"name": name, "role": role, "revoked": revoked} for name, role, revoked in store.tokens.admins()
             ],
         }
+
+
+def _public(key: SigningKey) -> dict[str, str]:
+    return {"key_id": key.key_id, "public_point": key.public_point.hex()}
+
+
+@contextlib.contextmanager
+def _kept_on_record(options: argparse.Namespace, keys: SigningKeys) -> Iterator[None]:
+    """Change the folder whose keys are on record, and the record with it; another folder is nobody's business."""
+    if not is_service_database(settings_of(options).where):
+        yield
+        return
+    with opened(options) as store:
+        is_on_record = keys_on_record(store) == _ids(keys)
+        yield
+        if is_on_record:
+            adopt_keys(store, _ids(keys), actor=os_user(), now=SystemClock().now())
+
+
+def _ids(keys: SigningKeys) -> list[str]:
+    return sorted(key.key_id for key in keys.all())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -14,8 +16,8 @@ from searchblend.errors import RunError, SearchblendError, UsageError
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0, 1 for a failure, 2 for misuse."""
-    parser = build_parser()
-    options = parser.parse_args(arguments)
+    _escape_what_cannot_be_encoded()
+    options = build_parser().parse_args(arguments)
     # Commands are loaded when asked for, so that --help does not wait for numpy.
     try:
         import_module(f"searchblend.cli.{options.command.replace('-', '_')}_command").run(options)
@@ -41,6 +43,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"searchblend: error: {_words(error)}", file=sys.stderr)
         return RunError.exit_code
     return 0
+
+
+def _escape_what_cannot_be_encoded() -> None:
+    r"""Write ``\uXXXX`` for a character that the terminal's encoding lacks; valid inside JSON, too.
+
+    A query in another script must not end a run whose budget is spent.
+    """
+    codecs.register_error("searchblend-escape", _escape)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="searchblend-escape")
+
+
+def _escape(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{high:02x}{low:02x}" for high, low in zip(units[::2], units[1::2], strict=True)), error.end
 
 
 def _words(error: OSError) -> str:

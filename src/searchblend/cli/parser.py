@@ -8,7 +8,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from searchblend.cli.arguments import Commands, add_command, add_reading, positive_int, share
+from searchblend.cli.arguments import Commands, add_command, add_reading, add_release_options, positive_int, share
 from searchblend.cli.audit_parser import add_audit
 from searchblend.cli.device_parser import add_device
 from searchblend.cli.evaluate_parser import add_evaluate
@@ -128,10 +128,7 @@ def _add_run(commands: Commands) -> None:
     parser.add_argument("--wide-list", action="store_true", help="list queries without a listed URL too (method best)")
     parser.add_argument("--explain", action="store_true", help="say which mechanisms were chosen and why")
     parser.add_argument("--no-project", action="store_true", help="leave out the projection onto the simplex")
-    parser.add_argument("--ledger", type=Path, metavar="FILE", help="debit the release to this budget ledger")
-    parser.add_argument("--release-id", metavar="ID", help="the release's name in the ledger; never paid twice")
-    parser.add_argument("--population", default="all users", metavar="NAME", help="whom the ledger debits")
-    parser.add_argument("--window", default="all time", metavar="NAME", help="the ledger's budget period")
+    add_release_options(parser, population="--population")
     parser.add_argument("--dry-run", action="store_true", help="say what would be promised; read nothing")
     parser.add_argument("--evaluate", action="store_true", help="compare with the truth; every output is NOT PRIVATE")
     parser.add_argument("--seed", type=int, help="repeatable noise, only with --evaluate")
@@ -228,7 +225,8 @@ class _Version(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         metadata = import_module("importlib.metadata")
-        parser.exit(message=f"searchblend {metadata.version('searchblend')}\n")
+        print(f"searchblend {metadata.version('searchblend')}")  # parser.exit would write on stderr
+        parser.exit()
 
 
 def _epsilon_delta(text: str) -> tuple[float, float]:

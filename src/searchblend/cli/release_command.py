@@ -11,19 +11,18 @@ from typing import Any
 
 from searchblend.cli.log_options import log_settings
 from searchblend.cli.progress import run_progress, step_progress
+from searchblend.cli.release_options import ledger_entry, summary_file
 from searchblend.cli.run_command import malformed_warnings, now, warn_without_page
 from searchblend.cli.tables import new_table, output, say, warn
 from searchblend.clickgraph.review import ABANDONED, review
-from searchblend.errors import InputError, OutputError, RunError, UsageError
+from searchblend.errors import InputError, RunError, UsageError
 from searchblend.params import AS_ALGORITHM, ClickGraphParams, Shares
 from searchblend.privacy import Budget
 from searchblend.runs.click_graph import ReleaseResult, ReleaseSettings, run_release
-from searchblend.runs.hybrid import LedgerEntry
 from searchblend.runs.verify_release import CANNOT_PROVE, verify_release
 from searchblend.suspects import EXPLAINED, Suspects
 from searchblend.wire.click_graph import STATEMENT
 from searchblend.wire.click_graph_files import read_click_graph, read_statement
-from searchblend.wire.release import NOT_FOR_RELEASE
 
 _LARGEST_DELTA = 1e-6
 
@@ -88,16 +87,20 @@ def _run(options: argparse.Namespace) -> None:
         last_moment=options.last,
         html=options.html,
         replace=options.force,
-        ledger=_ledger_entry(options),
+        ledger=ledger_entry(options, population="--people"),
         created=now(),
     )
     if options.population is None:
         warn("the number of users was not declared (--population): δ was not compared with it")
-    with run_progress() as (on_progress, on_step):
+    with (
+        summary_file(options.summary, options.output, replace=options.force) as write_summary,
+        run_progress() as (on_progress, on_step),
+    ):
         result = run_release(
             settings, on_progress=on_progress, on_notice=lambda text: warn(text, "dim"), on_step=on_step
         )
-    _say_input(result, options.summary)
+        write_summary(result.input_summary)
+    _say_input(result)
     if result.input_summary is None:
         warn_without_page(options.output, html=options.html)
     if options.json:
@@ -106,26 +109,12 @@ def _run(options: argparse.Namespace) -> None:
         _show_release(result.statement, options.output)
 
 
-def _ledger_entry(options: argparse.Namespace) -> LedgerEntry | None:
-    if options.ledger is None:
-        return None
-    if not options.release_id:
-        raise UsageError("--ledger: give the release a name with --release-id; the same name is never paid twice")
-    return LedgerEntry(options.ledger, options.release_id, options.people, options.window)
-
-
-def _say_input(result: ReleaseResult, summary: Path | None) -> None:
+def _say_input(result: ReleaseResult) -> None:
     if result.input_summary is None:
         warn("this release id was published before: the same files again, nothing was spent")
         return
     for line in malformed_warnings(result.input_summary):
         warn(line, "bold yellow")
-    if summary:
-        document = {"notice": NOT_FOR_RELEASE, **result.input_summary}
-        try:
-            summary.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
-        except OSError as error:
-            raise OutputError(f"{summary}: cannot be written: {error.strerror or error}") from error
 
 
 def _show_release(statement: Mapping[str, Any], folder: Path) -> None:

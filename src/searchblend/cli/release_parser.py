@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from searchblend.cli.arguments import Commands, add_command, positive_int
+from searchblend.cli.arguments import Commands, add_command, add_release_options, positive_int
 
 RELEASE_EXAMPLES = """\
 examples:
@@ -78,11 +78,7 @@ def _add_run(actions: Commands, add_log: Callable[[argparse.ArgumentParser], Non
     parser.add_argument("--synonyms", type=Path, metavar="TABLE", help="public table query,meaning of queries to merge")
     parser.add_argument("--from", dest="first", type=_moment, metavar="TIME", help="leave out lines before this time")
     parser.add_argument("--to", dest="last", type=_moment, metavar="TIME", help="leave out lines from this time on")
-    parser.add_argument("--summary", type=Path, metavar="FILE", help="exact counts of the input; NOT FOR RELEASE")
-    parser.add_argument("--ledger", type=Path, metavar="FILE", help="debit the release to this budget ledger")
-    parser.add_argument("--release-id", metavar="ID", help="the release's name in the ledger; never paid twice")
-    parser.add_argument("--people", default="all users", metavar="NAME", help="whom the ledger debits")
-    parser.add_argument("--window", default="all time", metavar="NAME", help="the ledger's budget period")
+    add_release_options(parser, population="--people")
     parser.add_argument("--seed", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--json", action="store_true", help="print the statement as one JSON document")
 

@@ -22,7 +22,9 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _act(options: argparse.Namespace, store: ServiceStore) -> Any:
-    lifecycle, actor = Lifecycle(store, SystemClock()), actor_of(options)
+    lifecycle = Lifecycle(store, SystemClock())
+    role = "reviewer" if options.action in ("candidate", "review") else "operator"
+    actor = actor_of(options, store, role) if options.action != "show" else ""
     task = store.rounds.task(options.task)
     if options.action == "draft":
         return _document(lifecycle.draft_round(task, actor=actor))
@@ -33,7 +35,7 @@ def _act(options: argparse.Namespace, store: ServiceStore) -> Any:
     if options.action == "show":
         return {**_document(found), **lifecycle.figures(found)}
     if options.action == "candidate":
-        figures, hits = lifecycle.candidate(found)
+        figures, hits = lifecycle.look_at_candidate(found, actor=actor)
         queries = [[i, *entry] for i, entry in enumerate(figures.head.as_json())]
         return {"opt_in_users": figures.n_users, "queries": queries, "hits": hits}
     if options.action == "review":

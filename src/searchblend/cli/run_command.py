@@ -13,6 +13,7 @@ from searchblend.blender.groups import UserGroup
 from searchblend.blender.release import BlenderRelease
 from searchblend.cli.log_options import log_settings
 from searchblend.cli.progress import run_progress
+from searchblend.cli.release_options import ledger_entry, summary_file
 from searchblend.cli.tables import comparison_table, explanation, output, say, trends_table, warn
 from searchblend.errors import UsageError
 from searchblend.evaluation.expected_list import expected_head_queries
@@ -57,18 +58,16 @@ def run(options: argparse.Namespace) -> None:
         created=now(),
     )
     randomness = SystemRandomness() if options.seed is None else SeededRandomness(options.seed)
-    result = run_and_warn(settings, randomness, evaluate=options.evaluate)
+    with summary_file(options.summary, options.output, replace=options.force) as write_summary:
+        result = run_and_warn(settings, randomness, evaluate=options.evaluate)
+        write_summary(result.input_summary)
     show_result(result, settings, as_json=options.json, explain=options.explain)
 
 
 def _ledger_entry(options: argparse.Namespace) -> LedgerEntry | None:
-    if options.ledger is None:
-        return None
-    if not options.release_id:
-        raise UsageError("--ledger: give the release a name with --release-id; the same name is never paid twice")
-    if options.evaluate:
+    if options.ledger is not None and options.evaluate:
         raise UsageError("--ledger: not with --evaluate, which is not a release")
-    return LedgerEntry(options.ledger, options.release_id, options.population, options.window)
+    return ledger_entry(options, population="--population")
 
 
 def now() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import signal
 import subprocess
 import sys
@@ -17,13 +18,14 @@ from typing import Any
 from rich import box
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
-from rich.text import Text
 
+from searchblend.accounting.totals import Cap
 from searchblend.cli.console_planner import forecast
 from searchblend.cli.service_options import settings_of, show
 from searchblend.cli.tables import messages, output, say, warn
 from searchblend.errors import RunError, UsageError
 from searchblend.evaluation.population import aol_population
+from searchblend.privacy import Budget
 from searchblend.records import Record
 from searchblend.server.clock import SystemClock
 from searchblend.server.demo import OnProgress, Population, Staff, Transport
@@ -37,6 +39,8 @@ from searchblend.store.service_store import open_store
 
 _OPTIN_SHARE = 0.25
 _START_SECONDS = 30.0
+_DEMO_CAP = Cap(window=Budget(80.0, 1e-2))
+"""ten rounds a week: enough to play with"""
 
 
 def run(options: argparse.Namespace) -> None:
@@ -48,19 +52,33 @@ def run(options: argparse.Namespace) -> None:
         _demo(options)
         return
     settings = settings_of(options)
+    if options.end_with_input:
+        threading.Thread(target=_end_with_input, name="parent", daemon=True).start()
     if settings.role == "all":
         warn("role all: one process holds every key; separation of duties is off. See docs/how-to/run-in-production.md")
     serve(
         settings,
         anonymous_intake=options.demo_server,
-        on_ready=lambda address: print(address, flush=True),
+        on_ready=_say_where,
         planner=forecast,
     )
+
+
+def _end_with_input() -> None:
+    """End when whoever started us ends, however: then nobody holds the other end of our input any more."""
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _say_where(address: str, health: str) -> None:
+    """One write: whoever started us may close the pipe after the first line."""
+    print(f"{address}\nhealth: {health}" if health else address, flush=True)
 
 
 def _demo(options: argparse.Namespace) -> None:
     """A server process, and beside it the people of the demo."""
     started = time.perf_counter()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what was started is ended
     with contextlib.ExitStack() as stack:
         if options.data_dir is None:
             options.data_dir = stack.enter_context(tempfile.TemporaryDirectory(prefix="searchblend-demo-"))
@@ -89,7 +107,8 @@ def _demo(options: argparse.Namespace) -> None:
         if not options.once:
             _say_who(address, staff)
             with contextlib.suppress(KeyboardInterrupt):
-                signal.pause()
+                while True:
+                    time.sleep(3600)
 
 
 def _say_who(address: str, staff: Staff) -> None:
@@ -115,6 +134,8 @@ def _prepare(settings: ServeSettings, options: argparse.Namespace) -> tuple[str,
     keys.add_if_none()
     now, label = SystemClock().now(), f"demo {time.time_ns()}"
     with open_store(settings.where) as store:
+        if store.ledger.book().cap is None:
+            store.ledger.set_cap(_DEMO_CAP)
         n_clients = options.people - int(_OPTIN_SHARE * options.people)
         wanted = TaskSettings(
             name=label,
@@ -134,14 +155,20 @@ def _prepare(settings: ServeSettings, options: argparse.Namespace) -> tuple[str,
 
 @contextlib.contextmanager
 def _server(settings: ServeSettings) -> Iterator[str]:
-    """A server process of its own, ended with SIGTERM; its log goes to a file in the data directory."""
-    command = [sys.executable, "-m", "searchblend.cli", "serve", "--demo-server", "--data-dir", settings.data_dir]
+    """A server process of its own, which ends with us; its log goes to a file in the data directory.
+
+    In a session of its own: Ctrl-C is for us, and ends it in order.
+    """
+    command = [sys.executable, "-m", "searchblend.cli", "serve", "--demo-server", "--end-with-input"]
+    command += ["--data-dir", settings.data_dir]
     command += ["--port", str(settings.port), "--host", settings.host, "--poll-seconds", "0.1"]
     command += ["--manifest-seconds", "1"]
     command += ["--database", settings.database] if settings.database else []
     log = Path(settings.data_dir) / "server.log"
     with log.open("ab") as errors:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)  # noqa: S603  # ourselves
+        process = subprocess.Popen(  # noqa: S603  # ourselves
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
+        )
     try:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
@@ -188,7 +215,7 @@ def _show(result: dict[str, Any], *, as_json: bool) -> None:
         table.add_column(name, justify="left" if name == "query" else "right")
     for row in [*result["trends"][:-1][:10], *result["trends"][-1:]]:
         table.add_row(
-            Text(row["query"] or "⋆ (all other)"),
+            row["query"] or "⋆ (all other)",
             _percent(row["probability"]),
             f"{_percent(row['low'])} – {_percent(row['high'])}",
             _percent(row["optin"]),

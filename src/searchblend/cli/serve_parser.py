@@ -19,11 +19,11 @@ examples:
 """
 TASK_EXAMPLES = """\
 examples:
+  searchblend task cap --lifetime 50,1e-3 --per-window 8,1e-4
   searchblend task create searches --set epsilon=2 --set market=en-GB
   searchblend task create searches --settings task.json
   searchblend task list --json
   searchblend task enrol searches 100                  codes for opt-in users, shown once
-  searchblend task cap --lifetime 50,1e-3 --per-window 8,1e-4
   searchblend task ledger                              debits of all rounds, totals, what is left of the cap
   searchblend task kill searches
 """
@@ -33,8 +33,8 @@ examples:
   searchblend round open searches 1                    the curator makes the key and opens it
   searchblend round show searches 1
   searchblend round close-opt-in searches 1
-  searchblend round candidate searches 1               what the reviewer looks at
-  searchblend round review searches 1 --as rob --remove 4:other --remove 7/2:credentials --keep 3
+  searchblend round candidate searches 1 --token-file rob.token        what the reviewer looks at
+  searchblend round review searches 1 --token-file rob.token --remove 4:other --remove 7/2:credentials --keep 3
   searchblend round close-clients searches 1
 """
 KEYS_EXAMPLES = """\
@@ -42,13 +42,20 @@ examples:
   searchblend keys list                                ids and public points of the signing keys, and admin tokens
   searchblend keys add                                 one more signing key; from now on all of them sign
   searchblend keys remove 0123456789abcdef
-  searchblend keys token ann operator                  an admin token, shown once
+  searchblend keys adopt                               after a key file was put there by hand, or the keys were lost
+  searchblend keys token ann operator                  an admin token, shown once; keep it in a file of mode 600
   searchblend keys revoke ann
 """
 DOCTOR_EXAMPLES = """\
 examples:
   searchblend doctor                                   checks all that can be checked; exit code 1 if it finds a fault
   searchblend doctor --database postgresql://db.internal/searchblend --json
+"""
+DATABASE_EXAMPLES = """\
+examples:
+  searchblend database migrate                         make or renew the tables; take a backup first
+  searchblend database migrate --database postgresql://owner@db.internal/searchblend
+  searchblend database grants curator --user sb_curator | psql postgresql://owner@db.internal/searchblend
 """
 BACKUP_EXAMPLES = """\
 examples:
@@ -91,6 +98,15 @@ def add_serve(commands: Commands) -> None:
     _add_aggregate(commands)
     doctor = add_command(commands, "doctor", "check a service's database, chains and keys", DOCTOR_EXAMPLES)
     _add_place(doctor)
+    doctor.add_argument("--key-dir", metavar="DIR", help="the curator's keys")
+    doctor.add_argument("--curator-key", metavar="HEX", help="the curator's public key, where its keys are not")
+    database = add_command(commands, "database", "the tables of a service's database", DATABASE_EXAMPLES)
+    actions = database.add_subparsers(dest="action", metavar="ACTION", required=True)
+    _add_place(add_command(actions, "migrate", "make the tables, or bring them to this version", DATABASE_EXAMPLES))
+    grants = add_command(actions, "grants", "print what a role may do in PostgreSQL, as SQL", DATABASE_EXAMPLES)
+    grants.add_argument("grants_of", metavar="ROLE", help="a role of `serve`, or backup or auditor")
+    grants.add_argument("--user", required=True, metavar="NAME", help="the database user that the role logs in as")
+    grants.add_argument("--schema", default="public", metavar="NAME", help="where the tables are (public)")
     backup = add_command(commands, "backup", "copy a service's database, and put it back", BACKUP_EXAMPLES)
     actions = backup.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, what in (("write", "copy into a new file"), ("restore", "read a copy into a new database")):
@@ -112,14 +128,21 @@ def _add_serve(commands: Commands) -> None:
     _add_place(parser)
     parser.add_argument("--key-dir", metavar="DIR", help="the rounds' private keys, for the curator")
     parser.add_argument("--signing-dir", metavar="DIR", help="the manifests' signing keys, for the publisher")
+    parser.add_argument("--curator-key", metavar="HEX", help="the curator's public key, for the publisher")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML; flags and environment go first")
     parser.add_argument("--host", metavar="HOST", help="where to listen (127.0.0.1)")
     parser.add_argument("--port", metavar="PORT", help="0 for any that is free (8470)")
+    parser.add_argument("--health-host", metavar="HOST", help="where health and metrics are answered (127.0.0.1)")
+    parser.add_argument("--health-port", metavar="PORT", help="their port (1000 more than --port)")
     parser.add_argument("--tls-certificate", metavar="FILE", help="PEM; without it put a proxy in front")
     parser.add_argument("--tls-key", metavar="FILE", help="PEM")
     parser.add_argument("--token-key", metavar="FILE", help="an issuer's public key: each report then needs a token")
     parser.add_argument("--token-issuer", metavar="NAME", help="the issuer's name in the token challenge")
     parser.add_argument("--reports-per-second", metavar="N", help="beyond it 429; 0 for no limit (0)")
+    parser.add_argument("--connections", metavar="N", help="open at once; beyond it the longest silent goes (4000)")
+    parser.add_argument("--database-seconds", metavar="S", help="for the database to answer a request (15)")
+    parser.add_argument("--peer-seconds", metavar="S", help="for a peer to send, to go on, or to read (30)")
+    parser.add_argument("--stop-seconds", metavar="S", help="to end after SIGTERM, whatever the database does (30)")
     parser.add_argument("--queue", metavar="N", help="reports that may wait for a commit; beyond it 503 (20000)")
     parser.add_argument("--manifest-seconds", metavar="S", help="how long caches may keep a manifest (60)")
     parser.add_argument("--poll-seconds", metavar="S", help="how often workers look for work (1)")
@@ -131,6 +154,7 @@ def _add_serve(commands: Commands) -> None:
     parser.add_argument("--people", type=positive_int, default=20_000, help="with --demo: devices (20000)")
     parser.add_argument("--method", choices=["best", "paper"], default="best", help="with --demo: how to estimate")
     parser.add_argument("--demo-server", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--end-with-input", action="store_true", help=argparse.SUPPRESS)
 
 
 def _add_task(commands: Commands) -> None:
@@ -149,7 +173,8 @@ def _add_task(commands: Commands) -> None:
         if name not in ("list", "cap", "ledger"):
             action.add_argument("task", metavar="TASK", help="its name" if name == "create" else "its name or id")
         _add_place(action)
-        action.add_argument("--as", dest="actor", metavar="NAME", help="who is acting, for the audit log (you)")
+        if name not in ("list", "show", "ledger"):
+            _add_token_file(action)
         if name == "create":
             action.add_argument("--settings", type=Path, metavar="FILE", help="settings as a JSON object")
             action.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="one setting")
@@ -169,7 +194,8 @@ def _add_round(commands: Commands) -> None:
         if name != "draft":
             action.add_argument("round", type=positive_int, metavar="ROUND", help="its number")
         _add_place(action)
-        action.add_argument("--as", dest="actor", metavar="NAME", help="who is acting, for the audit log (you)")
+        if name != "show":
+            _add_token_file(action)
         if name == "load-counts":
             action.add_argument("file", type=Path, metavar="FILE", help="what aggregate wrote")
         if name == "review":
@@ -188,6 +214,8 @@ def _add_keys(commands: Commands) -> None:
         ("list", "what there is"),
         ("add", "make one more signing key"),
         ("remove", "remove a signing key"),
+        ("adopt", "put the folder's signing keys on record: from now on they sign, and no others"),
+        ("curator", "the curator's public key, for publishers and devices; makes it if there is none"),
         ("token", "make an admin token"),
         ("revoke", "revoke an admin token"),
     ):
@@ -205,6 +233,7 @@ def _add_keys(commands: Commands) -> None:
             )
         _add_place(action)
         action.add_argument("--signing-dir", metavar="DIR", help="the manifests' signing keys")
+        action.add_argument("--key-dir", metavar="DIR", help="the curator's keys")
 
 
 def _add_aggregate(commands: Commands) -> None:
@@ -223,6 +252,12 @@ def _task(text: str) -> bytes:
     if len(text) != 32 or not all(letter in "0123456789abcdef" for letter in text):
         raise argparse.ArgumentTypeError("expected 32 hexadecimal digits")
     return bytes.fromhex(text)
+
+
+def _add_token_file(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--token-file", type=Path, metavar="FILE", help="an admin token: whose it is acts (your account here)"
+    )
 
 
 def _add_place(parser: argparse.ArgumentParser) -> None:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import getpass
 import json
+import os
+import pwd
 from collections.abc import Iterator
 from typing import Any
 
 from searchblend.cli.tables import output, say
+from searchblend.errors import UsageError
+from searchblend.server.clock import SystemClock
+from searchblend.server.failed_sign_ins import record_failures
 from searchblend.server.private_folder import make_private_folder
 from searchblend.server.serve_settings import ServeSettings, load_settings
+from searchblend.store.private_file import read_private
 from searchblend.store.service_store import ServiceStore, open_store
+from searchblend.store.tokens import OS_USER
 
 
 def settings_of(options: argparse.Namespace) -> ServeSettings:
@@ -29,14 +35,35 @@ def opened(options: argparse.Namespace, *, create: bool = False) -> Iterator[Ser
         yield store
 
 
-def actor_of(options: argparse.Namespace) -> str:
-    """Who is acting, as the audit log will say."""
-    if getattr(options, "actor", None):
-        return str(options.actor)
+def os_user() -> str:
+    """Who is acting, as the audit log will say: the account that runs this process, whatever its environment says."""
+    uid = os.getuid()
     try:
-        return f"cli:{getpass.getuser()}"
-    except (KeyError, OSError):
-        return "cli"
+        return f"{OS_USER}{pwd.getpwuid(uid).pw_name}"
+    except KeyError:
+        return f"{OS_USER}{uid}"
+
+
+def actor_of(options: argparse.Namespace, store: ServiceStore, role: str) -> str:
+    """Who is acting, proven: the name of the token in ``--token-file``, else the account on this machine.
+
+    Nobody can give a name of their own, and a review needs a token: else one person could be two.
+    """
+    if options.token_file is None:
+        if role == "reviewer":
+            raise UsageError("expected --token-file with a reviewer's token; `searchblend keys token` makes one")
+        return os_user()
+    try:
+        token = read_private(options.token_file).decode("utf-8", "replace").strip()
+    except OSError as error:
+        raise UsageError(f"{options.token_file}: cannot be read: {error.strerror}") from error
+    admin = store.tokens.admin(token)
+    if admin is None:
+        record_failures(store, {"command line": 1}, SystemClock().now())
+        raise UsageError(f"{options.token_file}: no such token, or revoked")
+    if admin.role != role:
+        raise UsageError(f"{options.token_file}: expected the token of role {role}, this is one of role {admin.role}")
+    return admin.name
 
 
 def show(document: Any, *, as_json: bool) -> None:

@@ -11,8 +11,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-messages = Console(stderr=True, highlight=False, markup=False)
-output = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 110)
+from searchblend.visible import visible
+
+
+class Terminal(Console):
+    """Shows what others wrote, such as a pack's queries, without obeying it: no cursor or direction of theirs."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(visible(text), **options)
+
+
+messages = Terminal(stderr=True, highlight=False, markup=False, emoji=False)
+output = Terminal(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else 110)
 
 _STAR = "⋆ (all other)"
 
@@ -116,8 +126,8 @@ def _shown(trends: Sequence[Mapping[str, Any]], limit: int) -> list[Mapping[str,
     return [row for row in trends if row["query"] is None] + [row for row in trends if row["query"] is not None][:limit]
 
 
-def _name(query: str | None) -> Text:
-    return Text(_STAR, style="dim") if query is None else Text(query)
+def _name(query: str | None) -> Text | str:
+    return Text(_STAR, style="dim") if query is None else query
 
 
 def _value(group: Mapping[str, Any] | None) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any
+from typing import Any, Final
 
 from searchblend.accounting.totals import Cap, default_delta, total_of
 from searchblend.cli.service_options import actor_of, opened, show
@@ -17,6 +17,8 @@ from searchblend.store.ledger_book import Book
 from searchblend.store.rounds import Task
 from searchblend.store.service_store import ServiceStore
 
+_CHANGES: Final = ("create", "kill", "enrol", "cap")
+
 
 def run(options: argparse.Namespace) -> None:
     if options.action == "cap" and not (options.per_window or options.lifetime):
@@ -27,15 +29,19 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _act(options: argparse.Namespace, store: ServiceStore, settings: TaskSettings | None) -> Any:
-    lifecycle, actor = Lifecycle(store, SystemClock()), actor_of(options)
+    lifecycle = Lifecycle(store, SystemClock())
+    actor = actor_of(options, store, "operator") if options.action in _CHANGES else ""
     if settings is not None:
         return _document(lifecycle.add_task(settings, actor=actor))
     if options.action == "list":
         return {"tasks": [_document(task) for task in store.rounds.tasks()]}
     if options.action == "cap":
         window, lifetime = (Budget(*pair) if pair else None for pair in (options.per_window, options.lifetime))
-        store.ledger.set_cap(Cap(window, lifetime))
-        return {"cap": Cap(window, lifetime).as_json()}
+        cap = Cap(window, lifetime)
+        with store.transaction():
+            store.ledger.set_cap(cap)
+            store.audit.append(actor, "cap set", SystemClock().now(), cap.as_json())
+        return {"cap": cap.as_json()}
     if options.action == "ledger":
         return ledger_document(store.ledger.check())
     task = store.rounds.task(options.task)

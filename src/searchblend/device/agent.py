@@ -9,6 +9,7 @@ print(agent.sync().text)
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections import Counter
@@ -17,10 +18,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from searchblend.admission import Admission, admit
 from searchblend.device import state as kept
-from searchblend.device.admission import Admission, admit
 from searchblend.device.consent_texts import LOCAL, LOCAL_TEXT, MODES, OFF, OPT_IN, text_digest
-from searchblend.device.device_errors import DeviceRefused, NoAnswer
+from searchblend.device.device_errors import DeviceRefused, NoAnswer, StorageFull
 from searchblend.device.packs import Packs
 from searchblend.device.policy import POLICY, Policy
 from searchblend.device.rounds import UNANSWERED, Enrolment, OnPoint, Outcome, Participant
@@ -57,6 +58,8 @@ class DeviceAgent:
         self._given_transport = transport
         self._own_transport: Transport | None = None
         self._randomness, self._on_point = randomness or SystemRandomness(), on_point
+        with contextlib.suppress(StorageFull):  # erasing needs room in the log; the next start tries again
+            self._forget_old()
 
     @classmethod
     def open(cls, folder: Path, *, create: bool = False, **arguments: Any) -> DeviceAgent:
@@ -86,8 +89,12 @@ class DeviceAgent:
         code: str | None = None,
         has_urls: bool = True,
         plain_http: bool = False,
+        curators: Iterable[str] = (),
     ) -> None:
-        """Take part in a task whose manifests these keys sign. Collects and sends nothing before ``consent``."""
+        """Take part in a task whose manifests these keys sign, and whose rounds these curators, if any are named.
+
+        Collects and sends nothing before ``consent``.
+        """
         check_address(server, plain_http=plain_http)
         if len(task) != _TASK_DIGITS or not set(task) <= set("0123456789abcdef"):
             raise InvalidParameter("task", f"expected {_TASK_DIGITS} hexadecimal digits")
@@ -96,7 +103,8 @@ class DeviceAgent:
             raise InvalidParameter("key", "expected at least one signing key to pin")
         if code is not None and not (code and code.isascii() and code.isprintable()):
             raise InvalidParameter("code", "expected printable ASCII signs: it is sent in a header")
-        enrolment = Enrolment(server.rstrip("/"), task, pinned, code, has_urls, plain_http)
+        pinned_curators = dict(_pinned(point, "curator_key") for point in curators)
+        enrolment = Enrolment(server.rstrip("/"), task, pinned, code, has_urls, plain_http, pinned_curators)
         with self._state.transaction():
             before = self._state.fact("enrolment")
             if before is not None and before["task"] != task:
@@ -139,7 +147,7 @@ class DeviceAgent:
 
     def record(self, query: str, url: str | None = None, *, from_suggestion: bool = False) -> Admission:
         """Keep one search on this device, if it may be kept. Never call this for private windows."""
-        found = Admission(reason="from-suggestion") if from_suggestion else admit(query, url, self._policy)
+        found = Admission(reason="from-suggestion") if from_suggestion else _admit(query, url, self._policy)
         with self._state.transaction():
             self._check_collecting()
             if found.kept:
@@ -162,8 +170,7 @@ class DeviceAgent:
     def sync(self, *, immediately: bool = False) -> Outcome:
         """Fetch the manifest and do what it asks, if this device agrees. Never raises for what others do wrong."""
         self._on_point("sync: begun")
-        with self._state.transaction():
-            self._prune()
+        self._forget_old()
         enrolment = self._enrolment()
         stopped = self._stopped(enrolment)
         if stopped is not None:
@@ -367,22 +374,29 @@ class DeviceAgent:
         self._state.add_search(self._clock(), found.query, found.url)
         self._prune()
 
-    def _prune(self) -> None:
-        """Forget searches that are too old or too many; without consent, all of them."""
+    def _forget_old(self) -> None:
+        """At every start and every sync, whatever is done then."""
+        with self._state.transaction():
+            is_erased = self._prune()
+        if is_erased:
+            self._state.empty_log()
+
+    def _prune(self) -> bool:
+        """Forget searches that are too old or too many; without consent, all of them. Whether any were too old."""
+        before = self._clock() - self._policy.search_seconds
+        is_erased = self._state.forget_searches(before=before, keep=self._policy.most_searches)
         if (self._state.fact("mode") or OFF) == OFF:
             self._state.forget_unsent()
-        else:
-            before = self._clock() - self._policy.search_seconds
-            self._state.forget_searches(before=before, keep=self._policy.most_searches)
+        return is_erased
 
 
-def _pinned(point: str) -> tuple[str, str]:
+def _pinned(point: str, field: str = "key") -> tuple[str, str]:
     try:
         raw = bytes.fromhex(point)
     except ValueError:
         raw = b""
     if len(raw) != _POINT_BYTES or raw[0] != 4:
-        raise InvalidParameter("key", "expected an uncompressed P-256 point: 130 hexadecimal digits from 04")
+        raise InvalidParameter(field, "expected an uncompressed P-256 point: 130 hexadecimal digits from 04")
     return key_id(raw), raw.hex()
 
 
@@ -420,4 +434,8 @@ def _admit_line(line: bytes, path: Path, number: int, policy: Policy) -> Admissi
         raise InputError(path, "expected a text", line=number, field="query")
     if url is not None and not isinstance(url, str):
         raise InputError(path, "expected a text or null", line=number, field="url")
-    return admit(query, url, policy)
+    return _admit(query, url, policy)
+
+
+def _admit(query: str, url: str | None, policy: Policy) -> Admission:
+    return admit(query, url, longest_query=policy.longest_query, longest_url=policy.longest_url)

@@ -15,6 +15,7 @@ from searchblend.errors import RunError
 
 REASONS: Final = {
     "forged": "the manifest carries no valid signature of a pinned key, or is malformed",
+    "wrong-curator": "the key of the round is not signed by the curator whose key was pinned",
     "wrong-task": "the manifest is another task's",
     "expired": "the manifest has expired",
     "clock-behind": "the manifest was signed in this device's future: is the clock right?",

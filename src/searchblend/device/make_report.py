@@ -69,8 +69,8 @@ def make_report(
     )
 
 
-def make_contribution(records: Sequence[Record], manifest: Manifest, randomness: Randomness) -> Made:
-    """Up to m_O distinct records chosen at random, sealed to the curator of this round.
+def make_contribution(records: Sequence[Record], manifest: Manifest, code: str, randomness: Randomness) -> Made:
+    """Up to m_O distinct records chosen at random, sealed to the curator of this round for the holder of this code.
 
     A record for which the message has no room left is passed over. Give only ``sealable`` ones: then there is at least
     one that fits.
@@ -85,7 +85,7 @@ def make_contribution(records: Sequence[Record], manifest: Manifest, randomness:
     context = SealingContext(bytes.fromhex(manifest["task"]), manifest["round"], bytes.fromhex(optin["consent"]))
     held = [pair_of(record) for record in chosen]
     return Made(
-        message=seal_records(chosen, context, bytes.fromhex(optin["public_key"])),
+        message=seal_records(chosen, context, context.tag_of(code), bytes.fromhex(optin["public_key"])),
         mechanism="sealed to the curator",
         held=held,
         said=[{"about": "records", "items": held}],

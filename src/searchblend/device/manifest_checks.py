@@ -15,7 +15,7 @@ from searchblend.device.policy import DEVICE_VERSION, Policy
 from searchblend.errors import InvalidParameter, MessageError
 from searchblend.wire.head_list import HeadListMessage, decode_head_list
 from searchblend.wire.report import ReportShape
-from searchblend.wire.signing import verify_manifest
+from searchblend.wire.signing import is_round_key_signed, verify_manifest
 
 Manifest = dict[str, Any]
 
@@ -31,12 +31,15 @@ class Seen:
     issued: int = 0
 
 
-def believe(message: bytes, pinned: Mapping[str, bytes]) -> Manifest:
-    """The manifest, if a pinned key has signed it."""
+def believe(message: bytes, pinned: Mapping[str, bytes], curators: Mapping[str, bytes]) -> Manifest:
+    """The manifest, if a pinned key has signed it, and the round's key too where curators are pinned."""
     try:
-        return verify_manifest(message, pinned)
+        manifest = verify_manifest(message, pinned)
     except MessageError as error:
         raise DeviceRefused("forged", str(error)) from None
+    if curators and manifest["optin"] is not None and not is_round_key_signed(manifest, curators):
+        raise DeviceRefused("wrong-curator")
+    return manifest
 
 
 def check_manifest(manifest: Manifest, *, task: str, seen: Seen, now: int, policy: Policy) -> Seen:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from searchblend.admission import LONGEST_QUERY, LONGEST_URL
+
 DEVICE_VERSION: Final = (0, 1)
 DAY: Final = 86_400
 
@@ -49,9 +51,9 @@ class Policy:
     """how long a manifest may be valid"""
     clock_skew_seconds: int = DAY
     """how far this device's clock may be behind the service's"""
-    longest_query: int = 500
-    """code points, before normalization: NFKC takes time quadratic in a run of combining marks"""
-    longest_url: int = 2_000
+    longest_query: int = LONGEST_QUERY
+    """code points, before normalization"""
+    longest_url: int = LONGEST_URL
     """code points"""
     most_searches: int = 1_000
     """older ones are forgotten"""

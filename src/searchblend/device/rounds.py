@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final
 
@@ -76,10 +76,16 @@ class Enrolment:
     """the enrolment code of opt-in users"""
     has_urls: bool = True
     plain_http: bool = False
+    curators: dict[str, str] = field(default_factory=dict)
+    """keys of curators, as above; without any, the publisher is believed about the round's key"""
 
     @property
     def pinned(self) -> dict[str, bytes]:
         return {name: bytes.fromhex(point) for name, point in self.keys.items()}
+
+    @property
+    def pinned_curators(self) -> dict[str, bytes]:
+        return {name: bytes.fromhex(point) for name, point in self.curators.items()}
 
     def __repr__(self) -> str:
         return f"Enrolment({self.server}, {self.task})"
@@ -124,7 +130,7 @@ class Participant:
         )
         if answer.status != 200:
             raise NoAnswer("refused", _problem(answer) or f"status {answer.status}")
-        manifest = believe(answer.body, self._enrolment.pinned)
+        manifest = believe(answer.body, self._enrolment.pinned, self._enrolment.pinned_curators)
         self._on_point("manifest: believed")
         with self._state.transaction():
             seen = self.seen()
@@ -232,7 +238,7 @@ class Participant:
         if not self._enrolment.code:
             raise DeviceRefused("no-credential")
         try:
-            return make_contribution(records, manifest, self._randomness)
+            return make_contribution(records, manifest, self._enrolment.code, self._randomness)
         except (ArithmeticError, ValueError, MessageError):
             raise DeviceRefused("bad-request") from None
 

@@ -158,12 +158,23 @@ class DeviceState:
     def add_search(self, at: int, query: str, url: str | None) -> None:
         self._run("INSERT INTO searches (recorded, query, url) VALUES (?, ?, ?)", (at, query, url))
 
-    def forget_searches(self, *, before: int, keep: int) -> None:
-        """Those that are too old, and all but the newest ``keep``."""
+    def forget_searches(self, *, before: int, keep: int) -> bool:
+        """Those that are too old, and all but the newest ``keep``; whether there were any.
+
+        A search lives on in the turn that it was drawn for, as what was true, and in a sealed one as what was said:
+        that goes at the same age. Bytes and debit stay.
+        """
+        changes = self._connection.total_changes
         self._run("DELETE FROM searches WHERE recorded < ?", (before,))
         self._run(
             "DELETE FROM searches WHERE id <= (SELECT id FROM searches ORDER BY id DESC LIMIT 1 OFFSET ?)", (keep,)
         )
+        self._run(
+            "UPDATE turns SET held = NULL, said = CASE part WHEN ? THEN NULL ELSE said END"
+            " WHERE made_at < ? AND held IS NOT NULL",
+            (OPT_IN, before),
+        )
+        return self._connection.total_changes > changes
 
     def forget_unsent(self) -> None:
         """All searches, and what was true in reports that never left: without consent only what was sent is kept."""
@@ -261,6 +272,10 @@ class DeviceState:
         """Nothing erased stays in free pages or in the log."""
         with contextlib.suppress(StorageFull):  # a copy needs room; what was deleted is overwritten in any case
             self._run("VACUUM")
+        self.empty_log()
+
+    def empty_log(self) -> None:
+        """What was overwritten in the file is not left in the log."""
         self._run("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _claim(self) -> None:

@@ -25,6 +25,7 @@ from searchblend.blender.release import BlenderRelease, GroupSizes
 from searchblend.errors import EmptyHeadList, UsageError
 from searchblend.mechanisms.tally import Ints
 from searchblend.params import BlenderParams
+from searchblend.privacy import TrustModel
 from searchblend.randomness import Randomness
 from searchblend.records import HeadList
 
@@ -135,7 +136,7 @@ class PrintedSteps:
             records=self.blend(optin.records, client.records),
             queries=self.blend(optin.queries, client.queries),
             projected=True,
-            guarantee=paper_guarantee(params, randomness),
+            guarantee=paper_guarantee(params, randomness, TrustModel.HELD_LOG),
         )
 
 

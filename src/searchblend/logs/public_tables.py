@@ -1,6 +1,7 @@
 """Tables that come from outside a log: which URLs a search engine shows for a query, and which queries mean the same.
 
 Small CSV, TSV or Parquet files with a header. They are public, so an error may name the line, but not what stood there.
+A released ``clicks.csv`` may be such a table, so cells are read as our CSV writes them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Final
 import duckdb
 
 from searchblend.clickgraph.click_log import SUGGESTION
+from searchblend.csv_cells import read_cell
 from searchblend.errors import InputError
 from searchblend.normalization import normalize, normalize_url
 from searchblend.records import Record
@@ -88,7 +90,7 @@ def _text_rows(path: Path, columns: Sequence[str], delimiter: str) -> Iterator[t
             for row in reader:
                 if len(row) != len(header):
                     raise InputError(path, f"expected {len(header)} fields, found {len(row)}", line=reader.line_num)
-                yield reader.line_num, tuple(row[place] for place in places)
+                yield reader.line_num, tuple(read_cell(row[place]) for place in places)
     except OSError as error:
         raise InputError(path, f"cannot be read: {error.strerror or error}") from error
     except (csv.Error, UnicodeDecodeError) as error:

@@ -9,6 +9,7 @@ from html import escape
 from typing import Final
 
 from searchblend.pages.layout import foreign
+from searchblend.visible import visible
 
 _ROW: Final = 22
 _PLOT: Final = 240
@@ -59,7 +60,7 @@ def interval_rows(caption: str, bars: Sequence[Bar], marks: Sequence[Mark], *, u
 
 def _row(bar: Bar, end: float, grid: str) -> str:
     return (
-        f'<div class="name" title="{escape(bar.name)}">{foreign(bar.name)}</div>'
+        f'<div class="name" title="{escape(visible(bar.name))}">{foreign(bar.name)}</div>'
         f'<svg height="{_ROW}" aria-hidden="true">{grid}{_bar(bar, end)}</svg>'
         f'<div class="value">{escape(bar.shown)}</div>'
     )

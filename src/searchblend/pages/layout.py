@@ -15,6 +15,8 @@ from html import escape
 from importlib.resources import files
 from typing import Final
 
+from searchblend.visible import visible
+
 PAGE: Final = "index.html"
 """its name in the folder of a release"""
 _SMALL: Final = 1e-3
@@ -78,8 +80,8 @@ def small_number(value: float) -> str:
 
 
 def foreign(text: str) -> str:
-    """A text of somebody else's: escaped, and its writing direction kept to itself."""
-    return f"<bdi>{escape(text)}</bdi>"
+    """A string of somebody else's: escaped, without signs that are not seen, its writing direction kept to itself."""
+    return f"<bdi>{escape(visible(text))}</bdi>"
 
 
 def paragraphs(*texts: str) -> str:

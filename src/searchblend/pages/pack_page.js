@@ -1,4 +1,5 @@
 import { openPack } from "core/search.js";
+import { visible } from "core/visible.js";
 
 const typed = document.getElementById("typed");
 const said = document.getElementById("said");
@@ -19,7 +20,7 @@ function target(url) {
 
 function element(name, text, kind) {
   const made = document.createElement(name);
-  if (text !== undefined) made.textContent = text;
+  if (text !== undefined) made.textContent = visible(text);
   if (kind) made.className = kind;
   return made;
 }
@@ -44,8 +45,8 @@ function row({ entry, kind, distance }) {
   const name = element("bdi");
   const letters = [...typed.value.trim().toLowerCase()];
   const begins = kind === "prefix" && entry.query.startsWith(letters.join(""));
-  if (begins) name.append(element("b", letters.join("")), entry.query.slice(letters.join("").length));
-  else name.append(kind === "exact" ? element("b", entry.query) : entry.query);
+  if (begins) name.append(element("b", letters.join("")), visible(entry.query.slice(letters.join("").length)));
+  else name.append(kind === "exact" ? element("b", entry.query) : visible(entry.query));
   head.append(name, element("span", `${percent(entry.probability)} of searches`, "share"));
   if (kind === "typo") head.append(element("span", distance === 1 ? "one typing error away" : "two typing errors away", "hint"));
   item.append(head);

@@ -21,6 +21,7 @@ from searchblend.errors import OutputError
 from searchblend.pages.layout import script_hash
 
 _ENTRY: Final = "search.js"
+_ENTRIES: Final = (_ENTRY, "visible.js")
 _IMPORT: Final = re.compile(r'^((?:import|export)\b[^"]*?from )"\./([a-z0-9_]+\.js)";$', re.MULTILINE)
 
 
@@ -53,7 +54,7 @@ def pack_page(pack: bytes, title: str, about: str) -> str:
 @cache
 def core_modules() -> dict[str, str]:
     """The modules that searching needs, with their imports written as names of the import map."""
-    wanted, found = [_ENTRY], {}
+    wanted, found = [*_ENTRIES], {}
     while wanted:
         name = wanted.pop()
         if name not in found:

@@ -30,7 +30,6 @@ from searchblend.wire.head_list import encode_head_list
 from searchblend.wire.release import (
     BLENDER_CAVEATS,
     BLENDER_PUBLIC,
-    NOT_FOR_RELEASE,
     NOT_PRIVATE,
     PAPER_CAVEAT,
     csv_table,
@@ -140,8 +139,6 @@ def run_hybrid(
             on_step("files")
             for name, content in files.items():
                 folder.write(name, content)
-            if summary is not None:
-                folder.write("input.json", _json({"notice": NOT_FOR_RELEASE, **summary}))
         return HybridResult(json.loads(files["result.json"]), summary)
 
 

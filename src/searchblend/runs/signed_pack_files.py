@@ -9,6 +9,7 @@ from typing import Final
 
 from searchblend.errors import InputError, InvalidParameter, MessageError
 from searchblend.runs.pack_files import PackFile, read_bytes, read_pack_file
+from searchblend.store.private_file import read_private
 from searchblend.wire.signing import SigningKey, key_id, sign_pack, verify_signed_pack
 
 _POINT_BYTES: Final = 65
@@ -42,6 +43,8 @@ def _public_point(text: str) -> bytes:
 
 def _signing_key(path: Path) -> SigningKey:
     try:
-        return SigningKey.of_pem(read_bytes(path))
+        return SigningKey.of_pem(read_private(path))
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror}") from error
     except MessageError as error:
         raise InputError(path, str(error)) from error

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from searchblend.errors import InvalidParameter
-from searchblend.server.answers import Refusal, bearer, read_json
+from searchblend.server.answers import Refusal, bearer, read_json, round_number
 from searchblend.server.lifecycle import Lifecycle
 from searchblend.server.operations import Operation
 from searchblend.server.services import Services
@@ -121,7 +121,7 @@ class AdminApi:
             def run(store: ServiceStore) -> Any:
                 return call(store, Lifecycle(store, self._services.clock), admin, arguments)
 
-            document = await self._services.reader.call(run)
+            document = await self._services.actions.call(run)
             return JSONResponse(document, headers={"Cache-Control": "no-store"})
 
         return handle
@@ -134,8 +134,9 @@ class AdminApi:
         def look(store: ServiceStore) -> Admin | None:
             return store.tokens.admin(token)
 
-        admin = await self._services.reader.call(look)
+        admin = await self._services.console.call(look)
         if admin is None:
+            await self._services.failed_sign_ins.add("admin API")
             raise Refusal("bad-credential")
         if admin.role not in roles:
             raise Refusal("forbidden")
@@ -207,7 +208,7 @@ def _abort(store: ServiceStore, lifecycle: Lifecycle, admin: Admin, arguments: d
 
 
 def _candidate(store: ServiceStore, lifecycle: Lifecycle, admin: Admin, arguments: dict[str, Any]) -> Any:
-    figures, hits = lifecycle.candidate(_named_round(store, arguments))
+    figures, hits = lifecycle.look_at_candidate(_named_round(store, arguments), actor=admin.name)
     return {"head": figures.head.as_json(), "hits": hits, "opt_in_users": figures.n_users}
 
 
@@ -262,10 +263,8 @@ def _named_task(store: ServiceStore, arguments: dict[str, Any]) -> Task:
 
 
 def _named_round(store: ServiceStore, arguments: dict[str, Any]) -> Round:
-    number = arguments["path_round"]
-    if not number.isdecimal() or len(number) > 9:
-        raise Refusal("unknown-task")
-    return store.rounds.round(_named_task(store, arguments).task, int(number))
+    number = round_number(arguments["path_round"])
+    return store.rounds.round(_named_task(store, arguments).task, number)
 
 
 def _entries(arguments: dict[str, Any], name: str) -> list[dict[str, Any]]:

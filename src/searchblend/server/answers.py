@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from typing import Any, Final
 
 from starlette.requests import ClientDisconnect, Request
@@ -15,6 +16,7 @@ from searchblend.store.store_errors import StoreError, StoreUnavailable, Unknown
 from searchblend.wire.problems import MEDIA_TYPE, PROBLEMS
 
 LARGEST_JSON: Final = 64 * 1024
+_DECIMAL: Final = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
 class Refusal(Exception):
@@ -57,6 +59,19 @@ def refusal_of(error: Exception) -> Refusal | None:
     if isinstance(error, ClientDisconnect):
         return Refusal("malformed")
     return None
+
+
+def number_of(text: str) -> int | None:
+    """A number in the one way it is written: ASCII digits, no leading zeros, at most nine. Else nothing."""
+    return int(text) if _DECIMAL.fullmatch(text) else None
+
+
+def round_number(text: str) -> int:
+    """The round that an address names: every round has one address."""
+    number = number_of(text)
+    if not number:
+        raise Refusal("unknown-task")
+    return number
 
 
 async def read_body(request: Request, *, media_type: str, at_most: int) -> bytes:

@@ -1,4 +1,4 @@
-"""The ASGI application of a role: its operations, health, metrics, and one place where every error ends."""
+"""The ASGI application of a role: its operations, its pages, and one place where every error ends."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ from typing import Final
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from searchblend.server.admin_api import AdminApi
 from searchblend.server.answers import Refusal, problem_response, refusal_of
-from searchblend.server.checkup import gauges
 from searchblend.server.collector import Collector
 from searchblend.server.console.planner_page import Planner
 from searchblend.server.console.routes import console_routes, public_routes
 from searchblend.server.console.visit import error_page
 from searchblend.server.distribution import Distribution
+from searchblend.server.health import healthz
 from searchblend.server.intake import Intake
 from searchblend.server.openapi import openapi_document
 from searchblend.server.operations import Handler, Operation
 from searchblend.server.services import Services
-from searchblend.store.service_store import ServiceStore
 
 TAGS: Final = ("collector", "intake", "publisher", "admin")
 _FOR_PEOPLE: Final = ("/console", "/trends/")
@@ -58,35 +57,7 @@ def build_app(
     async def openapi(request: Request) -> Response:
         return JSONResponse(document)
 
-    async def healthz(request: Request) -> Response:
-        return PlainTextResponse("ok\n")
-
-    async def readyz(request: Request) -> Response:
-        def look(store: ServiceStore) -> None:
-            store.database.execute("SELECT 1")
-
-        await services.reader.call(look)
-        if not services.is_working():
-            return PlainTextResponse("the worker does not run\n", 503)
-        return PlainTextResponse("ready\n")
-
-    async def metrics(request: Request) -> Response:
-        def look(store: ServiceStore) -> dict[str, float]:
-            return gauges(store, services.clock)
-
-        services.metrics.set("reports_waiting", services.writer.n_waiting)
-        text = services.metrics.text()
-        if "admin" in tags:
-            found = await services.reader.call(look)
-            text += "".join(f"searchblend_{name} {value:g}\n" for name, value in found.items())
-        return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
-
-    for path, handler in (
-        ("/openapi.json", openapi),
-        ("/healthz", healthz),
-        ("/readyz", readyz),
-        ("/metrics", metrics),
-    ):
+    for path, handler in (("/openapi.json", openapi), ("/healthz", healthz)):
         routes.append(Route(path, _guarded(handler, f"GET {path}", services), methods=["GET"]))
 
     if "admin" in tags:

@@ -13,8 +13,11 @@ from typing import Final
 VARIABLE: Final = "SEARCHBLEND_CRASH_AT"
 
 
-def crash_points() -> Callable[[str], None]:
-    """The hook that this process was started with: ``name`` or ``name@7`` for the seventh time."""
+def crash_points(*, and_then: int | None = None) -> Callable[[str], None]:
+    """The hook that this process was started with: ``name`` or ``name@7`` for the seventh time.
+
+    ``and_then``: a process that goes as well, because this one is a part of it.
+    """
     wanted = os.environ.get(VARIABLE)
     if not wanted:
         return lambda point: None
@@ -25,6 +28,8 @@ def crash_points() -> Callable[[str], None]:
         if point == name:
             left[0] -= 1
             if left[0] == 0:
+                if and_then is not None:
+                    os.kill(and_then, signal.SIGKILL)
                 os.kill(os.getpid(), signal.SIGKILL)
 
     return reached

@@ -6,11 +6,14 @@ that anybody saw, so drawing again is sound; after it nothing is ever drawn agai
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Callable, Mapping
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from searchblend.accounting.spend import Spend
+from searchblend.admission import admit
 from searchblend.blender.best import curator_design
 from searchblend.blender.create_head_list import create_head_list
 from searchblend.blender.estimate_optin import estimate_optin_probabilities
@@ -23,18 +26,21 @@ from searchblend.randomness import Randomness, SystemRandomness
 from searchblend.records import WILDCARD, HeadList, Record
 from searchblend.server.clock import Clock
 from searchblend.server.lifecycle import CANDIDATE, Lifecycle
-from searchblend.server.round_model import HeadFigures, sealing_context, settings_of
+from searchblend.server.round_model import HeadFigures, is_signed_by_curator, round_key_of, sealing_context, settings_of
 from searchblend.server.task_settings import TaskSettings
-from searchblend.server.vault import KeyLost, Vault
+from searchblend.server.vault import HeldKey, KeyLost, Vault
 from searchblend.store.jobs import Job
 from searchblend.store.ledger_errors import BudgetExceeded
 from searchblend.store.rounds import Round
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import HOLDS_RAW, State
-from searchblend.wire.sealed import Opener
+from searchblend.store.store_errors import StoreError
+from searchblend.wire.sealed import Opener, encapsulation
+from searchblend.wire.signing import SigningKey
 
 CURATOR: Final = "curator"
-TAG_KEY_BYTES: Final = 32
+HOLDER: Final = "curator"
+"""the inner document that says which folder has the round's key"""
 
 
 class Curator:
@@ -42,8 +48,18 @@ class Curator:
 
     KINDS: Final = ("open", "head-list", "shred")
 
-    def __init__(self, store: ServiceStore, clock: Clock, vault: Vault, randomness: Randomness | None = None) -> None:
-        self._store, self._clock, self._vault = store, clock, vault
+    def __init__(
+        self,
+        store: ServiceStore,
+        clock: Clock,
+        vault: Vault,
+        signer: SigningKey,
+        randomness: Randomness | None = None,
+        *,
+        anonymous_intake: bool = False,
+    ) -> None:
+        self._store, self._clock, self._vault, self._signer = store, clock, vault, signer
+        self._anonymous_intake = anonymous_intake
         self._randomness = randomness or SystemRandomness()
         self._lifecycle = Lifecycle(store, clock)
 
@@ -56,15 +72,35 @@ class Curator:
         }
         steps[job.kind](job, found)
 
+    def leaves(self) -> list[tuple[int, str]]:
+        """Jobs that need a key in another curator's folder: this one cannot do them, and must not call the key lost."""
+        mine, held = self._vault.identity.encode(), self._vault.held()
+        return [
+            (found.key, kind)
+            for found in self._store.rounds.rounds(states=HOLDS_RAW)
+            if found.public_key is not None
+            and self._store.artifacts.kept(found.key, HOLDER) not in (None, mine)
+            and not any(key[:2] == (found.task, found.number) and key.is_for(found.public_key) for key in held)
+            for kind in ("head-list", "shred")
+        ]
+
     def destroy_leftovers(self) -> int:
-        """Keys of rounds that are past needing them (a crash came between two steps); how many."""
+        """Keys that no round needs any more, or never did (a crash, or another curator was faster); how many."""
         left = 0
-        for task, number in self._vault.held():
-            rounds = [found for found in self._store.rounds.rounds(task) if found.number == number]
-            if not rounds or rounds[0].state not in HOLDS_RAW | {State.DRAFT}:
-                self._vault.destroy(task, number)
+        for held in self._vault.held():
+            facts = self._store.rounds.key_facts(held.task, held.number)
+            if not held.is_needed(facts, self._clock.now()) or self._is_overtaken(held):
+                self._vault.destroy_file(held)
                 left += 1
         return left
+
+    def _is_overtaken(self, held: HeldKey) -> bool:
+        """Whether the round was opened with another key, by this curator's own word: rows can be changed."""
+        try:
+            found = self._store.rounds.round(held.task, held.number)
+        except StoreError:
+            return False
+        return found.public_key is not None and not held.is_for(found.public_key) and self._is_as_opened(found)
 
     def _open(self, job: Job, found: Round) -> None:
         if found.state is not State.DRAFT:
@@ -74,7 +110,11 @@ class Curator:
         self._store.on_point("open: key written")
         settings, now = settings_of(found), self._clock.now()
         with self._store.transaction():
+            self._store.jobs.finish(job)
             opened_by = self._store.artifacts.kept(found.key, "opened_by") or b""
+            closes = now + settings.optin_seconds
+            opened = replace(found, public_key=public_key, optin_closes=closes)
+            self._store.artifacts.keep(found.key, HOLDER, self._vault.identity.encode())
             self._store.rounds.advance(
                 found,
                 State.OPTIN_OPEN,
@@ -82,49 +122,58 @@ class Curator:
                 now=now,
                 opened_by=opened_by.decode(),
                 public_key=public_key,
-                tag_key=secrets.token_bytes(TAG_KEY_BYTES),
-                optin_closes=now + settings.optin_seconds,
+                key_signature=json.dumps(self._signer.sign(round_key_of(opened).signed_bytes).as_json()),
+                optin_closes=closes,
                 shred_by=now + settings.shred_seconds,
             )
-            self._store.jobs.finish(job)
 
     def _head_list(self, job: Job, found: Round) -> None:
         if found.state is not State.OPTIN_CLOSED:
             self._drop(job)
             return
+        if not self._is_as_opened(found):
+            self._give_up(job, found, "altered-round")
+            return
         try:
-            key = self._vault.private_key(found.task, found.number)
+            assert found.public_key is not None
+            key = self._vault.private_key(found.task, found.number, found.public_key)
         except KeyLost:
             self._give_up(job, found, "key-lost")
             return
         self._announce_opening(job, found)
-        users, refused = self._opened(found, key)
-        settings, numbers = settings_of(found), {"records": len(users), "refused": refused}
+        users, refused, dropped = self._opened(found, key)
+        settings, numbers = settings_of(found), {"records": len(users), "refused": refused.total()}
         if len(users) < settings.min_optin:
             self._give_up(job, found, "too-few-usable-records", numbers)
             return
-        figures = draw_head_list(users, refused, settings, self._randomness)
+        figures = draw_head_list(users, refused.total(), settings, self._randomness)
         del users
         self._store.on_point("head list: drawn")
         try:
-            self._commit_head_list(job, found, figures)
+            self._commit_head_list(job, found, figures, refused, dropped)
         except BudgetExceeded:
             self._give_up(job, found, "budget-exceeded", numbers)  # nobody saw what was drawn
 
-    def _commit_head_list(self, job: Job, found: Round, figures: HeadFigures) -> None:
+    def _commit_head_list(
+        self, job: Job, found: Round, figures: HeadFigures, refused: Mapping[str, int], dropped: Mapping[str, int]
+    ) -> None:
         settings = settings_of(found)
         spend = Spend.generic(settings.params.budget, Neighbors.REPLACE_ONE, f"head list, method {settings.method}")
+        now = self._clock.now()
+        window = settings.window_at(now)
         with self._store.transaction():
             self._store.jobs.finish(job)
-            self._store.ledger.debit(f"{found.name}/opt-in", settings.population, found.budget_window, spend)
+            self._store.ledger.debit(f"{found.name}/opt-in", settings.population, window, spend)
             ready = self._store.rounds.advance(
                 found,
                 State.HEADLIST_READY,
                 actor=CURATOR,
-                now=self._clock.now(),
+                now=now,
+                budget_window=window,
                 detail={
                     "records": figures.n_users,
                     "refused": figures.refused,
+                    **({"not_admitted": dict(dropped)} if dropped else {}),
                     "queries": len(figures.head),
                     "digest": figures.head.digest,
                 },
@@ -135,8 +184,8 @@ class Curator:
             else:
                 self._store.artifacts.keep(found.key, CANDIDATE, figures.as_bytes())
                 self._store.jobs.add(found.key, "shred", self._clock.now())
-            if figures.refused:
-                self._store.reports.refuse({(found.key, "malformed"): figures.refused})
+            if refused:
+                self._store.reports.refuse({(found.key, reason): n for reason, n in refused.items()})
             self._store.on_point("head list: before commit")
         self._store.on_point("head list: after commit")
 
@@ -148,7 +197,7 @@ class Curator:
             n = self._store.contributions.shred(found.key)
             if found.state is State.HEADLIST_READY:
                 self._store.rounds.advance(
-                    found, State.SHREDDED, actor=CURATOR, now=self._clock.now(), detail={"deleted": n}, tag_key=None
+                    found, State.SHREDDED, actor=CURATOR, now=self._clock.now(), detail={"deleted": n}
                 )
             else:
                 note = {"task": found.task, "round": found.number, "deleted": n}
@@ -156,6 +205,11 @@ class Curator:
             self._store.jobs.finish(job)
         if self._store.database.dialect == "sqlite":
             self._store.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _is_as_opened(self, found: Round) -> bool:
+        """Whether the row says what this curator signed: records were sealed under these settings and no others."""
+        own = {self._signer.key_id: self._signer.public_point}
+        return is_signed_by_curator(found, own)
 
     def _announce_opening(self, job: Job, found: Round) -> None:
         """Committed before the first record is opened: whatever stops this attempt, the log has it."""
@@ -167,23 +221,36 @@ class Curator:
         }
         self._store.audit.append(CURATOR, "opening records", self._clock.now(), note)
 
-    def _opened(self, found: Round, key: bytes) -> tuple[list[list[Record]], int]:
-        """Everybody's records in memory, and how many messages were not what they should be."""
-        settings = settings_of(found)
-        opener = Opener(key, sealing_context(found), at_most=settings.records_per_optin)
+    def _opened(self, found: Round, key: bytes) -> tuple[list[list[Record]], Counter[str], Counter[str]]:
+        """Everybody's records in memory; what was refused, by reason; and which records are what no device keeps.
+
+        Rows are not believed: whoever can write to the database can copy them. A record opens under the tag that it was
+        sealed for and under no other, a tag and an encapsulation count once, and a tag is that of an enrolled code.
+        """
+        settings, context = settings_of(found), sealing_context(found)
+        opener = Opener(key, context, at_most=settings.records_per_optin)
+        enrolled = {context.tag_of_hash(code_hash) for code_hash in self._store.tokens.enrolled(found.task)}
         users: list[list[Record]] = []
-        refused = 0
-        for sealed in self._store.contributions.all(found.key):
-            try:
-                records = opener.open(sealed)
-            except MessageError:
-                refused += 1
-                continue
-            if all((record.url is not WILDCARD) == settings.has_urls for record in records):
-                users.append(records)
+        tags: set[bytes] = set()
+        encapsulations: set[bytes] = set()
+        refused: Counter[str] = Counter()
+        dropped: Counter[str] = Counter()
+        for tag, sealed in self._store.contributions.all(found.key):
+            enc = encapsulation(sealed)
+            if tag not in enrolled and not self._anonymous_intake:
+                refused["bad-credential"] += 1
+            elif tag in tags or enc in encapsulations:
+                refused["conflicting-contribution"] += 1
+            elif (records := _opened_records(opener, sealed, tag, settings)) is None:
+                refused["malformed"] += 1
             else:
-                refused += 1
-        return users, refused
+                tags.add(tag)
+                encapsulations.add(enc)
+                if kept := _admitted(records, dropped):
+                    users.append(kept)
+        if dropped:
+            refused["not-admitted"] = dropped.total()
+        return users, refused, dropped
 
     def _give_up(self, job: Job, found: Round, reason: str, numbers: Mapping[str, int] | None = None) -> None:
         """End the round; the audit log, which only the operator's people read, has how many records were opened."""
@@ -194,6 +261,26 @@ class Curator:
     def _drop(self, job: Job) -> None:
         with self._store.transaction():
             self._store.jobs.finish(job)
+
+
+def _opened_records(opener: Opener, sealed: bytes, tag: bytes, settings: TaskSettings) -> list[Record] | None:
+    try:
+        records = opener.open(sealed, tag)
+    except MessageError:
+        return None
+    return records if all((record.url is not WILDCARD) == settings.has_urls for record in records) else None
+
+
+def _admitted(records: Iterable[Record], dropped: Counter[str]) -> list[Record]:
+    """The records that a device may keep, as it would keep them; each of the others is dropped alone, and counted."""
+    kept = []
+    for query, url in records:
+        found = admit(str(query), url if isinstance(url, str) else None)
+        if found.reason is None:
+            kept.append(Record(found.query, WILDCARD if found.url is None else found.url))
+        else:
+            dropped[found.reason] += 1
+    return kept
 
 
 def draw_head_list(

@@ -151,8 +151,9 @@ class Population:
         key, path = bytes.fromhex(optin["public_key"]), f"/v1/tasks/{task}/rounds/{manifest['round']}/contributions"
 
         def contribute(record: Record) -> None:
-            sealed = seal_records([record], context, key)
-            self._accepted("POST", path, sealed, SEALED, secrets.token_urlsafe(16))
+            credential = secrets.token_urlsafe(16)
+            sealed = seal_records([record], context, context.tag_of(credential), key)
+            self._accepted("POST", path, sealed, SEALED, credential)
 
         self._everybody("opt-in users seal and send", contribute, people)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import asdict
 from typing import Any, Final
@@ -9,7 +10,7 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from searchblend.server.answers import Refusal
+from searchblend.server.answers import Refusal, round_number
 from searchblend.server.operations import Operation
 from searchblend.server.services import Services
 from searchblend.store.service_store import ServiceStore
@@ -24,6 +25,7 @@ class Distribution:
 
     def __init__(self, services: Services, *, manifest_seconds: int = 60) -> None:
         self._services, self._manifest_seconds = services, manifest_seconds
+        self._media_types: dict[str, str] = {}
 
     def operations(self) -> list[Operation]:
         def get(path: str, handler: Any, summary: str, gives: str = "application/json") -> Operation:
@@ -58,36 +60,38 @@ class Distribution:
         if not _SHA256.fullmatch(sha256):
             raise Refusal("not-found")
 
-        def read(store: ServiceStore) -> tuple[bytes, str] | None:
-            return store.artifacts.get(sha256)
+        def read(store: ServiceStore) -> bytes:
+            found = store.artifacts.get(sha256)
+            if found is None:
+                raise Refusal("not-found")
+            self._media_types[sha256] = found[1]
+            return found[0]
 
-        found = await self._services.reader.call(read)
-        if found is None:
-            raise Refusal("not-found")
-        content, media_type = found
+        content = await self._services.files.get(sha256, lambda: self._services.reader.call(read))
         headers = {"Cache-Control": _FOREVER, "ETag": f'"{sha256}"', "X-Content-Type-Options": "nosniff"}
-        return Response(content, media_type=media_type, headers=headers)
+        return Response(content, media_type=self._media_types[sha256], headers=headers)
 
     async def trends(self, request: Request) -> Response:
-        task = request.path_params["task"]
+        name = request.path_params["task"]
+        public = self._services.public
+        task, published = await self._services.reader.call(lambda store: store.rounds.published(name))
 
-        def read(store: ServiceStore) -> list[dict[str, Any]]:
-            found = store.artifacts.trends(store.rounds.task(task).task)
-            return [{"round": number, **asdict(row)} for number, row in found]
+        def read(store: ServiceStore) -> bytes:
+            rows = [{"round": number, **asdict(row)} for number, row in store.artifacts.trends(task.task)]
+            return json.dumps({"trends": rows}, ensure_ascii=False, separators=(",", ":")).encode()
 
-        rows = await self._services.reader.call(read)
-        return JSONResponse({"trends": rows}, headers={"Cache-Control": f"public, max-age={self._manifest_seconds}"})
+        content = await self._services.pages.get(("trends", task.task, published), lambda: public.call(read))
+        headers = {"Cache-Control": f"public, max-age={self._manifest_seconds}"}
+        return Response(content, media_type="application/json", headers=headers)
 
     async def files(self, request: Request) -> Response:
-        task, number = request.path_params["task"], request.path_params["round"]
-        if not number.isdecimal() or len(number) > 9:
-            raise Refusal("unknown-task")
+        task, number = request.path_params["task"], round_number(request.path_params["round"])
 
         def read(store: ServiceStore) -> dict[str, str]:
-            found = store.rounds.round(store.rounds.task(task).task, int(number))
+            found = store.rounds.round(store.rounds.task(task).task, number)
             if found.state is not State.PUBLISHED:
                 raise Refusal("unknown-task", "the round is not published")
             return store.artifacts.of_round(found.key)
 
-        files = await self._services.reader.call(read)
+        files = await self._services.public.call(read)
         return JSONResponse({"files": files}, headers={"Cache-Control": _FOREVER})

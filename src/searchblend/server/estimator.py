@@ -16,12 +16,14 @@ from searchblend.blender.blend import blend_probabilities
 from searchblend.blender.estimate_client import estimate_client_probabilities
 from searchblend.blender.estimates import Floats
 from searchblend.blender.guarantees import best_guarantee, paper_guarantee
+from searchblend.blender.mechanism_figures import best_figures, paper_figures
 from searchblend.blender.observations import SetLaw
 from searchblend.blender.release import BlenderRelease, GroupSizes
 from searchblend.blender.report_probabilities import ReportProbabilities
 from searchblend.blender.subset_report_bulk import ReportCounts, SubsetCounts
 from searchblend.mechanisms.tally import Ints
 from searchblend.mechanisms.threshold import printed_threshold
+from searchblend.privacy import TrustModel
 from searchblend.randomness import SystemRandomness
 from searchblend.server.clock import Clock
 from searchblend.server.lifecycle import REVIEWED
@@ -45,8 +47,9 @@ from searchblend.wire.report import ONE_CELL, SETS, ReportShape
 ESTIMATOR: Final = "estimator"
 FILE_PREFIX: Final = "file:"
 _CAVEATS: Final = (
-    "Reports come from devices that nobody vouches for: a made-up report moves a trend by at most its influence, which "
-    "stands beside it.",
+    "Reports come from devices that no one vouches for. The influence beside a trend is how far one fabricated report "
+    "moves the clients' estimate, times the clients' weight in the blend; a report that also shifts the weights or the "
+    "check of the groups can move the trend further.",
     "Participation is not hidden: who sends a report or a sealed record can be seen on the network.",
     "The unit is one device or contributor; a person with two is protected once for each.",
     "Every further round adds to everybody's ε and δ; the ledger of the population has the total.",
@@ -88,6 +91,9 @@ class Estimator:
             self._store.on_point("estimate: before commit")
         self._store.on_point("estimate: after commit")
 
+    def leaves(self) -> tuple[()]:
+        return ()
+
     def _estimate(self, found: Round, shape: ReportShape) -> tuple[dict[str, bytes], list[float | None]]:
         content = self._store.artifacts.kept(found.key, REVIEWED)
         if content is None:
@@ -126,45 +132,30 @@ def estimate(
             params=params,
             head=head,
             sizes=GroupSizes(figures.n_users, n_clients, figures.n_users, figures.n_users),
-            mechanism={
-                "optin": {
-                    "name": "stability histogram with residual counts",
-                    "integer_threshold": curator.threshold.integer,
-                    "selection_delta": curator.selection_delta,
-                },
-                "client": {"name": figures.design.mechanism, "cells_per_report": params.records_per_client},
-            },
+            mechanism=best_figures(curator, figures.design, head, params),
             optin=found.optin,
             client=found.client,
             records=found.records,
             queries=found.queries,
             projected=True,
-            guarantee=best_guarantee(params, curator, SystemRandomness()),
+            guarantee=best_guarantee(params, curator, SystemRandomness(), TrustModel.LOCAL),
             design=figures.design,
             check=found.check,
         )
     assert figures.optin is not None
     client = estimate_client_probabilities(counts[: head.n_cells], head, params)
-    threshold = printed_threshold(params.budget)
     return BlenderRelease(
         method="paper",
         params=params,
         head=head,
         sizes=GroupSizes(figures.n_users, n_clients, figures.head_users, figures.optin.n),
-        mechanism={
-            "optin": {
-                "name": "discrete Laplace threshold, then fresh counts of other users",
-                "integer_threshold": threshold.integer,
-                "selection_delta": threshold.single_person_rate,
-            },
-            "client": {"name": "two-stage randomized response", "cells_per_report": params.records_per_client},
-        },
+        mechanism=paper_figures(printed_threshold(params.budget), ReportProbabilities.of(head, params), params),
         optin=figures.optin,
         client=client,
         records=blend_probabilities(figures.optin.records, client.records),
         queries=blend_probabilities(figures.optin.queries, client.queries),
         projected=True,
-        guarantee=paper_guarantee(params, SystemRandomness()),
+        guarantee=paper_guarantee(params, SystemRandomness(), TrustModel.LOCAL),
     )
 
 

@@ -12,12 +12,12 @@ from searchblend.server.answers import Refusal, bearer, read_body
 from searchblend.server.operations import Operation
 from searchblend.server.report_writer import SealedArrival
 from searchblend.server.services import RoundFacts, Services
-from searchblend.store.contributions import contributor_tag
 from searchblend.store.service_store import ServiceStore
-from searchblend.wire.sealed import SEALED_SIZES, SealingContext, check_sealed
+from searchblend.wire.sealed import SEALED_SIZES, check_sealed
 
 SEALED: Final = "application/vnd.searchblend.sealed"
-_SHORTEST_CREDENTIAL: Final = 16
+_SHORTEST_CREDENTIAL: Final = 22
+"""128 random bits in base64url; what is shorter could be guessed from the tag that is made of it"""
 
 
 class Intake:
@@ -51,7 +51,7 @@ class Intake:
                 "DELETE",
                 path,
                 self.remove,
-                "Take one's record back, until the window closes. 204 whether or not there was one.",
+                "Take one's record back for good, until the window closes. 204 whether or not there was one.",
                 "intake",
                 gives=None,
                 status=204,
@@ -63,7 +63,7 @@ class Intake:
         task, facts, tag = await self._contributor(request)
         sealed = await read_body(request, media_type=SEALED, at_most=SEALED_SIZES[-1])
         try:
-            check_sealed(sealed, SealingContext(bytes.fromhex(task), 0, facts.consent))
+            check_sealed(sealed, facts.sealing)
         except MessageError as error:
             reason = "wrong-consent" if "wrong-consent" in str(error) else "malformed"
             self._services.writer.refuse(facts.key, reason)
@@ -82,10 +82,10 @@ class Intake:
         task, facts, tag = await self._contributor(request)
         now = self._services.clock.now()
 
-        def remove(store: ServiceStore) -> bool | None:
-            return store.contributions.remove(facts.key, tag, now)
+        def withdraw(store: ServiceStore) -> bool:
+            return store.contributions.withdraw(facts.key, tag, now)
 
-        if await self._services.reader.call(remove) is None:
+        if not await self._services.reader.call(withdraw):
             raise Refusal(await self._services.why_closed(task))
         return Response(status_code=204)
 
@@ -105,6 +105,4 @@ class Intake:
             if not await self._services.reader.call(is_enrolled):
                 self._services.writer.refuse(facts.key, "bad-credential")
                 raise Refusal("bad-credential")
-        if facts.tag_key is None:
-            raise Refusal("window-closed")
-        return task, facts, contributor_tag(facts.tag_key, credential.encode())
+        return task, facts, facts.sealing.tag_of(credential)

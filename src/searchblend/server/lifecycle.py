@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import fits
@@ -23,7 +23,7 @@ from searchblend.store.ledger_errors import BudgetExceeded
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import ENDED, HOLDS_RAW, State
-from searchblend.store.store_errors import StoreError, WrongState
+from searchblend.store.store_errors import StoreError, StoreUnavailable, WrongState
 from searchblend.wire.report import ReportShape
 
 CANDIDATE: Final = "candidate"
@@ -31,7 +31,12 @@ REVIEWED: Final = "reviewed"
 CLOCK: Final = "clock"
 SCHEDULE: Final = "schedule"
 BLOCKLIST: Final = "blocklist"
+NO_CAP: Final = (
+    "no cap is on record, so nothing would bound what rounds cost together; set one (searchblend task cap "
+    "--per-window EPSILON,DELTA), or let the task say so by name (uncapped=true)"
+)
 _TASK_BYTES: Final = 16
+_Row = TypeVar("_Row", Round, Task)
 
 
 class Lifecycle:
@@ -42,6 +47,8 @@ class Lifecycle:
 
     def add_task(self, settings: TaskSettings, *, actor: str) -> Task:
         settings.check_for_rounds()
+        if self._store.ledger.book().cap is None and not settings.uncapped:
+            raise InvalidParameter("uncapped", NO_CAP)
         task = secrets.token_hex(_TASK_BYTES)
         return self._store.rounds.add_task(task, settings.name, settings.as_json(), actor=actor, now=self._now)
 
@@ -79,6 +86,13 @@ class Lifecycle:
             self._store.jobs.add(found.key, "head-list", self._now)
             return closed
 
+    def look_at_candidate(self, found: Round, *, actor: str) -> tuple[HeadFigures, list[dict[str, Any]]]:
+        """The list for somebody's eyes; the log has whose."""
+        with self._store.transaction():
+            candidate = self.candidate(found)
+            self._store.audit.append(actor, "candidate list seen", self._now, _where(found))
+            return candidate
+
     def candidate(self, found: Round) -> tuple[HeadFigures, list[dict[str, Any]]]:
         """What the reviewer looks at: the private list and the automatic filters' hits."""
         self._expect(found, State.SHREDDED)
@@ -110,24 +124,25 @@ class Lifecycle:
 
         Removed text stays nowhere: the candidate is replaced, and the log holds reasons and numbers.
         """
+        figures, hits = self.candidate(found)
+        if actor == found.opened_by:
+            raise WrongState("the reviewer must be somebody else than who opened the round")
+        reasons = {(query, url): reason for query, url, reason in remove}
+        kept = {(hit["query"], hit["url"]) for hit in hits} & set(keep)
+        for hit in hits:
+            if (hit["query"], hit["url"]) not in kept:
+                reasons.setdefault((hit["query"], hit["url"]), hit["reason"])
+        _check_positions(figures, reasons)
+        settings = settings_of(found)
+        reviewed = figures.without(list(reasons), settings)
+        tally = {code: n for code in REASONS if (n := list(reasons.values()).count(code))}
+        detail = {"removed": tally, "kept_hits": len(kept - set(reasons)), "queries": len(reviewed.head)}
+        if len(reviewed.head) < settings.min_queries or reviewed.head.has_urls != figures.head.has_urls:
+            return self.abort(found, actor=actor, reason="too-few-queries", detail=detail)
+        # Seconds for a long list, so before the transaction, which keeps reports waiting and fails if the round moved.
+        reviewed = _with_design(reviewed, settings)
         with self._store.transaction():
-            figures, hits = self.candidate(found)
-            if actor == found.opened_by:
-                raise WrongState("the reviewer must be somebody else than who opened the round")
-            reasons = {(query, url): reason for query, url, reason in remove}
-            kept = {(hit["query"], hit["url"]) for hit in hits} & set(keep)
-            for hit in hits:
-                if (hit["query"], hit["url"]) not in kept:
-                    reasons.setdefault((hit["query"], hit["url"]), hit["reason"])
-            _check_positions(figures, reasons)
-            settings = settings_of(found)
-            reviewed = figures.without(list(reasons), settings)
-            tally = {code: n for code in REASONS if (n := list(reasons.values()).count(code))}
-            detail = {"removed": tally, "kept_hits": len(kept - set(reasons)), "queries": len(reviewed.head)}
             self._store.artifacts.drop(found.key, CANDIDATE)
-            if len(reviewed.head) < settings.min_queries or reviewed.head.has_urls != figures.head.has_urls:
-                return self.abort(found, actor=actor, reason="too-few-queries", detail=detail)
-            reviewed = _with_design(reviewed, settings)
             self._store.artifacts.keep(found.key, REVIEWED, reviewed.as_bytes())
             after = self._store.rounds.advance(
                 found,
@@ -194,7 +209,6 @@ class Lifecycle:
                 actor=actor,
                 now=self._now,
                 detail={"reason": reason, "reports": self._store.reports.n_seen(found.key), **(detail or {})},
-                tag_key=None,
                 reports=0 if found.shape else None,
             )
             self._store.contributions.shred(found.key)
@@ -231,13 +245,13 @@ class Lifecycle:
             "files": self._store.artifacts.of_round(found.key) if found.state is State.PUBLISHED else {},
         }
 
-    def tick(self) -> int:
-        """Take the arrows whose time has come; how many."""
+    def tick(self, on_failure: Callable[[Exception, str], None] = lambda error, task: None) -> int:
+        """Take the arrows whose time has come; how many. A round or task that fails is told and holds up no other."""
         moved = 0
         for found in self._store.rounds.rounds(states=set(State) - ENDED):
-            moved += self._tick_round(found)
+            moved += _one(self._tick_round, found, on_failure)
         for task in self._store.rounds.tasks():
-            moved += self._tick_schedule(task)
+            moved += _one(self._tick_schedule, task, on_failure)
         return moved
 
     def _tick_round(self, found: Round) -> bool:
@@ -277,9 +291,12 @@ class Lifecycle:
         """Before anybody sends anything: both groups' debits must fit. The debits themselves come with the arrows."""
         settings, book = settings_of(found), self._store.ledger.book()
         if book.cap is None:
+            if not settings.uncapped:
+                raise BudgetExceeded(f"population {settings.population}: {NO_CAP}")
             return
         spend = Spend.generic(settings.params.budget, Neighbors.REPLACE_ONE, "planned round")
-        for window, budget in ((found.budget_window, book.cap.window), (None, book.cap.lifetime)):
+        first_debit = settings.window_at(self._now + settings.optin_seconds)
+        for window, budget in ((first_debit, book.cap.window), (None, book.cap.lifetime)):
             spends = [*book.spends(settings.population, window), spend, spend]
             if budget and not fits(spends, budget, planned=book.cap.planned):
                 raise BudgetExceeded(
@@ -294,6 +311,16 @@ class Lifecycle:
     @property
     def _now(self) -> int:
         return self._clock.now()
+
+
+def _one(step: Callable[[_Row], bool], row: _Row, on_failure: Callable[[Exception, str], None]) -> bool:
+    try:
+        return step(row)
+    except StoreUnavailable:
+        raise
+    except Exception as error:  # a row of another version, or damaged: the others' deadlines must be kept
+        on_failure(error, row.task)
+        return False
 
 
 def _where(found: Round) -> dict[str, Any]:

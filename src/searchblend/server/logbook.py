@@ -32,6 +32,8 @@ FIELDS: Final = frozenset(
         "place",
         "version",
         "port",
+        "health_port",
+        "connections",
         "database",
         "key_id",
         "moved",

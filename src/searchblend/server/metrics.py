@@ -4,31 +4,50 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Final
 
+PREFIX: Final = "searchblend_"
+PLAIN: Final = "text/plain; version=0.0.4; charset=utf-8"
+OPENMETRICS: Final = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+COMMIT_SECONDS: Final = "commit_seconds"
+HELP: Final[Mapping[str, tuple[str, str]]] = {
+    "requests_total": ("counter", "Requests by route and status."),
+    "reports_total": ("counter", "Reports by result: accepted, or why refused."),
+    "contributions_total": ("counter", "Sealed records by result."),
+    "connections_cut_total": ("counter", "Connections that the server ended, by reason."),
+    "jobs_total": ("counter", "Jobs of this process by result."),
+    "connections": ("gauge", "Open connections of the public address."),
+    "reports_waiting": ("gauge", "Reports that wait for a commit."),
+    "rounds": ("gauge", "Rounds by state."),
+    "shredding_overdue": ("gauge", "Rounds whose raw records are past their deadline."),
+    "oldest_unfinished_round_seconds": ("gauge", "Time since the round that waits longest has changed its state."),
+    "signature_expires_seconds": ("gauge", "Time until the first manifest expires."),
+    "round_keys_refused": ("gauge", "Rounds whose public key the curator has not signed."),
+    "jobs_waiting": ("gauge", "Jobs that are not done."),
+    "jobs_stuck": ("gauge", "Jobs that failed more often than is usual."),
+    COMMIT_SECONDS: ("histogram", "Time of commits that hold reports."),
+}
+"""type and description of every metric there is"""
 _LATENCY_BOUNDS: Final = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.3, 1.0, 3.0)
-
-Labels = tuple[tuple[str, str], ...]
 
 
 class Metrics:
-    """Counters, gauges and one histogram, as text."""
+    """Counters, gauges and one histogram, as text. A sample is known by its name with its labels: ``a{b="c"}``."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._counters: dict[tuple[str, Labels], float] = defaultdict(float)
-        self._gauges: dict[tuple[str, Labels], float] = {}
+        self._samples: dict[str, float] = defaultdict(float)
         self._buckets = [0] * (len(_LATENCY_BOUNDS) + 1)
         self._latency_sum = 0.0
 
     def count(self, name: str, n: float = 1, **labels: str) -> None:
         with self._lock:
-            self._counters[name, tuple(sorted(labels.items()))] += n
+            self._samples[_sample(name, labels)] += n
 
     def set(self, name: str, value: float, **labels: str) -> None:
         with self._lock:
-            self._gauges[name, tuple(sorted(labels.items()))] = value
+            self._samples[_sample(name, labels)] = value
 
     def commit_took(self, seconds: float) -> None:
         with self._lock:
@@ -36,27 +55,36 @@ class Metrics:
             self._buckets[place] += 1
             self._latency_sum += seconds
 
-    def text(self) -> str:
-        """The exposition format."""
+    def text(self, more: Mapping[str, float] | None = None, *, openmetrics: bool = False) -> str:
+        """The exposition format, Prometheus' own or OpenMetrics; ``more`` are samples that others keep."""
         with self._lock:
-            lines = [*_family(self._counters.items(), "counter"), *_family(self._gauges.items(), "gauge")]
-            lines.append("# TYPE searchblend_commit_seconds histogram")
-            total = 0
-            for bound, n in zip([*map(str, _LATENCY_BOUNDS), "+Inf"], self._buckets, strict=True):
-                total += n
-                lines.append(f'searchblend_commit_seconds_bucket{{le="{bound}"}} {total}')
-            lines += [f"searchblend_commit_seconds_sum {self._latency_sum:.6f}"]
-            lines += [f"searchblend_commit_seconds_count {total}"]
-        return "\n".join(lines) + "\n"
+            samples = {**self._samples, **(more or {}), **self._histogram()}
+        families: dict[str, list[str]] = defaultdict(list)
+        for sample, value in samples.items():
+            families[_family(sample)].append(f"{PREFIX}{sample} {value:.15g}\n")
+        lines: list[str] = []
+        for name, found in sorted(families.items()):
+            kind, meaning = HELP[name]
+            family = PREFIX + (name.removesuffix("_total") if openmetrics else name)
+            lines += [f"# HELP {family} {meaning}\n", f"# TYPE {family} {kind}\n", *found]
+        return "".join(lines) + ("# EOF\n" if openmetrics else "")
+
+    def _histogram(self) -> dict[str, float]:
+        samples: dict[str, float] = {}
+        total = 0
+        for bound, n in zip([*map(str, _LATENCY_BOUNDS), "+Inf"], self._buckets, strict=True):
+            total += n
+            samples[f'{COMMIT_SECONDS}_bucket{{le="{bound}"}}'] = total
+        return {**samples, f"{COMMIT_SECONDS}_sum": self._latency_sum, f"{COMMIT_SECONDS}_count": total}
 
 
-def _family(items: Iterable[tuple[tuple[str, Labels], float]], kind: str) -> list[str]:
-    lines: list[str] = []
-    last = ""
-    for (name, labels), value in sorted(items):
-        if name != last:
-            lines.append(f"# TYPE searchblend_{name} {kind}")
-            last = name
-        inner = ",".join(f'{label}="{text}"' for label, text in labels)
-        lines.append(f"searchblend_{name}{{{inner}}} {value:g}" if inner else f"searchblend_{name} {value:g}")
-    return lines
+def _sample(name: str, labels: Mapping[str, str]) -> str:
+    if name not in HELP:
+        raise KeyError(name)
+    inner = ",".join(f'{label}="{text}"' for label, text in sorted(labels.items()))
+    return f"{name}{{{inner}}}" if inner else name
+
+
+def _family(sample: str) -> str:
+    name = sample.partition("{")[0]
+    return COMMIT_SECONDS if name.startswith(COMMIT_SECONDS) else name

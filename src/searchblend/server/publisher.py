@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
@@ -12,18 +12,20 @@ from typing import Any, Final
 from searchblend.accounting.client_spends import subset_selection_spend
 from searchblend.accounting.spend import Spend
 from searchblend.blender.subset_report import GAMMA_STEPS, TWO_STAGE
-from searchblend.errors import InputError, MessageError, OutputError, SearchblendError, UsageError
+from searchblend.errors import InputError, MessageError, OutputError, UsageError
 from searchblend.privacy import Neighbors
 from searchblend.server.clock import Clock
 from searchblend.server.estimator import FILE_PREFIX
 from searchblend.server.lifecycle import REVIEWED, Lifecycle
 from searchblend.server.pack_files import make_pack_files, pack_part
 from searchblend.server.private_folder import make_private_folder
-from searchblend.server.round_model import HeadFigures, settings_of, shape_of
+from searchblend.server.round_model import HeadFigures, settings_digest, settings_of, shape_of
+from searchblend.server.signing_record import OtherSigningKeys, adopt_keys, keys_on_record, keys_trouble
 from searchblend.server.task_settings import TaskSettings
 from searchblend.store.artifacts import TrendRow
 from searchblend.store.jobs import Job
 from searchblend.store.ledger_errors import BudgetExceeded
+from searchblend.store.private_file import read_private
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
@@ -39,11 +41,14 @@ from searchblend.wire.manifest import (
     encode_manifest,
     encode_signed,
 )
-from searchblend.wire.signing import SigningKey, sign_manifest
+from searchblend.wire.signing import SigningKey, is_round_key_signed, sign_manifest
 
 PUBLISHER: Final = "publisher"
 MANIFEST_SECONDS: Final = 7 * 86_400
+_EARLY_SECONDS: Final = 300
+"""how far the clocks of two publishers may differ"""
 HEAD_LIST: Final = "headlist.json"
+REFUSED_KEY: Final = "refused key"
 _FILES: Final = {
     "result.json": "application/json",
     "records.csv": "text/csv; charset=utf-8",
@@ -105,7 +110,7 @@ class SigningKeys:
 
 def _read_key(path: Path) -> SigningKey:
     try:
-        return SigningKey.of_pem(path.read_bytes())
+        return SigningKey.of_pem(read_private(path))
     except OSError as error:
         raise InputError(path, f"cannot be read: {error.strerror}") from error
     except MessageError as error:
@@ -117,13 +122,16 @@ class Publisher:
 
     KINDS: Final = ("client-open", "publish")
 
-    def __init__(self, store: ServiceStore, clock: Clock, keys: SigningKeys) -> None:
-        self._store, self._clock, self._keys = store, clock, keys
+    def __init__(self, store: ServiceStore, clock: Clock, keys: SigningKeys, curators: Mapping[str, bytes]) -> None:
+        self._store, self._clock, self._keys, self._curators = store, clock, keys, curators
         self._lifecycle = Lifecycle(store, clock)
 
     def run(self, job: Job) -> None:
         found = self._store.rounds.by_key(job.round_key)
         (self._client_open if job.kind == "client-open" else self._publish)(job, found)
+
+    def leaves(self) -> tuple[()]:
+        return ()
 
     def _client_open(self, job: Job, found: Round) -> None:
         """The head list becomes public and every client is charged: one commit."""
@@ -144,15 +152,16 @@ class Publisher:
 
     def _open_to_clients(self, job: Job, found: Round, content: bytes, settings: TaskSettings, spend: Spend) -> None:
         now = self._clock.now()
-        closes = now + settings.client_seconds
+        closes, window = now + settings.client_seconds, settings.window_at(now)
         with self._store.transaction():
-            self._store.ledger.debit(f"{found.name}/clients", settings.population, found.budget_window, spend)
+            self._store.ledger.debit(f"{found.name}/clients", settings.population, window, spend)
             self._store.artifacts.attach(found.key, {HEAD_LIST: self._store.artifacts.put(content, "application/json")})
             self._store.rounds.advance(
                 found,
                 State.CLIENT_OPEN,
                 actor=PUBLISHER,
                 now=now,
+                budget_window=window,
                 client_opens=now,
                 client_closes=closes,
                 grace_until=closes + settings.grace_seconds,
@@ -193,17 +202,26 @@ class Publisher:
         keys = self._keys.all()
         if not keys:
             return 0
+        self._compare_with_record([key.key_id for key in keys])
         signed, failed = 0, None
         for task in self._store.rounds.tasks():
             try:
                 signed += self._refresh(task, keys)
             except StoreUnavailable:
                 raise
-            except (SearchblendError, ValueError, KeyError) as error:
+            except Exception as error:  # whatever is wrong with a row of one task is that task's trouble
                 failed = failed or error
         if failed is not None:
             raise failed
         return signed
+
+    def _compare_with_record(self, key_ids: Sequence[str]) -> None:
+        if keys_on_record(self._store) is None and len(key_ids) <= MOST_SIGNATURES:
+            with self._store.transaction():
+                if keys_on_record(self._store) is None:  # of two that start at once one comes first
+                    adopt_keys(self._store, key_ids, actor=PUBLISHER, now=self._clock.now())
+        if why := keys_trouble(self._store, key_ids):
+            raise OtherSigningKeys(why)
 
     def _refresh(self, task: Task, keys: Sequence[SigningKey]) -> bool:
         now = self._clock.now()
@@ -212,8 +230,11 @@ class Publisher:
             # Never below the clock: a database restored from a backup must not fall behind what devices have seen.
             sequence = max(latest[0] + 1 if latest else 1, now)
             wanted = self._manifest(task, sequence, now)
+            if wanted["optin"] is not None and not self._is_curators(wanted):
+                return False
             if latest is not None:
-                fresh = latest[1] - now > MANIFEST_SECONDS // 2
+                # One from a future that did not come is no fresh one: devices refuse it until its time.
+                fresh = MANIFEST_SECONDS // 2 < latest[1] - now <= MANIFEST_SECONDS + _EARLY_SECONDS
                 if fresh and _says(latest[2], wanted, keys):
                     return False
             message = encode_signed(sign_manifest(encode_manifest(wanted), keys))
@@ -254,6 +275,21 @@ class Publisher:
             "pack": pack_part(self._store, rounds),
         }
 
+    def _is_curators(self, wanted: dict[str, Any]) -> bool:
+        """Whether the round's key is the curator's. If it is not, no device is told of it, and the audit log is.
+
+        The mark stays with the round, so that the log has it once and every process can see it (``gauges``).
+        """
+        found = self._store.rounds.round(wanted["task"], wanted["round"])
+        is_signed, is_marked = is_round_key_signed(wanted, self._curators), has_refused_key(self._store, found)
+        if is_signed and is_marked:
+            self._store.artifacts.drop(found.key, REFUSED_KEY)
+        if not is_signed and not is_marked:
+            self._store.artifacts.keep(found.key, REFUSED_KEY, b"")
+            note = {"task": found.task, "round": found.number}
+            self._store.audit.append(PUBLISHER, "round key refused", self._clock.now(), note)
+        return is_signed
+
     def _client_part(self, found: Round) -> dict[str, Any]:
         figures = self._figures(found)
         return {
@@ -288,12 +324,25 @@ def _says(message: bytes, wanted: dict[str, Any], keys: Sequence[SigningKey]) ->
 
 
 def _optin_part(found: Round, settings: TaskSettings) -> dict[str, Any]:
-    assert found.public_key is not None
     return {
-        "public_key": found.public_key.hex(),
+        "public_key": (found.public_key or b"").hex(),
         "consent": settings.consent_digest.hex(),
         "closes": found.optin_closes,
+        "settings": settings_digest(found),
+        "curator": _signature(found.key_signature),
     }
+
+
+def _signature(text: str | None) -> Any:
+    try:
+        return json.loads(text or "null")
+    except ValueError:  # somebody wrote it by hand
+        return None
+
+
+def has_refused_key(store: ServiceStore, found: Round) -> bool:
+    """Whether the publisher has refused the key of this open round."""
+    return found.state is State.OPTIN_OPEN and store.artifacts.kept(found.key, REFUSED_KEY) is not None
 
 
 def client_spend(figures: HeadFigures, settings: TaskSettings) -> Spend:

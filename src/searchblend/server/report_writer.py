@@ -11,7 +11,7 @@ import contextlib
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -42,14 +42,13 @@ class ReportWriter:
 
     def __init__(
         self,
-        where: str,
+        thread: StoreThread,
         clock: Clock,
         metrics: Metrics,
         *,
         most_waiting: int = MOST_WAITING,
-        on_point: Callable[[str], None] = lambda point: None,
     ) -> None:
-        self._thread = StoreThread(where, "reports", on_point)
+        self._thread = thread
         self._clock, self._metrics, self._most_waiting = clock, metrics, most_waiting
         self._waiting: deque[tuple[Arrivals, asyncio.Future[Outcome]]] = deque()
         self._n_waiting = 0

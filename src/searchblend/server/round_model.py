@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -14,13 +15,17 @@ from searchblend.blender.estimate_optin import optin_variance
 from searchblend.blender.estimates import Estimates, Floats, GroupEstimates
 from searchblend.blender.stability_histogram import CountedHeadList
 from searchblend.blender.subset_report import ReportDesign
+from searchblend.errors import SearchblendError
 from searchblend.mechanisms.tally import Ints
 from searchblend.mechanisms.threshold import noise_for_one_record
 from searchblend.records import HeadList
 from searchblend.server.task_settings import TaskSettings
 from searchblend.store.rounds import Round
+from searchblend.wire.manifest import decode_signature
 from searchblend.wire.report import ReportShape
+from searchblend.wire.round_key import RoundKey
 from searchblend.wire.sealed import SealingContext
+from searchblend.wire.signing import is_signed
 
 
 def settings_of(found: Round) -> TaskSettings:
@@ -29,6 +34,42 @@ def settings_of(found: Round) -> TaskSettings:
 
 def sealing_context(found: Round) -> SealingContext:
     return SealingContext(bytes.fromhex(found.task), found.number, settings_of(found).consent_digest)
+
+
+def round_key_of(found: Round) -> RoundKey:
+    """What the curator signs of an open round."""
+    assert found.public_key is not None
+    assert found.optin_closes is not None
+    settings = settings_of(found)
+    return RoundKey(
+        task=found.task,
+        round=found.number,
+        public_key=found.public_key.hex(),
+        consent=settings.consent_digest.hex(),
+        closes=found.optin_closes,
+        epsilon=repr(float(settings.epsilon)),
+        delta=repr(float(settings.delta)),
+        records_per_optin=settings.records_per_optin,
+        settings=settings_digest(found),
+    )
+
+
+def settings_digest(found: Round) -> str:
+    """SHA-256 of the settings that the round was drafted with."""
+    text = json.dumps(found.settings, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def is_signed_by_curator(found: Round, curators: Mapping[str, bytes]) -> bool:
+    """Whether one of these curators has signed the round as it stands in the database now."""
+    if found.key_signature is None or found.public_key is None or found.optin_closes is None:
+        return False
+    try:
+        signature = decode_signature(json.loads(found.key_signature), "round")
+        content = round_key_of(found).signed_bytes
+    except (SearchblendError, TypeError, ValueError):  # somebody wrote there by hand
+        return False
+    return is_signed(content, [signature], curators)
 
 
 def shape_document(shape: ReportShape) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import resource
+import os
 import signal
 import socket
 import ssl
@@ -11,45 +11,48 @@ import threading
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
-
-import uvicorn
 
 from searchblend.errors import RunError, UsageError
-from searchblend.server.app import build_app
-from searchblend.server.clock import Clock, SystemClock
+from searchblend.server.app import ROLE_TAGS, build_app
+from searchblend.server.clock import Clock, SteadyClock
+from searchblend.server.connections import Connections
 from searchblend.server.console.planner_page import Planner
 from searchblend.server.crash_points import crash_points
-from searchblend.server.curator import Curator
+from searchblend.server.curator_key import curator_points, make_curator_key, require_curator
+from searchblend.server.curator_process import CuratorProcess, make_curator
 from searchblend.server.estimator import Estimator
+from searchblend.server.health import health_app, health_listener
+from searchblend.server.http_server import BACKLOG, HttpServer
 from searchblend.server.logbook import Logbook
-from searchblend.server.metrics import Metrics
 from searchblend.server.private_folder import make_private_folder
+from searchblend.server.process_limits import affordable_connections, no_core_files
 from searchblend.server.publisher import Publisher, SigningKeys
 from searchblend.server.serve_settings import ServeSettings
 from searchblend.server.services import Services
+from searchblend.server.signing_record import keys_trouble
 from searchblend.server.vault import Vault
 from searchblend.server.worker import Runner, Worker
 from searchblend.server.worker_thread import WorkerThread
+from searchblend.store.private_file import read_private
 from searchblend.store.service_store import ServiceStore, open_store
 from searchblend.wire.tokens import TokenVerifier
 
-_MOST_CONNECTIONS: Final = 4_000
-"""open at once; beyond it uvicorn answers 503 by itself"""
+OnReady = Callable[[str, str], None]
+"""takes the public address and the one for health"""
 
 
 def serve(
     settings: ServeSettings,
     *,
     anonymous_intake: bool = False,
-    on_ready: Callable[[str], None] = lambda address: None,
+    on_ready: OnReady = lambda address, health: None,
     planner: Planner | None = None,
 ) -> None:
     """Run until SIGTERM or SIGINT. What was acknowledged is on disk; what waits is committed before the end."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core file would hold what is only ever in memory
+    no_core_files()
     prepare_folders(settings)
     _check_tls(settings)
-    logbook, clock, on_point = Logbook(), SystemClock(), crash_points()
+    logbook, clock, on_point = Logbook(), SteadyClock(), crash_points()
     with open_store(settings.where, on_point=on_point) as store:
         logbook.write("starting", role=settings.role, version=version("searchblend"), database=store.database.dialect)
     services = Services(
@@ -61,7 +64,9 @@ def serve(
         most_waiting=settings.queue,
         tokens=_token_verifier(settings),
         on_point=on_point,
+        database_seconds=settings.database_seconds,
     )
+    _add_troubles(settings, clock, services)
     if settings.role == "curator":
         _run_curator(settings, clock, services, on_point, on_ready)
         return
@@ -78,17 +83,28 @@ def prepare_folders(settings: ServeSettings) -> None:
     make_private_folder(settings.folder)
     if settings.role in ("all", "curator"):
         Vault(settings.vault_folder)
+        make_curator_key(settings.vault_folder)
     if settings.role in ("all", "publisher"):
         SigningKeys(settings.signing_folder).add_if_none()
+        require_curator(settings)
+
+
+def _add_troubles(settings: ServeSettings, clock: SteadyClock, services: Services) -> None:
+    """Where the role has jobs: a clock that jumped, and signing keys that are not those on record."""
+    if settings.role not in ("collector", "intake"):
+        services.troubles.append(lambda store: clock.trouble())
+    if settings.role in ("all", "publisher"):
+        keys = SigningKeys(settings.signing_folder)
+        services.troubles.append(lambda store: keys_trouble(store, [key.key_id for key in keys.all()]))
 
 
 def _check_tls(settings: ServeSettings) -> None:
     """Load certificate and key once here: the HTTP server would do so after its address was printed."""
     if not settings.tls_certificate:
         return
-    for path in (settings.tls_certificate, settings.tls_key):
+    for path, read in ((settings.tls_certificate, Path.read_bytes), (settings.tls_key, read_private)):
         try:
-            Path(path).read_bytes()
+            read(Path(path))
         except OSError as error:
             raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
     try:
@@ -111,46 +127,61 @@ def _token_verifier(settings: ServeSettings) -> TokenVerifier | None:
         raise UsageError(f"{settings.token_key}: cannot be read: {error.strerror}") from error
 
 
-def _run_http(
-    settings: ServeSettings, services: Services, on_ready: Callable[[str], None], planner: Planner | None
-) -> None:
+def _run_http(settings: ServeSettings, services: Services, on_ready: OnReady, planner: Planner | None) -> None:
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(_listen(settings.host, settings.port))
+        health = stack.enter_context(_listen(settings.health_host, settings.health_listens))
+        most = affordable_connections(settings.connections)
+        connections = Connections(
+            most, settings.peer_seconds, lambda reason: services.metrics.count("connections_cut_total", reason=reason)
+        )
+        app = build_app(services, settings.role, manifest_seconds=settings.manifest_seconds, planner=planner)
+        tls = (settings.tls_certificate, settings.tls_key) if settings.tls_certificate else None
+        server = HttpServer(app, connections, tls)
+        services.is_answering = server.is_answering
+
+        def stop() -> None:
+            server.should_exit = True
+
+        _on_signals(stop, settings, services.logbook)
+        answers = health_app(services, connections, with_rounds="admin" in ROLE_TAGS[settings.role])
+        stack.enter_context(health_listener(answers, health))
+        services.logbook.write("listening", port=_port(listener), health_port=_port(health), connections=most)
+        scheme = "https" if tls else "http"
+        on_ready(f"{scheme}://{settings.host}:{_port(listener)}", f"http://{settings.health_host}:{_port(health)}")
+        server.run(sockets=[listener])
+
+
+def _listen(host: str, port: int) -> socket.socket:
     try:
-        listener = socket.create_server((settings.host, settings.port), backlog=1024)
+        return socket.create_server((host, port), backlog=BACKLOG)
     except OSError as error:
-        raise RunError(f"{settings.host}:{settings.port}: cannot listen: {error.strerror}") from error
-    port = listener.getsockname()[1]
-    config = uvicorn.Config(
-        build_app(services, settings.role, manifest_seconds=settings.manifest_seconds, planner=planner),
-        loop="uvloop",
-        http="httptools",
-        ws="none",
-        access_log=False,
-        log_config=None,
-        log_level="critical",
-        proxy_headers=False,
-        server_header=False,
-        limit_concurrency=_MOST_CONNECTIONS,
-        timeout_graceful_shutdown=20,
-        timeout_keep_alive=30,
-        ssl_certfile=settings.tls_certificate or None,
-        ssl_keyfile=settings.tls_key or None,
-    )
-    services.logbook.write("listening", port=port)
-    on_ready(f"{'https' if settings.tls_certificate else 'http'}://{settings.host}:{port}")
-    _Server(config).run(sockets=[listener])
+        raise RunError(f"{host}:{port}: cannot listen: {error.strerror}") from error
 
 
-class _Server(uvicorn.Server):
-    """Ends in order on SIGTERM and SIGINT; uvicorn's own would kill itself with the signal afterwards."""
+def _port(listener: socket.socket) -> int:
+    port: int = listener.getsockname()[1]
+    return port
 
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        earlier = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGTERM, signal.SIGINT)}
-        try:
-            yield
-        finally:
-            for number, handler in earlier.items():
-                signal.signal(number, handler)
+
+def _on_signals(stop: Callable[[], None], settings: ServeSettings, logbook: Logbook) -> None:
+    """End in order on SIGTERM and SIGINT, and in any case after ``stop_seconds``: a database may never answer.
+
+    What was not committed by then was not acknowledged either.
+    """
+
+    def give_up() -> None:
+        logbook.write("stopped late", role=settings.role, seconds=settings.stop_seconds)
+        os._exit(1)
+
+    def handle(number: int, frame: object) -> None:
+        stop()
+        watchdog = threading.Timer(settings.stop_seconds, give_up)
+        watchdog.daemon = True
+        watchdog.start()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, handle)
 
 
 def _run_curator(
@@ -158,17 +189,14 @@ def _run_curator(
     clock: Clock,
     services: Services,
     on_point: Callable[[str], None],
-    on_ready: Callable[[str], None],
+    on_ready: OnReady,
 ) -> None:
     """No port: it hears nothing but the database and the signals that end it."""
     stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    on_ready("no port")
+    _on_signals(stop.set, settings, services.logbook)
+    on_ready("no port", "")
     with open_store(settings.where, on_point=on_point) as store:
-        make_worker(settings, store, clock, services.logbook, services.metrics).run_until(
-            stop, every=settings.poll_seconds
-        )
+        make_worker(settings, store, clock, services).run_until(stop, every=settings.poll_seconds)
     services.logbook.write("stopped", role=settings.role)
 
 
@@ -184,7 +212,7 @@ def _workers(
     @contextlib.contextmanager
     def begin() -> Iterator[Worker]:
         with open_store(settings.where, on_point=on_point) as store:
-            yield make_worker(settings, store, clock, services.logbook, services.metrics)
+            yield make_worker(settings, store, clock, services)
 
     thread = WorkerThread(begin, services.logbook, every=settings.poll_seconds)
     services.is_working = thread.is_working
@@ -192,21 +220,38 @@ def _workers(
         yield
 
 
-def make_worker(
-    settings: ServeSettings, store: ServiceStore, clock: Clock, logbook: Logbook, metrics: Metrics
-) -> Worker:
+def make_worker(settings: ServeSettings, store: ServiceStore, clock: Clock, services: Services) -> Worker:
     """Who does what: keys are read by the role that needs them, and by no other."""
     runners: list[Runner] = []
     each_time: list[Callable[[], int]] = []
     if settings.role in ("all", "curator"):
-        curator = Curator(store, clock, Vault(settings.vault_folder))
-        runners.append(curator)
+        # It only counts files here; keys and records are opened in a process that ends with its job.
+        curator = make_curator(settings, store, clock, anonymous_intake=services.anonymous_intake)
+        runners.append(CuratorProcess(settings, curator.leaves, anonymous_intake=services.anonymous_intake))
         each_time.append(curator.destroy_leftovers)
     if settings.role in ("all", "publisher"):
-        publisher = Publisher(store, clock, SigningKeys(settings.signing_folder))
+        publisher = Publisher(store, clock, SigningKeys(settings.signing_folder), curator_points(settings))
         runners.append(publisher)
         each_time.append(publisher.refresh_manifests)
     if settings.role in ("all", "admin"):
         runners.append(Estimator(store, clock))
+    each_time.append(_TroubleLog(store, services).look)
     tick = settings.role in ("all", "admin", "curator")
-    return Worker(store, clock, runners, tick=tick, each_time=each_time, logbook=logbook, metrics=metrics)
+    return Worker(
+        store, clock, runners, tick=tick, each_time=each_time, logbook=services.logbook, metrics=services.metrics
+    )
+
+
+class _TroubleLog:
+    """Writes to the log what keeps the process from being ready, once, and when all is well again."""
+
+    def __init__(self, store: ServiceStore, services: Services) -> None:
+        self._store, self._services = store, services
+        self._known: list[str] = []
+
+    def look(self) -> int:
+        found = [why for look in self._services.troubles if (why := look(self._store))]
+        if found != self._known:
+            self._services.logbook.write(f"not ready: {'; '.join(found)}" if found else "ready again")
+            self._known = found
+        return 0

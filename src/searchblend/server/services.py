@@ -7,20 +7,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from searchblend.server.answers import Refusal
+from searchblend.server.answers import Refusal, round_number
 from searchblend.server.clock import Clock, SystemClock
+from searchblend.server.failed_sign_ins import SECONDS_BETWEEN_ROWS, FailedSignIns
 from searchblend.server.logbook import Logbook
 from searchblend.server.metrics import Metrics
 from searchblend.server.report_writer import MOST_WAITING, ReportWriter
-from searchblend.server.round_model import settings_of, shape_of
-from searchblend.server.store_thread import StoreThread
+from searchblend.server.round_model import sealing_context, shape_of
+from searchblend.server.shared_answers import SharedAnswers
+from searchblend.server.store_thread import DATABASE_SECONDS, StoreThread
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.store_errors import UnknownName
 from searchblend.wire.report import ReportShape
+from searchblend.wire.sealed import SealingContext
 from searchblend.wire.tokens import TokenVerifier
 
 _UNKNOWN_SECONDS: Final = 1.0
 _MOST_UNKNOWN: Final = 1000
+_PUBLIC_REST: Final = 4.0
+"""a fifth of the time for pages that anybody may ask for"""
 
 
 @dataclass(frozen=True)
@@ -29,12 +34,15 @@ class RoundFacts:
 
     key: int
     shape: ReportShape | None
-    tag_key: bytes | None
-    consent: bytes
+    sealing: SealingContext
 
 
 class TokenBucket:
-    """At most ``rate`` a second, with bursts of as much; 0: no limit."""
+    """At most ``rate`` a second in the long run, with bursts of as much; 0: no limit.
+
+    Whoever comes while something is left gets all they ask for, and those after them wait until it is paid back: a
+    batch larger than a second's worth would otherwise be refused for ever.
+    """
 
     def __init__(self, rate: float) -> None:
         self._rate, self._left, self._then = rate, rate, time.monotonic()
@@ -45,7 +53,7 @@ class TokenBucket:
         now = time.monotonic()
         self._left = min(self._rate, self._left + (now - self._then) * self._rate)
         self._then = now
-        if n > self._left:
+        if self._left <= 0:
             return False
         self._left -= n
         return True
@@ -65,19 +73,39 @@ class Services:
         most_waiting: int = MOST_WAITING,
         tokens: TokenVerifier | None = None,
         on_point: Callable[[str], None] = lambda point: None,
+        database_seconds: float = DATABASE_SECONDS,
     ) -> None:
+        def thread(name: str, rest: float = 0.0) -> StoreThread:
+            return StoreThread(where, name, on_point, database_seconds, rest)
+
         self.clock = clock or SystemClock()
         self.logbook = logbook or Logbook()
         self.metrics = Metrics()
         self.anonymous_intake = anonymous_intake
-        self.reader = StoreThread(where, "reader", on_point)
+        self.reader = thread("reader")
         # Pages read more than devices ask for: they have a connection of their own and keep nobody waiting.
-        self.console = StoreThread(where, "console", on_point)
-        self.writer = ReportWriter(where, self.clock, self.metrics, most_waiting=most_waiting, on_point=on_point)
+        self.console = thread("console")
+        # What they decide may take seconds: a long list has to be scored before it is approved.
+        self.actions = thread("actions")
+        # Everybody may read what is published, as often as they like: apart from what devices need.
+        self.public = thread("public", rest=_PUBLIC_REST)
+        self.pages, self.files = SharedAnswers(), SharedAnswers()
+        self.health = thread("health")
+        self.writer = ReportWriter(thread("reports"), self.clock, self.metrics, most_waiting=most_waiting)
         self.bucket = TokenBucket(reports_per_second)
         self.tokens = tokens
+        self.failed_sign_ins = FailedSignIns(
+            self.console,
+            self.clock,
+            lambda error: self.logbook.failure("audit log out of reach", error),
+            seconds=SECONDS_BETWEEN_ROWS,
+        )
         self.is_working: Callable[[], bool] = lambda: True
         """whether the worker beside the server does its part; a role without one has nothing to ask"""
+        self.troubles: list[Callable[[ServiceStore], str | None]] = []
+        """why this process should not be called ready, each by a look at something of its own"""
+        self.is_answering: Callable[[], bool] = lambda: True
+        """whether the public address is attended to"""
         self._facts: dict[tuple[str, int], RoundFacts] = {}
         self._unknown: dict[tuple[str, int], float] = {}
 
@@ -86,16 +114,15 @@ class Services:
 
     async def stop(self) -> None:
         await self.writer.stop()
-        await self.reader.close()
-        await self.console.close()
+        await self.failed_sign_ins.stop()
+        for thread in (self.reader, self.console, self.actions, self.public, self.health):
+            await thread.close()
 
     async def facts(self, task: str, number: str, *, for_reports: bool) -> RoundFacts:
         """Facts about a round; those about reports are there once its head list is reviewed."""
-        if not number.isdecimal() or len(number) > 9:
-            raise Refusal("unknown-task")
-        place = task, int(number)
+        place = task, round_number(number)
         known = self._facts.get(place)
-        if known and (known.shape if for_reports else known.tag_key):
+        if known and (known.shape or not for_reports):
             return known
         if self._unknown.get(place, 0) > time.monotonic():
             raise Refusal("unknown-task")
@@ -103,7 +130,7 @@ class Services:
         def look(store: ServiceStore) -> RoundFacts:
             found = store.rounds.round(*place)
             shape = shape_of(found) if found.shape else None
-            return RoundFacts(found.key, shape, found.tag_key, settings_of(found).consent_digest)
+            return RoundFacts(found.key, shape, sealing_context(found))
 
         try:
             facts = await self.reader.call(look)

@@ -13,6 +13,7 @@ from searchblend.errors import InvalidParameter, listed
 from searchblend.params import BlenderParams
 from searchblend.privacy import Budget
 from searchblend.store.ledger import check_name
+from searchblend.wire.consent import optin_consent
 from searchblend.wire.manifest import DEVICE_VERSION
 
 WINDOWS: Final = ("week", "month", "year")
@@ -73,17 +74,21 @@ class TaskSettings:
     repeat_seconds: int = 0
     """a new round this long after the start of the one before; 0: only by hand"""
     budget_window: str = "week"
-    """``week``, ``month`` or ``year``: the period of the cap per window"""
+    """``week``, ``month`` or ``year``: the period of the cap per window, which counts the debits made in it"""
+    uncapped: bool = False
+    """whether rounds may open although no cap is on record: then nothing bounds what they cost together"""
     silent_devices: str = "skip"
     """what a device without a record does: ``skip`` the round, or ``report_wildcard``"""
     min_device_version: str = "0.1"
     """older devices take no part; numbers with dots, as ``0.1`` or ``1.2.3``"""
-    consent: str = "I agree that one of my searches is sent, sealed, to the curator of this list."
-    """the text that opt-in users agree to"""
+    consent: str = ""
+    """what opt-in users agree to; if empty, a sentence that says how many searches are sent (``records_per_optin``)"""
 
     def __post_init__(self) -> None:
         for field in ("name", "engine", "market", "population", "min_device_version"):
             _check_text(field, getattr(self, field), 100)
+        if self.consent == "":
+            object.__setattr__(self, "consent", optin_consent(self.records_per_optin))
         _check_text("consent", self.consent, _LONGEST_TEXT)
         for field, allowed in (
             ("method", METHODS),
@@ -92,7 +97,7 @@ class TaskSettings:
         ):
             if getattr(self, field) not in allowed:
                 raise InvalidParameter(field, f"expected one of {', '.join(allowed)}")
-        for field in ("has_urls", "wide_list"):
+        for field in ("has_urls", "wide_list", "uncapped"):
             if not isinstance(getattr(self, field), bool):
                 raise InvalidParameter(field, "expected true or false")
         for field, least in (
@@ -124,8 +129,18 @@ class TaskSettings:
                 "expected more than optin_seconds: both count from the opening, and raw records would be destroyed "
                 "before a list is made of them",
             )
+        self._check_consent()
         if not DEVICE_VERSION.fullmatch(self.min_device_version):
             raise InvalidParameter("min_device_version", "expected one to four numbers with dots, as 0.1 or 1.2.3")
+
+    def _check_consent(self) -> None:
+        """A custom text is the operator's to answer for; our own sentence for another number is simply untrue."""
+        if self.consent == optin_consent(1) and self.records_per_optin > 1:
+            raise InvalidParameter(
+                "consent",
+                f"says that one search is sent, but records_per_optin is {self.records_per_optin}; leave it empty for "
+                "a sentence that says so",
+            )
 
     @property
     def params(self) -> BlenderParams:
@@ -149,7 +164,7 @@ class TaskSettings:
         return hashlib.sha256(self.consent.encode()).digest()
 
     def window_at(self, now: int) -> str:
-        """The ledger's window for a round that starts now."""
+        """The ledger's window of what is debited now."""
         day = datetime.fromtimestamp(now, UTC)
         year, week, _ = day.isocalendar()
         return {"week": f"{year}-W{week:02}", "month": f"{day:%Y-%m}", "year": f"{day:%Y}"}[self.budget_window]

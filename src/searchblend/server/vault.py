@@ -2,21 +2,50 @@
 
 A key is in no database, so no copy of a database helps anybody once its file is gone. Destroying overwrites the bytes
 before the name goes; a file system that keeps old blocks (copy on write, flash) needs its own encryption below.
+
+Making a key touches no other: each has a file of its own name, and the public key that the round was opened with says
+which of them counts. So a curator that was overtaken while it made one leaves a file that nobody needs, and no damage.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 from pathlib import Path
+from typing import Final, NamedTuple
 
 from searchblend.errors import OutputError, RunError
 from searchblend.server.private_folder import make_private_folder
-from searchblend.wire.sealed import KEY_BYTES, new_round_key
+from searchblend.store.private_file import read_private
+from searchblend.store.rounds import KeyFacts
+from searchblend.store.states import PAST_RAW
+from searchblend.wire.sealed import KEY_BYTES, new_round_key, public_key_of
+
+_IDENTITY: Final = "curator.id"
+_NAMED_BYTES: Final = 16
 
 
 class KeyLost(RunError):
     """The private key of a round is not there: its records cannot be opened by anybody."""
+
+
+class HeldKey(NamedTuple):
+    """A file of the folder."""
+
+    task: str
+    number: int
+    label: str
+    """the beginning of its public key, in hexadecimal digits; empty for a file of an earlier version"""
+
+    def is_for(self, public_key: bytes) -> bool:
+        return self.label in ("", _label(public_key))
+
+    def is_needed(self, facts: KeyFacts | None, now: int) -> bool:
+        """Whatever else is wrong with its round, a key does not outlive the deadline."""
+        if facts is None or facts.state in PAST_RAW:
+            return False
+        return facts.shred_by is None or now < facts.shred_by
 
 
 class Vault:
@@ -30,31 +59,44 @@ class Vault:
         except OSError as error:
             raise OutputError(f"{folder}: cannot be kept from others: {error.strerror}") from error
 
+    @property
+    def identity(self) -> str:
+        """Which folder this is, wherever it is mounted: made once, and never secret."""
+        path = self._folder / _IDENTITY
+        if not path.exists():
+            name = secrets.token_hex(_NAMED_BYTES)
+            unfinished = path.with_name(f"{_IDENTITY}.{name}")
+            self._write(unfinished, name.encode())
+            with contextlib.suppress(FileExistsError):
+                path.hardlink_to(unfinished)  # whole or not at all, and of two processes one comes first
+            unfinished.unlink()
+            self._sync()
+        return path.read_text(encoding="ascii")
+
     def create(self, task: str, number: int) -> bytes:
-        """A new key pair; the public key. An unused earlier key of the round is destroyed."""
-        self.destroy(task, number)
+        """A new key pair; the public key. Keys that are there stay as they are."""
         private, public = new_round_key()
-        descriptor = os.open(self._path(task, number), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            os.write(descriptor, private)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        self._sync()
+        self._write(self._path(HeldKey(task, number, _label(public))), private)
         return public
 
-    def private_key(self, task: str, number: int) -> bytes:
-        try:
-            key = self._path(task, number).read_bytes()
-        except FileNotFoundError:
-            raise KeyLost(f"round {number}: its private key is gone") from None
-        if len(key) != KEY_BYTES:
-            raise KeyLost(f"round {number}: its private key is damaged")
-        return key
+    def private_key(self, task: str, number: int, public_key: bytes) -> bytes:
+        """The key that the round was opened with."""
+        for label in (_label(public_key), ""):
+            with contextlib.suppress(FileNotFoundError):
+                key = read_private(self._path(HeldKey(task, number, label)))
+                if len(key) == KEY_BYTES and public_key_of(key) == public_key:
+                    return key
+                raise KeyLost(f"round {number}: its private key is damaged")
+        raise KeyLost(f"round {number}: its private key is gone")
 
     def destroy(self, task: str, number: int) -> None:
-        """Overwrite and remove; nothing to do if it is gone."""
-        path = self._path(task, number)
+        """Overwrite and remove every key of a round; nothing to do if none is there."""
+        for held in self.held():
+            if (held.task, held.number) == (task, number):
+                self.destroy_file(held)
+
+    def destroy_file(self, held: HeldKey) -> None:
+        path = self._path(held)
         with contextlib.suppress(FileNotFoundError):
             with path.open("r+b", buffering=0) as file:
                 file.write(b"\0" * max(path.stat().st_size, KEY_BYTES))
@@ -62,17 +104,27 @@ class Vault:
             path.unlink()
             self._sync()
 
-    def held(self) -> list[tuple[str, int]]:
-        """The rounds whose keys are here."""
+    def held(self) -> list[HeldKey]:
+        """The keys that are here."""
         found = []
         for path in sorted(self._folder.glob("*.key")):
-            task, _, number = path.stem.partition("-")
+            task, _, rest = path.stem.partition("-")
+            number, _, label = rest.partition("-")
             if number.isdecimal():
-                found.append((task, int(number)))
+                found.append(HeldKey(task, int(number), label))
         return found
 
-    def _path(self, task: str, number: int) -> Path:
-        return self._folder / f"{task}-{number}.key"
+    def _path(self, held: HeldKey) -> Path:
+        return self._folder / f"{held.task}-{held.number}{f'-{held.label}' if held.label else ''}.key"
+
+    def _write(self, path: Path, content: bytes) -> None:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            os.write(descriptor, content)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        self._sync()
 
     def _sync(self) -> None:
         descriptor = os.open(self._folder, os.O_RDONLY)
@@ -80,3 +132,7 @@ class Vault:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _label(public_key: bytes) -> str:
+    return public_key.hex()[: 2 * _NAMED_BYTES]

@@ -1,6 +1,6 @@
 """A copy of everything that may outlive a round, as one SQLite file, from and to either database.
 
-Sealed opt-in records and the keys of their tags are left out: a backup must not be a place where raw data survives. A
+Sealed opt-in records are left out, and who took one back: a backup must not be a place where raw data survives. A
 round that held some cannot go on after a restore and is ended.
 """
 
@@ -15,10 +15,12 @@ from typing import Final
 from searchblend.errors import OutputError
 from searchblend.store.database import Database
 from searchblend.store.database_sqlite import SqliteFile, SqliteStore
-from searchblend.store.schema import migrate
+from searchblend.store.schema import require_tables
 from searchblend.store.store_errors import StoreError
 
-_PAGE: Final = 5_000
+_ROWS_AT_ONCE: Final = 5_000
+_FILES_AT_ONCE: Final = 2
+"""of tables whose rows are whole files"""
 TABLES: Final[dict[str, tuple[str, ...]]] = {
     "tasks": ("task", "name", "settings", "killed", "created"),
     "rounds": (
@@ -31,6 +33,7 @@ TABLES: Final[dict[str, tuple[str, ...]]] = {
         "budget_window",
         "opened_by",
         "public_key",
+        "key_signature",
         "optin_closes",
         "shred_by",
         "client_opens",
@@ -80,7 +83,7 @@ def write_backup(database: Database, path: Path) -> int:
         partial.unlink(missing_ok=True)
         target = SqliteStore(partial)
         try:
-            migrate(target)
+            require_tables(target)
             with one_moment(database), target.transaction():
                 rows = sum(_copy(database, target, table) for table in TABLES)
             target.execute("PRAGMA journal_mode = DELETE")
@@ -101,7 +104,7 @@ def read_backup(path: Path, database: Database) -> int:
     """Copy a backup, which stays as it is, into an empty database, in one transaction; how many rows."""
     source = SqliteFile(path)
     try:
-        migrate(database)
+        require_tables(database)
         with database.transaction():
             if database.execute("SELECT 1 FROM tasks LIMIT 1") or database.execute("SELECT 1 FROM audit LIMIT 1"):
                 raise StoreError("the database is not empty; a backup is read into a new one")
@@ -114,10 +117,11 @@ def _copy(source: Database | SqliteFile, target: Database, table: str) -> int:
     columns = TABLES[table]
     names = ", ".join(columns)
     places = ", ".join("?" * len(columns))
-    rows = source.execute(f"SELECT {names} FROM {table}")
-    for start in range(0, len(rows), _PAGE):
-        target.execute_many(f"INSERT INTO {table} ({names}) VALUES ({places})", rows[start : start + _PAGE])
-    return len(rows)
+    copied = 0
+    for rows in source.pages(f"SELECT {names} FROM {table}", _FILES_AT_ONCE if "content" in columns else _ROWS_AT_ONCE):
+        target.execute_many(f"INSERT INTO {table} ({names}) VALUES ({places})", rows)
+        copied += len(rows)
+    return copied
 
 
 @contextlib.contextmanager

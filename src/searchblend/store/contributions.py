@@ -1,22 +1,20 @@
-"""Sealed opt-in records: one per contributor and round, until they are shredded. Nobody here can open them."""
+"""Sealed opt-in records: one per contributor and round, until they are shredded. Nobody here can open them.
+
+A contributor is a tag (``wire/sealed.py``). What was taken back leaves its tag with no bytes, so that nothing comes
+back under it: neither the same record, sent again by whoever has seen it, nor one that was held up on its way. A column
+says so, since whoever counts records need not be able to read them.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from collections.abc import Iterator
 from typing import Final
 
 from searchblend.store.database import Database
+from searchblend.store.round_lock import hold_open
 from searchblend.store.states import State
 
 _PAGE: Final = 2000
-TAG_BYTES: Final = 16
-
-
-def contributor_tag(tag_key: bytes, credential: bytes) -> bytes:
-    """Who sent it, as far as one round can tell: HMAC-SHA-256 under a key that dies with the round."""
-    return hmac.new(tag_key, credential, hashlib.sha256).digest()[:TAG_BYTES]
 
 
 class Contributions:
@@ -26,7 +24,7 @@ class Contributions:
         self._database = database
 
     def add(self, round_key: int, tag: bytes, sealed: bytes, now: int) -> str:
-        """``taken``, ``repeated`` (the same bytes again), ``conflict`` (others), or ``closed``."""
+        """``taken``, ``repeated`` (the same bytes again), ``conflict`` (others, or it was taken back) or ``closed``."""
         with self._database.transaction(exclusive=False):
             if not self._open(round_key, now):
                 return "closed"
@@ -42,46 +40,58 @@ class Contributions:
             )
             return "repeated" if rows and bytes(rows[0][0]) == sealed else "conflict"
 
-    def remove(self, round_key: int, tag: bytes, now: int) -> bool | None:
-        """Take a record back; ``None`` when the window has closed and nobody can any more."""
+    def withdraw(self, round_key: int, tag: bytes, now: int) -> bool:
+        """Take a record back for good, also one that has not arrived; False when the window has closed.
+
+        One row says both, so that its primary key puts a record and its withdrawal in an order, on either database.
+        """
         with self._database.transaction(exclusive=False):
             if not self._open(round_key, now):
-                return None
-            removed = self._database.execute(
-                "DELETE FROM contributions WHERE round_key = ? AND tag = ? RETURNING 1", (round_key, tag)
+                return False
+            self._database.execute(
+                "INSERT INTO contributions (round_key, tag, sealed, withdrawn) VALUES (?, ?, ?, 1) "
+                "ON CONFLICT (round_key, tag) DO UPDATE SET sealed = excluded.sealed, withdrawn = 1",
+                (round_key, tag, b""),
             )
-            return bool(removed)
+            return True
 
     def count(self, round_key: int) -> int:
-        rows = self._database.execute("SELECT COUNT(*) FROM contributions WHERE round_key = ?", (round_key,))
+        rows = self._database.execute(
+            "SELECT COUNT(*) FROM contributions WHERE round_key = ? AND withdrawn = 0", (round_key,)
+        )
         return int(rows[0][0])
 
-    def all(self, round_key: int) -> Iterator[bytes]:
-        """The sealed records, in the order of their tags: no order in which they came."""
+    def all(self, round_key: int) -> Iterator[tuple[bytes, bytes]]:
+        """Tags and sealed records, in the order of the tags: no order in which they came."""
         after = b""
         while True:
             rows = self._database.execute(
-                "SELECT tag, sealed FROM contributions WHERE round_key = ? AND tag > ? ORDER BY tag LIMIT ?",
+                "SELECT tag, sealed FROM contributions WHERE round_key = ? AND tag > ? AND withdrawn = 0 "
+                "ORDER BY tag LIMIT ?",
                 (round_key, after, _PAGE),
             )
-            yield from (bytes(sealed) for _, sealed in rows)
+            yield from ((bytes(tag), _content(sealed)) for tag, sealed in rows)
             if len(rows) < _PAGE:
                 return
             after = bytes(rows[-1][0])
 
     def shred(self, round_key: int) -> int:
-        """Delete all records of the round; how many there were."""
-        rows = self._database.execute("DELETE FROM contributions WHERE round_key = ? RETURNING 1", (round_key,))
-        return len(rows)
+        """Delete all records of the round, and who took one back; how many records there were."""
+        rows = self._database.execute("DELETE FROM contributions WHERE round_key = ? RETURNING withdrawn", (round_key,))
+        return sum(not withdrawn for (withdrawn,) in rows)
 
     def _open(self, round_key: int, now: int) -> bool:
-        lock = " FOR SHARE OF rounds" if self._database.dialect == "postgresql" else ""
+        hold_open(self._database, round_key)
         rows = self._database.execute(
-            "SELECT state, optin_closes, killed FROM rounds JOIN tasks ON tasks.task = rounds.task "
-            f"WHERE round_key = ?{lock}",
+            "SELECT state, optin_closes, killed FROM rounds JOIN tasks ON tasks.task = rounds.task WHERE round_key = ?",
             (round_key,),
         )
         if not rows:
             return False
         state, closes, killed = rows[0]
         return State(state) is State.OPTIN_OPEN and not killed and (closes is None or now < closes)
+
+
+def _content(sealed: bytes | str) -> bytes:
+    """SQLite would keep a text that somebody writes there by hand; a record it is not."""
+    return sealed.encode("utf-8", "replace") if isinstance(sealed, str) else bytes(sealed)

@@ -7,7 +7,7 @@ thread at a time.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, Protocol
 
 Rows = list[tuple[Any, ...]]
@@ -27,6 +27,10 @@ class Database(Protocol):
         ...
 
     def execute_many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None: ...
+
+    def pages(self, statement: str, rows: int) -> Iterator[Rows]:
+        """What a statement gives, so many rows at a time and never more in memory; inside a transaction."""
+        ...
 
     def transaction(self, *, exclusive: bool = True) -> contextlib.AbstractContextManager[None]:
         """Everything or nothing; on disk when the outermost block is left. A block within a block joins it.

@@ -2,6 +2,9 @@
 
 Start-up refuses a server that would acknowledge before its log is on disk. An exclusive transaction holds one advisory
 lock, so that chains (ledger, audit) and state changes are made one after another; reports do not wait for it.
+
+No statement waits without end: the server ends one that takes too long, and where the server itself is frozen or out of
+reach, this side ends the connection.
 """
 
 from __future__ import annotations
@@ -12,19 +15,40 @@ from functools import lru_cache
 from typing import Any, Final
 
 import psycopg
+from psycopg.abc import RV, PQGen
+from psycopg.pq import TransactionStatus
 
 from searchblend.store.database import Rows
 from searchblend.store.store_errors import StoreError, StoreUnavailable, UnsafeDatabase
 
 _OLDEST: Final = 140000
+_CONNECT_SECONDS: Final = (2, 10)
+"""at least, at most; fewer are not taken by the driver"""
 _EXCLUSIVE: Final = "SELECT pg_advisory_xact_lock(6004240411)"
+_LATER: Final = 2.0
+"""how many seconds the server is given to end a statement by itself"""
 _MUST_BE_ON: Final = ("fsync", "full_page_writes")
 _AGAIN: Final = (
     psycopg.OperationalError,
     psycopg.errors.SerializationFailure,
     psycopg.errors.DeadlockDetected,
     psycopg.errors.LockNotAvailable,
+    psycopg.errors.QueryCanceled,
 )
+
+
+class _Connection(psycopg.Connection[tuple[Any, ...]]):
+    """Gives up on a server that does not answer; psycopg would wait for ever."""
+
+    answer_seconds: float | None = None
+
+    def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
+        try:
+            return super().wait(gen, interval, self.answer_seconds if timeout is None else timeout)
+        except psycopg.OperationalError:
+            if self.pgconn.transaction_status == TransactionStatus.ACTIVE:
+                self.pgconn.finish()  # the answer would be taken for that of the next statement
+            raise
 
 
 class PostgresStore:
@@ -32,8 +56,10 @@ class PostgresStore:
 
     dialect = "postgresql"
 
-    def __init__(self, url: str) -> None:
-        self._url = url
+    def __init__(self, url: str, statement_seconds: float) -> None:
+        self._url, self._statement_seconds = url, statement_seconds
+        least, most = _CONNECT_SECONDS
+        self._connect_seconds = int(min(max(statement_seconds, least), most))
         self._depth = 0
         self._connection = self._connect()
 
@@ -45,6 +71,12 @@ class PostgresStore:
     def execute_many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
         with self._errors(), self._live().cursor() as cursor:
             cursor.executemany(_translated(statement), rows)
+
+    def pages(self, statement: str, rows: int) -> Iterator[Rows]:
+        with self._errors(), self._live().cursor("pages") as cursor:
+            cursor.execute(_translated(statement))
+            while found := cursor.fetchmany(rows):
+                yield found
 
     @contextlib.contextmanager
     def transaction(self, *, exclusive: bool = True) -> Iterator[None]:
@@ -77,11 +109,14 @@ class PostgresStore:
 
     def _connect(self) -> psycopg.Connection[tuple[Any, ...]]:
         with self._errors():
-            connection = psycopg.connect(self._url, autocommit=True, connect_timeout=10)
+            connection = _Connection.connect(self._url, autocommit=True, connect_timeout=self._connect_seconds)
         try:
             with self._errors():
+                connection.answer_seconds = self._statement_seconds + _LATER
                 _refuse_unsafe(connection)
                 connection.execute("SET client_min_messages = warning")
+                for name in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"):
+                    connection.execute(f"SET {name} = {int(1000 * self._statement_seconds)}".encode())
         except BaseException:
             connection.close()
             raise

@@ -75,6 +75,9 @@ class SqliteStore:
         with self._errors():
             self._connection.executemany(statement, rows)
 
+    def pages(self, statement: str, rows: int) -> Iterator[Rows]:
+        return _pages(self._connection, self.path, statement, rows)
+
     @contextlib.contextmanager
     def transaction(self, *, exclusive: bool = True) -> Iterator[None]:
         if self._depth:
@@ -146,8 +149,17 @@ class SqliteFile:
         with _errors_of(self._path):
             return self._connection.execute(statement, values).fetchall()
 
+    def pages(self, statement: str, rows: int) -> Iterator[Rows]:
+        return _pages(self._connection, self._path, statement, rows)
+
     def close(self) -> None:
         self._connection.close()
+
+
+def _pages(connection: sqlite3.Connection, path: Path, statement: str, rows: int) -> Iterator[Rows]:
+    with _errors_of(path), contextlib.closing(connection.execute(statement)) as cursor:
+        while found := cursor.fetchmany(rows):
+            yield found
 
 
 @contextlib.contextmanager

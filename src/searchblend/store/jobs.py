@@ -38,16 +38,19 @@ class Jobs:
             (round_key, kind, due),
         )
 
-    def lease(self, kinds: Collection[str], now: int, seconds: int) -> Job | None:
-        """A job of these kinds that is due and that nobody holds."""
+    def lease(
+        self, kinds: Collection[str], now: int, seconds: int, *, leave: Collection[tuple[int, str]] = ()
+    ) -> Job | None:
+        """A job of these kinds that is due and that nobody holds; ``leave``: those that are another's to do."""
         skip = " FOR UPDATE SKIP LOCKED" if self._database.dialect == "postgresql" else ""
         places = ", ".join("?" * len(kinds))
+        left = " AND NOT (round_key = ? AND kind = ?)" * len(leave)
         token = secrets.token_hex(16)
         with self._database.transaction(exclusive=False):
             rows = self._database.execute(
-                f"SELECT round_key, kind FROM jobs WHERE kind IN ({places}) AND due <= ? AND lease_until <= ? "
+                f"SELECT round_key, kind FROM jobs WHERE kind IN ({places}) AND due <= ? AND lease_until <= ?{left} "
                 f"ORDER BY due, round_key LIMIT 1{skip}",
-                (*kinds, now, now),
+                (*kinds, now, now, *(value for job in leave for value in job)),
             )
             if not rows:
                 return None
@@ -68,12 +71,12 @@ class Jobs:
         if not rows:
             raise LeaseLost(f"job {job.kind}: another worker has it")
 
-    def give_back(self, job: Job, due: int) -> None:
-        """After a failure: anybody may try again from ``due`` on."""
+    def give_back(self, job: Job, due: int, *, counted: bool = True) -> None:
+        """Anybody may try again from ``due`` on. Not ``counted``: what stopped the attempt was not the job."""
         self._database.execute(
-            "UPDATE jobs SET lease_token = NULL, lease_until = 0, due = ? "
+            "UPDATE jobs SET lease_token = NULL, lease_until = 0, due = ?, attempts = attempts - ? "
             "WHERE round_key = ? AND kind = ? AND lease_token = ?",
-            (due, job.round_key, job.kind, job.token),
+            (due, 0 if counted else 1, job.round_key, job.kind, job.token),
         )
 
     def cancel(self, round_key: int) -> None:

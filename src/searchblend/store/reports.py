@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchblend.store.database import Database
+from searchblend.store.round_lock import hold_open
 from searchblend.store.states import TAKES_REPORTS, State
 
 _SHARDS: Final = 16
@@ -168,10 +169,9 @@ class Reports:
         return bytes(rows[0][0]) == arrival.ids[0]
 
     def _takes(self, key: int, now: int) -> bool:
-        lock = " FOR SHARE OF rounds" if self._database.dialect == "postgresql" else ""
+        hold_open(self._database, key)
         rows: list[tuple[Any, ...]] = self._database.execute(
-            "SELECT state, grace_until, killed FROM rounds JOIN tasks ON tasks.task = rounds.task "
-            f"WHERE round_key = ?{lock}",
+            "SELECT state, grace_until, killed FROM rounds JOIN tasks ON tasks.task = rounds.task WHERE round_key = ?",
             (key,),
         )
         if not rows:

@@ -28,7 +28,9 @@ class RoundFigures:
 
     def contributed(self) -> dict[int, int]:
         """Sealed records that are there now."""
-        rows = self._database.execute("SELECT round_key, COUNT(*) FROM contributions GROUP BY round_key")
+        rows = self._database.execute(
+            "SELECT round_key, COUNT(*) FROM contributions WHERE withdrawn = 0 GROUP BY round_key"
+        )
         return {int(key): int(n) for key, n in rows}
 
     def refused(self) -> dict[int, dict[str, int]]:

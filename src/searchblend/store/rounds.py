@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from searchblend.errors import InvalidParameter
 from searchblend.store.audit import AuditLog
 from searchblend.store.database import Database
-from searchblend.store.states import State, may_follow
+from searchblend.store.round_lock import hold_alone
+from searchblend.store.states import PAST_RAW, State, may_follow
 from searchblend.store.store_errors import StoreError, UnknownName, WrongState
 
 _ROUND: Final = (
-    "SELECT round_key, task, number, state, version, settings, budget_window, opened_by, public_key, tag_key, "
+    "SELECT round_key, task, number, state, version, settings, budget_window, opened_by, public_key, key_signature, "
     "optin_closes, shred_by, client_opens, client_closes, grace_until, shape, reports, changed FROM rounds"
 )
+_STATE: Final = 3
 _CHANGEABLE: Final = (
+    "budget_window",
     "opened_by",
     "public_key",
-    "tag_key",
+    "key_signature",
     "optin_closes",
     "shred_by",
     "client_opens",
@@ -30,6 +35,7 @@ _CHANGEABLE: Final = (
 )
 
 
+_TASK_ID: Final = re.compile(r"[0-9a-f]{32}", re.IGNORECASE)
 _FLOOR: Final = "least round number of "
 
 
@@ -56,9 +62,11 @@ class Round:
     version: int
     settings: Mapping[str, Any]
     budget_window: str
+    """of the latest debit; before the first, of the drafting"""
     opened_by: str | None
     public_key: bytes | None
-    tag_key: bytes | None
+    key_signature: str | None
+    """the curator's, over the round as it was opened"""
     optin_closes: int | None
     shred_by: int | None
     client_opens: int | None
@@ -77,13 +85,27 @@ class Round:
         return f"Round({self.name}, {self.state}, version {self.version})"
 
 
+class KeyFacts(NamedTuple):
+    """What decides whether a round's private key is needed; none of it can be unreadable."""
+
+    state: str
+    public_key: bytes | None
+    shred_by: int | None
+
+
 class Rounds:
-    """Tasks and rounds in a database."""
+    """Tasks and rounds in a database.
+
+    A row that this version cannot read is its own task's trouble: damaged settings are empty ones, which no use of
+    them accepts, and a round in an unknown state is left out of lists (``unreadable`` names it).
+    """
 
     def __init__(self, database: Database, audit: AuditLog) -> None:
         self._database, self._audit = database, audit
 
     def add_task(self, task: str, name: str, settings: Mapping[str, Any], *, actor: str, now: int) -> Task:
+        if _TASK_ID.fullmatch(name):
+            raise InvalidParameter("name", "expected something else than 32 hexadecimal digits, which is how ids look")
         with self._database.transaction():
             if self._database.execute("SELECT 1 FROM tasks WHERE task = ? OR name = ?", (task, name)):
                 raise StoreError("a task of this name or id exists")
@@ -96,17 +118,19 @@ class Rounds:
 
     def tasks(self) -> list[Task]:
         rows = self._database.execute("SELECT task, name, settings, killed, created FROM tasks ORDER BY created, task")
-        return [Task(task, name, json.loads(text), bool(killed), when) for task, name, text, killed, when in rows]
+        return [Task(task, name, _object(text), bool(killed), when) for task, name, text, killed, when in rows]
 
     def task(self, name: str) -> Task:
-        """By id or by name."""
+        """By id, else by name."""
         rows = self._database.execute(
-            "SELECT task, name, settings, killed, created FROM tasks WHERE task = ? OR name = ?", (name, name)
+            "SELECT task, name, settings, killed, created FROM tasks WHERE task = ? OR name = ? "
+            "ORDER BY CASE WHEN task = ? THEN 0 ELSE 1 END",
+            (name, name, name),
         )
         if not rows:
             raise UnknownName("no such task")
         task, name, text, killed, when = rows[0]
-        return Task(task, name, json.loads(text), bool(killed), when)
+        return Task(task, name, _object(text), bool(killed), when)
 
     def kill(self, task: str, *, actor: str, now: int) -> None:
         """Stop a task for good: devices are told, and nothing is taken any more."""
@@ -139,9 +163,48 @@ class Rounds:
         return _round(rows[0])
 
     def rounds(self, task: str | None = None, states: Iterable[State] = State) -> list[Round]:
-        rows = self._database.execute(f"{_ROUND} ORDER BY task, number")
+        where, values = (" WHERE task = ?", (task,)) if task is not None else ("", ())
+        rows = self._database.execute(f"{_ROUND}{where} ORDER BY task, number", values)
         wanted = set(states)
-        return [found for found in map(_round, rows) if task in (None, found.task) and found.state in wanted]
+        return [_round(row) for row in rows if row[_STATE] in wanted]
+
+    def unreadable(self) -> list[tuple[str, int]]:
+        """Task and number of rounds whose state is none of this version's."""
+        places = ", ".join("?" * len(State))
+        rows = self._database.execute(
+            f"SELECT task, number FROM rounds WHERE state NOT IN ({places}) ORDER BY task, number", tuple(State)
+        )
+        return [(task, int(number)) for task, number in rows]
+
+    def key_facts(self, task: str, number: int) -> KeyFacts | None:
+        rows = self._database.execute(
+            "SELECT state, public_key, shred_by FROM rounds WHERE task = ? AND number = ?", (task, number)
+        )
+        return KeyFacts(rows[0][0], bytes(rows[0][1]) if rows[0][1] else None, rows[0][2]) if rows else None
+
+    def overdue_shredding(self, now: int) -> list[tuple[str, int, int]]:
+        """Task, number and lateness of rounds whose raw records or private key have outlived their deadline.
+
+        The state is compared as text: a round that cannot be read has its deadline all the same.
+        """
+        rows = self._database.execute(
+            "SELECT task, number, shred_by FROM rounds WHERE shred_by < ? AND ("
+            f"state NOT IN ({', '.join('?' * len(PAST_RAW))}) "
+            "OR EXISTS (SELECT 1 FROM jobs WHERE jobs.round_key = rounds.round_key AND kind = 'shred') "
+            "OR EXISTS (SELECT 1 FROM contributions WHERE contributions.round_key = rounds.round_key)"
+            ") ORDER BY shred_by",
+            (now, *PAST_RAW),
+        )
+        return [(task, int(number), now - int(shred_by)) for task, number, shred_by in rows]
+
+    def published(self, name: str) -> tuple[Task, tuple[int, int]]:
+        """A task, and what changes whenever one of its rounds is published: how many are, and the newest."""
+        task = self.task(name)
+        n, newest = self._database.execute(
+            "SELECT COUNT(*), COALESCE(MAX(round_key), 0) FROM rounds WHERE task = ? AND state = ?",
+            (task.task, State.PUBLISHED.value),
+        )[0]
+        return task, (int(n), int(newest))
 
     def skip_numbers(self, n: int) -> None:
         """Leave out the next numbers of every task: after a restore some of them may have been used."""
@@ -162,8 +225,7 @@ class Rounds:
 
     def lock(self, found: Round) -> None:
         """Wait for reports that are being committed; none is taken until this transaction ends."""
-        if self._database.dialect == "postgresql":
-            self._database.execute("SELECT 1 FROM rounds WHERE round_key = ? FOR UPDATE", (found.key,))
+        hold_alone(self._database, found.key)
 
     def advance(
         self,
@@ -184,6 +246,7 @@ class Rounds:
         values = {name: json.dumps(value) if name == "shape" and value else value for name, value in changes.items()}
         assignments = "".join(f", {name} = ?" for name in values)
         with self._database.transaction():
+            self.lock(before)
             rows = self._database.execute(
                 f"UPDATE rounds SET state = ?, version = version + 1, changed = ?{assignments} "
                 "WHERE round_key = ? AND state = ? AND version = ? RETURNING version",
@@ -198,7 +261,20 @@ class Rounds:
 
 def _round(row: tuple[Any, ...]) -> Round:
     values = list(row)
-    values[3] = State(values[3])
-    values[5] = json.loads(values[5])
-    values[15] = json.loads(values[15]) if values[15] else None
+    try:
+        values[_STATE] = State(values[_STATE])
+    except ValueError:
+        raise StoreError(f"round {values[2]}: is in a state that this version does not know") from None
+    values[5] = _object(values[5])
+    values[15] = (_object(values[15]) or None) if values[15] else None
     return Round(*values)
+
+
+def _object(text: str) -> dict[str, Any]:
+    """A JSON object; an empty one for what is none, or what could not be shown again (NaN, half a character)."""
+    try:
+        document = json.loads(text)
+        json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}

@@ -1,4 +1,8 @@
-"""The tables, and how a database of an earlier version becomes one of this. Migrations only ever go forward."""
+"""The tables, and how a database of an earlier version becomes one of this. Migrations only ever go forward.
+
+Only a new SQLite file gets its tables by itself. Everything else is ``searchblend database migrate``, run by somebody
+who may change tables: the processes of the service need no such right.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from searchblend.store.database import Database
-from searchblend.store.store_errors import StoreError
+from searchblend.store.store_errors import WrongSchema
 
 _WORDS: Final = {
     "sqlite": {"blob": "BLOB", "clustered": " WITHOUT ROWID", "real": "REAL"},
@@ -139,8 +143,18 @@ _VERSION_4: Final = (
     )
     """,
 )
-MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4)
+_VERSION_5: Final = (
+    "ALTER TABLE rounds DROP COLUMN tag_key",
+    "ALTER TABLE rounds ADD COLUMN key_signature TEXT",
+    "ALTER TABLE contributions ADD COLUMN withdrawn INTEGER NOT NULL DEFAULT 0",
+)
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5)
 SCHEMA_VERSION: Final = len(MIGRATIONS)
+_HAS_TABLES: Final = {
+    "sqlite": "SELECT COUNT(*) FROM sqlite_master WHERE name = 'schema_version'",
+    "postgresql": "SELECT to_regclass('schema_version') IS NOT NULL",
+}
+_LATER: Final = "the database was made by a later version of searchblend"
 
 
 def migrate(database: Database, *, to: int = SCHEMA_VERSION) -> None:
@@ -148,14 +162,33 @@ def migrate(database: Database, *, to: int = SCHEMA_VERSION) -> None:
     with database.transaction():
         database.execute("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)")
     if schema_version(database) > SCHEMA_VERSION:
-        raise StoreError("the database was made by a later version of searchblend")
+        raise WrongSchema(_LATER)
     for version in range(1, to + 1):
         with database.transaction():
             if schema_version(database) < version:
                 _apply(database, version)
 
 
+def require_tables(database: Database) -> None:
+    """Refuse a database whose tables are not those of this version; a new SQLite file is given them."""
+    version = schema_version(database)
+    if not version and database.dialect == "sqlite":
+        with database.transaction():  # all steps or none: a crash leaves a new file, not a half-made one
+            migrate(database)
+    elif version > SCHEMA_VERSION:
+        raise WrongSchema(_LATER)
+    elif version < SCHEMA_VERSION:
+        found = f"has version {version}" if version else "is not there, or not for this user to see"
+        raise WrongSchema(
+            f"the database: expected tables of version {SCHEMA_VERSION}; its schema {found}. "
+            "Run `searchblend database migrate` as the owner of its tables"
+        )
+
+
 def schema_version(database: Database) -> int:
+    """The version that the tables have; 0 if there are none."""
+    if not database.execute(_HAS_TABLES[database.dialect])[0][0]:
+        return 0
     rows = database.execute("SELECT version FROM schema_version")
     return int(rows[0][0]) if rows else 0
 

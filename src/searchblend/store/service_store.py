@@ -20,13 +20,17 @@ from searchblend.store.ledger import Ledger
 from searchblend.store.reports import Reports
 from searchblend.store.round_figures import RoundFigures
 from searchblend.store.rounds import Rounds
-from searchblend.store.schema import migrate
+from searchblend.store.schema import require_tables
 from searchblend.store.sessions import Sessions
 from searchblend.store.tokens import Tokens
 
 _HEADER_BYTES: Final = 72
 _APPLICATION_ID_AT: Final = 68
 """where the header of a SQLite file names its application"""
+
+PATIENT_SECONDS: Final = 300.0
+"""for what a person or a worker waits for: a migration, a backup, an estimate"""
+LOCK_SECONDS: Final = 30.0
 
 
 class ServiceStore:
@@ -61,16 +65,16 @@ class ServiceStore:
         self.close()
 
 
-def open_database(where: str | Path, *, create: bool = True) -> Database:
-    """A PostgreSQL URL, or the path of a SQLite file."""
+def open_database(where: str | Path, *, create: bool = True, seconds: float = PATIENT_SECONDS) -> Database:
+    """A PostgreSQL URL, or the path of a SQLite file; ``seconds`` for a statement, or for others to release a lock."""
     text = str(where)
     if text.startswith(("postgresql://", "postgres://")):
         # PostgreSQL's driver comes with an extra; ledgers and SQLite do without it.
-        opened: Database = import_module("searchblend.store.database_postgres").PostgresStore(text)
+        opened: Database = import_module("searchblend.store.database_postgres").PostgresStore(text, seconds)
         return opened
     if "://" in text:
         raise UsageError("database: expected postgresql://… or the path of a file")
-    return SqliteStore(Path(where), create=create)
+    return SqliteStore(Path(where), create=create, busy_seconds=min(seconds, LOCK_SECONDS))
 
 
 def is_service_database(where: str | Path) -> bool:
@@ -88,10 +92,10 @@ def is_service_database(where: str | Path) -> bool:
 def open_store(
     where: str | Path, *, create: bool = True, on_point: Callable[[str], None] = lambda point: None
 ) -> ServiceStore:
-    """The store, its tables brought to this version."""
+    """The store, whose tables are of this version: a new SQLite file gets them, any other database is refused."""
     database = open_database(where, create=create)
     try:
-        migrate(database)
+        require_tables(database)
     except BaseException:
         database.close()
         raise

@@ -29,6 +29,8 @@ NEXT: Final[dict[State, State]] = dict(pairwise(_ORDER))
 ENDED: Final = frozenset({State.PUBLISHED, State.ABORTED})
 HOLDS_RAW: Final = frozenset({State.OPTIN_OPEN, State.OPTIN_CLOSED, State.HEADLIST_READY})
 """states in which sealed opt-in records and the key that opens them may exist"""
+PAST_RAW: Final = frozenset(State) - HOLDS_RAW - {State.DRAFT}
+"""states in which neither may exist any more"""
 TAKES_REPORTS: Final = frozenset({State.CLIENT_OPEN, State.CLIENT_GRACE})
 
 

@@ -4,6 +4,7 @@ RunError
 └── StoreError                 the database cannot be used for this
     ├── StoreUnavailable       busy, full or out of reach: the same call may be repeated
     ├── UnsafeDatabase         its settings would lose what was acknowledged
+    ├── WrongSchema            its tables are of another version: `searchblend database migrate`
     ├── WrongState             the round is not in the state that this needs, or somebody was faster
     ├── UnknownName            there is no such task or round
     ├── LeaseLost              the job was taken over by another worker: nothing of this one's work counts
@@ -25,6 +26,10 @@ class StoreUnavailable(StoreError):
 
 class UnsafeDatabase(StoreError):
     """The database would lose what was acknowledged."""
+
+
+class WrongSchema(StoreError):
+    """The tables are of another version than this program needs."""
 
 
 class WrongState(StoreError):

@@ -13,6 +13,9 @@ from searchblend.store.database import Database
 from searchblend.store.store_errors import StoreError
 
 ROLES: Final = ("viewer", "operator", "reviewer", "auditor")
+OS_USER: Final = "os:"
+"""how the audit log calls whoever used a command without a token: by the account on that machine"""
+_ACTORS: Final = ("clock", "curator", "estimator", "publisher", "schedule", "unknown", "worker")
 _TOKEN_PREFIX: Final = "sba_"  # noqa: S105  # what tokens look like, not one of them
 _CODE_PREFIX: Final = "sbe_"
 
@@ -37,6 +40,8 @@ class Tokens:
             raise InvalidParameter("role", f"expected one of {', '.join(ROLES)}")
         if not name or len(name) > 100 or not name.isprintable():
             raise InvalidParameter("name", "expected 1 to 100 printable characters")
+        if name.startswith(OS_USER) or name in _ACTORS:
+            raise InvalidParameter("name", "expected a person's name; this is how the audit log calls somebody else")
         token = _TOKEN_PREFIX + secrets.token_urlsafe(32)
         with self._database.transaction():
             if self._database.execute("SELECT 1 FROM admin_tokens WHERE name = ?", (name,)):
@@ -77,6 +82,11 @@ class Tokens:
             )
             self._audit.append(actor, "enrolment codes made", now, {"task": task, "codes": n})
         return codes
+
+    def enrolled(self, task: str) -> list[bytes]:
+        """The hashes of a task's enrolment codes."""
+        rows = self._database.execute("SELECT code_hash FROM enrolments WHERE task = ?", (task,))
+        return [bytes.fromhex(code_hash) for (code_hash,) in rows]
 
     def is_enrolled(self, task: str, code: str) -> bool:
         return bool(

@@ -140,6 +140,11 @@ def data_dictionary() -> str:
         "and the SHA-256 of every file. Each table is a Parquet file and a CSV file (UTF-8, comma, header) with the "
         "same rows, from the largest count to the smallest. `graph.graphml` holds all tables as one graph.",
         "",
+        "In CSV a string has an apostrophe where a spreadsheet would take a cell for a formula: at its start and after "
+        "each of `, ; |`, tab and line break, wherever `= + - @` (full-width forms too), a tab or a line break "
+        "follows, with nothing but blanks, invisible signs and quotes between. Take one apostrophe away at each of "
+        "these places to have the string that was released. Parquet has the strings themselves.",
+        "",
     ]
     for table in TABLES.values():
         lines += [

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from searchblend.clickgraph.graph import ClickGraph, Counts, Edges, TableName
 from searchblend.clickgraph.noise_law import NoiseLaw
+from searchblend.csv_cells import read_cell, write_csv
 from searchblend.errors import InputError, InvalidParameter, MessageError
 from searchblend.wire.click_graph import (
     DATA_DICTIONARY,
@@ -48,15 +49,22 @@ def encode_click_graph(graph: ClickGraph) -> dict[str, bytes]:
     graph = graph.in_order()
     with tempfile.TemporaryDirectory(prefix="searchblend-") as directory, duckdb.connect(":memory:") as connection:
         connection.execute("SET threads = 1")  # the same graph gives the same bytes
+        path = Path(directory) / "table.parquet"
         for table in TABLES.values():
-            connection.register("released", graph.columns(table.name))
+            released = graph.columns(table.name)
+            connection.register("released", released)
             columns = ", ".join(f"{c.name}::{_WRITTEN[c.type]} AS {c.name}" for c in table.columns)
-            for name, form in ((table.parquet, "FORMAT parquet, COMPRESSION zstd"), (table.csv, "FORMAT csv, HEADER")):
-                path = Path(directory) / name
-                connection.execute(f"COPY (SELECT {columns} FROM released) TO '{_sql(path)}' ({form})")  # noqa: S608
-                files[name] = path.read_bytes()
+            copy = f"COPY (SELECT {columns} FROM released) TO '{_sql(path)}' (FORMAT parquet, COMPRESSION zstd)"  # noqa: S608
+            connection.execute(copy)
             connection.unregister("released")
+            files[table.parquet], files[table.csv] = path.read_bytes(), _csv(table, released)
     return {**files, GRAPHML: encode_graphml(graph), DATA_DICTIONARY: data_dictionary().encode()}
+
+
+def _csv(table: Table, released: Mapping[str, Any]) -> bytes:
+    names = [column.name for column in table.columns]
+    rows = zip(*(released[name].tolist() for name in names), strict=True)
+    return write_csv(names, (dict(zip(names, row, strict=True)) for row in rows)).encode()
 
 
 def read_click_graph(folder: str | Path, *, on_step: OnStep = lambda step: None) -> ClickGraph:
@@ -174,7 +182,15 @@ def _fetch(connection: duckdb.DuckDBPyConnection, path: Path, table: Table, sour
         raise InputError(path, "cannot be read to its end") from error
     for column in table.columns:
         _check_values(path, column.name, column.type, fetched[column.name])
-    return {c.name: np.asarray(fetched[c.name], dtype=_numpy_type(c.type)) for c in table.columns}
+    values = {c.name: np.asarray(fetched[c.name], dtype=_numpy_type(c.type)) for c in table.columns}
+    if path.suffix == ".csv":
+        values |= {c.name: _as_released(values[c.name]) for c in table.columns if c.type == "text"}
+    return values
+
+
+def _as_released(cells: Any) -> Any:
+    """The strings of a column whose cells CSV holds."""
+    return np.fromiter(map(read_cell, cells), dtype=object, count=len(cells))
 
 
 def _check_values(path: Path, name: str, kind: ColumnType, values: Any) -> None:

@@ -1,4 +1,4 @@
-"""Small tables that people write by hand for a released graph: seeds, categories, stop lists."""
+"""Small tables for a released graph, written by hand or cut out of its CSV: seeds, categories, stop lists."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
+from searchblend.csv_cells import read_cell
 from searchblend.errors import InputError
 
 
@@ -36,7 +37,7 @@ def _pairs(path: Path, first: str, second: str) -> Iterator[tuple[int, str, str]
     found = 0
     try:
         for row in reader:
-            fields = [field.strip() for field in row]
+            fields = [read_cell(field.strip()) for field in row]
             is_header = reader.line_num == 1 and fields[:1] == [first] and second.startswith(fields[-1])
             if is_header or not any(fields):
                 continue

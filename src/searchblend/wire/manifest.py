@@ -18,7 +18,7 @@ from searchblend.wire.canonical import canonical_json, parse_canonical
 
 FORMAT: Final = "searchblend-manifest"
 MANIFEST_VERSION: Final = 1
-MANIFEST_MINOR: Final = 0
+MANIFEST_MINOR: Final = 1
 SIGNED_PREFIX: Final = b"searchblend manifest v1\n"
 ALGORITHM: Final = "ES256"
 LARGEST: Final = 64 * 1024
@@ -50,10 +50,12 @@ _FIELDS: Final[Mapping[str, type | tuple[type, ...]]] = {
     "pack": (dict, type(None)),
 }
 _PARTS: Final[Mapping[str, Mapping[str, type]]] = {
-    "optin": {"public_key": str, "consent": str, "closes": int},
+    "optin": {"public_key": str, "consent": str, "closes": int, "settings": str, "curator": dict},
     "client": {"artifact": str, "digest": str, "mechanism": str, "report_bytes": int, "opens": int, "closes": int},
     "pack": {"artifact": str, "bytes": int, "round": int, "deltas": list},
 }
+_SINCE: Final = {("optin", "settings"): 1, ("optin", "curator"): 1}
+"""the minor version that a part's field came with; earlier manifests do without"""
 _DELTA: Final[Mapping[str, type]] = {"base": str, "artifact": str, "bytes": int}
 MOST_DELTAS: Final = 8
 ROUNDS: Final = 1 << 32
@@ -131,7 +133,7 @@ def decode_signed(message: bytes) -> SignedManifest:
         content = payload.encode("utf-8")
     except UnicodeEncodeError as error:
         raise MessageError("manifest: payload: a lone surrogate") from error
-    return SignedManifest(content, tuple(_signature(entry) for entry in signatures))
+    return SignedManifest(content, tuple(decode_signature(entry, "manifest: signatures") for entry in signatures))
 
 
 def decode_payload(payload: bytes) -> dict[str, Any]:
@@ -142,9 +144,10 @@ def decode_payload(payload: bytes) -> dict[str, Any]:
     _check_fields(document, _FIELDS, "manifest")
     if (document["format"], document["version"]) != (FORMAT, MANIFEST_VERSION):
         raise MessageError(f"manifest: expected {FORMAT} version {MANIFEST_VERSION}")
-    for name, fields in _PARTS.items():
-        if document[name] is not None:
-            _check_fields(document[name], fields, f"manifest: {name}")
+    for part, fields in _PARTS.items():
+        if document[part] is not None:
+            asked = {name: fields[name] for name in fields if document["minor"] >= _SINCE.get((part, name), 0)}
+            _check_fields(document[part], asked, f"manifest: {part}")
     _check_values(document)
     return document
 
@@ -181,11 +184,20 @@ def _check_values(document: Mapping[str, Any]) -> None:
         value = value if inner is None else value and value[inner]
         if value is not None and not re.fullmatch(f"[0-9a-f]{{{length}}}", value):
             raise MessageError(f"manifest: {inner or outer}: expected {length} hexadecimal digits")
+    if document["optin"] is not None and document["minor"] >= _SINCE["optin", "curator"]:
+        _check_curator(document["optin"])
     if document["pack"] is not None:
         _check_deltas(document["pack"]["deltas"])
     for name in ("epsilon", "delta"):
         if not re.fullmatch(r"[0-9]+(\.[0-9]+)?(e-?[0-9]+)?", document[name]):
             raise MessageError(f"manifest: {name}: expected a number written as a text")
+
+
+def _check_curator(optin: Mapping[str, Any]) -> None:
+    """Who opened the round; the signature itself is checked by those who know the curator's key."""
+    if not re.fullmatch("[0-9a-f]{64}", optin["settings"]):
+        raise MessageError("manifest: settings: expected 64 hexadecimal digits")
+    decode_signature(optin["curator"], "manifest: optin: curator")
 
 
 def _check_deltas(deltas: list[Any]) -> None:
@@ -200,11 +212,12 @@ def _check_deltas(deltas: list[Any]) -> None:
         raise MessageError("manifest: pack: deltas: a base twice")
 
 
-def _signature(entry: Any) -> Signature:
+def decode_signature(entry: Any, where: str) -> Signature:
+    """One signature of a manifest or of a round's key, strictly."""
     if not isinstance(entry, dict) or set(entry) != {"key_id", "algorithm", "signature"}:
-        raise MessageError("manifest: signatures: expected key_id, algorithm and signature")
+        raise MessageError(f"{where}: expected key_id, algorithm and signature")
     if not all(isinstance(value, str) for value in entry.values()) or entry["algorithm"] != ALGORITHM:
-        raise MessageError(f"manifest: signatures: expected texts and algorithm {ALGORITHM}")
+        raise MessageError(f"{where}: expected texts and algorithm {ALGORITHM}")
     if not re.fullmatch("[0-9a-f]{16}", entry["key_id"]) or not _BASE64URL.fullmatch(entry["signature"]):
-        raise MessageError("manifest: signatures: expected a key id of 16 hexadecimal digits and 64 bytes in base64url")
+        raise MessageError(f"{where}: expected a key id of 16 hexadecimal digits and 64 bytes in base64url")
     return Signature(entry["key_id"], entry["signature"])

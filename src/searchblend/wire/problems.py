@@ -35,7 +35,9 @@ _TYPES: Final = (
     ProblemType("wrong-head-list", 400, "The report was made for another head list"),
     ProblemType("wrong-consent", 400, "The record was made under another consent text"),
     ProblemType("window-closed", 409, "The round does not take this now"),
-    ProblemType("conflicting-contribution", 409, "This contributor has sent another record for the round"),
+    ProblemType(
+        "conflicting-contribution", 409, "This contributor has sent another record for the round, or has taken one back"
+    ),
     ProblemType("killed", 410, "The task was stopped"),
     ProblemType("unknown-task", 404, "There is no such task or round"),
     ProblemType("not-found", 404, "There is nothing at this address"),
@@ -66,5 +68,6 @@ REASONS: Final = (
     "spent-token",
     "wrong-consent",
     "conflicting-contribution",
+    "not-admitted",
 )
 """why a report or an opt-in record is refused: what is counted, and all that is kept of it"""

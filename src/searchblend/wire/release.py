@@ -1,13 +1,11 @@
 """A release as documents: the result, its two tables and its privacy statement.
 
-⋆ is null in JSON and an empty field in CSV, where the column ``kind`` tells it from an empty text:
+⋆ is null in JSON and an empty field in CSV, where the column ``kind`` tells it from an empty string:
 ``record`` ⟨q,u⟩, ``query_rest`` ⟨q,⋆⟩, ``rest`` ⟨⋆,⋆⟩; in the trends ``query`` and ``rest``.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import platform
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +16,7 @@ import numpy as np
 
 from searchblend.blender.estimates import Blended, Estimates
 from searchblend.blender.release import BlenderRelease
+from searchblend.csv_cells import write_csv
 
 NOT_PRIVATE: Final = "NOT PRIVATE: made by an evaluation that compares with the true data; do not release"
 NOT_FOR_RELEASE: Final = "NOT FOR RELEASE: exact counts of the input"
@@ -145,11 +144,7 @@ def _number(value: float) -> float | None:
 
 def csv_table(rows: Iterable[Mapping[str, Any]], names: Sequence[str], extra: Sequence[str] = ()) -> str:
     """Rows of ``record_rows`` or ``trend_rows`` as CSV; ``names`` are the leading columns, ``extra`` the last."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, [*names, "kind", *_CSV_COLUMNS, *extra], extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(_flat(row) for row in rows)
-    return text.getvalue()
+    return write_csv([*names, "kind", *_CSV_COLUMNS, *extra], map(_flat, rows))
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,17 +1,22 @@
-"""The sealed opt-in record: written on a device, readable by the curator of one round alone.
+"""The sealed opt-in record: written on a device, readable by the curator of one round alone, counted for one person.
 
 HPKE (RFC 9180) base mode, X25519 / HKDF-SHA256 / AES-128-GCM, one shot, by the library ``cryptography``.
 
-    message    = version (1 byte, 1) ‖ suite (1 byte, 1) ‖ consent digest (32) ‖ enc (32) ‖ ciphertext
-    info       = "searchblend opt-in v1" ‖ task (16) ‖ round (4, big-endian) ‖ consent digest (32); the AAD is empty
+    message    = version (1 byte, 2) ‖ suite (1 byte, 1) ‖ consent digest (32) ‖ enc (32) ‖ ciphertext
+    tag        = SHA-256("searchblend contributor v1" ‖ task (16) ‖ round (4, big-endian) ‖ SHA-256(credential))
+    info       = "searchblend opt-in v2" ‖ task (16) ‖ round (4, big-endian) ‖ consent digest (32) ‖ tag (32); no AAD
     plaintext  = length (2, big-endian) ‖ canonical JSON ‖ zeros, filled up to the least of BUCKETS that holds it
     JSON       = {"records":[[query,url],…]}; url is null in a task without URLs
 
-Task, round and the text that was consented to are bound in: a record opens nowhere else. The size says only the bucket.
+Task, round, the text that was consented to and the contributor are bound in: a record opens nowhere else, and a copy of
+it under somebody else's tag opens nowhere at all. The tag is in no message: the service computes it from the credential
+that came with the record. It is made from the credential's hash, which is what a service keeps of an enrolment code, so
+that the curator can tell the tags of enrolled people from made-up ones. The size says only the bucket.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -25,31 +30,43 @@ from searchblend.normalization import normalize
 from searchblend.records import WILDCARD, Record
 from searchblend.wire.canonical import canonical_json, parse_canonical
 
-SEALED_VERSION: Final = 1
+SEALED_VERSION: Final = 2
 SUITE: Final = 1
 BUCKETS: Final = (256, 512, 1024, 2048, 4096)
-LABEL: Final = b"searchblend opt-in v1"
+LABEL: Final = b"searchblend opt-in v2"
+TAG_LABEL: Final = b"searchblend contributor v1"
 CONSENT_BYTES: Final = 32
 KEY_BYTES: Final = 32
+TAG_BYTES: Final = 32
 _HEAD: Final = 2 + CONSENT_BYTES
 _FRAME: Final = 2
-OVERHEAD: Final = _HEAD + 32 + 16
+_ENC_BYTES: Final = 32
+OVERHEAD: Final = _HEAD + _ENC_BYTES + 16
 SEALED_SIZES: Final = tuple(OVERHEAD + bucket for bucket in BUCKETS)
 _HPKE: Final = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.AES_128_GCM)
 
 
 @dataclass(frozen=True)
 class SealingContext:
-    """What a record is bound to; public."""
+    """What the records of a round are bound to, whoever sends them; public."""
 
     task: bytes
     round: int
     consent: bytes
     """SHA-256 of the text that the user agreed to"""
 
-    @property
-    def info(self) -> bytes:
-        return LABEL + self.task + self.round.to_bytes(4, "big") + self.consent
+    def info(self, tag: bytes) -> bytes:
+        """What one contributor's record is bound to."""
+        if len(tag) != TAG_BYTES:  # every part has a fixed size: no two lists of parts have the same bytes
+            raise MessageError(f"sealed record: tag: expected {TAG_BYTES} bytes")
+        return LABEL + self.task + self.round.to_bytes(4, "big") + self.consent + tag
+
+    def tag_of(self, credential: str) -> bytes:
+        """The tag of whoever has this credential."""
+        return self.tag_of_hash(hashlib.sha256(credential.encode()).digest())
+
+    def tag_of_hash(self, credential_hash: bytes) -> bytes:
+        return hashlib.sha256(TAG_LABEL + self.task + self.round.to_bytes(4, "big") + credential_hash).digest()
 
 
 def new_round_key() -> tuple[bytes, bytes]:
@@ -62,13 +79,13 @@ def public_key_of(private_key: bytes) -> bytes:
     return X25519PrivateKey.from_private_bytes(private_key).public_key().public_bytes_raw()
 
 
-def seal_records(records: Sequence[Record], context: SealingContext, public_key: bytes) -> bytes:
-    """Seal one person's records for one round."""
+def seal_records(records: Sequence[Record], context: SealingContext, tag: bytes, public_key: bytes) -> bytes:
+    """Seal one person's records for one round; they open under this tag alone."""
     if not records:
         raise MessageError("sealed record: records: expected at least one")
     padded = _pad(_content(records))
     try:
-        sealed = _HPKE.encrypt(padded, X25519PublicKey.from_public_bytes(public_key), context.info)
+        sealed = _HPKE.encrypt(padded, X25519PublicKey.from_public_bytes(public_key), context.info(tag))
     except ValueError as error:  # 32 bytes of any kind load, but a point of small order makes no secret
         raise MessageError("sealed record: public_key: expected a key that can be sealed to") from error
     return bytes([SEALED_VERSION, SUITE]) + context.consent + sealed
@@ -82,9 +99,14 @@ def fits_sealed(records: Sequence[Record]) -> bool:
 def check_sealed(message: bytes, context: SealingContext) -> None:
     """What anybody can check without the key: form, size and consent."""
     if len(message) not in SEALED_SIZES or message[:2] != bytes([SEALED_VERSION, SUITE]):
-        raise MessageError("sealed record: malformed: expected version 1, suite 1 and the size of a bucket")
+        raise MessageError("sealed record: malformed: expected version 2, suite 1 and the size of a bucket")
     if message[2:_HEAD] != context.consent:
         raise MessageError("sealed record: wrong-consent: made under another consent text")
+
+
+def encapsulation(message: bytes) -> bytes:
+    """What no two sealings share, short of a copy."""
+    return message[_HEAD : _HEAD + _ENC_BYTES]
 
 
 class Opener:
@@ -94,13 +116,13 @@ class Opener:
         self._key = X25519PrivateKey.from_private_bytes(private_key)
         self._context, self._at_most = context, at_most
 
-    def open(self, message: bytes) -> list[Record]:
+    def open(self, message: bytes, tag: bytes) -> list[Record]:
         """The records, at least one and at most what the round takes of one person."""
         check_sealed(message, self._context)
         try:
-            padded = _HPKE.decrypt(message[_HEAD:], self._key, self._context.info)
+            padded = _HPKE.decrypt(message[_HEAD:], self._key, self._context.info(tag))
         except (InvalidTag, ValueError) as error:
-            raise MessageError("sealed record: not sealed for this round and consent") from error
+            raise MessageError("sealed record: not sealed for this round, consent and contributor") from error
         return _records(_unpad(padded), self._at_most)
 
 

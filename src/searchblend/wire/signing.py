@@ -1,4 +1,4 @@
-"""ECDSA P-256 with SHA-256 over manifests and packs: sign with every active key, believe one pinned key.
+"""ECDSA P-256 with SHA-256 over manifests, packs and the keys of rounds: believed is what one pinned key has signed.
 
 A key's id is the first 8 bytes of SHA-256 of its uncompressed public point. Several signatures let a key be replaced
 while devices still pin the old one.
@@ -17,7 +17,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
 from searchblend.errors import MessageError
-from searchblend.wire.manifest import Signature, SignedManifest, decode_payload, decode_signed
+from searchblend.wire.manifest import Signature, SignedManifest, decode_payload, decode_signature, decode_signed
+from searchblend.wire.round_key import RoundKey
 from searchblend.wire.signed_pack import SignedPack, decode_signed_pack, encode_signed_pack
 
 _HASH: Final = ec.ECDSA(hashes.SHA256())
@@ -77,6 +78,16 @@ def verify_manifest(message: bytes, pinned: Mapping[str, bytes]) -> dict[str, An
     if not is_signed(signed.signed_bytes, signed.signatures, pinned):
         raise MessageError("manifest: no valid signature of a pinned key")
     return decode_payload(signed.payload)
+
+
+def is_round_key_signed(manifest: Mapping[str, Any], pinned: Mapping[str, bytes]) -> bool:
+    """Whether one of the pinned curators has signed the round that this manifest, in phase opt-in, asks for."""
+    try:
+        signature = decode_signature(manifest["optin"]["curator"], "manifest: optin: curator")
+        content = RoundKey.of_manifest(manifest).signed_bytes
+    except (MessageError, KeyError):  # minor version 0 has none
+        return False
+    return is_signed(content, [signature], pinned)
 
 
 def sign_pack(pack: bytes, keys: Iterable[SigningKey]) -> bytes:

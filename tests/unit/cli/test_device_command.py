@@ -43,6 +43,10 @@ def test_no_device_here(typed):
         (("--server", "http://lists.example", "--task", TASK, "--key", KEY), "https"),
         (("--server", "https://lists.example", "--task", "12", "--key", KEY), "task: expected 32"),
         (("--server", "https://lists.example", "--task", TASK, "--key", "04"), "key: expected"),
+        (
+            ("--server", "https://lists.example", "--task", TASK, "--key", KEY, "--curator-key", "04"),
+            "curator_key: exp",
+        ),
         (("--server", "https://lists.example", "--task", TASK, "--key", KEY, "--code", "\udcff"), "code: expected"),
         (("--server", "https://\udcff.example", "--task", TASK, "--key", KEY), "server: expected"),
     ],

@@ -13,7 +13,7 @@ from searchblend.params import BlenderParams
 from searchblend.privacy import Budget
 from searchblend.records import Record
 from searchblend.runs.hybrid import hybrid_document, release_files
-from searchblend.search.pack import decode_pack
+from searchblend.search.pack import PackEntry, PackInfo, PackUrl, decode_pack, encode_pack
 from searchblend.store.release_folder import release_folder
 from searchblend.wire.signing import SigningKey
 
@@ -51,6 +51,19 @@ def packs(releases, tmp_path):
 
 def said(capsys):
     return json.loads(capsys.readouterr().out)
+
+
+def test_a_terminal_obeys_nothing_of_a_pack(tmp_path, capsys):
+    entry = PackEntry("turned\u202edrow \x1b[31m", 40, 50, (PackUrl("t.example/\u202eg\x9b2J", 30, 40),))
+    path = tmp_path / "odd.sbpack"
+    path.write_bytes(encode_pack(PackInfo("best", 4.0, 1e-5, bytes(range(16)), 1), [entry]))
+    assert main(["search", str(path), "turned"]) == 0
+    printed = capsys.readouterr().out
+    assert not {"\u202e", "\x1b", "\x9b"} & set(printed)
+    assert "turned[U+202E]drow [U+001B][31m" in printed
+    assert "t.example/[U+202E]g[U+009B]2J" in printed
+    assert main(["search", str(path), "turned", "--json"]) == 0
+    assert said(capsys)["found"][0]["query"] == entry.query
 
 
 def test_from_a_release_to_answers(packs, releases, tmp_path, capsys):
@@ -94,6 +107,7 @@ def test_signed_packs_and_pins(releases, tmp_path, capsys):
     key, stranger = SigningKey.new(), SigningKey.new()
     pem, path = tmp_path / "key.pem", tmp_path / "signed.sbpack"
     pem.write_bytes(key.as_pem())
+    pem.chmod(0o600)
     assert main(["pack", "build", str(releases[0]), "-o", str(path), "--key", str(pem)]) == 0
     capsys.readouterr()
     assert main(["search", str(path), "query", "--pin", key.public_point.hex(), "--json"]) == 0
@@ -117,6 +131,7 @@ def test_signed_packs_and_pins(releases, tmp_path, capsys):
 def test_more_keys_than_a_pack_carries(releases, tmp_path, capsys):
     pem, path = tmp_path / "key.pem", tmp_path / "signed.sbpack"
     pem.write_bytes(SigningKey.new().as_pem())
+    pem.chmod(0o600)
     assert main(["pack", "build", str(releases[0]), "-o", str(path), *["--key", str(pem)] * 9]) == 2
     assert "key: expected 1 to 8 signatures" in capsys.readouterr().err
     assert not path.exists()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import pwd
 import sqlite3
 
 import pytest
 
-from databases import DATABASES, fresh_database
+from databases import DATABASES, fresh_database, fresh_schema, postgres_server
 from searchblend.cli.main import main
 from searchblend.server.clock import SystemClock
 from searchblend.server.restore import restore_backup
+from searchblend.store.schema import SCHEMA_VERSION
 from searchblend.store.service_store import is_service_database, open_store
 from service_parts import Service, people
 
@@ -27,12 +30,16 @@ def run(tmp_path, capsys):
 
 
 def test_a_task_is_made_shown_capped_and_killed(run):
+    code, _, err = run("task", "create", "searches")
+    assert (code, "no cap is on record" in err, "task cap" in err, "uncapped=true" in err) == (2, True, True, True)
+    assert run("task", "create", "free", "--set", "uncapped=true")[1]["settings"]["uncapped"] is True
+    assert run("task", "kill", "free")[0] == 0
+    assert run("task", "cap", "--lifetime", "10,1e-3")[1]["cap"]["lifetime"]["epsilon"] == 10
     code, made, _ = run("task", "create", "searches", "--set", "epsilon=2", "--set", "market=en-GB")
     assert (code, made["settings"]["epsilon"], made["settings"]["market"]) == (0, 2, "en-GB")
-    assert run("task", "list")[1]["tasks"][0]["name"] == "searches"
+    assert [task["name"] for task in run("task", "list")[1]["tasks"]] == ["free", "searches"]
     assert run("task", "show", "searches")[1]["task"] == made["task"]
     assert len(run("task", "enrol", "searches", "3")[1]["codes"]) == 3
-    assert run("task", "cap", "--lifetime", "10,1e-3")[1]["cap"]["lifetime"]["epsilon"] == 10
     assert run("task", "kill", "searches")[1]["killed"] is True
     code, _, err = run("round", "draft", "searches")
     assert (code, "stopped" in err) == (1, True)
@@ -92,6 +99,7 @@ def test_a_signing_key_that_cannot_be_read_is_named(run, tmp_path):
     assert (code, f"{unreadable}: cannot be read: Is a directory" in err) == (1, True)
     unreadable.rmdir()
     unreadable.write_text("junk")
+    unreadable.chmod(0o600)
     code, _, err = run("keys", "add")
     assert (code, f"{unreadable}: signing key: expected" in err) == (1, True)
 
@@ -121,9 +129,12 @@ def test_keys_and_tokens(run):
     assert run("keys", "remove", first)[0] == 2
     second = run("keys", "add")[1]["key_id"]
     assert run("keys", "remove", first)[1] == {"removed": first}
+    curator = run("keys", "curator")[1]
+    assert run("keys", "curator")[1] == curator
     token = run("keys", "token", "ann", "operator")[1]["token"]
     listed = run("keys", "list")[1]
     assert [key["key_id"] for key in listed["signing_keys"]] == [second]
+    assert listed["curator_keys"] == [curator]
     assert listed["admin_tokens"] == [{"name": "ann", "role": "operator", "revoked": False}]
     assert token not in json.dumps(listed)
     assert run("keys", "revoke", "ann")[0] == 0
@@ -142,18 +153,32 @@ def filled(tmp_path):
     service.store.close()
 
 
-def test_a_round_is_driven_by_commands(run, filled):
+@pytest.fixture
+def token_file(run, tmp_path):
+    """Files with tokens of their own, by name and role."""
+
+    def make(name, role):
+        path = tmp_path / f"{name}.token"
+        path.write_text(run("keys", "token", name, role)[1]["token"] + "\n")
+        path.chmod(0o600)
+        return str(path)
+
+    return make
+
+
+def test_a_round_is_driven_by_commands(run, filled, token_file):
     service, task = filled
     at = ("searches", "1")
+    rob, ann = token_file("rob", "reviewer"), token_file("ann", "reviewer")
     assert run("round", "show", *at)[1]["opt_in_records"] == 300
-    assert run("round", "close-opt-in", *at, "--as", "ann")[1]["state"] == "OPTIN_CLOSED"
+    assert run("round", "close-opt-in", *at)[1]["state"] == "OPTIN_CLOSED"
     service.work()
-    queries = run("round", "candidate", *at)[1]["queries"]
+    queries = run("round", "candidate", *at, "--token-file", rob)[1]["queries"]
     assert queries[0][:2] == [0, "weather"]
-    code, _, err = run("round", "review", *at, "--as", "ann")
+    code, _, err = run("round", "review", *at, "--token-file", ann)
     assert (code, "somebody else" in err) == (1, True)
-    assert run("round", "review", *at, "--as", "rob", "--remove", "x:other")[0] == 2
-    assert run("round", "review", *at, "--as", "rob", "--remove", "1:other")[1]["state"] == "REVIEWED"
+    assert run("round", "review", *at, "--token-file", rob, "--remove", "x:other")[0] == 2
+    assert run("round", "review", *at, "--token-file", rob, "--remove", "1:other")[1]["state"] == "REVIEWED"
     service.work()
     found = service.current(task)
     service.count(found, service.messages(found, people(100, seed=2)))
@@ -286,3 +311,92 @@ def test_the_ledger_command_opens_the_service_database(run, filled, tmp_path, ca
     other = tmp_path / "own.ledger"
     assert main(["ledger", "cap", str(other), "--lifetime", "20,1e-3"]) == 0
     assert not is_service_database(other)
+
+
+def test_no_process_changes_tables_but_the_command_that_does(tmp_path, capsys):
+    """A server and the commands beside it say what to run; afterwards they work."""
+    place = ["--data-dir", str(tmp_path), "--database", fresh_schema(postgres_server())]
+    for command in (["serve", "--port", "0"], ["task", "create", "searches"], ["keys", "token", "ann", "operator"]):
+        assert main([*command, *place]) == 1
+        assert "run `searchblend database migrate`" in capsys.readouterr().err.lower()
+    assert main(["database", "migrate", *place, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"version": SCHEMA_VERSION, "before": 0}
+    assert main(["database", "migrate", *place, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"version": SCHEMA_VERSION, "before": SCHEMA_VERSION}
+    assert main(["task", "create", "searches", *place]) == 0
+
+
+def audited(run, *names):
+    rows = run("audit-log", "show")[1]["rows"]
+    return [tuple(row[name] for name in names) for row in rows]
+
+
+def test_nobody_acts_under_a_name_they_cannot_prove(run, filled, token_file, monkeypatch):
+    """No option or variable names the actor: an account of this machine, or a token that is known."""
+    service, _ = filled
+    at = ("searches", "1")
+    for name in ("USER", "LOGNAME", "LNAME", "USERNAME"):
+        monkeypatch.setenv(name, "rob")
+    with pytest.raises(SystemExit):
+        run("round", "close-opt-in", *at, "--as", "rob")
+    assert run("round", "close-opt-in", *at)[0] == 0
+    me = f"os:{pwd.getpwuid(os.getuid()).pw_name}"
+    assert ("round moved", me) in audited(run, "action", "actor")
+    service.work()
+    for action in ("candidate", "review"):
+        code, _, err = run("round", action, *at)
+        assert (code, "expected --token-file with a reviewer's token" in err) == (2, True)
+        code, _, err = run("round", action, *at, "--token-file", token_file(f"op-{action}", "operator"))
+        assert (code, "expected the token of role reviewer" in err) == (2, True)
+    for name in (me, "os:rob", "curator", "clock"):
+        assert run("keys", "token", name, "reviewer")[0] == 2
+    rob = token_file("rob", "reviewer")
+    assert run("round", "candidate", *at, "--token-file", rob)[0] == 0
+    assert run("round", "review", *at, "--token-file", rob)[1]["state"] == "REVIEWED"
+    assert ("candidate list seen", "rob") in audited(run, "action", "actor")
+    assert ("round moved", "rob") in audited(run, "action", "actor")
+
+
+def test_who_opened_a_round_on_the_command_line_cannot_review_it_with_the_same_token(run, filled, token_file):
+    service, task = filled
+    service.lifecycle.abort(service.current(task), actor="t", reason="operator")
+    ann = token_file("ann", "operator")
+    assert run("round", "draft", "searches", "--token-file", ann)[0] == 0
+    assert run("round", "open", "searches", "2", "--token-file", ann)[0] == 0
+    service.work()
+    assert service.current(task).opened_by == "ann"
+    code, _, err = run("round", "review", "searches", "2", "--token-file", ann)
+    assert (code, "role reviewer" in err) == (2, True)
+
+
+def test_wrong_tokens_backups_and_caps_are_in_the_audit_log(run, filled, tmp_path):
+    wrong = tmp_path / "wrong.token"
+    wrong.write_text("sba_canary")
+    wrong.chmod(0o600)
+    code, _, err = run("round", "close-opt-in", "searches", "1", "--token-file", str(wrong))
+    assert (code, "canary" in err) == (2, False)
+    assert run("backup", "write", str(tmp_path / "b.db"))[0] == 0
+    assert run("task", "cap", "--lifetime", "10,1e-3")[0] == 0
+    me = f"os:{pwd.getpwuid(os.getuid()).pw_name}"
+    rows = audited(run, "actor", "action", "detail")
+    assert ("unknown", "sign-in failed", {"failures": {"command line": 1}}) in rows
+    assert (me, "backup asked for", {}) in rows
+    assert [(actor, detail["lifetime"]["epsilon"]) for actor, action, detail in rows if action == "cap set"] == [
+        (me, 10)
+    ]
+    with open_store(tmp_path / "b.db") as copy:
+        assert '"backup asked for"' in copy.audit.rows()[-1].body
+
+
+def test_grants_are_printed_as_sql_and_names_are_checked(capsys):
+    assert main(["database", "grants", "collector", "--user", "sb_collector", "--schema", "s"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == 'REVOKE ALL ON ALL TABLES IN SCHEMA "s" FROM "sb_collector";'
+    assert 'GRANT SELECT ON "s".rounds TO "sb_collector";' in lines
+    for wrong in (
+        ["king", "--user", "x"],
+        ["collector", "--user", 'x"; DROP'],
+        ["collector", "--user", "x", "--schema", ""],
+    ):
+        assert main(["database", "grants", *wrong]) == 2
+        assert capsys.readouterr().out == ""

@@ -12,7 +12,8 @@ from searchblend.device.consent_texts import LOCAL_TEXT, OPT_IN_TEXT, text_diges
 from searchblend.device.policy import POLICY
 from searchblend.records import HeadList, Record
 from searchblend.wire.report import decode_report
-from searchblend.wire.sealed import Opener, SealingContext
+from searchblend.wire.sealed import Opener, SealingContext, new_round_key
+from searchblend.wire.signing import SigningKey
 
 DESIGNS = [None, ReportDesign(10, 1, 2, SINK_SETS), ReportDesign(0, 1, 2, PLAIN_SETS), ReportDesign(0, 1, 1, TWO_STAGE)]
 
@@ -175,7 +176,32 @@ def test_opt_in_seals_one_record_to_the_curator(tmp_path, service, task):
     assert (method, path.rsplit("/", 1)[1]) == ("POST", "contributions")
     assert service.headers[0]["authorization"] == f"Bearer {CODE}"
     context = SealingContext(bytes.fromhex(task.task), 1, bytes.fromhex(text_digest(OPT_IN_TEXT)))
-    assert Opener(task.private_key, context, at_most=1).open(sealed) == [Record("weather", "https://weather.example")]
+    records = Opener(task.private_key, context, at_most=1).open(sealed, context.tag_of(CODE))
+    assert records == [Record("weather", "https://weather.example")]
+
+
+@pytest.mark.parametrize("pins", ["the curator", "another", "none"])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_device_that_pinned_the_curator_seals_to_no_other_key(tmp_path, service, task, pins, swapped):
+    """The publisher signs both manifests; only one of the two keys is the curator's."""
+    curators = {"the curator": [task.curator], "another": [SigningKey.new()], "none": []}[pins]
+    document = task.document("opt-in")
+    if swapped:
+        document["optin"]["public_key"] = new_round_key()[1].hex()
+    service.manifest = task.sign(document)
+    with device(tmp_path, service, task, mode="opt-in") as agent:
+        points = [key.public_point.hex() for key in curators]
+        agent.enrol(service.address, task.task, [task.point], code=CODE, curators=points)
+        is_right = pins == "none" or (pins == "the curator" and not swapped)
+        assert sync(agent).status == ("reported" if is_right else "wrong-curator")
+    assert len(service.received) == is_right
+
+
+def test_a_pinned_curator_has_nothing_to_do_with_other_phases(tmp_path, service, task):
+    service.serve(task)
+    with device(tmp_path, service, task) as agent:
+        agent.enrol(service.address, task.task, [task.point], curators=[task.curator.public_point.hex()])
+        assert sync(agent).status == "reported"
 
 
 LONG = "\U00020000" * 500, "https://long.example/" + "\U00020000" * 1900

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 import duckdb
 import numpy as np
@@ -178,6 +179,17 @@ def test_files_hold_the_rows(tmp_path):
     svg = (tmp_path / "fig14.svg").read_text()
     assert "Created with" not in svg
     assert "<dc:date>" not in svg
+
+
+def test_spreadsheets_compute_nothing_of_an_experiment_and_parquet_has_its_values(tmp_path):
+    rows = [{"query": "=1+1", "share": -0.5, "note": None}] * 2000 + [{"query": "@b", "share": 1, "note": "late"}]
+    request = Request(quick=True, runs=2)
+    outcome = replace(concluded("fig14", request), rows=rows)
+    write_outcome(EXPERIMENTS["fig14"], outcome, request, tmp_path)
+    assert (tmp_path / "fig14.csv").read_text().splitlines()[1] == '"\'=1+1",-0.5,'
+    with duckdb.connect() as database:
+        read = database.execute(f"SELECT * FROM '{tmp_path / 'fig14.parquet'}'").fetchall()
+    assert (read[0], read[-1]) == (("=1+1", -0.5, None), ("@b", 1.0, "late"))
 
 
 def test_the_page_is_self_contained(tmp_path):

@@ -24,7 +24,8 @@ BUDGET = Budget(4.0, 1e-5)
 def write(path, rows, types="user VARCHAR, value VARCHAR"):
     with duckdb.connect() as connection:
         connection.execute(f"CREATE TABLE rows ({types})")
-        connection.executemany("INSERT INTO rows VALUES (?, ?)", rows)
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        connection.execute("INSERT INTO rows SELECT unnest($1), unnest($2)", columns)
         connection.table("rows").write_parquet(str(path))
     return path
 
@@ -37,7 +38,7 @@ def drawn(path, key):
 
 def test_common_values_are_named_with_counts_near_the_truth(tmp_path):
     rows = [(f"u{i}", "common") for i in range(300)] + [(f"v{i}", "less") for i in range(100)] + [("w", "rare")]
-    found = select_values(write(tmp_path / "rows.parquet", rows), BUDGET)
+    found = select_values(write(tmp_path / "rows.parquet", rows), Budget(4.0, 1e-9))
     assert list(found.counts) == ["common", "less"]
     assert abs(found.counts["common"] - 300) < 30
     assert abs(found.counts["less"] - 100) < 30
@@ -71,7 +72,7 @@ def test_another_key_draws_anew_and_the_same_key_the_same(tmp_path):
 
 def test_published_counts_have_the_noise_of_the_design(tmp_path):
     """Thousands of values with the same count in one table: the law of N + Y given N + Y ≥ T."""
-    budget, n, values = Budget(2.0, 0.01), 4, 4000
+    budget, n, values = Budget(2.0, 0.01), 4, 12_000
     rows = [(f"u{value}-{i}", f"v{value}") for value in range(values) for i in range(n)]
     found = select_values(write(tmp_path / "rows.parquet", rows), budget)
     a, cut = CuratorDesign.of(budget, ONE_RECORD).threshold.noise.decay, found.threshold + 6
@@ -84,7 +85,7 @@ def test_published_counts_have_the_noise_of_the_design(tmp_path):
         return stats.chisquare(observed, np.array([*law, 1 - sum(law)]) * values).pvalue
 
     assert p_value(a) > 1e-6
-    assert p_value(a**1.2) < 1e-6
+    assert p_value(a**1.2) < 1e-6  # its noncentrality is 222, where 41 would be the limit
 
 
 def test_texts_are_published_as_they_are_and_numbers_as_texts(tmp_path):

@@ -18,6 +18,11 @@ def written(tmp_path: Path, text: str, name: str = "table.csv") -> Path:
     return path
 
 
+def test_strings_of_a_released_table_are_what_was_released(tmp_path):
+    path = written(tmp_path, "query,url\n'=sum,'@shop\nit's,http://a.example\n")
+    assert read_public_records(path) == [Record("=sum", "@shop"), Record("it's", "http://a.example")]
+
+
 def test_pairs_come_in_normal_form_and_in_order(tmp_path):
     path = written(
         tmp_path, 'rank,query,url\n1,"Running  Shoes",HTTP://Shoes.example/\n2,weather,suggestion:Weather Radar\n'

@@ -17,7 +17,7 @@ from searchblend.cli.main import main
 from searchblend.clickgraph.graph import ClickGraph
 from searchblend.pages.click_graph_page import click_graph_page
 from searchblend.pages.hybrid_page import hybrid_page, percent
-from searchblend.pages.layout import MOST_ROWS
+from searchblend.pages.layout import MOST_ROWS, foreign
 from searchblend.pages.statement_section import cite_section
 from searchblend.runs.release_page import page_of_folder
 from searchblend.wire.click_graph import STATEMENT_KIND
@@ -230,6 +230,10 @@ def test_a_folder_that_is_no_release_is_refused(hybrid, tmp_path, capsys, name, 
     assert main(["page", str(tmp_path), "-o", str(tmp_path / "page.html")]) == 1
     assert expected in capsys.readouterr().err
     assert not (tmp_path / "page.html").exists()
+
+
+def test_signs_that_turn_a_line_around_are_spelt_out():
+    assert foreign("bank\u202egnp<b>") == "<bdi>bank[U+202E]gnp&lt;b&gt;</bdi>"
 
 
 def test_a_file_in_the_way_stays(hybrid, tmp_path, capsys):

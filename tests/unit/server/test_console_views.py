@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console_person import Person
 from searchblend.errors import InvalidParameter
 from searchblend.server.console.charts import Chart, Series
 from searchblend.server.console.formats import moment, number, percent, plain, plural, points, size, span, until
@@ -16,6 +17,7 @@ from searchblend.server.console.planner_page import Question, asked_epsilons, pl
 from searchblend.server.console.review_page import removals
 from searchblend.server.console.trends_page import LEVEL, compare
 from searchblend.store.artifacts import TrendRow
+from service_http import http_service
 
 
 @pytest.mark.parametrize(
@@ -142,3 +144,34 @@ def test_a_question_keeps_to_its_sliders_and_the_forecast_is_of_the_epsilon_aske
     page = planner_page(question, {"curves": curves})
     assert page.chosen[1] == ("L1 error of query shares", ["2.5 (0.5 to 2)"] * 2)
     assert page.charts[0].series[0].values[0] is None
+
+
+def test_a_task_that_cannot_be_read_is_an_alert_and_hides_no_other(tmp_path):
+    with http_service(str(tmp_path / "service.db"), tmp_path) as http:
+        broken, fine = http.parts.task(name="broken one"), http.parts.task(name="fine one")
+        for task in (broken, fine):
+            http.parts.open(task)
+        for table in ("tasks", "rounds"):
+            http.parts.store.database.execute(f"UPDATE {table} SET settings = '{{' WHERE task = ?", (broken.task,))
+        person = Person(http, "operator")
+        text = person.get("/console").text
+        assert "A task cannot be read" in text
+        for path in ("", "/trends", "/search", "/budget", "/refusals", f"/tasks/{broken.task}", f"/tasks/{fine.task}"):
+            answer = person.get(f"/console{path}")
+            assert (path, answer.status_code) == (path, 200)
+        assert "cannot be read" in person.get(f"/console/tasks/{broken.task}").text
+        assert person.post(f"/console/tasks/{broken.task}/kill", {"sure": "yes"}).status_code == 303
+        assert http.parts.store.rounds.task(broken.task).killed
+
+
+def test_overdue_shredding_is_an_alert_and_no_server_is_ready(tmp_path):
+    with http_service(str(tmp_path / "service.db"), tmp_path) as http:
+        http.parts.open(http.parts.task())
+        assert http.health.get("/readyz").status_code == 200
+        http.parts.clock.time += 1000 + 60
+        answer = http.health.get("/readyz")
+        assert (answer.status_code, answer.text) == (503, "shredding is overdue in 1 rounds\n")
+        assert "Shredding is overdue" in Person(http, "operator").get("/console").text
+        assert "searchblend_shredding_overdue 1" in http.health.get("/metrics").text
+        http.parts.work()
+        assert http.health.get("/readyz").text == "ready\n"

@@ -11,6 +11,7 @@ from searchblend.blender.best import curator_design
 from searchblend.blender.estimate_client import estimate_client_probabilities
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.local_report import local_report
+from searchblend.blender.pipeline import run_blender
 from searchblend.blender.stability_histogram import count_head_list
 from searchblend.blender.subset_report import (
     PLAIN_SETS,
@@ -21,6 +22,7 @@ from searchblend.blender.subset_report import (
     subset_report,
 )
 from searchblend.blender.subset_report_bulk import count_subset_reports
+from searchblend.privacy import TrustModel
 from searchblend.records import HeadList, Record
 from searchblend.server.estimator import estimate, report_counts, report_gains
 from searchblend.server.round_model import HeadFigures
@@ -148,3 +150,18 @@ def test_the_printed_method_is_estimated_from_cells():
     reports = [cells_as_parts(local_report([Record("google", "a")], head, settings.params)) for _ in range(500)]
     counts = counts_of(reports, shape)
     assert report_counts(counts, shape).two_stage.tolist() == counts[: head.n_cells].tolist()
+
+
+@pytest.mark.parametrize("m", [1, 2])
+def test_a_round_marks_variances_that_are_not_valid_as_a_run_does(m):
+    settings = TaskSettings(name="x", records_per_client=m)
+    params, design = settings.params, DESIGNS[1]
+    figures = replace(figures_of(settings), design=design)
+    shape = ReportShape.of(b"t" * 16, 1, figures.head, params, design)
+    counts = counts_of([subset_report([record], figures.head, design, params) for record in people(300, 2)], shape)
+    in_round = estimate(figures, counts, shape, settings, 300)
+    groups = [InMemoryGroup.from_users([[record] for record in people(2000, seed)]) for seed in (1, 2)]
+    in_run = run_blender(*groups, params)
+    assert in_round.mechanism["client"]["variances_valid"] is in_run.mechanism["client"]["variances_valid"] is (m == 1)
+    assert set(in_round.mechanism["optin"]) == set(in_run.mechanism["optin"])
+    assert in_round.guarantee.groups[1].trust is TrustModel.LOCAL

@@ -159,19 +159,20 @@ class TestReports:
 
 
 class TestContributions:
-    def sealed(self, found, record):
-        return seal_records([record], sealing_context(found), found.public_key)
+    def sealed(self, found, record, code):
+        context = sealing_context(found)
+        return seal_records([record], context, context.tag_of(code), found.public_key)
 
     def test_one_record_for_each_enrolment_code(self, http):
         task = http.parts.task()
         found = http.parts.open(task)
         code, other = http.parts.lifecycle.enrol(task, 2, actor="ann")
         record, another = people(2, seed=1)
-        sealed = self.sealed(found, record)
+        sealed = self.sealed(found, record, code)
         assert http.contribute(found, sealed, code).status_code == 200
         assert http.contribute(found, sealed, code).status_code == 200
-        assert is_problem(http.contribute(found, self.sealed(found, another), code), "conflicting-contribution")
-        assert http.contribute(found, self.sealed(found, another), other).status_code == 200
+        assert is_problem(http.contribute(found, self.sealed(found, another, code), code), "conflicting-contribution")
+        assert http.contribute(found, self.sealed(found, another, other), other).status_code == 200
         assert is_problem(http.contribute(found, sealed, "sbe_" + "x" * 30), "bad-credential")
         assert is_problem(http.contribute(found, sealed, "short"), "bad-credential")
         assert http.parts.store.contributions.count(found.key) == 2
@@ -186,7 +187,7 @@ class TestContributions:
         task = http.parts.task()
         found = http.parts.open(task)
         code = http.parts.lifecycle.enrol(task, 1, actor="ann")[0]
-        sealed = self.sealed(found, people(1, seed=1)[0])
+        sealed = self.sealed(found, people(1, seed=1)[0], code)
         assert is_problem(http.contribute(found, sealed[:-1], code), "malformed")
         assert is_problem(http.contribute(found, sealed[:2] + b"\0" * 32 + sealed[34:], code), "wrong-consent")
         assert is_problem(http.contribute(found, b"x" * 5000, code), "too-large")
@@ -194,7 +195,7 @@ class TestContributions:
     def test_anonymous_intake_is_for_demos_only(self, where, tmp_path):
         with http_service(where, tmp_path, anonymous_intake=True) as http:
             found = http.parts.open(http.parts.task())
-            sealed = self.sealed(found, people(1, seed=1)[0])
+            sealed = self.sealed(found, people(1, seed=1)[0], "any credential of its own")
             assert http.contribute(found, sealed, "any credential of its own").status_code == 200
             assert is_problem(http.contribute(found, sealed, "short"), "bad-credential")
 
@@ -232,9 +233,11 @@ class TestDistribution:
     def test_health_readiness_and_metrics(self, http):
         found = http.client_round()
         http.report(found, http.parts.messages(found, people(1, seed=2))[0])
-        assert http.client.get("/healthz").text == "ok\n"
-        assert http.client.get("/readyz").text == "ready\n"
-        text = http.client.get("/metrics").text
+        assert http.client.get("/healthz").text == http.health.get("/healthz").text == "ok\n"
+        assert http.health.get("/readyz").text == "ready\n"
+        text = http.health.get("/metrics").text
+        for inside in ("/readyz", "/metrics"):
+            assert is_problem(http.client.get(inside), "not-found")
         assert 'searchblend_reports_total{result="accepted"} 1' in text
         assert "searchblend_commit_seconds_count 1" in text
 
@@ -286,3 +289,43 @@ def test_the_protocol_page_names_every_problem():
     protocol = (Path(__file__).parents[3] / "docs" / "reference" / "protocol.md").read_text()
     for name, kind in PROBLEMS.items():
         assert f"| `{name}` | {kind.status}" in protocol
+
+
+def test_a_round_has_one_address_and_no_alias(http):
+    found = http.client_round()
+    assert found.number == 1
+    message = http.parts.messages(found, people(1, seed=2))[0]
+    at = f"/v1/tasks/{found.task}/rounds"
+    sealed = {"authorization": f"Bearer sbe_{'a' * 24}", "content-type": "application/vnd.searchblend.sealed"}
+    report = {"content-type": "application/vnd.searchblend.report"}
+    for alias in ("01", "١", "%D9%A1", "1.0", "+1", "-1", "1%20", "0", "1e0", "1" * 40):
+        assert is_problem(http.client.post(f"{at}/{alias}/reports", content=message, headers=report), "unknown-task")
+        assert is_problem(http.client.post(f"{at}/{alias}/contributions", content=b"x", headers=sealed), "unknown-task")
+        assert is_problem(http.client.get(f"{at}/{alias}/files"), "unknown-task")
+        assert is_problem(http.admin("GET", f"/tasks/{found.task}/rounds/{alias}"), "unknown-task")
+    assert http.parts.store.reports.n_seen(found.key) == 0
+    assert http.report(found, message).status_code == 200
+
+
+def test_no_task_can_be_named_like_the_id_of_another(http):
+    task = http.parts.task()
+    for name in (task.task, task.task.upper(), "0" * 32):
+        assert is_problem(http.admin("POST", "/tasks", json={"name": name}), "invalid-request")
+    assert http.admin("POST", "/tasks", json={"name": "0" * 31}).status_code == 200
+
+
+def test_an_id_wins_over_a_name_that_an_earlier_version_allowed(http):
+    first, second = http.parts.task(name="a"), http.parts.task(name="b")
+    for impostor, victim in ((first, second), (second, first)):
+        http.parts.store.database.execute("UPDATE tasks SET name = ? WHERE task = ?", (victim.task, impostor.task))
+    for task in (first, second):
+        assert http.parts.store.rounds.task(task.task).task == task.task
+
+
+@pytest.mark.parametrize("damage", ['{"epsilon": NaN}', '{"epsilon": 1e999}', '{"name": "\\ud800"}'])
+def test_one_damaged_task_hides_no_other_in_the_list(http, damage):
+    """JSON that can be read and not written again."""
+    broken, fine = http.parts.task(name="broken"), http.parts.task(name="fine")
+    http.parts.store.database.execute("UPDATE tasks SET settings = ? WHERE task = ?", (damage, broken.task))
+    tasks = http.admin("GET", "/tasks").json()["tasks"]
+    assert {task["task"]: bool(task["settings"]) for task in tasks} == {broken.task: False, fine.task: True}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from searchblend.errors import UsageError
+from searchblend.server.crash_points import VARIABLE
 from searchblend.server.serve_settings import ServeSettings, load_settings
 
 
@@ -63,3 +64,24 @@ def test_a_whole_number_is_a_number_and_a_flag_is_not_blamed_on_the_file(tmp_pat
     with pytest.raises(UsageError) as refused:
         load_settings({}, file, {"SEARCHBLEND_QUEUE": "1.5"})
     assert str(refused.value) == "queue: expected a whole number"
+
+
+@pytest.mark.parametrize(
+    ("misspelt", "nearest"),
+    [
+        ("SEARCHBLEND_DATA_DRI", "SEARCHBLEND_DATA_DIR"),
+        ("SEARCHBLEND_REPORT_PER_SECOND", "SEARCHBLEND_REPORTS_PER_SECOND"),
+        ("SEARCHBLEND_DATABASE_URL", "SEARCHBLEND_DATABASE"),
+        ("SearchBlend_Role", "SEARCHBLEND_ROLE"),
+        ("SEARCHBLEND_", "SEARCHBLEND_"),
+    ],
+)
+def test_a_misspelt_variable_is_refused_with_the_nearest_one(misspelt, nearest):
+    with pytest.raises(UsageError) as refused:
+        load_settings({}, None, {misspelt: "secret value"})
+    assert str(refused.value).startswith(f"{misspelt}: no such variable; the nearest is {nearest}")
+    assert "secret" not in str(refused.value)
+
+
+def test_variables_of_tests_are_no_settings():
+    assert load_settings({}, None, {VARIABLE: "x", "SEARCHBLEND_TEST_POSTGRES": "y"}) == ServeSettings()

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
 import psycopg
 import pytest
 
-from databases import DATABASES, fresh_database
+from databases import DATABASES, fresh_database, fresh_schema, postgres_server
 from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import Cap
 from searchblend.errors import InvalidParameter, UsageError
 from searchblend.privacy import Budget, Neighbors
-from searchblend.store.contributions import contributor_tag
+from searchblend.store import schema
 from searchblend.store.ledger_errors import BudgetExceeded
 from searchblend.store.reports import Arrivals
 from searchblend.store.schema import SCHEMA_VERSION, migrate, schema_version
@@ -27,6 +28,7 @@ from searchblend.store.store_errors import (
     StoreError,
     UnknownName,
     UnsafeDatabase,
+    WrongSchema,
     WrongState,
 )
 
@@ -200,23 +202,33 @@ def test_many_writers_count_every_id_once(where):
 
 def test_one_sealed_record_for_each_contributor(store):
     key = a_round(store, State.OPTIN_OPEN, optin_closes=10).key
-    tag, other = (contributor_tag(b"k" * 32, who) for who in (b"one", b"two"))
+    tag, other = b"1" * 32, b"2" * 32
     add = store.contributions.add
     assert add(key, tag, b"sealed", 5) == "taken"
     assert add(key, tag, b"sealed", 5) == "repeated"
     assert add(key, tag, b"others", 5) == "conflict"
     assert add(key, other, b"more", 5) == "taken"
-    assert sorted(store.contributions.all(key)) == [b"more", b"sealed"]
-    assert store.contributions.remove(key, tag, 5) is True
-    assert store.contributions.remove(key, tag, 5) is False
+    assert list(store.contributions.all(key)) == [(tag, b"sealed"), (other, b"more")]
+    assert store.contributions.withdraw(key, tag, 5)
+    assert store.contributions.withdraw(key, tag, 5)
+    assert list(store.contributions.all(key)) == [(other, b"more")]
+    assert store.contributions.count(key) == 1
     assert add(key, tag, b"late", 10) == "closed"
-    assert store.contributions.remove(key, other, 10) is None
+    assert not store.contributions.withdraw(key, other, 10)
     assert store.contributions.shred(key) == 1
     assert store.contributions.count(key) == 0
 
 
-def test_tags_of_two_rounds_cannot_be_linked():
-    assert contributor_tag(b"a" * 32, b"who") != contributor_tag(b"b" * 32, b"who")
+def test_what_was_taken_back_does_not_return(store):
+    key = a_round(store, State.OPTIN_OPEN, optin_closes=10).key
+    add = store.contributions.add
+    assert add(key, b"sent", b"sealed", 5) == "taken"
+    for tag in (b"sent", b"held up on its way"):
+        assert store.contributions.withdraw(key, tag, 5)
+        assert add(key, tag, b"sealed", 5) == "conflict"
+    assert store.contributions.count(key) == 0
+    assert store.contributions.shred(key) == 0
+    assert store.database.execute("SELECT COUNT(*) FROM contributions") == [(0,)]
 
 
 def test_more_records_than_a_page_come_all(store):
@@ -224,7 +236,7 @@ def test_more_records_than_a_page_come_all(store):
     with store.transaction():
         for i in range(4001):
             store.contributions.add(key, i.to_bytes(16, "big"), i.to_bytes(4, "big"), 5)
-    assert {int.from_bytes(sealed, "big") for sealed in store.contributions.all(key)} == set(range(4001))
+    assert {int.from_bytes(sealed, "big") for _, sealed in store.contributions.all(key)} == set(range(4001))
 
 
 def test_a_job_is_leased_to_one_worker_and_taken_over_when_it_dies(store, where):
@@ -345,29 +357,79 @@ def _without_triggers(where, change):
         raw.close()
 
 
-def test_a_filled_database_of_the_first_version_is_brought_up_to_date(where):
+def without_tables(kind, folder):
+    return fresh_schema(postgres_server()) if kind == "postgresql" else str(folder / "service.db")
+
+
+@pytest.mark.parametrize("kind", DATABASES)
+def test_a_filled_database_of_the_first_version_is_refused_until_it_is_migrated(kind, tmp_path):
+    where = without_tables(kind, tmp_path)
     database = open_database(where)
     migrate(database, to=1)
     assert schema_version(database) == 1
     old = ServiceStore(database)
-    key = a_round(old, State.CLIENT_OPEN).key
+    old.rounds.add_task(TASK, "searches", {"market": "en"}, actor="op", now=1)
+    key = 1
+    database.execute(
+        "INSERT INTO rounds (round_key, task, number, state, version, settings, budget_window, tag_key, changed) "
+        "VALUES (?, ?, 1, ?, 7, ?, '2026-W46', ?, 3)",
+        (key, TASK, State.CLIENT_OPEN, '{"method": "best"}', b"t" * 32),
+    )
     old.reports.add([arrivals(key, report_ids("a", "b"), [[0], [1]])], now=5)
     old.ledger.debit("r1", "everybody", "w1", ONE)
-    before = (old.rounds.by_key(key), old.reports.counts(key, 2).tolist(), old.audit.rows(), old.ledger.rows())
+    before = (old.reports.counts(key, 2).tolist(), old.audit.rows(), old.ledger.rows())
+    with pytest.raises(WrongSchema, match=r"has version 1.*searchblend database migrate"):
+        open_store(where)
+    assert schema_version(database) == 1, "opening a store changes no table"
+    migrate(database)
     old.close()
     with open_store(where) as store:
         assert schema_version(store.database) == SCHEMA_VERSION
-        found = (store.rounds.by_key(key), store.reports.counts(key, 2).tolist())
-        assert (*found, store.audit.rows(), store.ledger.rows()) == before
+        found = store.rounds.by_key(key)
+        assert (found.state, found.version, found.settings) == (State.CLIENT_OPEN, 7, {"method": "best"})
+        assert found.key_signature is None
+        assert (store.reports.counts(key, 2).tolist(), store.audit.rows(), store.ledger.rows()) == before
         assert store.artifacts.trends(TASK) == []
         store.ledger.check()
+
+
+def test_only_a_new_sqlite_file_gets_its_tables_by_itself(tmp_path):
+    with open_store(tmp_path / "service.db") as store:
+        assert schema_version(store.database) == SCHEMA_VERSION
+    where = fresh_schema(postgres_server())
+    with pytest.raises(WrongSchema, match="searchblend database migrate"):
+        open_store(where)
+    database = open_database(where)
+    assert schema_version(database) == 0
+    database.close()
+
+
+def test_a_new_sqlite_file_whose_set_up_was_interrupted_is_still_new(tmp_path, monkeypatch):
+    where = tmp_path / "service.db"
+
+    def interrupted(database, version):
+        if version == SCHEMA_VERSION:
+            raise KeyboardInterrupt
+        apply(database, version)
+
+    apply = schema._apply
+    monkeypatch.setattr(schema, "_apply", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        open_store(where)
+    monkeypatch.undo()
+    with open_store(where) as store:
+        assert schema_version(store.database) == SCHEMA_VERSION
 
 
 def test_a_database_of_a_later_version_is_refused(where):
     with open_store(where) as store:
         store.database.execute("UPDATE schema_version SET version = ?", (SCHEMA_VERSION + 1,))
-    with pytest.raises(StoreError, match="later version"):
+    with pytest.raises(WrongSchema, match="later version"):
         open_store(where)
+    database = open_database(where)
+    with pytest.raises(WrongSchema, match="later version"):
+        migrate(database)
+    database.close()
 
 
 def test_a_transaction_is_undone_as_a_whole(store):
@@ -403,6 +465,29 @@ def test_postgresql_refuses_settings_that_lose_acknowledged_data(tmp_path, monke
     monkeypatch.setattr(database_postgres, "_setting", lambda connection, name: "off" if name == "fsync" else "on")
     with pytest.raises(UnsafeDatabase, match="fsync"):
         open_database(where)
+
+
+def test_a_round_is_not_closed_while_a_report_is_being_committed(tmp_path):
+    """Two connections: the arrow waits for the report, and the next report finds the round closed."""
+    where = fresh_database("postgresql", tmp_path)
+    with open_store(where) as taking, open_store(where) as closing, open_store(where) as watching:
+        found = a_round(taking, State.CLIENT_OPEN)
+        closer = threading.Thread(
+            target=lambda: closing.rounds.advance(found, State.CLIENT_GRACE, actor="clock", now=9, grace_until=0)
+        )
+        with taking.database.transaction(exclusive=False):
+            assert taking.reports.add([arrivals(found.key, report_ids("a"), [[0]])], now=5) == ["taken"]
+            closer.start()
+            while not watching.database.execute(
+                "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND objid = ?", (found.key,)
+            ):
+                assert closer.is_alive(), "closed while a report was on its way"
+                time.sleep(0.01)
+            assert watching.rounds.by_key(found.key).state is State.CLIENT_OPEN
+        closer.join(60)
+        assert watching.rounds.by_key(found.key).state is State.CLIENT_GRACE
+        assert taking.reports.add([arrivals(found.key, report_ids("b"), [[0]])], now=5) == ["closed"]
+        assert watching.reports.n_seen(found.key) == 1
 
 
 def test_errors_of_the_database_quote_no_values(store):

@@ -49,7 +49,10 @@ def test_what_is_written_is_read_again(tmp_path: Path, kinds: tuple[str, ...]):
     assert graph.cuts == {"clicks": 10.0, "reformulations": 10.0}
 
 
-odd_text = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=8)
+odd_text = st.one_of(
+    st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=8),
+    st.text(st.sampled_from("=+-@＝'\"\t\r\n ,;|\u200b\u3000ab1"), min_size=1, max_size=8),
+)
 
 
 @settings(max_examples=25)
@@ -65,6 +68,18 @@ def test_any_text_survives_both_forms(tmp_path_factory: pytest.TempPathFactory, 
     graph = ClickGraph.of(rows(searches), rows(clicks), rows(following))
     folder = write_release(tmp_path_factory.mktemp("any"), graph)
     assert as_rows(read_click_graph(folder)) == as_rows(graph)
+    for table in TABLES.values():
+        (folder / table.parquet).unlink()
+    assert as_rows(read_click_graph(folder)) == as_rows(graph)
+
+
+def test_spreadsheets_compute_nothing_of_a_graph_and_it_is_read_again(tmp_path: Path):
+    row, query, url = (-5, -6.0, -4.0), "=cmd|' /c calc'!a0", "+1;=2"
+    graph = ClickGraph.of({query: row, "@sum": row}, {(query, url): row}, {(query, "@sum"): row})
+    folder = write_release(tmp_path / "release", graph)
+    line = (folder / "clicks.csv").read_text().splitlines()[1]
+    assert line == "\"'=cmd|' /c calc'!a0\",\"'+1;'=2\",-5,0,-5.0,-6.0,-4.0"
+    assert "\n'@sum," in (folder / "queries.csv").read_text().replace('"', "")
     for table in TABLES.values():
         (folder / table.parquet).unlink()
     assert as_rows(read_click_graph(folder)) == as_rows(graph)

@@ -22,6 +22,11 @@ def test_seeds_by_class(tmp_path: Path, header: str):
     assert read_seeds(path) == {"shoes": ["a.example", "http://c.example/?x=1,2"], "sky": ["http://b.example/"]}
 
 
+def test_strings_cut_out_of_a_released_table_are_what_was_released(tmp_path: Path):
+    assert read_seeds(written(tmp_path, "'=shoes,'@shop\n")) == {"=shoes": ["@shop"]}
+    assert read_categories(written(tmp_path, "\"'-1;'=2\",it's\n")) == {"-1;=2": "it's"}
+
+
 def test_categories_and_stop_lists(tmp_path: Path):
     assert read_categories(written(tmp_path, "term,category\nspiders,animals\nspiders,animals\n")) == {
         "spiders": "animals"

@@ -11,6 +11,7 @@ import pytest
 
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.pipeline import run_blender
+from searchblend.csv_cells import read_cell
 from searchblend.params import BlenderParams
 from searchblend.privacy import Budget
 from searchblend.records import Record
@@ -92,6 +93,16 @@ def test_csv_tells_the_star_from_an_empty_text(release):
     assert table[-1]["kind"] == "rest"
     assert {row["kind"] for row in table} <= {"record", "query_rest", "rest"}
     assert float(table[0]["low"]) <= float(table[0]["raw_probability"]) <= float(table[0]["high"])
+
+
+def test_spreadsheets_compute_no_query_or_url_of_a_release(release):
+    rows = [dict(row) for row in record_rows(release)]
+    rows[0] |= {"query": "=cmd|' /c calc'!a0", "url": "@sum(1;1)", "raw_probability": -0.5}
+    table = list(csv.DictReader(io.StringIO(csv_table(rows, ["query", "url"]))))
+    assert table[0]["query"] == "'=cmd|' /c calc'!a0"
+    assert table[0]["url"] == "'@sum(1;1)"
+    assert table[0]["raw_probability"] == "-0.5"
+    assert read_cell(table[0]["query"]) == rows[0]["query"]
 
 
 def test_the_head_list_survives_the_wire(release):

@@ -10,27 +10,22 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
+from searchblend.evaluation.experiments.code_version import code_version
 
 Scalar = str | int | float | bool | None
 Result = Mapping[str, Any]
-PACKAGE: Final = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What computes cells of one kind, and the files whose change makes old results worthless."""
+    """What computes cells of one kind. A change in any file that it imports makes old results worthless."""
 
     name: str
     function: str
     """``module:function``, called with the settings, the run number and the seed"""
-    sources: tuple[str, ...]
-    """files and folders of the package"""
 
     def compute(self, settings: Mapping[str, Scalar], run: int, seed: int) -> dict[str, Any]:
         module, _, name = self.function.partition(":")
@@ -39,60 +34,22 @@ class Kind:
 
     @property
     def version(self) -> str:
-        return _digest(self.sources)
+        return code_version(self.function.partition(":")[0])
 
 
-@cache
-def _digest(sources: tuple[str, ...]) -> str:
-    digest = hashlib.sha256(np.__version__.encode())
-    for source in sources:
-        path = PACKAGE / source
-        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
-            digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-_BASE: Final = ("errors.py", "params.py", "privacy.py", "randomness.py", "records.py", "mechanisms", "blender")
-_EVALUATION: Final = tuple(
-    f"evaluation/{name}.py"
-    for name in ("algorithms", "count_group", "count_reports", "indexed_records", "metrics", "population", "seeded")
-)
-_CLICK_GRAPH: Final = (*_BASE, "clickgraph", "evaluation/zipf_log.py", "evaluation/experiments/kkmn_cells.py")
+_HERE: Final = "searchblend.evaluation.experiments"
 KINDS: Final[dict[str, Kind]] = {
-    kind.name: kind
-    for kind in (
-        Kind(
-            "hybrid",
-            "searchblend.evaluation.experiments.hybrid_cells:compute",
-            (*_BASE, *_EVALUATION, "evaluation/experiments/hybrid_cells.py", "evaluation/experiments/people.py"),
-        ),
-        Kind(
-            "several-records",
-            "searchblend.evaluation.experiments.several_records_cells:compute",
-            (*_BASE, *_EVALUATION, "evaluation/experiments/several_records_cells.py"),
-        ),
-        Kind(
-            "local-search",
-            "searchblend.evaluation.experiments.local_search_cells:compute",
-            (
-                *(*_BASE, *_EVALUATION, "normalization.py", "search/build_pack.py", "search/pack.py"),
-                *("evaluation/experiments/local_search_cells.py", "evaluation/experiments/people.py"),
-            ),
-        ),
-        Kind(
-            "statistics",
-            "searchblend.evaluation.experiments.statistics_cells:compute",
-            (*_BASE, *_EVALUATION, "evaluation/experiments/statistics_cells.py"),
-        ),
-        Kind(
-            "graph-algorithms",
-            "searchblend.evaluation.experiments.graph_algorithm_cells:compute",
-            (*_CLICK_GRAPH, "evaluation/experiments/graph_algorithm_cells.py"),
-        ),
-        *(
-            Kind(f"kkmn-{name}", f"searchblend.evaluation.experiments.kkmn_cells:compute_{name}", _CLICK_GRAPH)
-            for name in ("selection", "span", "study", "keywords")
-        ),
+    name: Kind(name, f"{_HERE}.{function}")
+    for name, function in (
+        ("hybrid", "hybrid_cells:compute"),
+        ("several-records", "several_records_cells:compute"),
+        ("local-search", "local_search_cells:compute"),
+        ("statistics", "statistics_cells:compute"),
+        ("graph-algorithms", "graph_algorithm_cells:compute"),
+        ("kkmn-selection", "kkmn_cells:compute_selection"),
+        ("kkmn-span", "kkmn_cells:compute_span"),
+        ("kkmn-study", "kkmn_cells:compute_study"),
+        ("kkmn-keywords", "kkmn_cells:compute_keywords"),
     )
 }
 

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import duckdb
 import matplotlib
+import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
+from searchblend.csv_cells import write_csv
 from searchblend.errors import OutputError
 from searchblend.evaluation.experiments.cells import Scalar
 from searchblend.evaluation.experiments.experiment import Experiment, Finding, Outcome, Request, Table
 from searchblend.evaluation.experiments.people import LogPeople, people_named
 
-_TYPES = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "VARCHAR"}
+_TYPES: Final = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "VARCHAR"}
+_FORMS: Final[Mapping[str, Callable[[Any], Scalar]]] = {name: form for form, name in _TYPES.items()}
 
 
 def write_outcome(experiment: Experiment, outcome: Outcome, request: Request, folder: Path) -> list[Path]:
@@ -29,14 +32,14 @@ def write_outcome(experiment: Experiment, outcome: Outcome, request: Request, fo
     files = {
         ".png": png,
         ".svg": svg,
-        ".csv": as_csv(outcome.rows),
+        ".csv": write_csv(columns(outcome.rows), outcome.rows).encode(),
         ".json": as_json(document(experiment, outcome, request)),
         ".md": page(experiment, outcome, request).encode(),
     }
     paths = [folder / f"{experiment.name}{suffix}" for suffix in (*files, ".parquet")]
     for path, content in zip(paths, files.values(), strict=False):
         write_whole(path, content)
-    write_parquet(outcome.rows, folder / f"{experiment.name}.csv", paths[-1])
+    write_parquet(outcome.rows, paths[-1])
     return paths
 
 
@@ -66,33 +69,33 @@ def columns(rows: Sequence[dict[str, Scalar]]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
-def as_csv(rows: Sequence[dict[str, Scalar]]) -> bytes:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns(rows), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue().encode()
-
-
 def as_json(value: Any) -> bytes:
     return (json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode()
 
 
-def write_parquet(rows: Sequence[dict[str, Scalar]], written: Path, path: Path) -> None:
-    """The CSV with its types, through the database that reads logs; one thread, so that rows stay in order."""
-    names = columns(rows)
-    types = {name: _type_of([row.get(name) for row in rows]) for name in names}
-    fields = ", ".join(f"{_text(name)}: {_text(kind)}" for name, kind in types.items())
+def write_parquet(rows: Sequence[dict[str, Scalar]], path: Path) -> None:
+    """The same rows with their types, through the database that reads logs; one thread, so that they stay in order."""
+    values = {name: [row.get(name) for row in rows] for name in columns(rows)}
+    fields = ", ".join(f"{_name(name)}::{_type_of(column)} AS {_name(name)}" for name, column in values.items())
     partial = path.with_name(f".{path.name}.partial")
     try:
         with duckdb.connect(config={"threads": 1}) as database:
-            source = (
-                f"read_csv({_text(str(written))}, header = true, delim = ',', quote = '\"', columns = {{{fields}}})"
-            )
-            database.execute(f"COPY (SELECT * FROM {source}) TO {_text(str(partial))} (FORMAT parquet)")  # noqa: S608
+            database.execute(f"SET pandas_analyze_sample = {len(rows)}")  # a column may be empty for long
+            database.register("written", {name: _array(column) for name, column in values.items()})
+            database.execute(f"COPY (SELECT {fields} FROM written) TO {_text(str(partial))} (FORMAT parquet)")  # noqa: S608
         partial.replace(path)
     except (OSError, duckdb.Error) as error:
         raise OutputError(f"{path}: cannot be written: {error}") from error
+
+
+def _array(values: list[Scalar]) -> NDArray[Any]:
+    """Of one type: a column of strings and numbers is one of strings."""
+    form = _FORMS[_type_of(values)]
+    return np.array([None if value is None else form(value) for value in values], dtype=object)
+
+
+def _name(column: str) -> str:
+    return '"' + column.replace('"', '""') + '"'
 
 
 def _text(value: str) -> str:

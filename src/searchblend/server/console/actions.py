@@ -9,7 +9,7 @@ from urllib.parse import quote
 from starlette.responses import Response
 
 from searchblend.errors import InvalidParameter
-from searchblend.server.answers import Refusal, refusal_of
+from searchblend.server.answers import Refusal, number_of, refusal_of
 from searchblend.server.console import review_page, task_page
 from searchblend.server.console.visit import (
     OPERATOR,
@@ -55,7 +55,7 @@ class Actions:
 
     async def _act(self, act: Callable[[ServiceStore, Lifecycle], T]) -> T:
         clock = self._services.clock
-        return await self._services.console.call(lambda store: act(store, Lifecycle(store, clock)))
+        return await self._services.actions.call(lambda store: act(store, Lifecycle(store, clock)))
 
     def _page(self, visit: Visit, template: str, status: int = 200, **values: object) -> Response:
         return console_page(visit, template, self._services.clock.now(), status, **values)
@@ -109,12 +109,12 @@ class Actions:
         return see_other(f"/console/tasks/{quote(visit.task)}?done=kill")
 
     async def enrol(self, visit: Visit) -> Response:
-        text = visit.field("count")
-        if not text.isdecimal() or len(text) > 6 or not 1 <= int(text) <= _MOST_CODES:
+        count = number_of(visit.field("count"))
+        if count is None or not 1 <= count <= _MOST_CODES:
             raise InvalidParameter("count", f"expected 1 to {_MOST_CODES}")
         codes, view = await self._act(
             lambda store, lifecycle: (
-                lifecycle.enrol(store.rounds.task(visit.task), int(text), actor=visit.admin.name),
+                lifecycle.enrol(store.rounds.task(visit.task), count, actor=visit.admin.name),
                 task_page.read_task(store, visit.task),
             )
         )

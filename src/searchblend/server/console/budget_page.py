@@ -9,6 +9,7 @@ from typing import Final
 from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import Totals, default_delta, fits, remaining, total_of
 from searchblend.privacy import Budget, Neighbors
+from searchblend.server.checkup import settings_trouble
 from searchblend.server.console.charts import Chart, Series
 from searchblend.server.console.formats import plain
 from searchblend.server.task_settings import TaskSettings
@@ -84,7 +85,7 @@ def budget_page(book: Book, tasks: list[Task], now: int) -> BudgetPage:
         cap_words=words,
         planned=bool(cap and cap.planned),
         populations=[_population(book, population) for population in populations],
-        next_rounds=[_next_round(book, task, now) for task in tasks if not task.killed],
+        next_rounds=[_next_round(book, task, now) for task in tasks if not task.killed and not settings_trouble(task)],
         rows=book.length,
     )
 
@@ -138,7 +139,7 @@ def _chart(entries: list[Entry]) -> Chart:
 
 def _next_round(book: Book, task: Task, now: int) -> NextRound:
     settings = TaskSettings.of_json(task.settings)
-    window = settings.window_at(now)
+    window = settings.window_at(now + settings.optin_seconds)  # of its first debit
     spend = Spend.generic(settings.params.budget, Neighbors.REPLACE_ONE, "planned round")
     after = {name: [*book.spends(settings.population, name), spend, spend] for name in (window, None)}
     budgets = {window: book.cap.window if book.cap else None, None: book.cap.lifetime if book.cap else None}
@@ -150,5 +151,6 @@ def _next_round(book: Book, task: Task, now: int) -> NextRound:
         window=window,
         window_after=sum(entry.epsilon for entry in after[window]),
         lifetime_after=sum(entry.epsilon for entry in after[None]),
-        allowed=all(budget is None or fits(after[name], budget, planned=planned) for name, budget in budgets.items()),
+        allowed=(book.cap is not None or settings.uncapped)
+        and all(budget is None or fits(after[name], budget, planned=planned) for name, budget in budgets.items()),
     )

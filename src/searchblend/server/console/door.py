@@ -78,6 +78,7 @@ class Door:
             lambda store: store.sessions.open(token, now=now, seconds=SESSION_SECONDS)
         )
         if opened is None:
+            await self._services.failed_sign_ins.add("console")
             return page(request, "sign_in.html", 401, form=form_token(secret), next=onward, wrong=True)
         self._limit.forgive(address)
         answer = see_other(onward)

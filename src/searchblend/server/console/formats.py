@@ -6,6 +6,8 @@ import math
 from datetime import UTC, datetime
 from typing import Final
 
+from searchblend.visible import visible
+
 NOTHING: Final = "–"
 _MINUTE: Final = 60
 _HOUR: Final = 3600
@@ -102,4 +104,5 @@ FILTERS: Final = {
     "span": span,
     "size": size,
     "plural": plural,
+    "visible": visible,
 }

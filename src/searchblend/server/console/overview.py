@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from searchblend.accounting.totals import remaining
+from searchblend.server.checkup import settings_trouble
 from searchblend.server.console.formats import moment, percent, plain, span
 from searchblend.server.console.steps import Step, deadline, step_of
 from searchblend.server.round_model import settings_of, shape_of
@@ -14,7 +15,7 @@ from searchblend.server.task_settings import TaskSettings
 from searchblend.store.ledger_book import Book
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
-from searchblend.store.states import ENDED, HOLDS_RAW, State
+from searchblend.store.states import ENDED, State
 
 _DAY: Final = 86_400
 _MOST_REFUSED: Final = 0.05
@@ -95,9 +96,13 @@ class Figures:
     signatures: dict[str, int]
     jobs: list[tuple[int, str, int]]
     book: Book
+    unreadable: list[tuple[str, int]]
+    """task and number of rounds in a state that this version does not know"""
+    overdue: list[tuple[str, int, int]]
+    """task, number and seconds of rounds whose raw records or key have outlived their deadline"""
 
     @classmethod
-    def read(cls, store: ServiceStore) -> Figures:
+    def read(cls, store: ServiceStore, now: int) -> Figures:
         return cls(
             store.rounds.tasks(),
             store.rounds.rounds(),
@@ -107,6 +112,8 @@ class Figures:
             store.figures.signatures(),
             store.jobs.waiting(),
             store.ledger.book(),
+            store.rounds.unreadable(),
+            store.rounds.overdue_shredding(now),
         )
 
     def latest(self, task: Task) -> Round | None:
@@ -141,15 +148,17 @@ def _card(figures: Figures, task: Task) -> TaskCard:
 def alerts(figures: Figures, now: int) -> Iterator[Alert]:
     """Everything of the list that is so now; worst first."""
     names = {task.task: task.name for task in figures.tasks}
+    for task, number, late in figures.overdue:
+        yield Alert(
+            "bad",
+            "Shredding is overdue",
+            f"{names[task]}, round {number}: raw records and their key should have been gone {span(late)} ago. "
+            "Is the curator running?",
+            f"/console/tasks/{task}/rounds/{number}",
+        )
+    yield from _unreadable_alerts(figures, names)
     for found in figures.rounds:
         where, link = f"{names[found.task]}, round {found.number}", round_link(found)
-        if found.state in HOLDS_RAW and found.shred_by is not None and now > found.shred_by:
-            yield Alert(
-                "bad",
-                "Shredding is overdue",
-                f"{where}: raw records should have been gone {span(now - found.shred_by)} ago. Is the curator running?",
-                link,
-            )
         yield from _conservation_alert(figures, found, where, link)
         yield from _refusal_alert(figures, found, where, link)
     yield from _signature_alerts(figures, now)
@@ -163,11 +172,26 @@ def alerts(figures: Figures, now: int) -> Iterator[Alert]:
             )
 
 
+def _unreadable_alerts(figures: Figures, names: Mapping[str, str]) -> Iterator[Alert]:
+    for task in figures.tasks:
+        if why := settings_trouble(task):
+            detail = f"{task.name}: {why}. Was it made by another version? The other tasks go on without it."
+            yield Alert("bad", "A task cannot be read", detail, "/console")
+    for name, number in figures.unreadable:
+        detail = f"{names[name]}, round {number}: is in a state that this version does not know."
+        yield Alert("bad", "A round cannot be read", detail, "/console")
+
+
 def _conservation_alert(figures: Figures, found: Round, where: str, link: str) -> Iterator[Alert]:
     if not found.shape or found.state is State.ABORTED:
         return
     counts, ids = figures.counted.get(found.key, (0, 0))
-    expected = shape_of(found).counts_per_report * (ids if found.reports is None else found.reports)
+    try:
+        per_report = shape_of(found).counts_per_report
+    except (TypeError, ValueError, KeyError):
+        yield Alert("bad", "A round cannot be read", f"{where}: the shape of its reports.", link)
+        return
+    expected = per_report * (ids if found.reports is None else found.reports)
     if counts != expected:
         yield Alert(
             "bad",
@@ -209,6 +233,8 @@ def _cap_alerts(figures: Figures, now: int) -> Iterator[Alert]:
     if book.cap is None:
         return
     for task in figures.tasks:
+        if settings_trouble(task):
+            continue
         settings = TaskSettings.of_json(task.settings)
         for scope, window, budget in (
             ("this window", settings.window_at(now), book.cap.window),
@@ -270,10 +296,9 @@ def _timeline(figures: Figures, now: int) -> tuple[list[Lane], list[tuple[float,
 
 def _stretches(found: Round, now: int) -> list[tuple[int, int, str]]:
     """From, to and kind: opt-in window, client window, ended; a draft or an abort is a mark where it happened."""
-    settings = settings_of(found)
     stretches: list[tuple[int, int, str]] = []
-    if found.optin_closes is not None:
-        opened = found.optin_closes - settings.optin_seconds
+    if found.optin_closes is not None and not settings_trouble(found):
+        opened = found.optin_closes - settings_of(found).optin_seconds
         end = (
             found.optin_closes
             if found.state is State.OPTIN_OPEN

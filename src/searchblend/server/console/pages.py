@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 from collections.abc import Callable
 from typing import TypeVar
 from urllib.parse import parse_qs
@@ -12,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from searchblend.errors import InvalidParameter
-from searchblend.server.answers import Refusal, refusal_of
+from searchblend.server.answers import Refusal, number_of, refusal_of
 from searchblend.server.console import (
     budget_page,
     overview,
@@ -24,7 +25,7 @@ from searchblend.server.console import (
     task_page,
     trends_page,
 )
-from searchblend.server.console.render import HEADERS, page, static
+from searchblend.server.console.render import HEADERS, rendered, shared_page, static, takes_gzip
 from searchblend.server.console.visit import (
     OPERATOR,
     ROUND,
@@ -80,18 +81,16 @@ class Pages:
         return self._page(visit, "new_task.html", groups=task_page.GROUPS, values=values, wrong="", problem="")
 
     async def overview(self, visit: Visit) -> Response:
-        figures = await self._read(overview.Figures.read)
-        return self._page(
-            visit, "overview.html", view=overview.overview(figures, self._services.clock.now(), visit.admin.role)
-        )
+        now = self._services.clock.now()
+        figures = await self._read(lambda store: overview.Figures.read(store, now))
+        return self._page(visit, "overview.html", view=overview.overview(figures, now, visit.admin.role))
 
     async def task(self, visit: Visit) -> Response:
         view = await self._read(lambda store: task_page.read_task(store, visit.task))
         return self._page(visit, "task.html", view=view, groups=task_page.GROUPS, codes=None)
 
     async def round(self, visit: Visit) -> Response:
-        first = visit.field("from")
-        place, containing = int(first) if first.isdecimal() and len(first) < 7 else 0, visit.field("find")[:200]
+        place, containing = number_of(visit.field("from")) or 0, visit.field("find")[:200]
         view = await self._read(
             lambda store: round_page.read_round(store, visit.task, visit.number, first=place, containing=containing)
         )
@@ -201,28 +200,30 @@ class PublicPages:
         return [Route("/trends/{task}", self.trends, methods=["GET"])]
 
     async def trends(self, request: Request) -> Response:
-        form = parse_qs(request.url.query)
         try:
-            wanted, between = form.get("q", [])[:20], between_rounds(form)
-            data = await self._services.console.call(
-                lambda store: trends_page.read_trends(store, request.path_params["task"], wanted, between)
-            )
-            view = trends_page.trends(data)
+            content = await self._content(request)
         except Exception as error:
             refusal = refusal_of(error)
             if refusal is None:
                 self._services.logbook.failure("page failed", error)
             return error_page(request, refusal or Refusal("internal"), None, "")
-        cache = f"public, max-age={self._seconds}"
-        return page(
-            request,
-            "public_trends.html",
-            cache=cache,
-            view=view,
-            public=True,
-            files=view.files if self._has_artifacts else {},
-            now=self._services.clock.now(),
-        )
+        return shared_page(content, is_gzip=takes_gzip(request), cache=f"public, max-age={self._seconds}")
+
+    async def _content(self, request: Request) -> bytes:
+        """The page's bytes: read, rendered and compressed in the thread for public reading, and kept."""
+        form, is_gzip, path = parse_qs(request.url.query), takes_gzip(request), request.url.path
+        name, public = request.path_params["task"], self._services.public
+        wanted, between = tuple(form.get("q", [])[:20]), between_rounds(form)
+        task, published = await self._services.reader.call(lambda store: store.rounds.published(name))
+
+        def make(store: ServiceStore) -> bytes:
+            view = trends_page.trends(trends_page.read_trends(store, task.task, wanted, between))
+            files = view.files if self._has_artifacts else {}
+            content = rendered("public_trends.html", path, view=view, public=True, files=files)
+            return gzip.compress(content, 6) if is_gzip else content
+
+        key = ("page", path, published, wanted, between, is_gzip)
+        return await self._services.pages.get(key, lambda: public.call(make))
 
 
 def static_route() -> Route:

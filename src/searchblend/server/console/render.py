@@ -56,15 +56,31 @@ def environment() -> Environment:
 
 def page(request: Request, template: str, status: int = 200, cache: str = "no-store", **values: Any) -> Response:
     """A rendered template; compressed where the browser can take it."""
-    text = environment().get_template(template).render(path=request.url.path, **values)
-    return compressed(request, text.encode(), "text/html; charset=utf-8", status=status, cache=cache)
+    content = rendered(template, request.url.path, **values)
+    return compressed(request, content, "text/html; charset=utf-8", status=status, cache=cache)
+
+
+def rendered(template: str, path: str, **values: Any) -> bytes:
+    return environment().get_template(template).render(path=path, **values).encode()
 
 
 def compressed(request: Request, content: bytes, media_type: str, *, status: int = 200, cache: str) -> Response:
     headers = {**HEADERS, "Cache-Control": cache, "Vary": "Accept-Encoding"}
-    if len(content) > _WORTH_IT and "gzip" in request.headers.get("accept-encoding", ""):
+    if len(content) > _WORTH_IT and takes_gzip(request):
         content, headers["Content-Encoding"] = gzip.compress(content, 6), "gzip"
     return Response(content, status, headers, media_type=media_type)
+
+
+def takes_gzip(request: Request) -> bool:
+    return "gzip" in request.headers.get("accept-encoding", "")
+
+
+def shared_page(content: bytes, *, is_gzip: bool, cache: str) -> Response:
+    """A page that was rendered, and compressed, before."""
+    headers = {**HEADERS, "Cache-Control": cache, "Vary": "Accept-Encoding"}
+    if is_gzip:
+        headers["Content-Encoding"] = "gzip"
+    return Response(content, headers=headers, media_type="text/html; charset=utf-8")
 
 
 async def static(request: Request) -> Response:

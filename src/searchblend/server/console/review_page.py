@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from searchblend.errors import InvalidParameter
+from searchblend.server.answers import number_of
 from searchblend.server.filters import REASONS
 from searchblend.server.lifecycle import Lifecycle
 from searchblend.store.rounds import Round, Task
@@ -63,7 +64,7 @@ def read_queue(store: ServiceStore) -> list[tuple[Task, Round]]:
 def read_review(store: ServiceStore, lifecycle: Lifecycle, task_name: str, number: int, reader: str) -> ReviewPage:
     task = store.rounds.task(task_name)
     found = store.rounds.round(task.task, number)
-    figures, hits = lifecycle.candidate(found)
+    figures, hits = lifecycle.look_at_candidate(found, actor=reader)
     reasons = {(hit["query"], hit["url"]): hit["reason"] for hit in hits}
     candidates = [
         Candidate(
@@ -89,7 +90,8 @@ def removals(
 
 
 def _place(text: str) -> tuple[int, int | None]:
-    query, _, url = text.partition(".")
-    if not query.isdecimal() or (url and not url.isdecimal()) or len(text) > 12:
+    first, dot, second = text.partition(".")
+    query, url = number_of(first), number_of(second)
+    if query is None or (dot and url is None):
         raise InvalidParameter("remove", "expected positions of the candidate list")
-    return int(query), int(url) if url else None
+    return query, url

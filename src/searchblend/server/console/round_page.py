@@ -137,6 +137,7 @@ class Spent:
             of_round=[
                 {
                     "group": "opt-in users" if entry.release_id.endswith("/opt-in") else "clients",
+                    "window": entry.window,
                     "epsilon": entry.spend.epsilon,
                     "delta": entry.spend.delta,
                     "mechanism": entry.spend.mechanism,

@@ -90,6 +90,7 @@ REASONS: Final = {
     "too-few-queries": "The head list had fewer queries than the task asks for.",
     "budget-exceeded": "The ledger's cap does not allow another head list for this population.",
     "key-lost": "The round's key is gone, so nobody can read its records.",
+    "job-failed": "A step failed again and again, whatever was tried; the audit log has which and why.",
     "shredding-deadline": "Raw records reached their deadline and were destroyed before a list was drawn.",
     "rejected": "The reviewer rejected the list.",
     "operator": "The operator ended it.",
@@ -144,6 +145,10 @@ REFUSALS: Final[dict[str, Advice]] = {
     "conflicting-contribution": Advice(
         "The contributor has sent another record for this round before.",
         "One code on two devices, or a changed mind. The first record stays; it can be taken back and sent anew.",
+    ),
+    "not-admitted": Advice(
+        "An opened record holds what no device keeps: control characters, no web address, somebody's own.",
+        "Devices of this project never send one. The audit log says how many of which kind; each was dropped alone.",
     ),
 }
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from searchblend.blender.pipeline import METHODS
 from searchblend.errors import InvalidParameter
+from searchblend.server.checkup import settings_trouble
 from searchblend.server.console.steps import step_of
 from searchblend.server.task_settings import SILENT_DEVICES, WINDOWS, TaskSettings
 from searchblend.store.rounds import Round, Task
@@ -64,7 +65,10 @@ GROUPS: Final = (
                 step="any",
             ),
             Field("delta", "δ for each group", "Far below one over the number of people.", "number", step="any"),
-            Field("budget_window", "Budget window", "How the ledger groups rounds.", "choice", WINDOWS),
+            Field(
+                "budget_window", "Budget window", "The period of the cap; debits count when made.", "choice", WINDOWS
+            ),
+            Field("uncapped", "Without a cap", "Open rounds although no cap bounds what they cost together.", "yes"),
         ),
     ),
     FieldGroup(
@@ -102,8 +106,13 @@ GROUPS: Final = (
                 "head_fraction", "Share of opt-in users who name the list", "Method paper only.", "number", step="any"
             ),
             Field("query_budget_fraction", "Share of ε for queries", "The rest is for URLs.", "number", step="any"),
-            Field("records_per_optin", "Records of an opt-in user", "More cost accuracy, not privacy.", "number"),
-            Field("records_per_client", "Records of a client", "As above.", "number"),
+            Field(
+                "records_per_optin",
+                "Records of an opt-in user",
+                "Up to so many are sent, sealed; together they weigh as one person.",
+                "number",
+            ),
+            Field("records_per_client", "Records of a client", "They share one ε: each is randomized more.", "number"),
             Field("wide_list", "Wide list", "More URLs for each query, each less exact.", "yes"),
             Field(
                 "silent_devices",
@@ -169,6 +178,8 @@ def _number(name: str, text: str, *, whole: bool) -> float:
 class TaskPage:
     task: Task
     values: dict[str, Any]
+    trouble: str | None
+    """why the settings cannot be read, if so"""
     rounds: list[tuple[Round, str]]
     """newest first, with their state in words"""
     can_draft: bool
@@ -179,10 +190,12 @@ def read_task(store: ServiceStore, name: str) -> TaskPage:
     task = store.rounds.task(name)
     rounds = store.rounds.rounds(task.task)
     is_busy = bool(rounds) and rounds[-1].state not in ENDED
+    trouble = settings_trouble(task)
     return TaskPage(
         task=task,
-        values=shown_values(task.settings),
+        values={} if trouble else shown_values(TaskSettings.of_json(task.settings).as_json()),
+        trouble=trouble,
         rounds=[(found, step_of(found).title) for found in reversed(rounds)],
-        can_draft=not is_busy and not task.killed,
+        can_draft=not is_busy and not task.killed and not trouble,
         is_busy=is_busy,
     )

@@ -13,6 +13,7 @@ from searchblend.store.artifacts import TrendRow
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
+from searchblend.visible import visible
 
 LEVEL: Final = 0.05
 _SHOWN_CHANGES: Final = 10
@@ -141,7 +142,8 @@ def _chart(by_round: dict[int, dict[str, TrendRow]], shown: list[str]) -> Chart:
         xs=[float(number) for number in by_round],
         x_names=[str(number) for number in by_round],
         series=[
-            Series(query, column(query, "probability"), column(query, "low"), column(query, "high")) for query in shown
+            Series(visible(query), column(query, "probability"), column(query, "low"), column(query, "high"))
+            for query in shown
         ],
         form=percent,
         unit="percent",

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, quote
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from searchblend.server.answers import Refusal, read_body
+from searchblend.server.answers import Refusal, number_of, read_body, round_number
 from searchblend.server.console.render import HEADERS, page
 from searchblend.server.console.sessions import form_token
 from searchblend.store.tokens import Admin
@@ -61,10 +61,7 @@ class Visit:
 
     @property
     def number(self) -> int:
-        text = self.request.path_params["round"]
-        if not text.isdecimal() or len(text) > 9:
-            raise Refusal("unknown-task")
-        return int(text)
+        return round_number(self.request.path_params["round"])
 
     @property
     def here(self) -> str:
@@ -144,5 +141,5 @@ def see_other(where: str) -> Response:
 
 
 def between_rounds(form: Mapping[str, list[str]]) -> tuple[int, int] | None:
-    texts = [(form.get(name) or [""])[0] for name in ("before", "after")]
-    return (int(texts[0]), int(texts[1])) if all(t.isdecimal() and len(t) < 10 for t in texts) else None
+    before, after = (number_of((form.get(name) or [""])[0]) for name in ("before", "after"))
+    return None if before is None or after is None else (before, after)

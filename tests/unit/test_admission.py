@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchblend.device.admission import admit
+from searchblend.admission import admit
 from searchblend.normalization import normalize
 
 PAGE = "https://weather.example/today"
@@ -47,6 +47,12 @@ def test_what_is_kept(query, url, kept):
         ("", "unusable-query"),
         (" \t ", "unusable-query"),
         ("a\ud800b", "unusable-query"),
+        ("a\0b", "control-character"),
+        ("a\x1b[2Jb", "control-character"),
+        ("a\x85b\x9bc", "control-character"),
+        ("weather \u202etxt", "control-character"),
+        ("\u2066weather\u2069", "control-character"),
+        ("\u061cweather", "control-character"),
         ("x" * 501, "too-long"),
     ],
 )
@@ -78,6 +84,8 @@ def test_queries_that_are_forgotten(query, reason):
         ("javascript:alert(1)", "not-a-web-address"),
         ("weather page", "not-a-web-address"),
         ("https://a.example\\@b.example/", "private-address"),
+        ("https://x.example/\0", "control-character"),
+        ("https://x.example/\u202egpj.exe", "control-character"),
         ("https://x.example/" + "a" * 2000, "too-long"),
     ],
 )
@@ -91,9 +99,9 @@ def test_nothing_of_the_search_is_shown():
 
 def test_a_run_of_combining_marks_takes_no_time():
     """NFKC is quadratic in it, so length is limited before."""
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert admit("a" + "\u0315\u0300" * 200_000).reason == "too-long"
-    assert time.perf_counter() - begun < 0.1
+    assert time.process_time() - begun < 0.5
 
 
 @given(st.text(max_size=80), st.one_of(st.none(), st.text(max_size=80)))

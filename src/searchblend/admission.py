@@ -1,8 +1,10 @@
-"""Which searches may be kept on the device at all. Everything else is forgotten before it is written anywhere.
+"""Which searches may be kept at all: on a device before anything is written, and in the curator once more.
 
 The randomized report hides which of the listed records somebody holds; an opt-in record is read by a curator, and both
 start from what is stored here. So what looks like somebody's own (addresses, numbers, passwords) and what belongs to
-a private network never enters, and lengths are limited before anything expensive is done to a text.
+a private network never enters, nor do characters that change how a text is shown or end it early, and lengths are
+limited before anything expensive is done to a text. Nobody knows what programs send: the curator asks the same of
+every record before it counts. Standard library only: this runs on devices.
 """
 
 from __future__ import annotations
@@ -11,10 +13,16 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from searchblend.device.policy import POLICY, Policy
 from searchblend.normalization import normalize, normalize_url
 from searchblend.suspects import Suspects
 
+LONGEST_QUERY: Final = 500
+"""code points, before normalization: NFKC takes time quadratic in a run of combining marks"""
+LONGEST_URL: Final = 2_000
+"""code points"""
+
+_UNSHOWABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""control characters, and those that turn the direction of a text; looked for when blanks have been put right"""
 _WEB: Final = re.compile(r"\s*https?://", re.IGNORECASE)
 _SCHEME: Final = re.compile(r"\s*[a-z][a-z0-9+.-]*:(?://|\\)", re.IGNORECASE)
 _PRIVATE_SUFFIXES: Final = (
@@ -50,13 +58,17 @@ class Admission:
         return f"Admission({self.reason or 'kept'})"
 
 
-def admit(query: str, url: str | None = None, policy: Policy = POLICY) -> Admission:
+def admit(
+    query: str, url: str | None = None, *, longest_query: int = LONGEST_QUERY, longest_url: int = LONGEST_URL
+) -> Admission:
     """Whether this search may be stored, and in which form."""
-    if len(query) > policy.longest_query or (url is not None and len(url) > policy.longest_url):
+    if len(query) > longest_query or (url is not None and len(url) > longest_url):
         return Admission(reason="too-long")
     form = normalize(query)
-    if form is None or len(form) > policy.longest_query:
+    if form is None or len(form) > longest_query:
         return Admission(reason="unusable-query")
+    if _UNSHOWABLE.search(form):
+        return Admission(reason="control-character")
     if reason := _suspicion(query, form):
         return Admission(reason=reason)
     if _SCHEME.match(form) and _address(form) is None:
@@ -68,7 +80,9 @@ def admit(query: str, url: str | None = None, policy: Policy = POLICY) -> Admiss
     if not _WEB.match(url):
         return Admission(reason="not-a-web-address")
     address = _address(url)
-    return Admission(reason="private-address") if address is None else Admission(form, address)
+    if address is None:
+        return Admission(reason="private-address")
+    return Admission(reason="control-character") if _UNSHOWABLE.search(address) else Admission(form, address)
 
 
 def _suspicion(*texts: str) -> str | None:

@@ -1,0 +1,52 @@
+"""What every command that makes a release shares: the ledger's options, and the file for exact counts of the input."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from searchblend.cli.arguments import ALL_TIME, ALL_USERS
+from searchblend.errors import UsageError
+from searchblend.runs.hybrid import LedgerEntry
+from searchblend.store.whole_file import whole_files
+from searchblend.wire.release import NOT_FOR_RELEASE
+
+WriteSummary = Callable[[Mapping[str, Any] | None], None]
+
+
+def ledger_entry(options: argparse.Namespace, *, population: str) -> LedgerEntry | None:
+    """Where the release is debited; an option that only a ledger could heed is refused without one."""
+    if options.ledger is None:
+        for flag, value in (
+            ("--release-id", options.release_id),
+            (population, options.debited),
+            ("--window", options.window),
+        ):
+            if value is not None:
+                raise UsageError(f"{flag}: only with --ledger; without one nothing is debited and nothing kept")
+        return None
+    if not options.release_id:
+        raise UsageError("--ledger: give the release a name with --release-id; the same name is never paid twice")
+    return LedgerEntry(options.ledger, options.release_id, options.debited or ALL_USERS, options.window or ALL_TIME)
+
+
+@contextlib.contextmanager
+def summary_file(path: Path | None, release: Path | None, *, replace: bool) -> Iterator[WriteSummary]:
+    """Opened before the run, because after it the budget is spent; never inside the folder that is published."""
+    if path is None:
+        yield lambda summary: None
+        return
+    if release is not None and release.resolve() in path.resolve().parents:
+        raise UsageError(f"--summary: {path} is inside the folder of the release, and exact counts are not for release")
+    with whole_files([path], replace=replace) as [partial]:
+
+        def write(summary: Mapping[str, Any] | None) -> None:
+            counts = summary if summary is not None else {"read": False}  # published before: the log was not opened
+            document = {"notice": NOT_FOR_RELEASE, **counts}
+            partial.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+
+        yield write

@@ -1,0 +1,37 @@
+"""Loaded by servers under attack, from PYTHONPATH: the attacker moves their clock and stops them where he likes.
+
+``ATTACK_CLOCK``: a file with the seconds by which the machine's clock is wrong. ``ATTACK_STOP_AT``:
+``file.py:function``; at its first call the process stops (SIGSTOP) until the attacker lets it go on.
+"""
+
+import os
+import signal
+import sys
+import threading
+import time
+
+_right_time = time.time
+
+
+def _wrong_time():
+    with open(os.environ["ATTACK_CLOCK"]) as file:  # noqa: PTH123  # before anything else is imported
+        return _right_time() + float(file.read() or 0)
+
+
+def _stop_at(place):
+    file, _, function = place.partition(":")
+
+    def look(frame, event, argument):
+        code = frame.f_code
+        if event == "call" and code.co_name == function and code.co_filename.endswith(file):
+            sys.setprofile(None)
+            os.kill(os.getpid(), signal.SIGSTOP)
+
+    return look
+
+
+if "ATTACK_CLOCK" in os.environ:
+    time.time = _wrong_time
+if "ATTACK_STOP_AT" in os.environ:
+    threading.setprofile(_stop_at(os.environ["ATTACK_STOP_AT"]))
+    sys.setprofile(_stop_at(os.environ["ATTACK_STOP_AT"]))

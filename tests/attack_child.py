@@ -1,0 +1,48 @@
+"""What an attacker does to a server's process from outside: move its clock, stop it at a call, let it go on."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import psutil
+
+from attack_service import wait_for
+
+CHILD = Path(__file__).parent / "attack" / "child"
+
+
+class WrongClock:
+    """A clock that several processes share, and that is wrong by as much as the attacker says."""
+
+    def __init__(self, folder, seconds=0):
+        self._path = folder / "clock"
+        self.move(seconds)
+
+    def move(self, seconds):
+        written = self._path.with_suffix(".new")
+        written.write_text(str(seconds))
+        written.replace(self._path)
+
+    @property
+    def environment(self):
+        return {"PYTHONPATH": _path(), "ATTACK_CLOCK": str(self._path)}
+
+
+def stopping_at(place):
+    """The environment of a process that stops at its first call of ``file.py:function``."""
+    return {"PYTHONPATH": _path(), "ATTACK_STOP_AT": place}
+
+
+def _path():
+    return os.pathsep.join(filter(None, [str(CHILD), os.environ.get("PYTHONPATH")]))
+
+
+def wait_stopped(server):
+    process = psutil.Process(server.process.pid)
+    wait_for(lambda: process.status() == psutil.STATUS_STOPPED, "the server to stop where it was told to")
+
+
+def let_go_on(server):
+    server.process.send_signal(signal.SIGCONT)

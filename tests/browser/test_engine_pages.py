@@ -1,0 +1,97 @@
+"""Which links of result pages are results, in real Chromium: pages of our own with the engines' structure.
+
+The content scripts run as they are shipped; a click is made with the mouse, the middle button and the keyboard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+ROOT = Path(__file__).parents[2]
+PAGES = Path(__file__).parent / "result_pages"
+SCRIPTS = ROOT / "extension" / "src" / "content"
+ADDRESSES = {
+    "google": "https://www.google.com/search?q=weather",
+    "bing": "https://www.bing.com/search?q=weather",
+    "duckduckgo": "https://duckduckgo.com/?q=weather",
+}
+RESULTS = {
+    "google": {
+        "plain": "https://plain.example/page?x=1",
+        "sitelink": "https://plain.example/more",
+        "wrapped": "https://wrapped.example/",
+    },
+    "bing": {
+        "site": "https://plain.example/",
+        "plain": "https://plain.example/page",
+        "wrapped": "https://wrapped.example/",
+    },
+    "duckduckgo": {"plain": "https://plain.example/page", "wrapped": "https://wrapped.example/"},
+}
+NOT_UNDERSTOOD = {
+    "google": {"opaque", "opaque-picture", "renamed", "unknown-list"},
+    "bing": {"opaque"},
+    "duckduckgo": {"opaque"},
+}
+WAYS = ("mouse", "middle button", "Enter")
+
+
+class ResultsPage:
+    """A page of results, and what the content script told about clicks on it."""
+
+    def __init__(self, page: Page, engine: str) -> None:
+        self.page, self.engine = page, engine
+        page.add_init_script("globalThis.told = []; globalThis.searchblendTell = (message) => told.push(message);")
+        for name in ("engines.js", "observe.js"):
+            page.add_init_script(path=SCRIPTS / name)
+        page.route(
+            "**/*", lambda route: route.fulfill(body=(PAGES / f"{engine}.html").read_text(), content_type="text/html")
+        )
+        page.goto(ADDRESSES[engine])
+        # The script listens before the page does, so that staying on the page changes nothing of what it sees.
+        page.evaluate(
+            "for (const kind of ['click', 'auxclick']) addEventListener(kind, (event) => event.preventDefault())"
+        )
+
+    def links(self) -> list[str]:
+        return self.page.eval_on_selector_all("a[id]", "links => links.map(({id}) => id)")
+
+    def says(self, link: str, way: str) -> list[dict[str, str]]:
+        found = self.page.locator(f"#{link}")
+        if way == "Enter":
+            found.focus()
+            found.press("Enter")
+        else:
+            found.click(button="middle" if way == "middle button" else "left", force=True)
+        told: list[dict[str, str]] = self.page.evaluate("told.splice(0)")
+        return told
+
+
+@pytest.fixture(scope="module", params=sorted(ADDRESSES))
+def results_page(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[ResultsPage]:
+    with chromium.new_context() as context:
+        yield ResultsPage(context.new_page(), request.param)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_results_are_told_and_advertisements_never(results_page: ResultsPage, way: str):
+    engine, results = results_page.engine, RESULTS[results_page.engine]
+    links = results_page.links()
+    assert {*results, *NOT_UNDERSTOOD[engine]} < set(links)
+    for link in links:
+        told = results_page.says(link, way)
+        if link in results:
+            assert told == [{"type": "clicked", "engine": engine, "query": "weather", "url": results[link]}], link
+        elif link in NOT_UNDERSTOOD[engine]:
+            assert told == [{"type": "not-understood", "engine": engine}], link
+        else:
+            assert told == [], link
+
+
+def test_a_part_of_an_advertisement_is_the_advertisement(chromium: Browser):
+    with chromium.new_context() as context:
+        assert ResultsPage(context.new_page(), "google").says("ad-bottom-part", "mouse") == []

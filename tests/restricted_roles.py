@@ -1,0 +1,96 @@
+"""A PostgreSQL database in which every role of the service logs in as a user of its own, with its grants alone."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+
+from databases import fresh_database, postgres_server
+from searchblend.server.curator_key import make_curator_key
+from searchblend.server.logbook import Logbook
+from searchblend.server.serve import make_worker, prepare_folders
+from searchblend.server.serve_settings import ServeSettings
+from searchblend.server.services import Services
+from searchblend.store.database_postgres import PostgresStore
+from searchblend.store.grants import GRANTS, grant_statements
+from searchblend.store.service_store import open_store
+from service_parts import ManualClock, Service
+
+
+class RestrictedRoles:
+    """Stores, workers and recorded statements by role; ``owner`` may do everything."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.clock, self.log = folder, ManualClock(), io.StringIO()
+        self.owner = fresh_database("postgresql", folder)
+        self.schema = re.search(r"search_path%3D(\w+)", self.owner)[1]
+        self.users = {role: f"{self.schema}_{role}" for role in GRANTS}
+        self.statements: dict[str, dict[str, object]] = {role: {} for role in GRANTS}
+        self.urls = {}
+        with psycopg.connect(postgres_server(), autocommit=True) as connection:
+            for role, user in self.users.items():
+                password = secrets.token_hex(8)
+                connection.execute(f"CREATE ROLE {user} LOGIN PASSWORD '{password}'")
+                for statement in grant_statements(role, user, self.schema):
+                    connection.execute(statement)
+                parts = urlsplit(self.owner)
+                host = parts.netloc.rpartition("@")[2]
+                self.urls[role] = urlunsplit(parts._replace(netloc=f"{user}:{password}@{host}"))
+
+    def drop(self) -> None:
+        with psycopg.connect(postgres_server(), autocommit=True) as connection:
+            for user in self.users.values():
+                connection.execute(f"DROP OWNED BY {user}")
+                connection.execute(f"DROP ROLE {user}")
+
+    def url(self, role: str) -> str:
+        return self.owner if role == "owner" else self.urls[role]
+
+    def settings(self, role: str) -> ServeSettings:
+        point = make_curator_key(self.folder / "keys").public_point.hex() if role == "publisher" else ""
+        return ServeSettings(role=role, data_dir=str(self.folder), database=self.urls[role], curator_key=point)
+
+    @contextlib.contextmanager
+    def parts(self, role: str) -> Iterator[Service]:
+        """The service's parts over a connection of this role."""
+        with open_store(self.url(role)) as store:
+            yield Service(store, self.clock, self.folder, self.log)
+
+    def work(self, *roles: str) -> None:
+        """What the role's worker does now, keys and all."""
+        for role in roles:
+            prepare_folders(self.settings(role))
+            with open_store(self.urls[role]) as store:
+                services = Services(self.urls[role], clock=self.clock, logbook=Logbook(self.log))
+                make_worker(self.settings(role), store, self.clock, services).run_once()
+
+    @contextlib.contextmanager
+    def recording(self) -> Iterator[None]:
+        """Keep one example of every statement, by role."""
+        by_url = {url: role for role, url in self.urls.items()}
+        earlier = {name: getattr(PostgresStore, name) for name in ("execute", "execute_many", "pages")}
+
+        def recorder(name):
+            def call(store, statement, *values):
+                role = by_url.get(store._url)
+                if role and statement.lstrip().startswith(("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")):
+                    example = values[0] if values and name != "pages" else ()
+                    self.statements[role].setdefault(statement, example[0] if name == "execute_many" else example)
+                return earlier[name](store, statement, *values)
+
+            return call
+
+        for name in earlier:
+            setattr(PostgresStore, name, recorder(name))
+        try:
+            yield
+        finally:
+            for name, function in earlier.items():
+                setattr(PostgresStore, name, function)
