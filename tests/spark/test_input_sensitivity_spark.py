@@ -25,11 +25,12 @@ def batch(folder: Path, format_name: str, number: int, n: int) -> None:
         write(folder / "others", format_name, [world.others for world in made], ending, suffix),
         write(folder / "mine", format_name, [[line for world in made for line in world.mine]], b"\n"),
     ]
-    options: dict[str, Any] = {"draws": 2, "picks": 2}
-    found = [found_in(part, format_name, engine="spark", **options) for part in parts]
     anchor = write(folder / "anchor", format_name, [], b"\n")
-    assert differences(*found, found_in(anchor, format_name, threads=1, **options)) == []
-    assert found[0] == found_in(parts[0], format_name, threads=1, **options)
+    options: dict[str, Any] = {"draws": 2, "picks": 2}
+    both, others = (found_in(part, format_name, engine="spark", **options) for part in parts[:2])
+    mine, alone = (found_in(part, format_name, threads=1, **options) for part in (parts[2], anchor))
+    assert differences(both, others, mine, alone) == []
+    assert both == found_in(parts[0], format_name, threads=1, **options)
 
 
 def test_no_line_changes_what_spark_reads_of_another_person(tmp_path: Path):
