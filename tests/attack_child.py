@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from pathlib import Path
@@ -40,9 +41,19 @@ def _path():
 
 
 def wait_stopped(server):
-    process = psutil.Process(server.process.pid)
-    wait_for(lambda: process.status() == psutil.STATUS_STOPPED, "the server to stop where it was told to")
+    """The server, or the process that does its job."""
+    wait_for(lambda: _stopped(server), "the server to stop where it was told to")
 
 
 def let_go_on(server):
-    server.process.send_signal(signal.SIGCONT)
+    for process in _stopped(server):
+        process.send_signal(signal.SIGCONT)
+
+
+def _stopped(server):
+    process = psutil.Process(server.process.pid)
+    stopped = []
+    for one in (process, *process.children(recursive=True)):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            stopped += [one] * (one.status() == psutil.STATUS_STOPPED)
+    return stopped

@@ -7,6 +7,7 @@ import resource
 import socket
 import ssl
 import time
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import httpx2
@@ -16,14 +17,17 @@ import pytest
 from certificates import certificate
 from databases import fresh_database
 from searchblend.server.clock import SystemClock
+from searchblend.store.rounds import Round
 from service_parts import Service, people
 from service_process import REPORT, ServerProcess, running
 
 FILES = 1_024
 """how many the server may have open: what a service gets where nobody asks for more"""
 SILENT = 1_500
-PEER_SECONDS = 2
-LIMITS = ("--connections", "600", "--peer-seconds", str(PEER_SECONDS))
+FEW = ("--connections", "600")
+PATIENT_SERVER = (*FEW, "--peer-seconds", "3600")
+"""never ends a connection for want of time"""
+HASTY_SERVER = (*FEW, "--peer-seconds", "2")
 PATIENT = 60.0
 MIB = 2**20
 
@@ -37,21 +41,31 @@ def enough_files():
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+@dataclass
+class Site:
+    """Two servers with few files over one database, and a round that takes reports."""
+
+    patient: ServerProcess
+    hasty: ServerProcess
+    parts: Service
+    found: Round
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """A server with few files, a round that takes reports, and an artifact that is long to read."""
     folder = tmp_path_factory.mktemp("hostile")
     where = fresh_database("sqlite", folder)
     parts = Service.start(where, folder, SystemClock())
     day = 100_000
     task = parts.task(optin_seconds=day, shred_seconds=2 * day, client_seconds=day)
-    opened = parts.open(task)
-    parts.contribute(opened, people(400, seed=1))
+    parts.contribute(parts.open(task), people(400, seed=1))
     found = parts.head_list(task)
-    server = ServerProcess(folder, where, *LIMITS)
-    with running(server):
-        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (FILES, FILES))
-        yield server, parts, found
+    patient = ServerProcess(folder, where, "--role", "collector", *PATIENT_SERVER)
+    hasty = ServerProcess(folder, where, *HASTY_SERVER)
+    with running(patient), running(hasty):
+        for server in (patient, hasty):
+            resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (FILES, FILES))
+        yield Site(patient, hasty, parts, found)
     parts.store.close()
 
 
@@ -65,9 +79,9 @@ def fetch(address, path="/healthz"):
         return client.get(path).status_code
 
 
-def is_served(site, seed):
-    """Health, the manifest's neighbour, and a report, each over a new connection."""
-    server, parts, found = site
+def is_served(server, site, seed):
+    """Health inside and outside, and a report, each over a new connection."""
+    parts, found = site.parts, site.found
     message = parts.messages(found, people(1, seed=seed))[0]
     before = parts.store.reports.n_seen(found.key)
     path = f"/v1/tasks/{found.task}/rounds/{found.number}/reports"
@@ -116,7 +130,7 @@ def send_until_cut(stranger, block, most):
     ids=["one value", "many headers", "address", "trailer"],
 )
 def test_headers_without_end_cost_neither_memory_nor_time(site, start, block):
-    server = site[0]
+    server = site.patient
     before = memory(server)
     with connect(server.address) as stranger:
         stranger.sendall(start)
@@ -126,24 +140,24 @@ def test_headers_without_end_cost_neither_memory_nor_time(site, start, block):
 
 
 def test_too_large_a_head_is_refused_by_name(site):
-    with connect(site[0].address) as stranger:
+    with connect(site.patient.address) as stranger:
         stranger.sendall(b"GET /healthz HTTP/1.1\r\nHost: h\r\nX: " + b"x" * 20_000 + b"\r\n\r\n")
         assert stranger.recv(100).startswith(b"HTTP/1.1 431 ")
 
 
 def test_thousands_of_silent_connections_keep_nobody_out(site):
-    server = site[0]
+    server = site.patient
     with contextlib.ExitStack() as stack:
         for n in range(SILENT):
             stranger = stack.enter_context(connect(server.address))
             if n % 2:
                 stranger.sendall(b"POST /v1/tasks/x HTTP/1.1\r\nHost: h\r\nContent-Le")
-        assert is_served(site, seed=11)
+        assert is_served(server, site, seed=11)
         assert psutil.Process(server.process.pid).num_fds() < FILES
 
 
 def test_half_sent_requests_are_timed_out(site):
-    server, _, found = site
+    server, found = site.hasty, site.found
     path = f"/v1/tasks/{found.task}/rounds/{found.number}/report-batches"
     head = f"POST {path} HTTP/1.1\r\nHost: h\r\nContent-Type: {REPORT}s\r\nContent-Length: 9000\r\n\r\n".encode()
     with contextlib.ExitStack() as stack:
@@ -155,7 +169,7 @@ def test_half_sent_requests_are_timed_out(site):
 
 
 def test_a_request_that_trickles_in_has_the_same_time(site):
-    with connect(site[0].address) as stranger:
+    with connect(site.hasty.address) as stranger:
         stranger.sendall(b"GET /healthz HTTP/1.1\r\nX: ")
         deadline = time.monotonic() + PATIENT
         with pytest.raises(ConnectionError):
@@ -165,15 +179,15 @@ def test_a_request_that_trickles_in_has_the_same_time(site):
 
 
 def test_an_idle_connection_is_closed_after_its_answer(site):
-    with connect(site[0].address) as stranger:
+    with connect(site.hasty.address) as stranger:
         stranger.sendall(b"GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
         assert stranger.recv(100).startswith(b"HTTP/1.1 200 ")
         assert is_cut(stranger)
 
 
 def test_readers_that_do_not_read_are_cut_and_hold_no_memory(site):
-    server, parts, _ = site
-    sha256 = parts.store.artifacts.put(bytes(8 * MIB), "application/octet-stream")
+    server = site.hasty
+    sha256 = site.parts.store.artifacts.put(bytes(8 * MIB), "application/octet-stream")
     with httpx2.Client(base_url=server.address, timeout=PATIENT) as client:
         assert len(client.get(f"/v1/artifacts/{sha256}").content) == 8 * MIB
     before = memory(server)
@@ -183,7 +197,7 @@ def test_readers_that_do_not_read_are_cut_and_hold_no_memory(site):
             stranger.sendall(f"GET /v1/artifacts/{sha256} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
         time.sleep(1)
         assert memory(server) - before < 64 * MIB
-        assert is_served(site, seed=12)
+        assert is_served(server, site, seed=12)
         # Nothing is read until all of them were cut: the kernel's buffers alone would not end an answer.
         deadline = time.monotonic() + PATIENT
         while cut_count(server, "not-reading") < len(strangers) and time.monotonic() < deadline:
@@ -218,7 +232,7 @@ def test_silent_tls_connections_keep_nobody_out(tmp_path):
     data = tmp_path / "data"
     data.mkdir()
     tls = ("--tls-certificate", str(cert), "--tls-key", str(key))
-    server = ServerProcess(data, str(data / "service.db"), *LIMITS, *tls)
+    server = ServerProcess(data, str(data / "service.db"), *PATIENT_SERVER, *tls)
     with running(server), contextlib.ExitStack() as stack:
         resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (FILES, FILES))
         strangers = [stack.enter_context(connect(server.address)) for _ in range(SILENT)]
@@ -226,4 +240,4 @@ def test_silent_tls_connections_keep_nobody_out(tmp_path):
         with httpx2.Client(verify=context, timeout=PATIENT) as client:
             assert client.get(f"{server.address}/healthz").text == "ok\n"
         assert psutil.Process(server.process.pid).num_fds() < FILES
-        assert is_cut(strangers[-1])
+        assert is_cut(strangers[0])
