@@ -8,6 +8,7 @@ import pytest
 
 from databases import DATABASES, fresh_database
 from searchblend.records import Record
+from searchblend.server.lifecycle import CANDIDATE
 from searchblend.server.round_model import sealing_context
 from searchblend.server.worker import INTERRUPTED_SECONDS, MOST_ATTEMPTS
 from searchblend.store.states import State
@@ -246,3 +247,28 @@ def test_a_damaged_shape_keeps_no_other_task_from_its_manifest(service):
     service.open(fine)
     assert service.store.artifacts.manifest(fine.task) is not None
     assert "worker failed" in service.log.getvalue()
+
+
+def test_a_round_that_was_set_back_is_not_drawn_again(service):
+    """Rows can be changed; a second draw would have noise that the ledger does not know of."""
+    task = ready_to_draw(service)
+    found = service.current(task)
+    # The job to shred is there, and somebody seems to have it: key and records stay.
+    service.store.database.execute(
+        "INSERT INTO jobs (round_key, kind, due, lease_token, lease_until, attempts) VALUES (?, 'shred', 0, 'x', ?, 0)",
+        (found.key, 2**40),
+    )
+    lists = []
+    for _ in range(6):
+        service.work()
+        assert service.current(task).state is State.HEADLIST_READY
+        lists.append(service.store.artifacts.kept(found.key, CANDIDATE))
+        service.store.database.execute("UPDATE rounds SET state = 'OPTIN_CLOSED' WHERE round_key = ?", (found.key,))
+        service.store.jobs.add(found.key, "head-list", service.clock.now())
+    assert len(set(lists)) == 1
+    service.store.database.execute("DELETE FROM jobs WHERE kind = 'shred'")
+    service.work()
+    service.work()
+    assert service.current(task).state is State.SHREDDED
+    assert service.vault.held() == []
+    assert list((service.folder / "keys").glob("*.drawn*")) == []
