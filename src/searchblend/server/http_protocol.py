@@ -7,6 +7,10 @@ them without end, and writes an answer into memory as a whole.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
+import struct
+import sys
 from typing import Any, Final
 
 from uvicorn._types import ASGI3Application, ASGIReceiveCallable, ASGISendCallable, ASGISendEvent, Scope
@@ -24,6 +28,7 @@ PIECE_BYTES: Final = 64 * 1024
 """of an answer that wait in the process for a reader; the rest is not handed over before these are gone"""
 
 
+_NO_LINGERING: Final = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
 _CONNECTION: Final = "searchblend.connection"
 """where a request's scope has its connection"""
 
@@ -40,6 +45,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_bytes = self._n_headers = self._unparsed = 0
 
     def abort(self) -> None:
+        # Without lingering, or the kernel would go on holding what a peer does not read.
+        with contextlib.suppress(OSError):
+            self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGERING)
         self.transport.abort()
 
     def hold_answer(self, content: bytes) -> None:
