@@ -1,7 +1,8 @@
 """The curator's jobs: make a round's key, draw the head list once, destroy the key. The only code that opens records.
 
-It listens on no port. The head list, its debit and the state change are one commit: a crash before it leaves nothing
-that anybody saw, so drawing again is sound; after it nothing is ever drawn again.
+It listens on no port. The head list, its debit and the state change are one commit. What was drawn is kept beside the
+key before that: whoever has the job run again, by a crash or by a row of the database that was set back, gets the same
+list. A crash before it was kept leaves nothing that anybody saw, so that drawing again is sound.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from searchblend.accounting.spend import Spend
@@ -41,6 +42,33 @@ from searchblend.wire.signing import SigningKey
 CURATOR: Final = "curator"
 HOLDER: Final = "curator"
 """the inner document that says which folder has the round's key"""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What came of opening a round's records, once."""
+
+    figures: HeadFigures | None
+    """None: there were too few for a list"""
+    records: int
+    refused: Mapping[str, int]
+    dropped: Mapping[str, int]
+    """records that no device may keep, by reason; their total is among ``refused``"""
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """For the audit log."""
+        return {"records": self.records, "refused": sum(self.refused.values())}
+
+    def as_bytes(self) -> bytes:
+        figures = None if self.figures is None else self.figures.as_bytes().decode()
+        return json.dumps({**vars(self), "figures": figures}).encode()
+
+    @classmethod
+    def of_bytes(cls, content: bytes) -> Drawn:
+        document = json.loads(content)
+        figures = document["figures"]
+        return cls(**{**document, "figures": None if figures is None else HeadFigures.of_bytes(figures.encode())})
 
 
 class Curator:
@@ -140,23 +168,29 @@ class Curator:
         except KeyLost:
             self._give_up(job, found, "key-lost")
             return
-        self._announce_opening(job, found)
-        users, refused, dropped = self._opened(found, key)
-        settings, numbers = settings_of(found), {"records": len(users), "refused": refused.total()}
-        if len(users) < settings.min_optin:
-            self._give_up(job, found, "too-few-usable-records", numbers)
-            return
-        figures = draw_head_list(users, refused.total(), settings, self._randomness)
-        del users
+        kept = self._vault.drawn(found.task, found.number, found.public_key)
+        if kept is None:
+            self._announce_opening(job, found)
+            drawn = self._draw(found, key)
+            kept = self._vault.keep_drawn(found.task, found.number, found.public_key, drawn.as_bytes())
         self._store.on_point("head list: drawn")
+        drawn = Drawn.of_bytes(kept)
+        if drawn.figures is None:
+            self._give_up(job, found, "too-few-usable-records", drawn.numbers)
+            return
         try:
-            self._commit_head_list(job, found, figures, refused, dropped)
+            self._commit_head_list(job, found, drawn, drawn.figures)
         except BudgetExceeded:
-            self._give_up(job, found, "budget-exceeded", numbers)  # nobody saw what was drawn
+            self._give_up(job, found, "budget-exceeded", drawn.numbers)  # nobody saw what was drawn
 
-    def _commit_head_list(
-        self, job: Job, found: Round, figures: HeadFigures, refused: Mapping[str, int], dropped: Mapping[str, int]
-    ) -> None:
+    def _draw(self, found: Round, key: bytes) -> Drawn:
+        users, refused, dropped = self._opened(found, key)
+        settings, n = settings_of(found), len(users)
+        enough = n >= settings.min_optin
+        figures = draw_head_list(users, refused.total(), settings, self._randomness) if enough else None
+        return Drawn(figures, n, refused, dropped)
+
+    def _commit_head_list(self, job: Job, found: Round, drawn: Drawn, figures: HeadFigures) -> None:
         settings = settings_of(found)
         spend = Spend.generic(settings.params.budget, Neighbors.REPLACE_ONE, f"head list, method {settings.method}")
         now = self._clock.now()
@@ -171,9 +205,8 @@ class Curator:
                 now=now,
                 budget_window=window,
                 detail={
-                    "records": figures.n_users,
-                    "refused": figures.refused,
-                    **({"not_admitted": dict(dropped)} if dropped else {}),
+                    **drawn.numbers,
+                    **({"not_admitted": drawn.dropped} if drawn.dropped else {}),
                     # No digest: with the published list at hand it would confirm a guess at what a reviewer removes.
                     "queries": len(figures.head),
                 },
@@ -184,8 +217,8 @@ class Curator:
             else:
                 self._store.artifacts.keep(found.key, CANDIDATE, figures.as_bytes())
                 self._store.jobs.add(found.key, "shred", self._clock.now())
-            if refused:
-                self._store.reports.refuse({(found.key, reason): n for reason, n in refused.items()})
+            if drawn.refused:
+                self._store.reports.refuse({(found.key, reason): n for reason, n in drawn.refused.items()})
             self._store.on_point("head list: before commit")
         self._store.on_point("head list: after commit")
 

@@ -3,6 +3,9 @@
 A key is in no database, so no copy of a database helps anybody once its file is gone. Destroying overwrites the bytes
 before the name goes; a file system that keeps old blocks (copy on write, flash) needs its own encryption below.
 
+Beside a key lies what was drawn with it, from before anybody sees it until both are destroyed: rows of a database can
+be set back, and a second draw would have noise of its own that no ledger knows of.
+
 Making a key touches no other: each has a file of its own name, and the public key that the round was opened with says
 which of them counts. So a curator that was overtaken while it made one leaves a file that nobody needs, and no damage.
 """
@@ -24,6 +27,8 @@ from searchblend.wire.sealed import KEY_BYTES, new_round_key, public_key_of
 
 _IDENTITY: Final = "curator.id"
 _NAMED_BYTES: Final = 16
+_KEY: Final = ".key"
+_DRAWN: Final = ".drawn"
 
 
 class KeyLost(RunError):
@@ -89,6 +94,24 @@ class Vault:
                 raise KeyLost(f"round {number}: its private key is damaged")
         raise KeyLost(f"round {number}: its private key is gone")
 
+    def drawn(self, task: str, number: int, public_key: bytes) -> bytes | None:
+        """What was drawn with this key, if anything was."""
+        try:
+            return read_private(self._path(HeldKey(task, number, _label(public_key)), _DRAWN))
+        except FileNotFoundError:
+            return None
+
+    def keep_drawn(self, task: str, number: int, public_key: bytes, content: bytes) -> bytes:
+        """On disk when this returns: what was drawn first with this key, which need not be what was given here."""
+        path = self._path(HeldKey(task, number, _label(public_key)), _DRAWN)
+        unfinished = path.with_name(f"{path.name}.{secrets.token_hex(_NAMED_BYTES)}")
+        self._write(unfinished, content)
+        with contextlib.suppress(FileExistsError):
+            path.hardlink_to(unfinished)
+        unfinished.unlink()
+        self._sync()
+        return read_private(path)
+
     def destroy(self, task: str, number: int) -> None:
         """Overwrite and remove every key of a round; nothing to do if none is there."""
         for held in self.held():
@@ -96,34 +119,34 @@ class Vault:
                 self.destroy_file(held)
 
     def destroy_file(self, held: HeldKey) -> None:
-        path = self._path(held)
-        with contextlib.suppress(FileNotFoundError):
-            with path.open("r+b", buffering=0) as file:
-                file.write(b"\0" * max(path.stat().st_size, KEY_BYTES))
-                os.fsync(file.fileno())
-            path.unlink()
-            self._sync()
+        """The key, and only then what was drawn with it."""
+        drawn = self._path(held, _DRAWN)
+        for path in (self._path(held), drawn, *self._folder.glob(f"{drawn.name}.*")):
+            with contextlib.suppress(FileNotFoundError):
+                with path.open("r+b", buffering=0) as file:
+                    file.write(b"\0" * max(path.stat().st_size, KEY_BYTES))
+                    os.fsync(file.fileno())
+                path.unlink()
+                self._sync()
 
     def held(self) -> list[HeldKey]:
-        """The keys that are here."""
-        found = []
-        for path in sorted(self._folder.glob("*.key")):
+        """The keys that are here, and those of which only what was drawn is left."""
+        found = set()
+        for path in (*self._folder.glob(f"*{_KEY}"), *self._folder.glob(f"*{_DRAWN}")):
             task, _, rest = path.stem.partition("-")
             number, _, label = rest.partition("-")
             if number.isdecimal():
-                found.append(HeldKey(task, int(number), label))
-        return found
+                found.add(HeldKey(task, int(number), label))
+        return sorted(found)
 
-    def _path(self, held: HeldKey) -> Path:
-        return self._folder / f"{held.task}-{held.number}{f'-{held.label}' if held.label else ''}.key"
+    def _path(self, held: HeldKey, suffix: str = _KEY) -> Path:
+        return self._folder / f"{held.task}-{held.number}{f'-{held.label}' if held.label else ''}{suffix}"
 
     def _write(self, path: Path, content: bytes) -> None:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            os.write(descriptor, content)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
         self._sync()
 
     def _sync(self) -> None:
