@@ -147,7 +147,9 @@ def main() -> None:
     if options.yandex_users and not options.text_only:
         path = make("yandex", options.yandex_users, "yandex", options.folder)
         evict(path)
-        seconds, peak = timed([*ours(path, options.folder), "--opt-in", "0.2", "--max-queries", "500"])
+        seconds, peak = timed(
+            [*ours(path, options.folder), "--format", "yandex", "--opt-in", "0.2", "--max-queries", "500"]
+        )
         name = f"Yandex text, {count_lines(path):,} lines, {path.stat().st_size / 1e9:.2f} GB"
         found = {"searchblend": seconds, "peak_gb": peak}
         results[show(name, found)] = found

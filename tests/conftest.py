@@ -4,12 +4,26 @@
 """
 
 import sys
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
+
+QUICK = ("architecture", "properties", "unit", "vectors")
+"""the folders of `make quick`, which leaves out what is marked database_server or thorough"""
 
 settings.register_profile("searchblend", deadline=None, derandomize=True)
 settings.register_profile("exploring", deadline=None)
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=10)
 settings.load_profile("searchblend")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if "databases" in sys.modules:
+        is_quick = item.path.relative_to(Path(__file__).parent).parts[0] in QUICK
+        marked = item.get_closest_marker("database_server") is not None
+        sys.modules["databases"].unmarked = item.name if is_quick and not marked else ""
 
 
 def pytest_sessionfinish() -> None:

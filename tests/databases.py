@@ -25,6 +25,8 @@ from searchblend.store.service_store import open_database
 
 DATABASES = ("sqlite", pytest.param("postgresql", marks=pytest.mark.database_server))
 _STOPS: list[Callable[[], object]] = []
+unmarked = ""
+"""the test that runs, if it is one of those that `make quick` runs (kept by conftest.py)"""
 
 
 def stop_servers() -> None:
@@ -62,8 +64,13 @@ def fresh_schema(server: str) -> str:
     return f"{server}{'&' if '?' in server else '?'}options=-csearch_path%3D{name}"
 
 
-@functools.cache
 def postgres_server() -> str:
+    assert not unmarked, f"{unmarked} needs a database server: give it the mark database_server, for `make quick`"
+    return _server()
+
+
+@functools.cache
+def _server() -> str:
     given = os.environ.get("SEARCHBLEND_TEST_POSTGRES")
     if given:
         return given

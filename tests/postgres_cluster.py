@@ -68,9 +68,9 @@ class PostgresCluster:
         psutil.wait_procs(processes, timeout=_SECONDS)
 
     @contextlib.contextmanager
-    def frozen(self) -> Iterator[None]:
-        """Every process stopped: connections stay, nothing answers."""
-        stopped = self._processes()
+    def frozen(self, *, only_backends: bool = False) -> Iterator[None]:
+        """Every process stopped: connections stay, nothing answers. Or those alone that serve a connection now."""
+        stopped = [one for one in self._processes() if not only_backends or _serves_a_connection(one)]
         for process in stopped:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.send_signal(signal.SIGSTOP)
@@ -113,6 +113,14 @@ def postgres_cluster() -> Iterator[PostgresCluster]:
         yield cluster
     finally:
         cluster.destroy()
+
+
+def _serves_a_connection(process: psutil.Process) -> bool:
+    """PostgreSQL titles them ``postgres: USER DATABASE ADDRESS …``."""
+    try:
+        return " ".join(process.cmdline()).startswith("postgres: postgres postgres ")
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _programs() -> Path:

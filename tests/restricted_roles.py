@@ -14,6 +14,7 @@ import psycopg
 
 from databases import fresh_database, postgres_server
 from searchblend.server.curator_key import make_curator_key
+from searchblend.server.curator_process import make_curator
 from searchblend.server.logbook import Logbook
 from searchblend.server.serve import make_worker, prepare_folders
 from searchblend.server.serve_settings import ServeSettings
@@ -54,8 +55,8 @@ class RestrictedRoles:
         return self.owner if role == "owner" else self.urls[role]
 
     def settings(self, role: str) -> ServeSettings:
-        point = make_curator_key(self.folder / "keys").public_point.hex() if role == "publisher" else ""
-        return ServeSettings(role=role, data_dir=str(self.folder), database=self.urls[role], curator_key=point)
+        curator = make_curator_key(self.folder / "keys").public_point.hex() if role == "publisher" else ""
+        return ServeSettings(role=role, data_dir=str(self.folder), database=self.urls[role], curator_key=curator)
 
     @contextlib.contextmanager
     def parts(self, role: str) -> Iterator[Service]:
@@ -64,12 +65,17 @@ class RestrictedRoles:
             yield Service(store, self.clock, self.folder, self.log)
 
     def work(self, *roles: str) -> None:
-        """What the role's worker does now, keys and all."""
+        """What the role's worker does now, keys and all; the curator's in this process, where statements are seen."""
         for role in roles:
-            prepare_folders(self.settings(role))
+            settings = self.settings(role)
+            prepare_folders(settings)
             with open_store(self.urls[role]) as store:
                 services = Services(self.urls[role], clock=self.clock, logbook=Logbook(self.log))
-                make_worker(self.settings(role), store, self.clock, services).run_once()
+                worker = make_worker(settings, store, self.clock, services)
+                if role == "curator":
+                    curator = make_curator(settings, store, self.clock, anonymous_intake=False)
+                    worker._runners = [curator]
+                worker.run_once()
 
     @contextlib.contextmanager
     def recording(self) -> Iterator[None]:

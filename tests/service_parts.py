@@ -117,7 +117,7 @@ class Service:
             self.clock,
             [curator, publisher, Estimator(self.store, self.clock)],
             tick=True,
-            each_time=[curator.destroy_leftovers, publisher.refresh_manifests],
+            each_time=[self.store.artifacts.wipe, curator.destroy_leftovers, publisher.refresh_manifests],
             logbook=Logbook(self.log),
             metrics=Metrics(),
         )

@@ -32,9 +32,9 @@ def locked(path):
         connection.close()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", "postgresql", "backends"])
 def stage(request, tmp_path):
-    """A service, and what freezes its database."""
+    """A service, and what freezes its database: as a whole, or the connections alone that it has."""
     if request.param == "sqlite":
         where = fresh_database("sqlite", tmp_path)
         with attacked(tmp_path, where) as service:
@@ -42,7 +42,8 @@ def stage(request, tmp_path):
     else:
         cluster = request.getfixturevalue("cluster")
         with attacked(tmp_path, fresh_tables(cluster.url())) as service:
-            yield service, cluster.frozen
+            only_backends = request.param == "backends"
+            yield service, lambda: cluster.frozen(only_backends=only_backends)
 
 
 def open_to_clients(service):
@@ -72,6 +73,7 @@ def test_sigterm_ends_a_server_whose_database_is_frozen(stage):
     assert law["holds"]
 
 
+@pytest.mark.parametrize("stage", ["sqlite", "postgresql"], indirect=True)
 def test_health_answers_and_readiness_fails_while_the_database_is_frozen(stage):
     service, frozen = stage
     is_postgres = service.where.startswith("postgresql")

@@ -205,6 +205,22 @@ def test_readers_that_do_not_read_are_cut_and_hold_no_memory(site):
         assert cut_count(server, "not-reading") >= len(strangers)
 
 
+def test_an_answer_that_the_kernel_could_keep_is_not_taken_for_sent(site):
+    """Linux would buffer megabytes for each reader, after the connection was closed as well."""
+    server, parts, _ = site
+    sha256 = parts.store.artifacts.put(b"1" * MIB, "application/octet-stream")
+    before = cut_count(server, "not-reading")
+    with connect(server.address) as stranger:
+        stranger.sendall(f"GET /v1/artifacts/{sha256} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
+        deadline = time.monotonic() + PATIENT
+        while cut_count(server, "not-reading") == before:
+            assert time.monotonic() < deadline, "the answer was taken for sent"
+            time.sleep(0.1)
+        with pytest.raises(ConnectionResetError):
+            while stranger.recv(65_536):
+                pass
+
+
 def cut_count(server, reason):
     text = httpx2.get(f"{server.health}/metrics", timeout=PATIENT).text
     name = f'searchblend_connections_cut_total{{reason="{reason}"}} '

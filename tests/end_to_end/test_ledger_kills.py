@@ -24,7 +24,6 @@ from searchblend.store.ledger_sqlite import SqliteDatabase
 
 SPEND = Spend(0.1, 1e-9, Neighbors.REPLACE_ONE, "any")
 LEDGERS, KILLS_PER_LEDGER = 4, 50
-LONGEST_LIFE = 0.06
 
 
 def test_200_random_kills(tmp_path):
@@ -135,6 +134,7 @@ def random_kills(root: Path) -> dict[str, object]:
     """Workers make one release after another until they are killed; the next one repeats the last two ids first."""
     chance = random.Random(5)
     within = between = releases = replays = 0
+    usual = 0.01  # seconds for a release, on this machine at this moment
     found: list[str] = []
     for number in range(LEDGERS):
         folder = root / str(number)
@@ -144,18 +144,20 @@ def random_kills(root: Path) -> dict[str, object]:
 
             def work(folder: Path = folder, tell: int = tell) -> None:
                 with open_ledger(folder / "ledger") as ledger:
-                    os.write(tell, b"!")
                     position = max(len(ledger.entries()) - 2, 0)
                     while True:
+                        os.write(tell, b"!")
                         in_the_right_order(ledger, f"r{position}", show_in(folder, f"r{position}"))
                         position += 1
 
             child = fork(work)
             os.close(tell)
-            if chance.random() < 0.9:  # else it may die while it opens the ledger
+            begun, n = time.monotonic(), chance.randrange(10)  # 0: it may die while it opens the ledger
+            for _ in range(n):
                 os.read(ready, 1)
             os.close(ready)
-            time.sleep(chance.random() * LONGEST_LIFE)
+            usual = (time.monotonic() - begun) / n if n else usual
+            time.sleep(chance.random() * usual)
             os.kill(child, signal.SIGKILL)
             _, status = os.waitpid(child, 0)
             if not os.WIFSIGNALED(status):

@@ -101,7 +101,7 @@ def test_a_tenth_off_is_rejected(twin):
             "params": js_law.params_list(wrong),
             "design": None,
             "records": js_law.pairs(HOLDERS[:1]),
-            "n": 6 * N,
+            "n": 10 * N,
         }
     )
     with pytest.raises(AssertionError):

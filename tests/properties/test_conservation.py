@@ -41,6 +41,8 @@ from searchblend.wire.signing import verify_manifest
 from service_http import HttpService
 from service_parts import Service, people
 
+pytestmark = pytest.mark.thorough
+
 ANY = st.integers(0, 10**6)
 """taken modulo: what is drawn must not depend on noise or timing"""
 SETTINGS = {"min_optin": 50, "min_clients": 2, "expected_clients": 100, "delta": 1e-3, "min_queries": 1}

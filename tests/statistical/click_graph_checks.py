@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from sampler_checks import check_counts
-from scipy.stats import binomtest, norm
+from scipy.stats import binom, binomtest, norm
 
 from searchblend.clickgraph.click_log import Cap, ClickLog, weight
 from searchblend.clickgraph.design import ClickGraphDesign
@@ -67,6 +67,12 @@ def check_lone_rate(
     assert rate <= design.params.budget.delta
     named = users_named(chosen_by(log, run_with), queries_each)
     assert binomtest(named, n_users, rate).pvalue >= FALSE_ALARM
+
+
+def passes_unseen(n: int, rate: float, wrong: float) -> float:
+    """How likely a wrong rate passes the test of the stated one: else a planted fault is not seen now and then."""
+    low, high = binom.ppf([FALSE_ALARM / 2, 1 - FALSE_ALARM / 2], n, rate)
+    return float(binom.cdf(high, n, wrong) - binom.cdf(low - 1, n, wrong))
 
 
 class CountsLog(ZipfLog):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import permutations
 
 import pytest
-from click_graph_checks import FALSE_ALARM, tail
+from click_graph_checks import FALSE_ALARM, passes_unseen, tail
 from click_graph_mutants import delta_not_divided, noise_scaled, threshold_moved
 from scipy.stats import binomtest
 
@@ -21,7 +21,7 @@ from searchblend.privacy import Budget
 from searchblend.randomness import SystemRandomness
 
 N, OWN = 20_000, 3
-HEAD = [f"head {i}" for i in range(120)]
+HEAD = [f"head {i}" for i in range(170)]
 ALGORITHMS = {"gaussian": {"algorithm": "gaussian"}, "kkmn2009": {"algorithm": "kkmn2009", "count_unit": "users"}}
 MUTANTS = {
     "threshold one lower": threshold_moved(-1),
@@ -53,23 +53,30 @@ def clicks() -> InMemoryClickLog:
 
 @pytest.fixture(scope="module")
 def rewrites() -> InMemoryClickLog:
-    """Each ordered pair of 120 queries is typed by one user."""
+    """Each ordered pair of 170 queries is typed by one user."""
     return InMemoryClickLog([[Search(one, 0), Search(other, 60)] for one, other in permutations(HEAD, 2)])
 
 
+def click_rate(step: StepDesign) -> float:
+    """How often one of somebody's own URLs is named."""
+    return -math.expm1(OWN * math.log1p(-tail(step, step.threshold - 1)))
+
+
+def rewrite_rate(step: StepDesign) -> float:
+    return tail(step, step.threshold - 1)
+
+
 def check_clicks(log: InMemoryClickLog, made: ClickGraphDesign, run_with: StepDesign) -> None:
-    step = made.click_counts
-    rate = -math.expm1(OWN * math.log1p(-tail(step, step.threshold - 1)))
-    assert rate <= step.delta * (1 + 1e-9)
+    rate = click_rate(made.click_counts)
+    assert rate <= made.click_counts.delta * (1 + 1e-9)
     named = private_click_counts(log, ["q"], run_with, made, randomness=SystemRandomness())
     users = {str(record.url).split("-")[0] for record in named}
     assert binomtest(len(users), N, rate).pvalue >= FALSE_ALARM
 
 
 def check_rewrites(log: InMemoryClickLog, made: ClickGraphDesign, run_with: StepDesign) -> None:
-    step = made.reformulations
-    rate = tail(step, step.threshold - 1)
-    assert rate <= step.delta * (1 + 1e-9)
+    rate = rewrite_rate(made.reformulations)
+    assert rate <= made.reformulations.delta * (1 + 1e-9)
     named = typed_reformulations(log, HEAD, run_with, randomness=SystemRandomness())
     assert binomtest(len(named), len(HEAD) * (len(HEAD) - 1), rate).pvalue >= FALSE_ALARM
 
@@ -84,8 +91,10 @@ def test_lone_clicks_are_named_at_the_stated_rate(algorithm, clicks):
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_wrong_clicks_are_rejected(algorithm, mutant, clicks):
     made = design(algorithm)
+    wrong = MUTANTS[mutant](made.click_counts)
+    assert passes_unseen(N, click_rate(made.click_counts), click_rate(wrong)) < FALSE_ALARM
     with pytest.raises(AssertionError):
-        check_clicks(clicks, made, MUTANTS[mutant](made.click_counts))
+        check_clicks(clicks, made, wrong)
 
 
 @algorithms
@@ -105,8 +114,12 @@ def test_lone_rewrites_are_named_at_the_stated_rate(algorithm, rewrites):
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_wrong_rewrites_are_rejected(algorithm, mutant, rewrites):
     made = design(algorithm)
+    wrong = MUTANTS[mutant](made.reformulations)
+    assert (
+        passes_unseen(len(HEAD) * (len(HEAD) - 1), rewrite_rate(made.reformulations), rewrite_rate(wrong)) < FALSE_ALARM
+    )
     with pytest.raises(AssertionError):
-        check_rewrites(rewrites, made, MUTANTS[mutant](made.reformulations))
+        check_rewrites(rewrites, made, wrong)
 
 
 def test_the_budget_of_the_queries_is_not_taken_for_the_pairs(clicks):

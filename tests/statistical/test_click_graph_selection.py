@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click_graph_mutants as mutants
 import pytest
-from click_graph_checks import check_lone_rate, lone_users, select
+from click_graph_checks import FALSE_ALARM, check_lone_rate, lone_rate, lone_users, passes_unseen, select
 
 from searchblend.clickgraph.design import ClickGraphDesign
 from searchblend.params import ClickGraphParams
@@ -21,9 +21,9 @@ CASES = {
     ),
     "kkmn2009, exact, one query again and again": (
         {"algorithm": "kkmn2009", "max_queries_per_user": 3, "accounting": "exact"},
-        (N, 1, 3),
+        (2 * N, 1, 3),
     ),
-    "kkmn2009, printed": ({"algorithm": "kkmn2009", "max_queries_per_user": 2}, (N, 1, 2)),
+    "kkmn2009, printed": ({"algorithm": "kkmn2009", "max_queries_per_user": 2}, (2 * N, 1, 2)),
     "kkmn2009, users": (
         {"algorithm": "kkmn2009", "max_queries_per_user": 3, "accounting": "exact", "count_unit": "users"},
         (N, 3, 2),
@@ -56,9 +56,10 @@ def test_the_worst_lone_user_uses_most_of_delta(name, designs):
 @cases
 @pytest.mark.parametrize("mutant", mutants.EVERY)
 def test_a_wrong_selection_is_rejected(name, mutant, designs):
-    shape = CASES[name][1]
+    shape, design, wrong = CASES[name][1], designs[name], mutants.EVERY[mutant](designs[name])
+    assert passes_unseen(shape[0], lone_rate(design, *shape[1:]), lone_rate(wrong, *shape[1:])) < FALSE_ALARM
     with pytest.raises(AssertionError):
-        check_lone_rate(select, lone_users(*shape), designs[name], mutants.EVERY[mutant](designs[name]), shape)
+        check_lone_rate(select, lone_users(*shape), design, wrong, shape)
 
 
 @pytest.mark.parametrize("name", ["gaussian", "kkmn2009, users", "weighted_gaussian", "dp_sips"])

@@ -27,8 +27,8 @@ def law(sigma: Fraction, floor: int | None = None) -> dict[int, float]:
     return {y: p for y, p in masses.items() if p > 0}
 
 
-def draws(sigma: Fraction) -> np.ndarray:
-    return RoundedGaussian(sigma).sample(N, SystemRandomness())
+def draws(sigma: Fraction, n: int = N) -> np.ndarray:
+    return RoundedGaussian(sigma).sample(n, SystemRandomness())
 
 
 def check(sample: np.ndarray, sigma: Fraction) -> None:
@@ -52,7 +52,7 @@ def test_a_wrong_scale_is_rejected(sigma, factor):
 @pytest.mark.parametrize("name", mutants.SAMPLE)
 def test_a_wrong_sample_is_rejected(sigma, name):
     with pytest.raises(AssertionError):
-        check(mutants.SAMPLE[name](draws(sigma)), sigma)
+        check(mutants.SAMPLE[name](draws(sigma, 2 * N)), sigma)
 
 
 def test_noise_rounded_down_is_rejected():

@@ -210,18 +210,16 @@ class Gate:
 
     def _needs_a_closer_look(self, block: bytes) -> bool:
         return (
-            b"\0" in block
-            or b"\r" in block
+            b"\r" in block
             or (self._rules.quotes and (b'"' in block or b"\x1f" in block))
             or (not self._rules.header and (block.startswith(BOM) or _LINE_WITH_BOM in block))
-            or not (block.isascii() or _is_utf8(block))
-            # A line over 1 MiB covers one of these windows: no need to look at every line.
-            or any(block.find(b"\n", at, at + MAX_LINE // 2) < 0 for at in range(0, len(block), MAX_LINE // 2))
+            or _may_have_a_byte_problem(block)
         )
 
     def _line_by_line(self, block: bytes, *, last: bool) -> tuple[list[int], bytes] | None:
         kept: list[bytes] = []
         numbers: list[int] = []
+        doubtful = _may_have_a_byte_problem(block)
         lines = block[:-1].split(b"\n")
         position = 0
         while position < len(lines):
@@ -231,7 +229,7 @@ class Gate:
                 if not used:
                     self._open_record = b"\n".join(lines[position:]) + b"\n"
                     break
-            text = self._cleaned(record)
+            text = self._cleaned(record, doubtful=doubtful)
             if text:
                 kept.append(text)
                 numbers.append(self._line)
@@ -240,10 +238,9 @@ class Gate:
         self.passed.lines += len(kept)
         return (numbers, b"\n".join(kept) + b"\n") if kept else None
 
-    def _cleaned(self, record: bytes) -> bytes:
+    def _cleaned(self, record: bytes, *, doubtful: bool) -> bytes:
         """A line as a database may see it; empty if it is blank or was held back."""
-        reason = _byte_problem(record)
-        if reason is not None:
+        if doubtful and (reason := _byte_problem(record)) is not None:
             self._hold_back(reason)
             return b""
         if not self._rules.header:
@@ -256,7 +253,9 @@ class Gate:
         if fields is None:
             self._hold_back(BAD_QUOTES)
             return b""
-        return b"\x1f".join(field.replace(b"\x1f", b" ") for field in fields)
+        if b"\x1f" in record:
+            fields = [field.replace(b"\x1f", b" ") for field in fields]
+        return b"\x1f".join(fields)
 
     def _hold_back(self, reason: str) -> None:
         self.passed.hold_back(reason, Place(str(self.path), self._line))
@@ -279,6 +278,15 @@ def _joined_record(lines: list[bytes], position: int, *, last: bool) -> tuple[by
             record = b" ".join(lines[position : end + 1])
             return (record, end + 1 - position) if _RECORD.fullmatch(record) else (first, 1)
     return (first, 1) if last else (b"", 0)
+
+
+def _may_have_a_byte_problem(block: bytes) -> bool:
+    """Whether any line of a block may have one; a line over 1 MiB covers one of the windows."""
+    return (
+        b"\0" in block
+        or not (block.isascii() or _is_utf8(block))
+        or any(block.find(b"\n", at, at + MAX_LINE // 2) < 0 for at in range(0, len(block), MAX_LINE // 2))
+    )
 
 
 def _byte_problem(line: bytes) -> str | None:

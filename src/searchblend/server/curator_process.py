@@ -13,12 +13,13 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, Final
 
 from searchblend.errors import RunError, SearchblendError
-from searchblend.server.clock import Clock, SystemClock
+from searchblend.server.clock import Clock
 from searchblend.server.crash_points import crash_points
 from searchblend.server.curator import Curator
 from searchblend.server.curator_key import make_curator_key
@@ -35,8 +36,8 @@ _DIE_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG
 
 
 def make_curator(settings: ServeSettings, store: ServiceStore, clock: Clock, *, anonymous_intake: bool) -> Curator:
-    folder = settings.vault_folder
-    return Curator(store, clock, Vault(folder), make_curator_key(folder), anonymous_intake=anonymous_intake)
+    vault, signer = Vault(settings.vault_folder), make_curator_key(settings.vault_folder)
+    return Curator(store, clock, vault, signer, anonymous_intake=anonymous_intake)
 
 
 class CuratorProcess:
@@ -45,13 +46,24 @@ class CuratorProcess:
     KINDS: Final = Curator.KINDS
 
     def __init__(
-        self, settings: ServeSettings, leaves: Callable[[], list[tuple[int, str]]], *, anonymous_intake: bool
+        self,
+        settings: ServeSettings,
+        clock: Clock,
+        leaves: Callable[[], list[tuple[int, str]]],
+        *,
+        anonymous_intake: bool,
     ) -> None:
-        self._settings, self.leaves, self._anonymous_intake = settings, leaves, anonymous_intake
+        self._settings, self._clock, self.leaves = settings, clock, leaves
+        self._anonymous_intake = anonymous_intake
 
     def run(self, job: Job) -> None:
         # By its standard input: the arguments of a process are for everybody to see, and a URL may hold a password.
-        request = {"settings": asdict(self._settings), "job": asdict(job), "anonymous": self._anonymous_intake}
+        request = {
+            "settings": asdict(self._settings),
+            "now": self._clock.now(),
+            "job": asdict(job),
+            "anonymous": self._anonymous_intake,
+        }
         command = [sys.executable, "-P", "-m", "searchblend.server.curator_process", str(os.getpid())]
         ended = subprocess.run(  # noqa: S603  # ourselves
             command,
@@ -73,12 +85,22 @@ def _raise_again(answer: bytes) -> None:
         raise _PASSED_ON.get(kind, RunError)(message or f"the curator's process: {kind}")
 
 
+class _GivenClock:
+    """The time of whoever asked, which may know better than the machine's clock."""
+
+    def __init__(self, now: int) -> None:
+        self._ahead = now - time.monotonic()
+
+    def now(self) -> int:
+        return int(self._ahead + time.monotonic())
+
+
 def _run(request: dict[str, Any], parent: int) -> tuple[str, str]:
     """The job; the kind of error that ended it, and its words if they are ours, which quote nobody."""
     settings = ServeSettings(**request["settings"])
     try:
         with open_store(settings.where, on_point=crash_points(and_then=parent)) as store:
-            curator = make_curator(settings, store, SystemClock(), anonymous_intake=request["anonymous"])
+            curator = make_curator(settings, store, _GivenClock(request["now"]), anonymous_intake=request["anonymous"])
             curator.run(Job(**request["job"]))
     except SearchblendError as error:
         return type(error).__name__, str(error)

@@ -122,7 +122,7 @@ class Lifecycle:
     ) -> Round:
         """Approve the list without what is removed; filter hits go unless they are kept on purpose.
 
-        Removed text stays nowhere: the candidate is replaced, and the log holds reasons and numbers.
+        The candidate is dropped with what was removed from it; the log holds reasons and numbers.
         """
         figures, hits = self.candidate(found)
         if actor == found.opened_by:

@@ -223,11 +223,11 @@ def _workers(
 def make_worker(settings: ServeSettings, store: ServiceStore, clock: Clock, services: Services) -> Worker:
     """Who does what: keys are read by the role that needs them, and by no other."""
     runners: list[Runner] = []
-    each_time: list[Callable[[], int]] = []
+    each_time: list[Callable[[], int]] = [store.artifacts.wipe]
     if settings.role in ("all", "curator"):
         # It only counts files here; keys and records are opened in a process that ends with its job.
         curator = make_curator(settings, store, clock, anonymous_intake=services.anonymous_intake)
-        runners.append(CuratorProcess(settings, curator.leaves, anonymous_intake=services.anonymous_intake))
+        runners.append(CuratorProcess(settings, clock, curator.leaves, anonymous_intake=services.anonymous_intake))
         each_time.append(curator.destroy_leftovers)
     if settings.role in ("all", "publisher"):
         publisher = Publisher(store, clock, SigningKeys(settings.signing_folder), curator_points(settings))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any, Final
 
 from searchblend.store.database import Database
 
+_TO_WIPE: Final = "to wipe"
+"""the inner document that says that something was dropped since the log was emptied"""
 _TREND: Final = "place, query, probability, low, high, variance, optin, client, optin_weight, influence"
 
 
@@ -81,7 +84,23 @@ class Artifacts:
         return bytes(rows[0][0]) if rows else None
 
     def drop(self, round_key: int, name: str) -> None:
+        """Remove an inner document. On SQLite its bytes stay in the log beside the file until ``wipe`` has run."""
         self._database.execute("DELETE FROM documents WHERE round_key = ? AND name = ?", (round_key, name))
+        if self._database.dialect == "sqlite":
+            self.keep(0, _TO_WIPE, secrets.token_bytes(8))
+
+    def wipe(self) -> int:
+        """SQLite: empty the log, so that what was dropped is in no file. Asked again until nobody reads meanwhile.
+
+        How many times: 0 or 1. PostgreSQL's log is not ours to empty (docs/explanation/threat-model.md).
+        """
+        mark = self.kept(0, _TO_WIPE) if self._database.dialect == "sqlite" else None
+        if mark is None or self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
+            return 0
+        self._database.execute(
+            "DELETE FROM documents WHERE round_key = 0 AND name = ? AND content = ?", (_TO_WIPE, mark)
+        )
+        return 1
 
     def add_manifest(self, task: str, sequence: int, expires: int, content: bytes) -> None:
         self._database.execute(

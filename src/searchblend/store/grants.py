@@ -24,14 +24,7 @@ _DOCUMENTS: Final = ("SELECT", "INSERT", "UPDATE (content)", "DELETE")
 _FORGET: Final = ("SELECT (round_key)", "DELETE")
 _SHRED: Final = ("SELECT (round_key, withdrawn)", "DELETE")
 _MOVED: Final = "state, version, changed"
-_EVERYBODY: Final[Privileges] = {
-    "schema_version": _READ,
-    "tasks": _READ,
-    "rounds": _READ,
-    # whether shredding is overdue, for /readyz
-    "contributions": ("SELECT (round_key)",),
-    "jobs": ("SELECT (round_key, kind)",),
-}
+_EVERYBODY: Final[Privileges] = {"schema_version": _READ, "tasks": _READ, "rounds": _READ}
 _ENDS_ROUNDS: Final[Privileges] = {
     "audit": _APPEND,
     "contributions": _SHRED,
@@ -65,8 +58,8 @@ GRANTS: Final[Mapping[str, Privileges]] = {
         "rounds": (
             "SELECT",
             "INSERT",
-            f"UPDATE ({_MOVED}, reports, opened_by, public_key, key_signature, optin_closes, shred_by, client_closes, "
-            "grace_until, budget_window)",
+            f"UPDATE ({_MOVED}, reports, budget_window, opened_by, public_key, key_signature, optin_closes, shred_by, "
+            "client_closes, grace_until)",
         ),
     },
     "publisher": {

@@ -48,6 +48,7 @@ def channel(widths, budget, **options):
     return probabilities, rows
 
 
+@pytest.mark.thorough
 @settings(max_examples=12, deadline=None)
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=4), st.sampled_from([0.5, 2.0, 4.0]))
 def test_two_stage_dominates_every_pair_of_cells(widths, epsilon):

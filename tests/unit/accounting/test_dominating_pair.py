@@ -38,6 +38,7 @@ CHANNELS = st.integers(2, 5).flatmap(lambda size: st.lists(distributions(size), 
 ALPHAS = st.lists(st.fractions(0, 30, max_denominator=1000), min_size=1, max_size=20)
 
 
+@pytest.mark.thorough
 @settings(max_examples=150, deadline=None)
 @given(CHANNELS, ALPHAS)
 def test_it_dominates_every_ordered_pair(rows, alphas):

@@ -10,6 +10,8 @@ from searchblend.audit.evidence import Effort, Verdict
 from searchblend.audit.mutants import MUTANTS
 from searchblend.audit.run import do_check, try_mutant
 
+pytestmark = pytest.mark.thorough
+
 EFFORT = Effort(40_000, 40, 1e-9)
 BY_NAME = {check.name: check for check in plan.CHECKS}
 MUTANT = {mutant.name: mutant for mutant in MUTANTS}

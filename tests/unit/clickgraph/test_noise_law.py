@@ -43,6 +43,7 @@ def test_swaps_are_as_frequent_as_stated(law, scale: float, terms: int, differen
         assert abs(share - noise.swap_probability(difference, terms + 1)) > spread
 
 
+@pytest.mark.thorough
 @given(st.floats(30, 1000), st.floats(0, 6))
 def test_two_laplace_counts_swap_by_the_papers_formula(scale: float, ratio: float):
     difference = round(ratio * scale)

@@ -26,6 +26,8 @@ from searchblend.evaluation.experiments.published import FIGURE_9
 from searchblend.evaluation.experiments.registry import EXPERIMENTS, experiments_named
 from searchblend.records import Record
 
+pytestmark = pytest.mark.thorough
+
 SUFFIXES = (".png", ".svg", ".csv", ".json", ".md", ".parquet")
 
 

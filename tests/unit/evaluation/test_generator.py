@@ -15,6 +15,8 @@ from searchblend.evaluation import generate_output, generator
 from searchblend.evaluation.generate_pieces import LogRequest, jobs_of, make_piece
 from searchblend.evaluation.generator import generate_log
 
+pytestmark = pytest.mark.thorough
+
 USERS = 300
 
 

@@ -21,6 +21,8 @@ from searchblend.errors import InputError, InvalidColumns, InvalidParameter
 from searchblend.logs.activity import ActivityRules
 from searchblend.records import Record
 
+pytestmark = pytest.mark.thorough
+
 LISTED = ["google", "null", "nan", "ünïcode", "東京 天気", "weather berlin"]
 CAPS = [Cap(1), Cap(3), Cap(100), Cap(2, distinct=False), Cap(100, distinct=False)]
 TIMES = [

@@ -70,6 +70,7 @@ def test_another_key_draws_anew_and_the_same_key_the_same(tmp_path):
     assert len({drawn(path, f"key {i}")["a"] for i in range(10)}) > 1
 
 
+@pytest.mark.thorough
 def test_published_counts_have_the_noise_of_the_design(tmp_path):
     """Thousands of values with the same count in one table: the law of N + Y given N + Y ≥ T."""
     budget, n, values = Budget(2.0, 0.01), 4, 12_000

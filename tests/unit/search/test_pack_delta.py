@@ -19,6 +19,8 @@ from searchblend.normalization import normalize, normalize_url
 from searchblend.search.pack import Pack, PackEntry, PackInfo, PackUrl, best_first, encode_pack
 from searchblend.search.pack_delta import apply_delta, encode_delta, read_delta_info
 
+pytestmark = pytest.mark.thorough
+
 OLD = PackInfo("best", 4.0, 1e-5, bytes(range(16)), 1)
 NEW = PackInfo("best", 2.0, 1e-6, bytes(range(16)), 2)
 N_PAIRS = 16_000

@@ -11,6 +11,8 @@ from console_person import Person
 from searchblend.store.database_sqlite import SqliteStore
 from service_http import http_service
 
+pytestmark = pytest.mark.thorough
+
 MOST_STATEMENTS = 16
 """of any page, the check of the session among them"""
 MOST_BYTES = 300_000

@@ -22,7 +22,7 @@ def settings_of(where, folder):
 def test_a_job_is_done_elsewhere_and_its_failures_are_told_apart(kind, tmp_path):
     where = fresh_database(kind, tmp_path)
     service = Service.start(where, tmp_path, SystemClock())
-    elsewhere = CuratorProcess(settings_of(where, tmp_path), list, anonymous_intake=False)
+    elsewhere = CuratorProcess(settings_of(where, tmp_path), service.clock, list, anonymous_intake=False)
     task = service.task()
     found = service.lifecycle.draft_round(task, actor="ann")
     service.lifecycle.request_open(found, actor="ann")
@@ -44,9 +44,9 @@ def test_a_database_out_of_reach_is_told_apart_and_a_process_that_dies_is_a_fail
     job = service.store.jobs.lease(CuratorProcess.KINDS, service.clock.now(), 300)
     away = ServeSettings(data_dir=str(tmp_path), database="postgresql://nobody@/none?host=/nowhere")
     with pytest.raises(StoreUnavailable, match="OperationalError"):
-        CuratorProcess(away, list, anonymous_intake=False).run(job)
+        CuratorProcess(away, service.clock, list, anonymous_intake=False).run(job)
     monkeypatch.setattr("sys.executable", "/bin/false")
     with pytest.raises(RunError, match="without an answer"):
-        CuratorProcess(settings_of("", tmp_path), list, anonymous_intake=False).run(job)
+        CuratorProcess(settings_of("", tmp_path), service.clock, list, anonymous_intake=False).run(job)
     assert service.current(task).state is State.DRAFT
     service.store.close()

@@ -31,6 +31,7 @@ from searchblend.wire.report_batch import decode_reports
 from searchblend.wire.sealed import seal_records
 from service_parts import SMALL, people
 
+pytestmark = pytest.mark.database_server
 HTTP = ("collector", "intake", "publisher", "admin")
 
 

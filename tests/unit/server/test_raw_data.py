@@ -15,7 +15,7 @@ from searchblend.errors import MessageError
 from searchblend.records import Record
 from searchblend.server.clock import SystemClock
 from searchblend.server.round_model import sealing_context
-from searchblend.store.backup import TABLES, read_backup, write_backup
+from searchblend.store.backup import TABLES, one_moment, read_backup, write_backup
 from searchblend.store.schema import MIGRATIONS
 from searchblend.store.service_store import open_store
 from searchblend.store.states import State
@@ -93,6 +93,31 @@ def test_after_shredding_nothing_on_any_disk_opens_a_record(kind, tmp_path, monk
         assert copy.contributions.count(found.key) == 0
     if kind == "sqlite":
         assert found_in(service_folder, [message[66:] for _, message in sealed[:50]]) == []
+    service.store.close()
+
+
+def test_text_that_a_reviewer_removes_is_in_no_file_while_the_service_runs(tmp_path):
+    """SQLite; what PostgreSQL keeps in its log is said in the threat model."""
+    service = Service.start(str(tmp_path / "service.db"), tmp_path)
+    task = service.task()
+    service.contribute(service.open(task), [*people(300, seed=1), *[Record(PLANTED, PLANTED_URL)] * 100])
+    service.lifecycle.close_optin(service.current(task), actor="ann")
+    service.work()
+    needles = [PLANTED.encode(), PLANTED_URL.encode()]
+    assert found_in(tmp_path, needles), "the search itself must find the list before its review"
+    head = service.lifecycle.candidate(service.current(task))[0].head
+    place = list(head.queries).index(PLANTED)
+    with open_store(tmp_path / "service.db") as reader, one_moment(reader.database):
+        reader.rounds.tasks()
+        service.store.database.execute("PRAGMA busy_timeout = 10")
+        service.lifecycle.review(service.current(task), actor="rob", remove=[(place, None, "other")])
+        service.work()
+        assert found_in(tmp_path, needles), "somebody still reads the database as it was before"
+    service.work()
+    assert service.current(task).state is State.CLIENT_OPEN
+    assert found_in(tmp_path, needles) == []
+    assert PLANTED not in str(service.store.audit.rows())
+    assert head.digest not in str(service.store.audit.rows()), "a digest would confirm a guess"
     service.store.close()
 
 

@@ -224,10 +224,11 @@ def test_a_record_that_is_not_admitted_goes_alone(service):
     """A person's other record counts."""
     task = service.task(records_per_optin=2, min_optin=2)
     found = service.open(task)
-    context = sealing_context(found)
+    context, both = sealing_context(found), [INADMISSIBLE[0], Record("weather", "http://weather.example")]
     for n in range(60):
-        sealed = seal_records([INADMISSIBLE[0], Record("weather", "http://weather.example")], context, found.public_key)
-        service.store.contributions.add(found.key, b"%016d" % n, sealed, service.clock.now())
+        tag = context.tag_of(service.code_of(found.task, n))
+        sealed = seal_records(both, context, tag, found.public_key)
+        service.store.contributions.add(found.key, tag, sealed, service.clock.now())
     service.lifecycle.close_optin(found, actor="ann")
     service.work()
     details = [row.as_json()["detail"] for row in service.store.audit.rows()]

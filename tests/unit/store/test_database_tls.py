@@ -133,7 +133,7 @@ def test_the_server_that_the_authority_vouches_for_is_used(server, tmp_path, cap
     database.close()
     place = ["--data-dir", str(tmp_path), "--database", url(server)]
     assert main(["database", "migrate", *place]) == 0
-    assert main(["task", "create", "searches", *place]) == 0
+    assert main(["task", "create", "searches", "--set", "uncapped=true", *place]) == 0
     assert "searches" in capsys.readouterr().out
 
 

@@ -393,6 +393,7 @@ def test_a_filled_database_of_the_first_version_is_refused_until_it_is_migrated(
         store.ledger.check()
 
 
+@pytest.mark.database_server
 def test_only_a_new_sqlite_file_gets_its_tables_by_itself(tmp_path):
     with open_store(tmp_path / "service.db") as store:
         assert schema_version(store.database) == SCHEMA_VERSION
@@ -456,6 +457,7 @@ def test_sqlite_refuses_a_place_that_cannot_keep_a_log(tmp_path):
         open_database("mysql://x")
 
 
+@pytest.mark.database_server
 def test_postgresql_refuses_settings_that_lose_acknowledged_data(tmp_path, monkeypatch):
     where = fresh_database("postgresql", tmp_path)
     with pytest.raises(UnsafeDatabase, match="synchronous_commit"):
@@ -467,6 +469,7 @@ def test_postgresql_refuses_settings_that_lose_acknowledged_data(tmp_path, monke
         open_database(where)
 
 
+@pytest.mark.database_server
 def test_a_round_is_not_closed_while_a_report_is_being_committed(tmp_path):
     """Two connections: the arrow waits for the report, and the next report finds the round closed."""
     where = fresh_database("postgresql", tmp_path)
@@ -497,6 +500,7 @@ def test_errors_of_the_database_quote_no_values(store):
     assert refusal.value.__cause__ is None
 
 
+@pytest.mark.database_server
 def test_a_lost_connection_is_made_anew(tmp_path):
     where = fresh_database("postgresql", tmp_path)
     with open_store(where) as store:
