@@ -89,6 +89,7 @@ SERVER = [
     "keys add",
     f"aggregate reports.bin --head-list head/head_list.json --task {TASK} --round 1 --json",
     "database migrate --json",
+    "database grants curator --user sb_curator",
     "doctor --json",
     "backup write backup.db",
     "backup restore backup.db --data-dir restored",

@@ -207,7 +207,7 @@ def test_readers_that_do_not_read_are_cut_and_hold_no_memory(site):
 
 def test_an_answer_that_the_kernel_could_keep_is_not_taken_for_sent(site):
     """Linux would buffer megabytes for each reader, after the connection was closed as well."""
-    server, parts, _ = site
+    server, parts = site.hasty, site.parts
     sha256 = parts.store.artifacts.put(b"1" * MIB, "application/octet-stream")
     before = cut_count(server, "not-reading")
     with connect(server.address) as stranger:

@@ -255,7 +255,7 @@ class Gate:
             return b""
         if b"\x1f" in record:
             fields = [field.replace(b"\x1f", b" ") for field in fields]
-        return b"\x1f".join(fields)
+        return b"\x1f".join(fields) or b" "  # nothing in quotes is no blank line: it has too few fields
 
     def _hold_back(self, reason: str) -> None:
         self.passed.hold_back(reason, Place(str(self.path), self._line))

@@ -7,8 +7,10 @@ them without end, and writes an answer into memory as a whole.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import struct
+import sys
 from typing import Any, Final
 
 from uvicorn._types import ASGI3Application, ASGIReceiveCallable, ASGISendCallable, ASGISendEvent, Scope
@@ -24,7 +26,9 @@ MOST_HEADERS: Final = 100
 MOST_PIPELINED: Final = 8
 PIECE_BYTES: Final = 64 * 1024
 """of an answer that wait in the process for a reader; the rest is not handed over before these are gone"""
-_NO_LINGER: Final = struct.pack("ii", 1, 0)
+
+
+_NO_LINGERING: Final = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
 _CONNECTION: Final = "searchblend.connection"
 """where a request's scope has its connection"""
 
@@ -41,8 +45,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_bytes = self._n_headers = self._unparsed = 0
 
     def abort(self) -> None:
-        """Without what was not sent yet, the kernel's part of it included."""
-        self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+        # Without lingering, or the kernel would go on holding what a peer does not read.
+        with contextlib.suppress(OSError):
+            self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGERING)
         self.transport.abort()
 
     def hold_answer(self, content: bytes) -> None:

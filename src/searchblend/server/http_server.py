@@ -22,9 +22,9 @@ from searchblend.server.connections import Connections
 from searchblend.server.http_protocol import BoundedProtocol, in_pieces
 
 BACKLOG: Final = 1_024
-SEND_BUFFER: Final = 128 * 1024
-"""of an answer that the kernel keeps for a reader; by itself Linux would take megabytes, and call them sent"""
 GRACEFUL_SECONDS: Final = 10
+_KERNEL_BYTES: Final = 128 * 1024
+"""of an answer that may wait in the kernel; Linux gives twice as much"""
 _AT_ONCE: Final = 32
 """accepted before others get their turn"""
 _SWEEP_TICKS: Final = 5
@@ -102,7 +102,8 @@ class _Listener:
         tls: ssl.SSLContext | None,
     ) -> None:
         listener.setblocking(False)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+        # Accepted sockets have it from here: the kernel's own choice grows to megabytes for each that does not read.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KERNEL_BYTES)
         self._listener, self._protocol, self._connections, self._tls = listener, protocol, connections, tls
         self._task = asyncio.create_task(self._accept())
 

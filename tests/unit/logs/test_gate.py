@@ -142,6 +142,12 @@ def test_a_line_with_bad_bytes_and_bad_quotes_is_held_back_for_its_bytes(tmp_pat
     }
 
 
+def test_nothing_in_quotes_is_no_blank_line(tmp_path: Path):
+    found, passed = through(tmp_path / "log", b'u,q\n""\n\n1,a\n', CSV)
+    assert [line for _, line in found] == [b"u\x1fq", b" ", b"1\x1fa"]
+    assert passed.lines == 3
+
+
 def test_line_feeds_inside_quotes_are_blanks_where_they_are_asked_for(tmp_path: Path):
     text = b'user,query\n1,"open\n2,"also, fine"\n3,"two\nlines"\n'
     found, passed = through(tmp_path / "log", text, OVER_LINES)
