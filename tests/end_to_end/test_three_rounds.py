@@ -12,7 +12,7 @@ from searchblend.privacy import Budget
 from searchblend.server.round_model import sealing_context
 from searchblend.store.ledger_errors import BudgetExceeded
 from searchblend.store.states import State
-from searchblend.wire.manifest import encode_signed
+from searchblend.wire.manifest import MANIFEST_MINOR, encode_signed
 from searchblend.wire.sealed import seal_records
 from searchblend.wire.signing import sign_manifest, verify_manifest
 from service_http import http_service
@@ -75,19 +75,19 @@ def test_three_rounds(kind, tmp_path):
 
 
 def test_devices_of_other_minors(tmp_path):
-    """A device knows minor 0: a manifest of a later minor with a new field still works; a later version does not."""
+    """A manifest of a later minor with a new field still works; a later version does not."""
     with http_service(str(tmp_path / "service.db"), tmp_path) as http:
         found = http.client_round()
         keys = http.parts.signing_keys.all()
         pinned = {key.key_id: key.public_point for key in keys}
         manifest = verify_manifest(http.client.get(f"/v1/tasks/{found.task}/manifest").content, pinned)
-        assert manifest["minor"] == 0
+        assert manifest["minor"] == MANIFEST_MINOR
 
         def signed(**changes):
             payload = json.dumps({**manifest, **changes}, sort_keys=True, separators=(",", ":")).encode()
             return encode_signed(sign_manifest(payload, keys))
 
-        assert verify_manifest(signed(minor=1, new_field="x"), pinned)["round"] == found.number
-        for changes in ({"version": 2}, {"minor": 0, "new_field": "x"}):
+        assert verify_manifest(signed(minor=MANIFEST_MINOR + 1, new_field="x"), pinned)["round"] == found.number
+        for changes in ({"version": 2}, {"minor": MANIFEST_MINOR, "new_field": "x"}):
             with pytest.raises(Exception, match="manifest"):
                 verify_manifest(signed(**changes), pinned)

@@ -30,6 +30,8 @@ from starlette.testclient import TestClient
 
 from databases import DATABASES, fresh_database
 from searchblend.server.app import build_app
+from searchblend.server.connections import Connections
+from searchblend.server.health import health_app
 from searchblend.server.logbook import Logbook
 from searchblend.server.round_model import shape_of
 from searchblend.server.services import Services
@@ -71,7 +73,12 @@ class Conservation(RuleBasedStateMachine):
         self.services = Services(self.where, clock=self.parts.clock, logbook=Logbook(self.parts.log))
         self.client = TestClient(build_app(self.services), raise_server_exceptions=False)
         self.client.__enter__()
-        self.http = HttpService(self.parts, self.services, self.client)
+        self.http = HttpService(
+            self.parts,
+            self.services,
+            self.client,
+            TestClient(health_app(self.services, Connections(), with_rounds=True)),
+        )
 
     def new_round(self):
         self.parts.contribute(self.parts.open(self.task), self.people)

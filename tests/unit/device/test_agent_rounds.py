@@ -107,9 +107,9 @@ def test_it_waits_before_it_tries_again(tmp_path, service, task):
         assert agent.sync().status == "waiting"
         clock.now += 61
         assert agent.sync().status == "unanswered"
-        clock.now += 61
+        clock.now += 59  # the second wait is 60 to 120 seconds, drawn at random
         assert agent.sync().status == "waiting"
-        clock.now += 61
+        clock.now += 62
         assert agent.sync().status == "reported"
 
 

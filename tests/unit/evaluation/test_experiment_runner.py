@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from searchblend import errors, records
 from searchblend.errors import OutputError
 from searchblend.evaluation.experiments import cells as cells_module
 from searchblend.evaluation.experiments.cells import Cell, Kind
@@ -31,7 +32,9 @@ def square(settings, run, seed):
 @pytest.fixture(autouse=True)
 def kind(monkeypatch):
     computed.clear()
-    monkeypatch.setitem(cells_module.KINDS, "square", Kind("square", f"{__name__}:square", ("errors.py",)))
+    for module in (errors, records):
+        monkeypatch.setattr(module, "square", square, raising=False)
+    monkeypatch.setitem(cells_module.KINDS, "square", Kind("square", "searchblend.errors:square"))
 
 
 def cell(n: int, run: int = 0, cost: float = 1.0) -> Cell:
@@ -64,7 +67,7 @@ def test_an_interrupted_evaluation_goes_on_where_it_stopped(tmp_path):
 
 def test_another_seed_another_run_or_changed_code_is_another_cell(monkeypatch):
     keys = {cell(1).key(1), cell(1).key(2), cell(1, 1).key(1), cell(1).key(1, "own code"), cell(2).key(1)}
-    monkeypatch.setitem(cells_module.KINDS, "square", Kind("square", "x", ("errors.py", "records.py")))
+    monkeypatch.setitem(cells_module.KINDS, "square", Kind("square", "searchblend.records:square"))
     assert len(keys | {cell(1).key(1)}) == 6
     assert cell(1, cost=3.0).key(1) == cell(1).key(1)
 

@@ -9,7 +9,7 @@ import pytest
 
 from searchblend.errors import MessageError
 from searchblend.wire.canonical import canonical_json
-from searchblend.wire.manifest import decode_payload
+from searchblend.wire.manifest import MANIFEST_MINOR, decode_payload
 
 VECTORS = Path(__file__).parents[3] / "vectors" / "v1" / "manifest.json"
 
@@ -25,7 +25,7 @@ def test_a_minor_version_that_is_no_number_adds_no_fields(minor):
 
 
 def test_a_later_minor_version_may_add_fields():
-    document = {**manifest(), "minor": 1, "later": {"minor": "x"}}
+    document = {**manifest(), "minor": MANIFEST_MINOR + 1, "later": {"minor": "x"}}
     assert decode_payload(canonical_json(document)) == document
 
 
