@@ -28,7 +28,7 @@ BLOCK = re.compile(rf"^{_MARK}```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULT
 RUN = ("console", "python")
 OTHER_LANGUAGES = ("", "text", "sql", "toml", "json", "js", "javascript", "html")
 """blocks that nobody runs: output, files"""
-TOOLS = ("make", "pip", "spark-submit", "npm", "node", "curl", "cp", "export", "web-ext")
+TOOLS = ("make", "pip", "spark-submit", "npm", "node", "curl", "psql", "cp", "export", "web-ext")
 """other programs that pages may call; only ``cp`` is run by the tests"""
 STARTED_IN_SECONDS = 240
 
