@@ -87,6 +87,8 @@ SERVER = [
     "keys list --json",
     "keys revoke ann",
     "keys add",
+    "keys curator",
+    "keys adopt",
     f"aggregate reports.bin --head-list head/head_list.json --task {TASK} --round 1 --json",
     "database migrate --json",
     "database grants curator --user sb_curator",
