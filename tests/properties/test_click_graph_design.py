@@ -92,6 +92,7 @@ def gaussian_delta_again(design: ClickGraphDesign) -> float:
 
 @settings(max_examples=40)
 @given(params(("gaussian", "gaussian", "weighted_gaussian", "dp_sips")))
+@pytest.mark.thorough
 def test_gaussian_designs(wanted):
     design = made(wanted)
     assert design.delta <= wanted.budget.delta

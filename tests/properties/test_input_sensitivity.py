@@ -63,6 +63,7 @@ def batch(folder: Path, number: int, n: int) -> list[Any]:
     return differences(*found, anchor(format_name, mode))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", range(0, ALL_BATCHES, 6))
 def test_no_line_changes_what_is_read_of_another_person(first: int, tmp_path: Path):
     """Pairs of neighbours: 26 in each of 78 batches."""

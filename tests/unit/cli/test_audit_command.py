@@ -11,6 +11,7 @@ from searchblend.cli.main import main
 from searchblend.cli.parser import build_parser
 
 
+@pytest.mark.thorough
 def test_a_quick_audit_passes_and_says_so_in_json(capsys, tmp_path):
     page, text = tmp_path / "audit.html", tmp_path / "audit.md"
     assert main(["audit", "--quick", "--json", "--html", str(page), "--markdown", str(text)]) == 0
