@@ -18,13 +18,13 @@ from pathlib import Path
 import numpy as np
 from rich.progress import track
 
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
 from searchblend.evaluation.compare import run_scored, shared_errors, tilted_split, true_top
-from searchblend.evaluation.count_group import RecordModel
-from searchblend.evaluation.plan import Situation, simulate
-from searchblend.evaluation.plots import new_figure, save
-from searchblend.evaluation.population import profile_named
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
+from searchblend.synthetic.count_group import RecordModel
+from searchblend.synthetic.plan import Situation, simulate
+from searchblend.synthetic.plan_plots import new_figure, save
+from searchblend.synthetic.population import profile_named
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 

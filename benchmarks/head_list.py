@@ -12,12 +12,12 @@ import json
 import statistics
 import time
 
-from searchblend.logs.duckdb_session import DuckDBSession
-from searchblend.logs.duckdb_tally import DuckDBTally
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import SystemRandomness
+from searchblend.logs.duckdb.session import DuckDBSession
+from searchblend.logs.duckdb.tally import DuckDBTally
 from searchblend.mechanisms.noisy_counts import noisy_counts
 from searchblend.mechanisms.threshold import printed_threshold
-from searchblend.privacy import Budget
-from searchblend.randomness import SystemRandomness
 
 
 def main() -> None:

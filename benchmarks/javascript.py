@@ -19,12 +19,12 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
-from searchblend.blender.local_report import local_report
-from searchblend.blender.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign, subset_report
-from searchblend.normalization import normalize
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import HeadList, Record
+from searchblend.blender.best.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign, subset_report
+from searchblend.blender.paper.local_report import local_report
+from searchblend.core.normalization import normalize
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import HeadList, Record
 from searchblend.wire.report import ReportShape, cells_as_parts, encode_report
 
 HEAD = HeadList({f"query {i}": [f"url {j}" for j in range(1 + i % 4)] for i in range(50)})

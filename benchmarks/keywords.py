@@ -15,7 +15,7 @@ import time
 import numpy as np
 from scipy import sparse
 
-from searchblend.clickgraph.absorbing_walk import WalkSettings, absorption
+from searchblend.clickgraph.use.absorbing_walk import WalkSettings, absorption
 
 THRESHOLDS = (0.5, 0.7, 0.9, 0.95)
 

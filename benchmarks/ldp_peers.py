@@ -22,16 +22,16 @@ from pathlib import Path
 import numpy as np
 
 from peer_environments import Environment, Unavailable
-from searchblend.blender.estimate_client import count_reports
-from searchblend.blender.local_report import randomize
-from searchblend.blender.local_report_bulk import BulkReporter
-from searchblend.blender.report_probabilities import ReportProbabilities
-from searchblend.blender.subset_report_bulk import simulate_subsets
+from searchblend.blender.best.subset_report_bulk import simulate_subsets
+from searchblend.blender.paper.estimate_client import count_reports
+from searchblend.blender.paper.local_report import randomize
+from searchblend.blender.paper.local_report_bulk import BulkReporter
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import SystemRandomness
+from searchblend.core.records import HeadList
 from searchblend.mechanisms.subset_selection import PlainSubsetSelection
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.randomness import SystemRandomness
-from searchblend.records import HeadList
 
 SETTINGS = ((51, 4.0), (501, 1.0))
 TARGETS = {"over_best_peer": 5.0, "of_numpy": 0.15}

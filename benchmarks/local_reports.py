@@ -15,12 +15,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from searchblend.blender.estimate_client import count_reports
-from searchblend.blender.local_report_bulk import BulkReporter
-from searchblend.blender.report_probabilities import ReportProbabilities
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import HeadList
+from searchblend.blender.paper.estimate_client import count_reports
+from searchblend.blender.paper.local_report_bulk import BulkReporter
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import HeadList
 
 
 def plain_numpy(cells: np.ndarray, widths: np.ndarray, t: float, t_q: np.ndarray, generator) -> np.ndarray:

@@ -24,11 +24,11 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from searchblend.evaluation.generate_aol import aol_chunk
-from searchblend.evaluation.generate_formats import aol_table
-from searchblend.evaluation.generate_pieces import chunk_generator
-from searchblend.normalization import normalize, normalize_url
+from searchblend.core.normalization import normalize, normalize_url
 from searchblend.search.pack import PackEntry, PackInfo, PackUrl, best_first, encode_pack
+from searchblend.synthetic.aol import aol_chunk
+from searchblend.synthetic.formats import aol_table
+from searchblend.synthetic.pieces import chunk_generator
 
 EXTENSION = Path(__file__).parents[1] / "extension"
 INFO = PackInfo("best", 4.0, 1e-5, bytes(range(16)), 1)

@@ -29,9 +29,9 @@ import uvicorn
 import uvloop
 
 from databases import fresh_database
-from searchblend.server.app import build_app
-from searchblend.server.clock import SystemClock
-from searchblend.server.services import Services
+from searchblend.service.api.app import build_app
+from searchblend.service.clock import SystemClock
+from searchblend.service.services import Services
 from searchblend.store.reports import Outcome
 from service_parts import Service, people
 

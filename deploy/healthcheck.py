@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import urllib.request
 
-from searchblend.server.serve_settings import load_settings
+from searchblend.service.settings import load_settings
 
 EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104  # what it listens on, not what is asked
 SECONDS = 4

@@ -7,7 +7,7 @@ import itertools
 import httpx2
 
 from attack_service import SECONDS, AttackedService, changed_environment
-from searchblend.server.curator_key import make_curator_key
+from searchblend.service.workers.curator_key import make_curator_key
 from service_process import ServerProcess, running
 
 KEY_FOLDERS = ("keys", "keys-1", "keys-2")

@@ -18,9 +18,9 @@ import httpx2
 import psutil
 import psycopg
 
-from searchblend.records import Record
-from searchblend.server.demo import device_report
-from searchblend.server.publisher import SigningKeys
+from searchblend.core.records import Record
+from searchblend.service.demo import device_report
+from searchblend.service.workers.publisher import SigningKeys
 from searchblend.store.service_store import open_store
 from searchblend.store.tokens import ROLES
 from searchblend.wire import sealed

@@ -6,14 +6,14 @@ import json
 import random
 
 from searchblend.accounting.spend import Spend
-from searchblend.privacy import Budget, Neighbors
+from searchblend.core.privacy import Budget, Neighbors
 from searchblend.search.build_pack import build_pack
 from searchblend.search.pack import PACK_MEDIA_TYPE
-from searchblend.server.lifecycle import Lifecycle
-from searchblend.server.pack_files import PACK_FILE
-from searchblend.server.publisher import trend_rows
-from searchblend.server.round_model import settings_of
-from searchblend.server.task_settings import TaskSettings
+from searchblend.service.lifecycle import Lifecycle
+from searchblend.service.round_model import settings_of
+from searchblend.service.task_settings import TaskSettings
+from searchblend.service.workers.pack_files import PACK_FILE
+from searchblend.service.workers.publisher import trend_rows
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import NEXT, State
 
@@ -37,9 +37,9 @@ def long_history(store: ServiceStore, clock, *, rounds: int = 52, queries: int =
 
 def candidate_list(store: ServiceStore, clock, *, queries: int = 500, urls: int = 2):
     """A task whose round waits for a review of a long list."""
-    from searchblend.records import HeadList
-    from searchblend.server.lifecycle import CANDIDATE
-    from searchblend.server.round_model import HeadFigures
+    from searchblend.core.records import HeadList
+    from searchblend.service.lifecycle import CANDIDATE
+    from searchblend.service.round_model import HeadFigures
 
     lifecycle = Lifecycle(store, clock)
     task = lifecycle.add_task(TaskSettings(name="A long list", uncapped=True), actor="ann")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 
-from searchblend.server.console.sessions import COOKIE, form_token
+from searchblend.service.console.sessions import COOKIE, form_token
 
 
 class Person:

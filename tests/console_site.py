@@ -13,11 +13,11 @@ from pathlib import Path
 import uvicorn
 
 from searchblend.accounting.totals import Cap
-from searchblend.privacy import Budget
-from searchblend.records import Record
-from searchblend.server.app import build_app
-from searchblend.server.logbook import Logbook
-from searchblend.server.services import Services
+from searchblend.core.privacy import Budget
+from searchblend.core.records import Record
+from searchblend.service.api.app import build_app
+from searchblend.service.logbook import Logbook
+from searchblend.service.services import Services
 from searchblend.store.tokens import ROLES
 from service_parts import ManualClock, Service
 

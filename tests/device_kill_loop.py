@@ -23,14 +23,14 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 from device_parts import NOW, TASK, HandClock, MadeTask, device
-from searchblend.blender.subset_report import SINK_SETS, ReportDesign
+from searchblend.blender.best.subset_report import SINK_SETS, ReportDesign
+from searchblend.core.randomness import SystemRandomness
 from searchblend.device.agent import DeviceAgent
 from searchblend.device.device_errors import NoAnswer
 from searchblend.device.policy import POLICY
 from searchblend.device.rounds import POINTS, Enrolment, Participant
 from searchblend.device.state import DeviceState, Turn
 from searchblend.device.transport import Transport
-from searchblend.randomness import SystemRandomness
 
 EPSILON = 0.01
 ANSWERS = ("ok", "ok", "ok", "lost", "busy", "cut")

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from searchblend.blender.subset_report import ReportDesign
+from searchblend.blender.best.subset_report import ReportDesign
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import HeadList
 from searchblend.device.agent import DeviceAgent
 from searchblend.device.consent_texts import LOCAL, LOCAL_TEXT, OPT_IN, OPT_IN_TEXT, text_digest
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import HeadList
 from searchblend.wire.head_list import encode_head_list
 from searchblend.wire.manifest import encode_manifest, encode_signed
 from searchblend.wire.report import ReportShape

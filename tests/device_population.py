@@ -22,12 +22,12 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from searchblend.core.records import Record
 from searchblend.device.agent import DeviceAgent
 from searchblend.device.consent_texts import LOCAL_TEXT
 from searchblend.device.state import DeviceState
 from searchblend.device.transport import Answer, Transport
-from searchblend.records import Record
-from searchblend.server.clock import SystemClock
+from searchblend.service.clock import SystemClock
 from searchblend.store.states import State
 from service_parts import Service
 from service_process import ServerProcess, running

@@ -18,11 +18,11 @@ from urllib.parse import parse_qs, quote, urlsplit
 from playwright.sync_api import sync_playwright
 
 from console_browser import PATIENCE_MS
-from searchblend.server.clock import SystemClock
-from searchblend.server.demo import Population, Staff, Transport
-from searchblend.server.lifecycle import Lifecycle
-from searchblend.server.publisher import SigningKeys
-from searchblend.server.task_settings import TaskSettings
+from searchblend.service.clock import SystemClock
+from searchblend.service.demo import Population, Staff, Transport
+from searchblend.service.lifecycle import Lifecycle
+from searchblend.service.task_settings import TaskSettings
+from searchblend.service.workers.publisher import SigningKeys
 from searchblend.store.service_store import open_store
 from service_process import ServerProcess
 

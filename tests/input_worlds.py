@@ -18,8 +18,8 @@ from typing import Any, Final
 import duckdb
 import zstandard
 
-from searchblend.clickgraph.click_log import Cap
-from searchblend.logs.gate import MAX_LINE
+from searchblend.clickgraph.release.click_log import Cap
+from searchblend.logs.formats.gate import MAX_LINE
 from searchblend.logs.read import read_log
 from searchblend.logs.search_log import SearchLog
 

@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from searchblend.clickgraph.graph import ClickGraph
-from searchblend.clickgraph.noise_law import NoiseLaw
+from searchblend.clickgraph.release.noise_law import NoiseLaw
+from searchblend.clickgraph.use.graph import ClickGraph
 from searchblend.wire.click_graph import STATEMENT, noise_parameters
 from searchblend.wire.click_graph_files import encode_click_graph
 from searchblend.wire.release import statement_document

@@ -13,12 +13,12 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 
 from databases import fresh_database, postgres_server
-from searchblend.server.curator_key import make_curator_key
-from searchblend.server.curator_process import make_curator
-from searchblend.server.logbook import Logbook
-from searchblend.server.serve import make_worker, prepare_folders
-from searchblend.server.serve_settings import ServeSettings
-from searchblend.server.services import Services
+from searchblend.service.logbook import Logbook
+from searchblend.service.serve import make_worker, prepare_folders
+from searchblend.service.services import Services
+from searchblend.service.settings import ServeSettings
+from searchblend.service.workers.curator_key import make_curator_key
+from searchblend.service.workers.curator_process import make_curator
 from searchblend.store.database_postgres import PostgresStore
 from searchblend.store.grants import GRANTS, grant_statements
 from searchblend.store.service_store import open_store

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from starlette.testclient import TestClient
 
-from searchblend.server.app import ROLE_TAGS, build_app
-from searchblend.server.connections import Connections
-from searchblend.server.health import health_app
-from searchblend.server.logbook import Logbook
-from searchblend.server.services import Services
+from searchblend.service.api.app import ROLE_TAGS, build_app
+from searchblend.service.http.connections import Connections
+from searchblend.service.http.health import health_app
+from searchblend.service.logbook import Logbook
+from searchblend.service.services import Services
 from searchblend.store.tokens import ROLES
 from service_parts import Service, people
 

@@ -8,21 +8,21 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
-from searchblend.blender.local_report import local_report
-from searchblend.blender.subset_report import subset_report
-from searchblend.records import Record
-from searchblend.server.curator import Curator
-from searchblend.server.curator_key import make_curator_key
-from searchblend.server.estimator import Estimator
-from searchblend.server.lifecycle import REVIEWED, Lifecycle
-from searchblend.server.logbook import Logbook
-from searchblend.server.metrics import Metrics
-from searchblend.server.publisher import Publisher, SigningKeys
-from searchblend.server.round_model import HeadFigures, sealing_context, settings_of, shape_of
-from searchblend.server.signing_record import adopt_keys
-from searchblend.server.task_settings import TaskSettings
-from searchblend.server.vault import Vault
-from searchblend.server.worker import Worker
+from searchblend.blender.best.subset_report import subset_report
+from searchblend.blender.paper.local_report import local_report
+from searchblend.core.records import Record
+from searchblend.service.lifecycle import REVIEWED, Lifecycle
+from searchblend.service.logbook import Logbook
+from searchblend.service.metrics import Metrics
+from searchblend.service.round_model import HeadFigures, sealing_context, settings_of, shape_of
+from searchblend.service.task_settings import TaskSettings
+from searchblend.service.workers.curator import Curator
+from searchblend.service.workers.curator_key import make_curator_key
+from searchblend.service.workers.estimator import Estimator
+from searchblend.service.workers.publisher import Publisher, SigningKeys
+from searchblend.service.workers.signing_record import adopt_keys
+from searchblend.service.workers.vault import Vault
+from searchblend.service.workers.worker import Worker
 from searchblend.store.reports import Arrivals
 from searchblend.store.service_store import ServiceStore, open_store
 from searchblend.wire.report import ReportShape, cells_as_parts, encode_report

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from searchblend.server.crash_points import VARIABLE
+from searchblend.service.crash_points import VARIABLE
 
 REPORT = "application/vnd.searchblend.report"
 REPORTS = "application/vnd.searchblend.reports"

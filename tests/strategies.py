@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.randomness import HALF, WORD_BITS, accept_below
-from searchblend.records import WILDCARD, HeadList, Record
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import HALF, WORD_BITS, accept_below
+from searchblend.core.records import WILDCARD, HeadList, Record
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 """Any text that UTF-8 can write: ``*``, the empty text and NUL among them."""

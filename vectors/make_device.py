@@ -11,11 +11,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from searchblend.blender.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign, subset_report
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.randomness import Tape
-from searchblend.records import WILDCARD, HeadList, Record
+from searchblend.blender.best.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign, subset_report
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import Tape
+from searchblend.core.records import WILDCARD, HeadList, Record
 from searchblend.wire.head_list import encode_head_list
 from searchblend.wire.report import ReportShape, encode_report
 

@@ -12,12 +12,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from searchblend.blender.local_report import local_report
-from searchblend.blender.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign, subset_report
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.randomness import Tape
-from searchblend.records import HeadList, Record
+from searchblend.blender.best.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign, subset_report
+from searchblend.blender.paper.local_report import local_report
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import Tape
+from searchblend.core.records import HeadList, Record
 from searchblend.wire.head_list import encode_head_list
 from searchblend.wire.manifest import decode_signed, encode_manifest, encode_signed
 from searchblend.wire.report import ReportShape, cells_as_parts, encode_report

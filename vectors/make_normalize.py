@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from searchblend.normalization import normalize, normalize_url
+from searchblend.core.normalization import normalize, normalize_url
 
 TARGET = Path(__file__).parent / "v1" / "normalize.json"
 ABOUT = (
     "normalize(in) must be out for each query, normalize_url(in, host_only) for each URL; null: unusable. "
-    "Lone surrogates are written as \\ud800. The rules are in searchblend/normalization.py."
+    "Lone surrogates are written as \\ud800. The rules are in searchblend/core/normalization.py."
 )
 
 QUERIES: list[tuple[str, str, str | None]] = [

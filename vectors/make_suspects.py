@@ -6,8 +6,8 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from searchblend.admission import admit
-from searchblend.suspects import Suspects
+from searchblend.core.admission import admit
+from searchblend.core.suspects import Suspects
 
 HERE = Path(__file__).parent / "v1"
 TEXTS = {

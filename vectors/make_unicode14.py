@@ -1,4 +1,4 @@
-"""Writes the table in ``searchblend/unicode14.py`` anew, from an interpreter that has Unicode 14.0 (Python 3.11).
+"""Writes the table in ``searchblend/core/unicode14.py`` anew, from an interpreter that has Unicode 14.0 (Python 3.11).
 
 Run: ``python3.11 vectors/make_unicode14.py``. It refuses to run with another Unicode version.
 """

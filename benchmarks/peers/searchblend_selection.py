@@ -14,11 +14,11 @@ import time
 start = time.perf_counter()
 import duckdb
 
-from searchblend.blender.create_head_list import create_head_list
-from searchblend.logs.heavy_values import select_values
+from searchblend.blender.paper.create_head_list import create_head_list
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
 from searchblend.logs.read import read_log
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
+from searchblend.releases.select_values import select_values
 
 kind, path = sys.argv[1:]
 budget = Budget(4.0, 1e-5)

@@ -17,8 +17,8 @@ from typing import Any, Final
 import searchblend
 from searchblend.cli.parser import build_parser
 from searchblend.device.policy import POLICY, Policy
-from searchblend.server.serve_settings import PREFIX, ServeSettings
-from searchblend.server.task_settings import TaskSettings
+from searchblend.service.settings import PREFIX, ServeSettings
+from searchblend.service.task_settings import TaskSettings
 from searchblend.store.grants import GRANTS
 
 _AREAS: Final = {

@@ -10,31 +10,31 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from searchblend.blender.blend import blend_probabilities
-    from searchblend.blender.create_head_list import create_head_list
-    from searchblend.blender.estimate_client import count_reports, estimate_client_probabilities
-    from searchblend.blender.estimate_optin import estimate_optin_probabilities
     from searchblend.blender.estimates import Blended, Estimates, GroupEstimates
     from searchblend.blender.groups import InMemoryGroup, UserGroup
-    from searchblend.blender.local_report import local_report
+    from searchblend.blender.paper.blend import blend_probabilities
+    from searchblend.blender.paper.create_head_list import create_head_list
+    from searchblend.blender.paper.estimate_client import count_reports, estimate_client_probabilities
+    from searchblend.blender.paper.estimate_optin import estimate_optin_probabilities
+    from searchblend.blender.paper.local_report import local_report
+    from searchblend.blender.paper.report_probabilities import ReportProbabilities
     from searchblend.blender.pipeline import run_blender
     from searchblend.blender.release import BlenderRelease
-    from searchblend.blender.report_probabilities import ReportProbabilities
-    from searchblend.clickgraph.absorbing_walk import WalkSettings
-    from searchblend.clickgraph.click_log import Cap, ClickLog
-    from searchblend.clickgraph.design import ClickGraphDesign
-    from searchblend.clickgraph.graph import ClickGraph
-    from searchblend.clickgraph.in_memory import InMemoryClickLog, Search
-    from searchblend.clickgraph.keywords import Keyword, Keywords, compare_keywords, generate_keywords
-    from searchblend.clickgraph.noise_law import NoiseLaw
-    from searchblend.clickgraph.release import ClickGraphRelease
-    from searchblend.clickgraph.release_data import release_data
-    from searchblend.clickgraph.similar import ClickWalk, similar_queries
-    from searchblend.clickgraph.spell import SpellingRules, spelling_corrections
-    from searchblend.clickgraph.study import Study, compare_rankings, run_study
-    from searchblend.clickgraph.suggest import suggest
-    from searchblend.clickgraph.synthesize import SyntheticLog, synthesize_log
-    from searchblend.errors import (
+    from searchblend.clickgraph.release.click_log import Cap, ClickLog
+    from searchblend.clickgraph.release.design import ClickGraphDesign
+    from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
+    from searchblend.clickgraph.release.noise_law import NoiseLaw
+    from searchblend.clickgraph.release.release import ClickGraphRelease
+    from searchblend.clickgraph.release.release_data import release_data
+    from searchblend.clickgraph.use.absorbing_walk import WalkSettings
+    from searchblend.clickgraph.use.graph import ClickGraph
+    from searchblend.clickgraph.use.keywords import Keyword, Keywords, compare_keywords, generate_keywords
+    from searchblend.clickgraph.use.similar import ClickWalk, similar_queries
+    from searchblend.clickgraph.use.spell import SpellingRules, spelling_corrections
+    from searchblend.clickgraph.use.study import Study, compare_rankings, run_study
+    from searchblend.clickgraph.use.suggest import suggest
+    from searchblend.clickgraph.use.synthesize import SyntheticLog, synthesize_log
+    from searchblend.core.errors import (
         EmptyHeadList,
         InputError,
         InvalidColumns,
@@ -45,42 +45,42 @@ if TYPE_CHECKING:
         SearchblendError,
         UsageError,
     )
-    from searchblend.logs.heavy_values import HeavyValues, select_values
+    from searchblend.core.normalization import normalize, normalize_url
+    from searchblend.core.params import BlenderParams, ClickGraphParams, Shares
+    from searchblend.core.privacy import Budget, Guarantee, Neighbors, TrustModel
+    from searchblend.core.records import WILDCARD, HeadList, Record
     from searchblend.logs.read import read_log
-    from searchblend.normalization import normalize, normalize_url
-    from searchblend.params import BlenderParams, ClickGraphParams, Shares
-    from searchblend.privacy import Budget, Guarantee, Neighbors, TrustModel
-    from searchblend.records import WILDCARD, HeadList, Record
+    from searchblend.releases.select_values import HeavyValues, select_values
     from searchblend.search.index import SearchIndex
     from searchblend.search.pack import Pack, decode_pack
     from searchblend.wire.click_graph_files import encode_click_graph, read_click_graph
 
 _HOME = {
-    "blender.blend": ["blend_probabilities"],
-    "blender.create_head_list": ["create_head_list"],
-    "blender.estimate_client": ["count_reports", "estimate_client_probabilities"],
-    "blender.estimate_optin": ["estimate_optin_probabilities"],
+    "blender.paper.blend": ["blend_probabilities"],
+    "blender.paper.create_head_list": ["create_head_list"],
+    "blender.paper.estimate_client": ["count_reports", "estimate_client_probabilities"],
+    "blender.paper.estimate_optin": ["estimate_optin_probabilities"],
     "blender.estimates": ["Blended", "Estimates", "GroupEstimates"],
     "blender.groups": ["InMemoryGroup", "UserGroup"],
-    "blender.local_report": ["local_report"],
+    "blender.paper.local_report": ["local_report"],
     "blender.pipeline": ["run_blender"],
     "blender.release": ["BlenderRelease"],
-    "blender.report_probabilities": ["ReportProbabilities"],
-    "clickgraph.absorbing_walk": ["WalkSettings"],
-    "clickgraph.click_log": ["Cap", "ClickLog"],
-    "clickgraph.design": ["ClickGraphDesign"],
-    "clickgraph.graph": ["ClickGraph"],
-    "clickgraph.in_memory": ["InMemoryClickLog", "Search"],
-    "clickgraph.keywords": ["Keyword", "Keywords", "compare_keywords", "generate_keywords"],
-    "clickgraph.noise_law": ["NoiseLaw"],
-    "clickgraph.release": ["ClickGraphRelease"],
-    "clickgraph.release_data": ["release_data"],
-    "clickgraph.similar": ["ClickWalk", "similar_queries"],
-    "clickgraph.spell": ["SpellingRules", "spelling_corrections"],
-    "clickgraph.study": ["Study", "compare_rankings", "run_study"],
-    "clickgraph.suggest": ["suggest"],
-    "clickgraph.synthesize": ["SyntheticLog", "synthesize_log"],
-    "errors": [
+    "blender.paper.report_probabilities": ["ReportProbabilities"],
+    "clickgraph.use.absorbing_walk": ["WalkSettings"],
+    "clickgraph.release.click_log": ["Cap", "ClickLog"],
+    "clickgraph.release.design": ["ClickGraphDesign"],
+    "clickgraph.use.graph": ["ClickGraph"],
+    "clickgraph.release.in_memory": ["InMemoryClickLog", "Search"],
+    "clickgraph.use.keywords": ["Keyword", "Keywords", "compare_keywords", "generate_keywords"],
+    "clickgraph.release.noise_law": ["NoiseLaw"],
+    "clickgraph.release.release": ["ClickGraphRelease"],
+    "clickgraph.release.release_data": ["release_data"],
+    "clickgraph.use.similar": ["ClickWalk", "similar_queries"],
+    "clickgraph.use.spell": ["SpellingRules", "spelling_corrections"],
+    "clickgraph.use.study": ["Study", "compare_rankings", "run_study"],
+    "clickgraph.use.suggest": ["suggest"],
+    "clickgraph.use.synthesize": ["SyntheticLog", "synthesize_log"],
+    "core.errors": [
         "EmptyHeadList",
         "InputError",
         "InvalidColumns",
@@ -91,12 +91,12 @@ _HOME = {
         "SearchblendError",
         "UsageError",
     ],
-    "logs.heavy_values": ["HeavyValues", "select_values"],
+    "releases.select_values": ["HeavyValues", "select_values"],
     "logs.read": ["read_log"],
-    "normalization": ["normalize", "normalize_url"],
-    "params": ["BlenderParams", "ClickGraphParams", "Shares"],
-    "privacy": ["Budget", "Guarantee", "Neighbors", "TrustModel"],
-    "records": ["WILDCARD", "HeadList", "Record"],
+    "core.normalization": ["normalize", "normalize_url"],
+    "core.params": ["BlenderParams", "ClickGraphParams", "Shares"],
+    "core.privacy": ["Budget", "Guarantee", "Neighbors", "TrustModel"],
+    "core.records": ["WILDCARD", "HeadList", "Record"],
     "search.index": ["SearchIndex"],
     "search.pack": ["Pack", "decode_pack"],
     "wire.click_graph_files": ["encode_click_graph", "read_click_graph"],

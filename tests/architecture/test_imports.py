@@ -10,36 +10,25 @@ import pytest
 
 ROOT = Path(__file__).parents[2] / "src" / "searchblend"
 LEVELS = {
-    0: {
-        "admission",
-        "csv_cells",
-        "errors",
-        "normalization",
-        "params",
-        "privacy",
-        "randomness",
-        "records",
-        "suspects",
-        "unicode14",
-        "visible",
-    },
+    0: {"core"},
     1: {"mechanisms"},
     2: {"blender", "accounting", "clickgraph"},
-    3: {"wire", "logs", "store", "pages", "search"},
-    4: {"runs", "evaluation", "server", "device", "audit"},
-    5: {"cli"},
+    3: {"wire", "logs", "store", "pages", "search", "synthetic"},
+    4: {"releases", "service", "device"},
+    5: {"evaluation", "audit"},
+    6: {"cli"},
 }
 LEVEL_OF = {name: level for level, names in LEVELS.items() for name in names}
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path.name != "__init__.py")
 ON_DEVICE = [
-    "blender/local_report.py",
+    "blender/paper/local_report.py",
     "wire/head_list.py",
     "wire/report.py",
     "wire/manifest.py",
     "wire/signed_pack.py",
     "search/pack_store.py",
     "search/pack_index.py",
-    "normalization.py",
+    "core/normalization.py",
 ]
 IMPURE = {"os", "io", "time", "datetime", "random", "secrets", "pathlib", "socket", "subprocess", "sqlite3", "duckdb"}
 OWNS_THE_OS = {"randomness.py"}
@@ -67,8 +56,7 @@ def is_allowed(importer: str, imported: str) -> bool:
         return True
     if len(parts) == 1 or parts[1] not in LEVEL_OF:
         return False
-    both_at_the_bottom = LEVEL_OF[parts[1]] == LEVEL_OF[importer] == 0
-    return parts[1] == importer or LEVEL_OF[parts[1]] < LEVEL_OF[importer] or both_at_the_bottom
+    return parts[1] == importer or LEVEL_OF[parts[1]] < LEVEL_OF[importer]
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -81,11 +69,11 @@ def test_imports_only_lower_levels_or_its_own_folder(path):
 @pytest.mark.parametrize(
     ("importer", "imported"),
     [
-        ("mechanisms", "searchblend.blender.blend"),
+        ("mechanisms", "searchblend.blender.paper.blend"),
         ("store", "searchblend.wire.release"),
-        ("runs", "searchblend.evaluation.metrics"),
+        ("releases", "searchblend.evaluation.compare"),
         ("blender", "searchblend"),
-        ("records", "searchblend.mechanisms.simplex"),
+        ("core", "searchblend.mechanisms.simplex"),
     ],
 )
 def test_the_rule_refuses(importer, imported):
@@ -101,9 +89,9 @@ def test_levels_0_to_2_touch_neither_files_nor_clock_nor_a_global_generator(path
     assert "np.random" not in path.read_text()
 
 
-def test_seeded_generators_live_in_evaluation_alone():
+def test_seeded_generators_live_in_synthetic_and_evaluation_alone():
     users = {unit(path) for path in MODULES if "np.random" in path.read_text()}
-    assert users <= {"evaluation"}
+    assert users <= {"evaluation", "synthetic"}
 
 
 @pytest.mark.parametrize("start", ON_DEVICE)
@@ -120,12 +108,12 @@ def test_what_runs_on_a_device_is_standard_library_only(start):
                 todo.append(ROOT.joinpath(*parts[1:]).with_suffix(".py"))
             else:
                 assert parts[0] in sys.stdlib_module_names, f"{path.name} imports {name}"
-    assert len(seen) > 1 or start == "normalization.py"
+    assert len(seen) > 1 or start == "core/normalization.py"
 
 
 def reached_from(folder: str) -> tuple[set[str], set[str]]:
     """All that the modules of a folder import, directly or not: units of this package, and packages of others."""
-    todo, seen, outside = list((ROOT / folder).glob("*.py")), set(), set()
+    todo, seen, outside = list((ROOT / folder).rglob("*.py")), set(), set()
     while todo:
         path = todo.pop()
         if path in seen:
@@ -144,7 +132,7 @@ def reached_from(folder: str) -> tuple[set[str], set[str]]:
 def test_a_device_reaches_no_seeded_generator_and_little_else():
     """Its noise is the operating system's: neither ``evaluation`` nor ``random`` is behind any import of it."""
     units, outside = reached_from("device")
-    assert not units & {"evaluation", "server", "runs", "logs", "store", "clickgraph", "cli"}
+    assert not units & {"evaluation", "synthetic", "service", "releases", "logs", "store", "clickgraph", "cli"}
     assert "random" not in outside
     assert outside - set(sys.stdlib_module_names) == {"cryptography"}
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from attack_service import COMMON, queries
-from searchblend.records import Record
+from searchblend.core.records import Record
 
 HOLDERS = 25
 """enough for any of these to be listed with certainty, were it counted"""

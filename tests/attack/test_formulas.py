@@ -6,7 +6,7 @@ import csv
 import io
 
 from attack_service import COMMON
-from searchblend.records import Record
+from searchblend.core.records import Record
 
 URL = "http://page.example/a"
 FORMULAS = [

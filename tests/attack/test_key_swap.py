@@ -7,9 +7,9 @@ import json
 import pytest
 
 from attack_service import COMMON, SECONDS, queries, wait_for
-from searchblend.errors import MessageError
-from searchblend.server.publisher import SigningKeys
-from searchblend.server.round_model import round_key_of
+from searchblend.core.errors import MessageError
+from searchblend.service.round_model import round_key_of
+from searchblend.service.workers.publisher import SigningKeys
 from searchblend.store.service_store import open_store
 from searchblend.wire.manifest import decode_payload, decode_signed, encode_manifest, encode_signed
 from searchblend.wire.sealed import new_round_key

@@ -7,7 +7,7 @@ import secrets
 import pytest
 
 from attack_service import COMMON, queries
-from searchblend.records import Record
+from searchblend.core.records import Record
 from searchblend.wire.sealed import SealingContext
 
 VICTIM = Record("the one search of this victim", "http://victim.example/a")

@@ -11,7 +11,7 @@ from attack_child import WrongClock, let_go_on, stopping_at, wait_stopped
 from attack_fleet import Fleet
 from attack_service import COMMON, wait_for
 from databases import DATABASES, fresh_database
-from searchblend.server.publisher import SigningKeys
+from searchblend.service.workers.publisher import SigningKeys
 
 HONEST = COMMON * 20
 ROUNDS = 4
@@ -50,7 +50,7 @@ def test_two_curators_open_every_round_and_keep_no_key(fleet, folders):
 def test_an_overtaken_curator_harms_no_live_key(fleet, folders):
     """The first stops before it makes the key; the second, whose clock is past the lease, makes one meanwhile."""
     service = fleet.service()
-    first = fleet.curator("first", folders[0], stopping_at("server/vault.py:create"))
+    first = fleet.curator("first", folders[0], stopping_at("service/workers/vault.py:create"))
     task = service.task()
     service.draft(task)
     service.act(task, "open")
@@ -66,7 +66,9 @@ def test_an_overtaken_curator_harms_no_live_key(fleet, folders):
     assert drawn["records"] == len(HONEST)
 
 
-@pytest.mark.parametrize("point", ["server/curator.py:_opened", "server/curator.py:_commit_head_list"])
+@pytest.mark.parametrize(
+    "point", ["service/workers/curator.py:_opened", "service/workers/curator.py:_commit_head_list"]
+)
 def test_an_overtaken_draw_is_never_committed_twice(fleet, point):
     service = fleet.service()
     task = service.task()

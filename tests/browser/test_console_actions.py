@@ -9,8 +9,8 @@ import pytest
 from console_browser import chromium, visiting
 from console_site import BAD_URL, NUMBER, SCRIPT, SETTINGS, console_site, searchers
 from databases import DATABASES, fresh_database
-from searchblend.server.demo import Transport
-from searchblend.server.round_model import sealing_context
+from searchblend.service.demo import Transport
+from searchblend.service.round_model import sealing_context
 from searchblend.store.states import State
 from searchblend.wire.sealed import seal_records
 from service_http import REPORT, SEALED

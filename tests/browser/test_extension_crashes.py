@@ -15,9 +15,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from extension_parts import CONSENT, EXTENSION, Pages, chromium
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import HeadList
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import HeadList
 from searchblend.wire.head_list import encode_head_list
 from searchblend.wire.manifest import encode_manifest, encode_signed
 from searchblend.wire.report import ReportShape

@@ -13,18 +13,18 @@ from pathlib import Path
 import pytest
 
 import searchblend
-from searchblend import errors
-from searchblend.blender.best import curator_design
+from searchblend.blender.best.best import curator_design
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.pipeline import run_blender
-from searchblend.errors import InvalidParameter, SearchblendError
-from searchblend.evaluation.seeded import SeededRandomness
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget, TrustModel
-from searchblend.records import Record
-from searchblend.server.console.task_page import GROUPS
-from searchblend.server.estimator import _CAVEATS
-from searchblend.server.task_settings import TaskSettings
+from searchblend.core import errors
+from searchblend.core.errors import InvalidParameter, SearchblendError
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget, TrustModel
+from searchblend.core.records import Record
+from searchblend.service.console.task_page import GROUPS
+from searchblend.service.task_settings import TaskSettings
+from searchblend.service.workers.estimator import _CAVEATS
+from searchblend.synthetic.seeded import SeededRandomness
 
 ROOT = Path(__file__).parents[2]
 PARAMS = BlenderParams(Budget(4.0, 1e-5))

@@ -15,8 +15,8 @@ import reference
 import searchblend
 from searchblend.cli.parser import build_parser
 from searchblend.device.policy import Policy
-from searchblend.server.serve_settings import ServeSettings
-from searchblend.server.task_settings import TaskSettings
+from searchblend.service.settings import ServeSettings
+from searchblend.service.task_settings import TaskSettings
 from searchblend.wire.problems import PROBLEMS
 
 ROOT = Path(__file__).parents[2]

@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from certificates import certificate
-from searchblend.server.clock import SystemClock
+from searchblend.service.clock import SystemClock
 from searchblend.wire.signing import verify_manifest
 from service_parts import Service, people
 from service_process import REPORT, REPORTS, ServerProcess, free_port, running

@@ -13,8 +13,8 @@ import pytest
 
 from databases import DATABASES, fresh_database
 from process_memory import found_in_memory
-from searchblend.records import Record
-from searchblend.server.clock import SystemClock
+from searchblend.core.records import Record
+from searchblend.service.clock import SystemClock
 from searchblend.store.states import State
 from service_parts import Service, people
 from service_process import ServerProcess, running

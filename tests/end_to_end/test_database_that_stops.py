@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from databases import fresh_database
-from searchblend.server.clock import SystemClock
+from searchblend.service.clock import SystemClock
 from searchblend.store.service_store import open_database
 from searchblend.store.store_errors import StoreUnavailable
 from service_parts import Service, people

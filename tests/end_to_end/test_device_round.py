@@ -15,7 +15,7 @@ import pytest
 from device_population import Law, covered, play_round, take_part
 from searchblend.device.agent import DeviceAgent
 from searchblend.device.consent_texts import LOCAL_TEXT, OPT_IN_TEXT
-from searchblend.server.clock import SystemClock
+from searchblend.service.clock import SystemClock
 from searchblend.store.states import State
 from service_parts import Service, people
 from service_process import ServerProcess, running

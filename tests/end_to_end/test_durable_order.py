@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from databases import DATABASES, fresh_database
-from searchblend.server.clock import SystemClock
+from searchblend.service.clock import SystemClock
 from service_parts import Service, people
 from service_process import REPORT, ServerProcess
 

@@ -12,7 +12,7 @@ import pytest
 
 from made_click_graph import GAUSSIAN, LAPLACE, made_graph, write_release
 from searchblend.cli.main import main
-from searchblend.clickgraph.graph import ClickGraph
+from searchblend.clickgraph.use.graph import ClickGraph
 
 FEARS = "^fear of (.+)$"
 

@@ -16,7 +16,7 @@ import pytest
 
 from certificates import certificate
 from databases import fresh_database
-from searchblend.server.clock import SystemClock
+from searchblend.service.clock import SystemClock
 from searchblend.store.rounds import Round
 from service_parts import Service, people
 from service_process import REPORT, ServerProcess, running

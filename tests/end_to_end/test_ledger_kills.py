@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from searchblend.accounting.spend import Spend
-from searchblend.privacy import Neighbors
+from searchblend.core.privacy import Neighbors
 from searchblend.store.ledger import Ledger, open_ledger
 from searchblend.store.ledger_release import release_once
 from searchblend.store.ledger_sqlite import SqliteDatabase

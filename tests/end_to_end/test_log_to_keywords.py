@@ -9,9 +9,9 @@ import pytest
 
 import searchblend as sb
 from made_click_graph import write_release
-from searchblend.clickgraph.graph import ClickGraph
-from searchblend.clickgraph.similar import ClickWalk
-from searchblend.evaluation.seeded import SeededRandomness
+from searchblend.clickgraph.use.graph import ClickGraph
+from searchblend.clickgraph.use.similar import ClickWalk
+from searchblend.synthetic.seeded import SeededRandomness
 
 TOPICS, QUERIES, USERS = 4, 12, 6000
 PUBLIC = [

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from searchblend.cli.main import main
-from searchblend.clickgraph.click_log import Cap
+from searchblend.clickgraph.release.click_log import Cap
+from searchblend.core.records import Record
 from searchblend.logs.read import read_log
 from searchblend.logs.search_log import SearchLog
 from searchblend.mechanisms.tally import Tally
-from searchblend.records import Record
 
 KEY = bytes(range(16))
 LONG = b"x" * (1 << 20)

@@ -8,17 +8,17 @@ from pathlib import Path
 import numpy as np
 
 import searchblend as sb
-from searchblend.blender.best import curator_design, estimate_best
-from searchblend.blender.choose_design import choose_design
+from searchblend.blender.best.best import curator_design, estimate_best
+from searchblend.blender.best.choose_design import choose_design
+from searchblend.blender.best.observations import OptinCounts
+from searchblend.blender.best.stability_histogram import count_head_list
+from searchblend.blender.best.subset_report import subset_report
 from searchblend.blender.estimates import Blended
-from searchblend.blender.observations import OptinCounts
-from searchblend.blender.stability_histogram import count_head_list
-from searchblend.blender.subset_report import subset_report
-from searchblend.evaluation.seeded import SeededRandomness
-from searchblend.randomness import Tape
+from searchblend.core.randomness import Tape
 from searchblend.search.build_pack import Estimate, pack_of_estimates
 from searchblend.search.pack import PackInfo
-from searchblend.server.estimator import report_counts
+from searchblend.service.workers.estimator import report_counts
+from searchblend.synthetic.seeded import SeededRandomness
 from searchblend.wire.head_list import decode_head_list, encode_head_list
 from searchblend.wire.report import ReportShape, counters_of, decode_report, encode_report
 

@@ -9,9 +9,9 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 
 from databases import DATABASES, fresh_database
-from searchblend.server.app import all_operations
-from searchblend.server.openapi import openapi_document
-from searchblend.server.services import Services
+from searchblend.service.api.app import all_operations
+from searchblend.service.api.openapi import openapi_document
+from searchblend.service.services import Services
 from searchblend.wire.problems import MEDIA_TYPE
 from service_http import http_service
 from service_parts import people

@@ -16,9 +16,9 @@ import pytest
 
 from certificates import certificate
 from databases import fresh_database
-from searchblend.server.curator_key import make_curator_key
-from searchblend.server.demo import Population, Staff, Transport
-from searchblend.server.publisher import SigningKeys
+from searchblend.service.demo import Population, Staff, Transport
+from searchblend.service.workers.curator_key import make_curator_key
+from searchblend.service.workers.publisher import SigningKeys
 from searchblend.store.service_store import open_store
 from service_parts import SMALL, people
 from service_process import ServerProcess, running

@@ -10,8 +10,8 @@ import pytest
 
 from databases import fresh_database, fresh_tables
 from postgres_cluster import postgres_cluster
-from searchblend.server.clock import SystemClock
-from searchblend.server.round_model import shape_of
+from searchblend.service.clock import SystemClock
+from searchblend.service.round_model import shape_of
 from searchblend.store.backup import one_moment
 from searchblend.store.store_errors import StoreUnavailable
 from searchblend.wire.report import counters_of, decode_report

@@ -8,8 +8,8 @@ import pytest
 
 from databases import DATABASES, fresh_database
 from searchblend.accounting.totals import Cap
-from searchblend.privacy import Budget
-from searchblend.server.round_model import sealing_context
+from searchblend.core.privacy import Budget
+from searchblend.service.round_model import sealing_context
 from searchblend.store.ledger_errors import BudgetExceeded
 from searchblend.store.states import State
 from searchblend.wire.manifest import MANIFEST_MINOR, encode_signed

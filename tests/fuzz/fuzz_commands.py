@@ -17,7 +17,7 @@ from fuzz_texts import folder, written
 from made_click_graph import write_release
 from searchblend.cli.main import main
 from searchblend.cli.parser import build_parser
-from searchblend.randomness import SystemRandomness
+from searchblend.core.randomness import SystemRandomness
 
 NUMBERS = [
     "0",

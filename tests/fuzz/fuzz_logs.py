@@ -9,8 +9,8 @@ import zstandard
 from fuzz_rules import CANARY, demand, documented_errors_only
 from fuzz_texts import folder, written
 
-from searchblend.logs.gate import Gate
-from searchblend.logs.layout import LineRules
+from searchblend.logs.formats.gate import Gate
+from searchblend.logs.formats.layout import LineRules
 from searchblend.logs.read import read_log
 
 SUFFIXES = {

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from fuzz_rules import CANARY, demand, documented_errors_only
 
-from searchblend.errors import MessageError, SearchblendError
+from searchblend.core.errors import MessageError, SearchblendError
 from searchblend.wire.canonical import canonical_json, parse_canonical
 from searchblend.wire.head_list import _decode_queries, decode_head_list, encode_head_list
 from searchblend.wire.manifest import decode_payload, decode_signed

@@ -10,7 +10,7 @@ import contextlib
 import unicodedata
 from collections.abc import Callable, Iterator
 
-from searchblend.errors import InvalidColumns, SearchblendError
+from searchblend.core.errors import InvalidColumns, SearchblendError
 
 CANARY = "zqcanary"
 LONGEST_MESSAGE = 4000

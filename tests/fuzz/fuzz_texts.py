@@ -10,10 +10,10 @@ from pathlib import Path
 
 from fuzz_rules import CANARY, demand, documented_errors_only
 
-from searchblend.logs.public_tables import read_public_records, read_synonyms
-from searchblend.normalization import normalize, normalize_url, single_blanks
-from searchblend.server.serve_settings import load_settings
-from searchblend.server.task_settings import TaskSettings
+from searchblend.core.normalization import normalize, normalize_url, single_blanks
+from searchblend.logs.duckdb.public_tables import read_public_records, read_synonyms
+from searchblend.service.settings import load_settings
+from searchblend.service.task_settings import TaskSettings
 from searchblend.wire.click_graph_inputs import read_categories, read_seeds, read_stop_list
 
 

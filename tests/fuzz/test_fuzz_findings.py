@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from searchblend.cli.main import main
-from searchblend.errors import LONGEST_LIST, InvalidColumns, InvalidParameter, MessageError, UsageError, listed
+from searchblend.core.errors import LONGEST_LIST, InvalidColumns, InvalidParameter, MessageError, UsageError, listed
 from searchblend.logs.read import read_log
-from searchblend.server.serve_settings import load_settings
-from searchblend.server.task_settings import TaskSettings
+from searchblend.service.settings import load_settings
+from searchblend.service.task_settings import TaskSettings
 from searchblend.wire.manifest import decode_payload
 
 DEEP = "[" * 100_000

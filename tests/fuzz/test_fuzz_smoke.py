@@ -9,7 +9,7 @@ from fuzz_mutations import mutated
 from fuzz_rules import CANARY, Finding, check_message, documented_errors_only
 from run_fuzz import load
 
-from searchblend.errors import InputError
+from searchblend.core.errors import InputError
 
 TARGETS, SEEDS = load()
 SLOW = {"log": 8, "compressed_log": 4, "command": 8, "file_of_command": 8, "tables": 10, "arguments": 20}

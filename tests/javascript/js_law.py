@@ -21,9 +21,7 @@ from channel_cases import SMALL_CASES, ChannelCase
 from channel_checks import Channel, channel_of, check_channel, check_channel_is_figure_6
 from node_twin import Twin
 
-from searchblend.blender.local_report import local_report
-from searchblend.blender.report_probabilities import ReportProbabilities
-from searchblend.blender.subset_report import (
+from searchblend.blender.best.subset_report import (
     GAMMA_STEPS,
     PLAIN_SETS,
     SINK_SETS,
@@ -32,11 +30,13 @@ from searchblend.blender.subset_report import (
     SubsetReport,
     subset_report,
 )
+from searchblend.blender.paper.local_report import local_report
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import HALF, Tape, TapeExhausted, accept_below
+from searchblend.core.records import HeadList, Record
 from searchblend.mechanisms.subset_selection import WORDS, PlainSubsetSelection, SubsetSelection
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.randomness import HALF, Tape, TapeExhausted, accept_below
-from searchblend.records import HeadList, Record
 from searchblend.wire.report import cells_as_parts
 
 SHAPES = [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (3, 3), (4, 2), (5, 3)]

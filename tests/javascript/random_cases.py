@@ -9,11 +9,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from searchblend.blender.subset_report import MECHANISMS, TWO_STAGE, ReportDesign
-from searchblend.normalization import normalize, normalize_url
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import WILDCARD, HeadList, Record
+from searchblend.blender.best.subset_report import MECHANISMS, TWO_STAGE, ReportDesign
+from searchblend.core.normalization import normalize, normalize_url
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import WILDCARD, HeadList, Record
 from searchblend.search.pack import PackEntry, PackInfo, PackUrl, best_first
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "v1"

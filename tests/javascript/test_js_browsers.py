@@ -21,8 +21,8 @@ from random_cases import Cases, vectors
 from test_js_law import counted, law_of
 
 from console_browser import chromium
-from searchblend.normalization import normalize, normalize_url
-from searchblend.records import Record
+from searchblend.core.normalization import normalize, normalize_url
+from searchblend.core.records import Record
 from searchblend.wire.sealed import Opener, SealingContext, new_round_key
 
 

@@ -15,11 +15,11 @@ from best_report_checks import FALSE_ALARM, Row, check_sampled, row_of_law
 from node_twin import Twin
 from scipy.stats import binomtest
 
-from searchblend.blender.report_probabilities import WORDS, ReportProbabilities
-from searchblend.blender.subset_report import PLAIN_SETS, TWO_STAGE, ReportDesign
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import HeadList, Record
+from searchblend.blender.best.subset_report import PLAIN_SETS, TWO_STAGE, ReportDesign
+from searchblend.blender.paper.report_probabilities import WORDS, ReportProbabilities
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import HeadList, Record
 
 N = 10_000
 HEAD = HeadList({"a": ["1", "2", "3"], "b": [], "c": ["1"]})

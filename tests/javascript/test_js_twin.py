@@ -13,26 +13,26 @@ import pytest
 from node_twin import Refused, Twin
 from random_cases import WORDS, Cases, vectors
 
-from searchblend.admission import admit
-from searchblend.blender.local_report import local_report
-from searchblend.blender.report_probabilities import ReportProbabilities
-from searchblend.blender.subset_report import subset_report
+from searchblend.blender.best.subset_report import subset_report
+from searchblend.blender.paper.local_report import local_report
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.core.admission import admit
+from searchblend.core.errors import InvalidParameter, MessageError
+from searchblend.core.normalization import normalize, normalize_url
+from searchblend.core.randomness import SystemRandomness, Tape, accept_below
+from searchblend.core.records import WILDCARD, Record
+from searchblend.core.suspects import Suspects
+from searchblend.core.unicode14 import unassigned_ranges
+from searchblend.core.visible import visible
 from searchblend.device import manifest_checks
 from searchblend.device.device_errors import REASONS, DeviceRefused
 from searchblend.device.make_report import make_report
 from searchblend.device.policy import POLICY
-from searchblend.errors import InvalidParameter, MessageError
 from searchblend.mechanisms.fixed_point import exp_bounds
 from searchblend.mechanisms.subset_selection import PlainSubsetSelection, SubsetSelection
-from searchblend.normalization import normalize, normalize_url
-from searchblend.randomness import SystemRandomness, Tape, accept_below
-from searchblend.records import WILDCARD, Record
 from searchblend.search.index import SearchIndex
 from searchblend.search.pack import decode_pack, encode_pack
 from searchblend.search.pack_delta import apply_delta, encode_delta
-from searchblend.suspects import Suspects
-from searchblend.unicode14 import unassigned_ranges
-from searchblend.visible import visible
 from searchblend.wire.canonical import canonical_json, parse_canonical
 from searchblend.wire.head_list import decode_head_list
 from searchblend.wire.manifest import decode_payload, encode_signed

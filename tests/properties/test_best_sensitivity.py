@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from searchblend.blender.best.stability_histogram import UNITS_WHEN_SPREAD
 from searchblend.blender.groups import ONE_RECORD, InMemoryGroup, Spread, UserGroup
-from searchblend.blender.stability_histogram import UNITS_WHEN_SPREAD
-from searchblend.evaluation.seeded import SeededRandomness
-from searchblend.logs.duckdb_group import DuckDBGroup
-from searchblend.logs.duckdb_session import DuckDBSession
+from searchblend.core.records import Record
+from searchblend.logs.duckdb.group import DuckDBGroup
+from searchblend.logs.duckdb.session import DuckDBSession
 from searchblend.mechanisms.tally import RecordTally
-from searchblend.records import Record
+from searchblend.synthetic.seeded import SeededRandomness
 from strategies import neighbours
 
 SEEDS = st.integers(0, 2**32 - 1)

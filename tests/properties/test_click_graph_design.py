@@ -13,12 +13,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from searchblend.clickgraph.design import ClickGraphDesign
-from searchblend.clickgraph.step import StepDesign
-from searchblend.errors import InvalidParameter
+from searchblend.clickgraph.release.design import ClickGraphDesign
+from searchblend.clickgraph.release.step import StepDesign
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.params import ClickGraphParams, Shares
+from searchblend.core.privacy import Budget
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian
-from searchblend.params import ClickGraphParams, Shares
-from searchblend.privacy import Budget
 
 budgets = st.builds(Budget, st.floats(0.1, 12), st.floats(-11, -1).map(lambda power: 10**power))
 shares = st.builds(Shares, *(st.floats(0.05, 1) for _ in range(4)))

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchblend.clickgraph.click_log import Cap, weight
-from searchblend.clickgraph.in_memory import InMemoryClickLog, Search
+from searchblend.clickgraph.release.click_log import Cap, weight
+from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
+from searchblend.core.records import Record
 from searchblend.mechanisms.tally import InMemoryTally
-from searchblend.records import Record
 
 QUERIES = "abcdef"
 TARGETS = ("u", "v", "suggestion:a", "suggestion:b")

@@ -29,12 +29,12 @@ from hypothesis.stateful import (
 from starlette.testclient import TestClient
 
 from databases import DATABASES, fresh_database
-from searchblend.server.app import build_app
-from searchblend.server.connections import Connections
-from searchblend.server.health import health_app
-from searchblend.server.logbook import Logbook
-from searchblend.server.round_model import shape_of
-from searchblend.server.services import Services
+from searchblend.service.api.app import build_app
+from searchblend.service.http.connections import Connections
+from searchblend.service.http.health import health_app
+from searchblend.service.logbook import Logbook
+from searchblend.service.round_model import shape_of
+from searchblend.service.services import Services
 from searchblend.store.reports import Reports
 from searchblend.store.states import ENDED, TAKES_REPORTS, State
 from searchblend.store.store_errors import StoreUnavailable

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from searchblend.blender.blend import blend_probabilities
-from searchblend.blender.estimate_client import estimate_client_probabilities
 from searchblend.blender.estimates import Estimates
-from searchblend.blender.report_probabilities import ReportProbabilities
-from searchblend.params import BlenderParams
+from searchblend.blender.paper.blend import blend_probabilities
+from searchblend.blender.paper.estimate_client import estimate_client_probabilities
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.core.params import BlenderParams
 from strategies import blender_params, distributions, list_of_widths, url_counts
 
 CLIENTS = 10**17

@@ -8,7 +8,7 @@ import pickle
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchblend.records import WILDCARD, HeadList, Record
+from searchblend.core.records import WILDCARD, HeadList, Record
 from strategies import TEXTS, head_lists
 
 

@@ -18,9 +18,10 @@ from typing import Any
 import pytest
 
 from input_worlds import FORMATS, PIECES, differences, found_in, worlds, write, write_parquet
-from searchblend.errors import RunError
-from searchblend.logs import feed, formats
-from searchblend.logs.layout import Delimited, JsonLines, LineRules
+from searchblend.core.errors import RunError
+from searchblend.logs.duckdb import feed
+from searchblend.logs.formats import sources as formats
+from searchblend.logs.formats.layout import Delimited, JsonLines, LineRules
 
 MODES: list[dict[str, Any]] = [
     {"draws": 2, "picks": 2, "keep_lines": True},

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from searchblend.blender.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign, subset_report
-from searchblend.errors import MessageError
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import HeadList, Record
+from searchblend.blender.best.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign, subset_report
+from searchblend.core.errors import MessageError
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import HeadList, Record
 from searchblend.wire.canonical import canonical_json, parse_canonical
 from searchblend.wire.manifest import decode_payload, decode_signed
 from searchblend.wire.report import (

@@ -7,8 +7,8 @@ import unicodedata
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from searchblend.normalization import fold, normalize, normalize_url, single_blanks
-from searchblend.unicode14 import all_assigned
+from searchblend.core.normalization import fold, normalize, normalize_url, single_blanks
+from searchblend.core.unicode14 import all_assigned
 
 # Texts of any code points, surrogates included, mixed with those that the rules are about.
 TRICKY = st.sampled_from(

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchblend.errors import InvalidParameter
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
 from strategies import BUDGETS, blender_params
 
 OUTSIDE_OPEN_UNIT = st.one_of(st.floats(max_value=0), st.floats(min_value=1), st.just(math.nan))

@@ -6,15 +6,15 @@ from contextlib import suppress
 
 import pytest
 
-from searchblend.blender.create_head_list import create_head_list
-from searchblend.blender.estimate_optin import estimate_optin_probabilities
 from searchblend.blender.groups import InMemoryGroup
+from searchblend.blender.paper.create_head_list import create_head_list
+from searchblend.blender.paper.estimate_optin import estimate_optin_probabilities
 from searchblend.blender.pipeline import run_blender
-from searchblend.errors import InvalidParameter
-from searchblend.evaluation.seeded import SeededRandomness
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import Record
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import Record
+from searchblend.synthetic.seeded import SeededRandomness
 
 PARAMS = BlenderParams(Budget(4, 1e-5))
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchblend.blender.local_report import local_report, randomize
-from searchblend.blender.local_report_bulk import BulkReporter
-from searchblend.blender.report_probabilities import ReportProbabilities
-from searchblend.params import BlenderParams
-from searchblend.randomness import Tape, TapeExhausted
-from searchblend.records import WILDCARD, HeadList, Record
+from searchblend.blender.paper.local_report import local_report, randomize
+from searchblend.blender.paper.local_report_bulk import BulkReporter
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.core.params import BlenderParams
+from searchblend.core.randomness import Tape, TapeExhausted
+from searchblend.core.records import WILDCARD, HeadList, Record
 from strategies import blender_params, lie_words, list_of_widths, url_counts, words_around
 
 LISTS = url_counts(max_queries=7, max_urls=5).map(list_of_widths)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchblend.blender.groups import InMemoryGroup
-from searchblend.evaluation.seeded import SeededRandomness
-from searchblend.records import HeadList, Record
+from searchblend.core.records import HeadList, Record
+from searchblend.synthetic.seeded import SeededRandomness
 from strategies import LISTS_OF_THESE, USERS, neighbours
 
 SEEDS = st.integers(0, 2**32 - 1)

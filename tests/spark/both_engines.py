@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from searchblend.core.records import Record
 from searchblend.logs.read import read_log
 from searchblend.logs.search_log import SearchLog
 from searchblend.mechanisms.tally import Tally
-from searchblend.records import Record
 
 KEY = bytes(range(16))
 DRAWN = ("person", "draw", "pick", "query", "url")

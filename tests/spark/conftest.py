@@ -22,7 +22,7 @@ def notices() -> list[str]:
 @pytest.fixture(scope="session")
 def cluster(notices: list[str]) -> Iterator[object]:
     pytest.importorskip("pyspark")
-    from searchblend.logs.spark_session import SparkRunner
+    from searchblend.logs.spark.session import SparkRunner
 
     settings = {
         "spark.sql.shuffle.partitions": "2",

@@ -6,13 +6,13 @@ import random
 
 import pytest
 
-from searchblend.blender.local_report import local_report
-from searchblend.blender.subset_report import PLAIN_SETS, SINK_SETS, ReportDesign, subset_report
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import HeadList, Record
-from searchblend.server.aggregate import aggregate_files
-from searchblend.server.aggregate_spark import aggregate_on_spark
+from searchblend.blender.best.subset_report import PLAIN_SETS, SINK_SETS, ReportDesign, subset_report
+from searchblend.blender.paper.local_report import local_report
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import HeadList, Record
+from searchblend.service.aggregate import aggregate_files
+from searchblend.service.aggregate_spark import aggregate_on_spark
 from searchblend.wire.report import ReportShape, cells_as_parts, encode_report, report_id
 
 HEAD = HeadList({"google": ["a", "b", "c"], "yahoo": ["a"], "ebay": ["x", "y"]})

@@ -10,14 +10,14 @@ import pytest
 from both_engines import counts_of, read_with_both
 from odd_logs import HEADER, QUERIES, odd_rows
 
-from searchblend.clickgraph.click_log import Cap, ClickLog
-from searchblend.clickgraph.release_data import release_data
-from searchblend.errors import InvalidParameter
+from searchblend.clickgraph.release.click_log import Cap, ClickLog
+from searchblend.clickgraph.release.release_data import release_data
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.params import ClickGraphParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import Record
 from searchblend.logs.activity import ActivityRules
 from searchblend.logs.read import read_log
-from searchblend.params import ClickGraphParams
-from searchblend.privacy import Budget
-from searchblend.records import Record
 
 pytestmark = pytest.mark.usefixtures("cluster")
 

@@ -17,9 +17,9 @@ from both_engines import counts_of, read_with_both
 from odd_logs import HEADER, odd_lines, odd_rows
 
 from searchblend.blender.groups import Spread
-from searchblend.clickgraph.click_log import Cap
-from searchblend.errors import InvalidParameter
-from searchblend.records import HeadList
+from searchblend.clickgraph.release.click_log import Cap
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.records import HeadList
 
 pytestmark = pytest.mark.usefixtures("cluster")
 

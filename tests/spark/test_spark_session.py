@@ -14,12 +14,12 @@ import pytest
 from odd_logs import odd_lines
 
 from searchblend.cli.main import main
-from searchblend.errors import InputError, InvalidParameter, RunError, UsageError
-from searchblend.logs import spark_java
-from searchblend.logs.normal_forms import query_form, url_form
+from searchblend.core.errors import InputError, InvalidParameter, RunError, UsageError
+from searchblend.logs.duckdb.normal_forms import query_form, url_form
 from searchblend.logs.read import read_log
-from searchblend.logs.spark_java import find_java
-from searchblend.logs.spark_session import SparkRunner, check_master
+from searchblend.logs.spark import java as spark_java
+from searchblend.logs.spark.java import find_java
+from searchblend.logs.spark.session import SparkRunner, check_master
 
 SHELL_PROGRAMS = ("sh", "bash", "env", "dirname", "basename", "ps", "uname", "cat")
 
@@ -139,7 +139,7 @@ def test_a_whole_run_on_the_cluster(cluster: SparkRunner, tmp_path: Path):
 
 
 def test_texts_that_are_called_surely_usable_are(cluster: SparkRunner):
-    from searchblend.logs.spark_texts import SURE_RANGES
+    from searchblend.logs.spark.texts import SURE_RANGES
 
     for first, last in SURE_RANGES:
         for letter in map(chr, range(first, last + 1)):

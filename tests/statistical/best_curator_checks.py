@@ -22,14 +22,14 @@ import numpy as np
 from sampled_noise import Sampled
 from selection_checks import FixedNoise
 
+from searchblend.blender.best.stability_histogram import CountedHeadList, CuratorDesign, count_head_list
 from searchblend.blender.groups import InMemoryGroup, Spread
-from searchblend.blender.stability_histogram import CountedHeadList, CuratorDesign, count_head_list
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import Randomness, SystemRandomness
+from searchblend.core.records import WILDCARD, Record
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.tally import InMemoryTally, ListedRecords
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.randomness import Randomness, SystemRandomness
-from searchblend.records import WILDCARD, Record
 
 Counts = tuple[int, ...]
 """of the records of one query"""

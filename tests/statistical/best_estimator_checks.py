@@ -11,10 +11,10 @@ from collections.abc import Callable
 import numpy as np
 from best_report_checks import naming_rates, row_of_law
 
-from searchblend.blender.observations import SetLaw
-from searchblend.blender.subset_report import SetMechanism
-from searchblend.blender.subset_report_bulk import SubsetCounts, simulate_subsets
-from searchblend.evaluation.seeded import SeededRandomness
+from searchblend.blender.best.observations import SetLaw
+from searchblend.blender.best.subset_report import SetMechanism
+from searchblend.blender.best.subset_report_bulk import SubsetCounts, simulate_subsets
+from searchblend.synthetic.seeded import SeededRandomness
 
 MAX_Z = 6.0
 MakeLaw = Callable[[SetMechanism], SetLaw]

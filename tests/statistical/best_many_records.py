@@ -12,14 +12,14 @@ from functools import cached_property
 
 import numpy as np
 
-from searchblend.blender.best import curator_design
+from searchblend.blender.best.best import curator_design
+from searchblend.blender.best.stability_histogram import CountedHeadList, count_head_list
 from searchblend.blender.groups import InMemoryGroup
-from searchblend.blender.stability_histogram import CountedHeadList, count_head_list
-from searchblend.evaluation.seeded import SeededRandomness
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import Record
 from searchblend.mechanisms.tally import Ints, ListedRecords
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import Record
+from searchblend.synthetic.seeded import SeededRandomness
 
 N_QUERIES, N_RARE = 60, 20_000
 _URLS = np.array([0.7, 0.2, 0.1])

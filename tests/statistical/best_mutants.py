@@ -13,21 +13,21 @@ from best_curator_checks import CountHeadList, Curator
 from best_report_checks import Report, SendReport, Simulate
 from sampled_noise import Sampled
 
-from searchblend.blender import stability_histogram
-from searchblend.blender.group_check import GroupCheck, check_groups
+from searchblend.blender.best import stability_histogram
+from searchblend.blender.best.group_check import GroupCheck, check_groups
+from searchblend.blender.best.observations import SetLaw
+from searchblend.blender.best.stability_histogram import CountedHeadList, CuratorDesign, count_head_list
+from searchblend.blender.best.subset_report import ReportDesign, SubsetReport, subset_report
+from searchblend.blender.best.subset_report_bulk import SubsetCounts, simulate_subsets
 from searchblend.blender.groups import InMemoryGroup, Spread, UserGroup
-from searchblend.blender.observations import SetLaw
-from searchblend.blender.stability_histogram import CountedHeadList, CuratorDesign, count_head_list
-from searchblend.blender.subset_report import ReportDesign, SubsetReport, subset_report
-from searchblend.blender.subset_report_bulk import SubsetCounts, simulate_subsets
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import Randomness, SystemRandomness, word
+from searchblend.core.records import WILDCARD, HeadList, Record
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.subset_selection import SINK, WORDS, Subset, SubsetSelection, uniform_subset
 from searchblend.mechanisms.tally import InMemoryTally, Ints, RecordTally
 from searchblend.mechanisms.threshold import Threshold
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.randomness import Randomness, SystemRandomness, word
-from searchblend.records import WILDCARD, HeadList, Record
 
 MakeCurator = Callable[[Budget, Spread, bool], Curator]
 

@@ -18,15 +18,15 @@ from unittest.mock import patch
 import numpy as np
 from scipy.stats import binomtest, chi2
 
-from searchblend.blender import subset_report as report_module
-from searchblend.blender.subset_report import GAMMA_STEPS, ReportDesign, SetMechanism, SubsetReport, subset_report
-from searchblend.blender.subset_report_bulk import SubsetCounts
+from searchblend.blender.best import subset_report as report_module
+from searchblend.blender.best.subset_report import GAMMA_STEPS, ReportDesign, SetMechanism, SubsetReport, subset_report
+from searchblend.blender.best.subset_report_bulk import SubsetCounts
+from searchblend.core.params import BlenderParams
+from searchblend.core.randomness import Randomness, Tape
+from searchblend.core.records import HeadList, Record
 from searchblend.mechanisms import subset_selection as mechanism_module
 from searchblend.mechanisms.fixed_point import exp_fraction_bounds
 from searchblend.mechanisms.subset_selection import SINK, WORDS, PlainSubsetSelection, Subset, SubsetSelection
-from searchblend.params import BlenderParams
-from searchblend.randomness import Randomness, Tape
-from searchblend.records import HeadList, Record
 
 FALSE_ALARM = 1e-6
 Row = dict[Hashable, Fraction]

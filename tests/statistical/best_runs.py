@@ -15,13 +15,13 @@ import numpy as np
 from searchblend.blender.estimates import Estimates
 from searchblend.blender.pipeline import run_blender
 from searchblend.blender.release import BlenderRelease
-from searchblend.evaluation.count_group import CountGroup, RecordModel
-from searchblend.evaluation.metrics import listed_cells
-from searchblend.evaluation.population import AOL, AOL_USERS, URLS_PER_QUERY
-from searchblend.evaluation.seeded import SeededRandomness
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import HeadList
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import HeadList
+from searchblend.synthetic.count_group import CountGroup, RecordModel
+from searchblend.synthetic.metrics import listed_cells
+from searchblend.synthetic.population import AOL, AOL_USERS, URLS_PER_QUERY
+from searchblend.synthetic.seeded import SeededRandomness
 
 RANKS = 3000
 """Queries beyond are so rare that none of them is ever listed: 5 % opt-in users hold fewer than one record each."""

@@ -14,12 +14,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from searchblend.blender.local_report import randomize
-from searchblend.blender.report_probabilities import WORDS, ReportProbabilities
+from searchblend.blender.paper.local_report import randomize
+from searchblend.blender.paper.report_probabilities import WORDS, ReportProbabilities
+from searchblend.core.params import BlenderParams
+from searchblend.core.randomness import HALF, Randomness, Tape
+from searchblend.core.records import HeadList
 from searchblend.mechanisms.fixed_point import exp_fraction_bounds
-from searchblend.params import BlenderParams
-from searchblend.randomness import HALF, Randomness, Tape
-from searchblend.records import HeadList
 
 Channel = Sequence[Sequence[Fraction]]
 Randomize = Callable[[int, int, ReportProbabilities, Randomness], tuple[int, int]]

@@ -10,14 +10,14 @@ import numpy as np
 from sampler_checks import check_counts
 from scipy.stats import binom, binomtest, norm
 
-from searchblend.clickgraph.click_log import Cap, ClickLog, weight
-from searchblend.clickgraph.design import ClickGraphDesign
-from searchblend.clickgraph.select_queries import select_queries
-from searchblend.clickgraph.step import StepDesign
-from searchblend.evaluation.zipf_log import NumberedQueries, ZipfLog, number_of
+from searchblend.clickgraph.release.click_log import Cap, ClickLog, weight
+from searchblend.clickgraph.release.design import ClickGraphDesign
+from searchblend.clickgraph.release.select_queries import select_queries
+from searchblend.clickgraph.release.step import StepDesign
+from searchblend.core.randomness import SystemRandomness
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian
 from searchblend.mechanisms.tally import InMemoryTally
-from searchblend.randomness import SystemRandomness
+from searchblend.synthetic.zipf_log import NumberedQueries, ZipfLog, number_of
 
 FALSE_ALARM = 1e-6
 _MIN_EXPECTED = 20

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
-from searchblend.clickgraph.click_log import Cap, ClickLog
-from searchblend.clickgraph.design import ClickGraphDesign
-from searchblend.clickgraph.gaussian_selection import least_threshold
-from searchblend.clickgraph.step import StepDesign
-from searchblend.evaluation.zipf_log import ZipfLog
+from searchblend.clickgraph.release.click_log import Cap, ClickLog
+from searchblend.clickgraph.release.design import ClickGraphDesign
+from searchblend.clickgraph.release.gaussian_selection import least_threshold
+from searchblend.clickgraph.release.step import StepDesign
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian, on_sigma_grid
 from searchblend.mechanisms.tally import InMemoryTally
+from searchblend.synthetic.zipf_log import ZipfLog
 
 Change = Callable[[StepDesign], StepDesign]
 

@@ -14,16 +14,16 @@ from collections.abc import Iterable
 import numpy as np
 from estimator_checks import estimating_with, of_queries
 
-from searchblend.blender.blend import blend_probabilities
-from searchblend.blender.create_head_list import create_head_list
-from searchblend.blender.estimate_client import estimate_client_probabilities
-from searchblend.blender.estimate_optin import estimate_optin_probabilities
 from searchblend.blender.estimates import Estimates
-from searchblend.blender.report_probabilities import ReportProbabilities
-from searchblend.evaluation.population import AOL_USERS, RankedRecords, aol_population, aol_query_shares, url_shares
-from searchblend.evaluation.seeded import SeededRandomness
-from searchblend.params import BlenderParams
-from searchblend.records import HeadList, Record
+from searchblend.blender.paper.blend import blend_probabilities
+from searchblend.blender.paper.create_head_list import create_head_list
+from searchblend.blender.paper.estimate_client import estimate_client_probabilities
+from searchblend.blender.paper.estimate_optin import estimate_optin_probabilities
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.core.params import BlenderParams
+from searchblend.core.records import HeadList, Record
+from searchblend.synthetic.population import AOL_USERS, RankedRecords, aol_population, aol_query_shares, url_shares
+from searchblend.synthetic.seeded import SeededRandomness
 
 BANDS = {0.02: (0.013, 0.03), 0.01: (0.008, 0.013), 0.005: (0.0033, 0.0075), 0.001: (0.0007, 0.0015)}
 """What counts as "p = .02" and so on. The most frequent query has p = .021, its first URL .0095."""

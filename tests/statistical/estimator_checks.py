@@ -17,15 +17,15 @@ import numpy as np
 from channel_checks import channel_of
 from sampler_checks import check_fit
 
-from searchblend.blender import estimate_client
 from searchblend.blender.estimates import NORMAL_95, Estimates, GroupEstimates
-from searchblend.blender.report_probabilities import ReportProbabilities
-from searchblend.evaluation.seeded import SeededRandomness
+from searchblend.blender.paper import estimate_client
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.core.params import BlenderParams
+from searchblend.core.randomness import Randomness, SystemRandomness
+from searchblend.core.records import HeadList
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.tally import Ints
-from searchblend.params import BlenderParams
-from searchblend.randomness import Randomness, SystemRandomness
-from searchblend.records import HeadList
+from searchblend.synthetic.seeded import SeededRandomness
 
 Floats = np.ndarray
 EstimateClients = Callable[[Ints, HeadList, BlenderParams], GroupEstimates]

@@ -11,18 +11,18 @@ from unittest.mock import patch
 import numpy as np
 from estimator_checks import EstimateClients, EstimateOptin, estimating_with
 
-from searchblend.blender import estimate_optin
-from searchblend.blender.estimate_client import estimate_client_probabilities
-from searchblend.blender.estimate_optin import estimate_optin_probabilities
 from searchblend.blender.estimates import GroupEstimates
 from searchblend.blender.groups import UserGroup
+from searchblend.blender.paper import estimate_optin
+from searchblend.blender.paper.estimate_client import estimate_client_probabilities
+from searchblend.blender.paper.estimate_optin import estimate_optin_probabilities
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.blender.release import BlenderRelease
-from searchblend.blender.report_probabilities import ReportProbabilities
+from searchblend.core.params import BlenderParams
+from searchblend.core.records import HeadList
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.tally import Ints
 from searchblend.mechanisms.threshold import noise_for_one_record
-from searchblend.params import BlenderParams
-from searchblend.records import HeadList
 
 
 def estimator_with(wrong: Callable[[HeadList, BlenderParams], ReportProbabilities]) -> EstimateClients:

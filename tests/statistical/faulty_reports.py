@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from channel_checks import Channel, channel_of, driven_channel
 
-from searchblend.blender.local_report import randomize
-from searchblend.blender.local_report_bulk import BulkReporter
-from searchblend.blender.report_probabilities import ReportProbabilities
+from searchblend.blender.paper.local_report import randomize
+from searchblend.blender.paper.local_report_bulk import BulkReporter
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.core.params import BlenderParams
+from searchblend.core.randomness import HALF, Randomness, uniform_from_half, word
+from searchblend.core.records import HeadList
 from searchblend.mechanisms.tally import Ints
-from searchblend.params import BlenderParams
-from searchblend.randomness import HALF, Randomness, uniform_from_half, word
-from searchblend.records import HeadList
 
 
 def with_shares(head: HeadList, query_share: Any, url_share: Any) -> ReportProbabilities:

@@ -11,12 +11,12 @@ import numpy as np
 from sampled_noise import Sampled
 from selection_checks import Law, Select
 
-from searchblend.blender.create_head_list import noisy_selection
 from searchblend.blender.groups import UserGroup
+from searchblend.blender.paper.create_head_list import noisy_selection
+from searchblend.core.randomness import Randomness
+from searchblend.core.records import Record
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.threshold import Threshold
-from searchblend.randomness import Randomness
-from searchblend.records import Record
 
 
 def threshold_moved(step: int) -> Select:

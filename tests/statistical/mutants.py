@@ -14,7 +14,7 @@ import faulty_selection as selection
 import numpy as np
 from channel_checks import channel_of
 
-from searchblend.blender.local_report_bulk import BulkReporter
+from searchblend.blender.paper.local_report_bulk import BulkReporter
 
 # the local mechanism: (head, params) -> channel, and the code of one report
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from searchblend.randomness import Randomness
+from searchblend.core.randomness import Randomness
 
 
 class Sampled:

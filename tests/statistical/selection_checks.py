@@ -13,9 +13,9 @@ from sampled_noise import Sampled
 from scipy.stats import binomtest
 
 from searchblend.blender.groups import InMemoryGroup, UserGroup
+from searchblend.core.randomness import Randomness, SystemRandomness
+from searchblend.core.records import Record
 from searchblend.mechanisms.threshold import Threshold
-from searchblend.randomness import Randomness, SystemRandomness
-from searchblend.records import Record
 
 FALSE_ALARM = 1e-6
 Select = Callable[..., Sequence[Record]]

@@ -9,15 +9,15 @@ import mutants
 import numpy as np
 import pytest
 
-from searchblend.blender.create_head_list import create_head_list
 from searchblend.blender.groups import InMemoryGroup
+from searchblend.blender.paper.create_head_list import create_head_list
 from searchblend.blender.pipeline import run_blender, split_optin
 from searchblend.blender.release import BlenderRelease
-from searchblend.evaluation.metrics import Truth, score
-from searchblend.evaluation.population import aol_population
-from searchblend.evaluation.seeded import SeededRandomness
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.synthetic.metrics import Truth, score
+from searchblend.synthetic.population import aol_population
+from searchblend.synthetic.seeded import SeededRandomness
 
 SEEDS = range(1, 6)
 

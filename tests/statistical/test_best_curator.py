@@ -10,10 +10,10 @@ import best_mutants
 import pytest
 from best_curator_checks import Curator, Law, check_listing, check_moves, one_record_moves
 
+from searchblend.blender.best.stability_histogram import CuratorDesign
 from searchblend.blender.groups import ONE_RECORD
-from searchblend.blender.stability_histogram import CuratorDesign
+from searchblend.core.privacy import Budget
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
-from searchblend.privacy import Budget
 
 BUDGETS = [
     Budget(0.7, 1e-2),

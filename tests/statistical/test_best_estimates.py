@@ -10,16 +10,16 @@ import pytest
 from best_estimator_checks import check_simulated_estimates, check_unbiased, check_variance, expected_counts
 from channel_checks import channel_of
 
-from searchblend.blender.best import curator_design, estimate_best
-from searchblend.blender.observations import SetLaw
-from searchblend.blender.report_probabilities import ReportProbabilities
-from searchblend.blender.stability_histogram import CountedHeadList
-from searchblend.blender.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign
-from searchblend.blender.subset_report_bulk import ReportCounts
+from searchblend.blender.best.best import curator_design, estimate_best
+from searchblend.blender.best.observations import SetLaw
+from searchblend.blender.best.stability_histogram import CountedHeadList
+from searchblend.blender.best.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign
+from searchblend.blender.best.subset_report_bulk import ReportCounts
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import HeadList
 from searchblend.mechanisms.subset_selection import PlainSubsetSelection, SubsetSelection
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import HeadList
 
 SHAPES = [(1, 1), (2, 1), (3, 2), (4, 1), (5, 3), (6, 2)]
 KINDS = [SubsetSelection, PlainSubsetSelection]

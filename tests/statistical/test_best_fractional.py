@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from best_many_records import Comparison, People, compare, counted
 
+from searchblend.blender.best.observations import OptinCounts
 from searchblend.blender.groups import InMemoryGroup
-from searchblend.blender.observations import OptinCounts
-from searchblend.privacy import Budget
+from searchblend.core.privacy import Budget
 
 REPLICATES = 12
 

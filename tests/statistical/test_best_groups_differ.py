@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from best_runs import disagreements, run_once
 
-from searchblend.blender import best
+from searchblend.blender.best import best
 
 
 def check_false_alarms(rate: float, at_most: float) -> None:

@@ -28,16 +28,16 @@ from best_report_checks import (
 )
 from channel_checks import channel_of, check_channel
 
-from searchblend.blender.local_report import randomize
-from searchblend.blender.report_probabilities import ReportProbabilities
-from searchblend.blender.subset_report import PLAIN_SETS, TWO_STAGE, ReportDesign, subset_report
-from searchblend.blender.subset_report_bulk import simulate_subset_reports, simulate_subsets, uniform_subsets
-from searchblend.evaluation.seeded import SeededRandomness
+from searchblend.blender.best.subset_report import PLAIN_SETS, TWO_STAGE, ReportDesign, subset_report
+from searchblend.blender.best.subset_report_bulk import simulate_subset_reports, simulate_subsets, uniform_subsets
+from searchblend.blender.paper.local_report import randomize
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import SystemRandomness
+from searchblend.core.records import HeadList, Record
 from searchblend.mechanisms.subset_selection import SINK, PlainSubsetSelection, SubsetSelection, uniform_subset
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.randomness import SystemRandomness
-from searchblend.records import HeadList, Record
+from searchblend.synthetic.seeded import SeededRandomness
 
 EPSILONS = [Fraction(e) for e in ("1/1000", "1/10", "7/10", "1", "2", "4", "6", "12", "30")]
 SHAPES = [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (3, 3), (5, 2), (16, 5), (50, 1), (50, 2), (50, 49), (50, 50)]

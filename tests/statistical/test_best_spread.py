@@ -19,11 +19,11 @@ from best_curator_checks import (
     total_units,
 )
 
+from searchblend.blender.best.stability_histogram import UNITS_WHEN_SPREAD, CuratorDesign, named_alone
 from searchblend.blender.groups import InMemoryGroup, Spread
-from searchblend.blender.stability_histogram import UNITS_WHEN_SPREAD, CuratorDesign, named_alone
+from searchblend.core.privacy import Budget
+from searchblend.core.records import Record
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
-from searchblend.privacy import Budget
-from searchblend.records import Record
 
 CASES = [
     (Spread(2, 2), Budget(0.7, 1e-2)),

@@ -11,13 +11,13 @@ import mutants
 import pytest
 from selection_checks import FixedNoise, Select, check_boundary_rate, people_with
 
-from searchblend.blender.create_head_list import create_head_list, noisy_selection
 from searchblend.blender.groups import InMemoryGroup
+from searchblend.blender.paper.create_head_list import create_head_list, noisy_selection
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import SystemRandomness
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.threshold import Threshold, printed_threshold
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.randomness import SystemRandomness
 
 N = 40_000
 SETTINGS = [

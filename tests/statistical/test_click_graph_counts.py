@@ -10,15 +10,15 @@ import pytest
 from click_graph_checks import CountsLog, check_law, noise_law
 from click_graph_mutants import noise_scaled
 
-from searchblend.clickgraph.design import ClickGraphDesign
-from searchblend.clickgraph.in_memory import InMemoryClickLog, Search
-from searchblend.clickgraph.query_counts import fresh_query_counts
-from searchblend.clickgraph.release_data import release_data
-from searchblend.clickgraph.select_queries import select_queries
-from searchblend.params import ClickGraphParams
-from searchblend.privacy import Budget
-from searchblend.randomness import SystemRandomness
-from searchblend.records import Record
+from searchblend.clickgraph.release.design import ClickGraphDesign
+from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
+from searchblend.clickgraph.release.query_counts import fresh_query_counts
+from searchblend.clickgraph.release.release_data import release_data
+from searchblend.clickgraph.release.select_queries import select_queries
+from searchblend.core.params import ClickGraphParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import SystemRandomness
+from searchblend.core.records import Record
 
 N = 40_000
 BUDGET = Budget(2.0, 0.01)

@@ -6,9 +6,9 @@ import click_graph_mutants as mutants
 import pytest
 from click_graph_checks import FALSE_ALARM, check_lone_rate, lone_rate, lone_users, passes_unseen, select
 
-from searchblend.clickgraph.design import ClickGraphDesign
-from searchblend.params import ClickGraphParams
-from searchblend.privacy import Budget
+from searchblend.clickgraph.release.design import ClickGraphDesign
+from searchblend.core.params import ClickGraphParams
+from searchblend.core.privacy import Budget
 
 N = 30_000
 BUDGET = Budget(2.0, 0.05)

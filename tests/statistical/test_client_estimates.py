@@ -16,13 +16,13 @@ from estimator_checks import (
 )
 from scipy.stats import norm
 
-from searchblend.blender.estimate_client import count_reports, estimate_client_probabilities
 from searchblend.blender.groups import InMemoryGroup
-from searchblend.blender.local_report import local_report
-from searchblend.blender.local_report_bulk import BulkReporter
-from searchblend.blender.report_probabilities import ReportProbabilities
-from searchblend.evaluation.seeded import SeededRandomness
-from searchblend.records import HeadList, Record
+from searchblend.blender.paper.estimate_client import count_reports, estimate_client_probabilities
+from searchblend.blender.paper.local_report import local_report
+from searchblend.blender.paper.local_report_bulk import BulkReporter
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.core.records import HeadList, Record
+from searchblend.synthetic.seeded import SeededRandomness
 
 EXACT = [
     pytest.param(ChannelCase((1, 1)), [0.3, 0.1, 0.05, 0.15, 0.4], id="k_q=2"),

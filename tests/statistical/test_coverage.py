@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from coverage_runs import measure_coverage
 
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
 
 REPLICATES = 120
 

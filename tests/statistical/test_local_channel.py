@@ -20,10 +20,10 @@ from channel_checks import (
     worst_hockey_stick,
 )
 
-from searchblend.blender.report_probabilities import WORDS, ReportProbabilities
+from searchblend.blender.paper.report_probabilities import WORDS, ReportProbabilities
+from searchblend.core.params import BlenderParams
+from searchblend.core.records import HeadList
 from searchblend.mechanisms.fixed_point import exp_fraction_bounds
-from searchblend.params import BlenderParams
-from searchblend.records import HeadList
 
 ALL_CASES = SMALL_CASES + LARGE_CASES
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from searchblend.clickgraph import release_data as whole
-from searchblend.clickgraph.click_log import Cap
-from searchblend.clickgraph.design import ClickGraphDesign
-from searchblend.clickgraph.release_data import release_data
+from searchblend.clickgraph.release import release_data as whole
+from searchblend.clickgraph.release.click_log import Cap
+from searchblend.clickgraph.release.design import ClickGraphDesign
+from searchblend.clickgraph.release.release_data import release_data
+from searchblend.core.params import ClickGraphParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import WILDCARD, Record
 from searchblend.mechanisms.tally import InMemoryTally, ListedRecords
-from searchblend.params import ClickGraphParams
-from searchblend.privacy import Budget
-from searchblend.records import WILDCARD, Record
 
 RUNS, LONELY = 100, 30_000
 

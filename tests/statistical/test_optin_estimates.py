@@ -8,11 +8,11 @@ import pytest
 from estimator_checks import EstimateOptin, check_published_noise, simulate_optin
 from scipy.stats import binom
 
-from searchblend.blender.estimate_optin import estimate_optin_probabilities, optin_variance
+from searchblend.blender.paper.estimate_optin import estimate_optin_probabilities, optin_variance
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import HeadList
 from searchblend.mechanisms.threshold import noise_for_one_record
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import HeadList
 
 BUDGETS = [Budget(1, 1e-5), Budget(4, 1e-5)]
 budgets = pytest.mark.parametrize("budget", BUDGETS, ids=str)

@@ -12,12 +12,12 @@ from channel_cases import ChannelCase
 from channel_checks import channel_of
 from scipy.stats import chi2
 
-from searchblend.blender.estimate_client import count_reports
-from searchblend.blender.local_report import local_report, randomize
-from searchblend.blender.local_report_bulk import BulkReporter
-from searchblend.blender.report_probabilities import WORDS, ReportProbabilities
+from searchblend.blender.paper.estimate_client import count_reports
+from searchblend.blender.paper.local_report import local_report, randomize
+from searchblend.blender.paper.local_report_bulk import BulkReporter
+from searchblend.blender.paper.report_probabilities import WORDS, ReportProbabilities
+from searchblend.core.randomness import SystemRandomness
 from searchblend.mechanisms.tally import Ints
-from searchblend.randomness import SystemRandomness
 
 FALSE_ALARM = 1e-6
 CASES = [

@@ -11,9 +11,9 @@ from click_graph_checks import check_law
 from sampler_checks import check_symmetry
 from scipy.stats import norm
 
+from searchblend.core.randomness import SystemRandomness
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian, on_sigma_grid
-from searchblend.randomness import SystemRandomness
 
 N = 200_000
 SIGMAS = [Fraction(1, 2), Fraction(1), Fraction(1801, 1024), Fraction(63, 8), Fraction(100)]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from sampler_checks import check_fit, check_sampler, check_symmetry, check_tail, total_variation
 
+from searchblend.core.randomness import SystemRandomness
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
-from searchblend.randomness import SystemRandomness
 
 N = 200_000
 SCALES = [Fraction(1, 2), Fraction(1), Fraction(37, 10), Fraction(20)]

@@ -10,11 +10,11 @@ import pytest
 from faulty_selection import noise_of_scale
 from selection_checks import check_noisy_counts, check_selection, release_rates
 
-from searchblend.blender.create_head_list import noisy_selection
+from searchblend.blender.paper.create_head_list import noisy_selection
+from searchblend.core.privacy import Budget
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.fixed_point import exp_fraction_bounds
 from searchblend.mechanisms.threshold import Threshold, noise_for_one_record, printed_threshold
-from searchblend.privacy import Budget
 
 BUDGETS = [
     Budget(4, 1e-5),

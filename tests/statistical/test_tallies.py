@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from sampler_checks import check_counts
 
-from searchblend.clickgraph.step import CountThreshold
+from searchblend.clickgraph.release.step import CountThreshold
+from searchblend.core.randomness import SystemRandomness
+from searchblend.core.records import Record
 from searchblend.mechanisms.noisy_counts import noisy_counts
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian
 from searchblend.mechanisms.tally import InMemoryTally, ListedRecords
-from searchblend.randomness import SystemRandomness
-from searchblend.records import Record
 
 RUNS = 12_000
 COUNTS = {"a": 2, "b": 2, "c": 2, "d": 3, "e": 6}

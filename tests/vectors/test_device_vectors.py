@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from searchblend.blender.subset_report import subset_report
-from searchblend.errors import SearchblendError
-from searchblend.randomness import Tape
-from searchblend.records import WILDCARD, Record
+from searchblend.blender.best.subset_report import subset_report
+from searchblend.core.errors import SearchblendError
+from searchblend.core.randomness import Tape
+from searchblend.core.records import WILDCARD, Record
 from searchblend.wire.head_list import decode_head_list, encode_head_list
 from searchblend.wire.report import ReportShape, decode_report, encode_report
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from searchblend.blender.subset_report import SubsetReport
-from searchblend.errors import MessageError
-from searchblend.randomness import Tape
-from searchblend.records import WILDCARD, Record
+from searchblend.blender.best.subset_report import SubsetReport
+from searchblend.core.errors import MessageError
+from searchblend.core.randomness import Tape
+from searchblend.core.records import WILDCARD, Record
 from searchblend.wire.head_list import decode_head_list
 from searchblend.wire.manifest import encode_manifest
 from searchblend.wire.report import ReportRefused, ReportShape, counters_of, decode_report, encode_report

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from searchblend.normalization import normalize, normalize_url
+from searchblend.core.normalization import normalize, normalize_url
 
 PATH = Path(__file__).parent.parent.parent / "vectors" / "v1" / "normalize.json"
 VECTORS = json.loads(PATH.read_text(encoding="ascii"))

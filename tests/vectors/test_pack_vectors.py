@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from searchblend.errors import MessageError
+from searchblend.core.errors import MessageError
 from searchblend.search.index import SearchIndex
 from searchblend.search.pack import Pack, PackEntry, PackInfo, PackUrl, decode_pack, encode_pack
 from searchblend.search.pack_delta import apply_delta

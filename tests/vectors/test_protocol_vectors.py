@@ -9,19 +9,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from searchblend.blender.blend import blend_probabilities
-from searchblend.blender.estimate_client import count_reports, estimate_client_probabilities
-from searchblend.blender.estimate_optin import estimate_optin_probabilities
 from searchblend.blender.estimates import Estimates
 from searchblend.blender.groups import InMemoryGroup
-from searchblend.blender.local_report import local_report
-from searchblend.blender.report_probabilities import ReportProbabilities
-from searchblend.errors import InvalidParameter, MessageError
+from searchblend.blender.paper.blend import blend_probabilities
+from searchblend.blender.paper.estimate_client import count_reports, estimate_client_probabilities
+from searchblend.blender.paper.estimate_optin import estimate_optin_probabilities
+from searchblend.blender.paper.local_report import local_report
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.core.errors import InvalidParameter, MessageError
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import Tape
+from searchblend.core.records import WILDCARD, HeadList, Record
 from searchblend.mechanisms.simplex import project_onto_simplex
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.randomness import Tape
-from searchblend.records import WILDCARD, HeadList, Record
 from searchblend.wire.head_list import decode_head_list
 
 FOLDER = Path(__file__).parents[2] / "vectors" / "v1"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from searchblend.admission import admit
-from searchblend.suspects import Suspects, Suspicion
+from searchblend.core.admission import admit
+from searchblend.core.suspects import Suspects, Suspicion
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "v1" / "suspects.json").read_text(encoding="ascii"))
 

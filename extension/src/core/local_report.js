@@ -1,4 +1,4 @@
-/** LocalAlg: what a client's device sends. [BLJ] Fig. 6; the twin of blender/local_report.py. */
+/** LocalAlg: what a client's device sends. [BLJ] Fig. 6; the twin of blender/paper/local_report.py. */
 
 import { InvalidParameter } from "./errors.js";
 import { halves, uniformBelow, uniformFromHalf, word } from "./randomness.js";

@@ -1,4 +1,4 @@
-/** The probabilities of a report as integer thresholds: the twin of blender/report_probabilities.py. */
+/** The probabilities of a report as integer thresholds: the twin of blender/paper/report_probabilities.py. */
 
 import { InvalidParameter } from "./errors.js";
 import { expFractionBounds } from "./fixed_point.js";

@@ -1,5 +1,5 @@
 /**
- * What a client's device sends under method `best`: the twin of blender/subset_report.py.
+ * What a client's device sends under method `best`: the twin of blender/best/subset_report.py.
  *
  * A public coin (γ) decides whether the report is about the queries or about the cells of the head list; the record that
  * is held becomes one item, or ⋆ if it is not listed. The design says which of three mechanisms makes the report.

@@ -1,6 +1,6 @@
 /**
  * Strings of other people as they may be shown: what cannot be seen, or moves what stands beside it, is spelt out.
- * The same rule as searchblend/visible.py, which says why.
+ * The same rule as searchblend/core/visible.py, which says why.
  */
 
 const UNSEEN = /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e007f}]/gu;

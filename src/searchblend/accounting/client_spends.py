@@ -14,10 +14,10 @@ from typing import Protocol
 
 from searchblend.accounting.dominating_pair import Vector, direct_sum, dominating_law, pairs_of_rows
 from searchblend.accounting.spend import Spend
-from searchblend.errors import InvalidParameter
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.privacy import Budget, Neighbors
 from searchblend.mechanisms.randomized_response import keep_probability
 from searchblend.mechanisms.subset_selection import PlainSubsetSelection, SubsetSelection
-from searchblend.privacy import Budget, Neighbors
 
 SetMechanism = SubsetSelection | PlainSubsetSelection
 

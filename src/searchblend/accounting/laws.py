@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from searchblend.errors import InvalidParameter
+from searchblend.core.errors import InvalidParameter
 
 _SUM_TOLERANCE: Final = 1e-12
 

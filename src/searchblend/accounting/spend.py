@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import Any, Final
 
 from searchblend.accounting.laws import DiscreteLaplaceLaw, GenericLaw, Law, PairLaw, Steps, law_of_json
-from searchblend.errors import InvalidParameter
-from searchblend.privacy import Budget, Neighbors
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.privacy import Budget, Neighbors
 
 UNIT: Final = "one user id: all records of one user"
 _TOLERANCE: Final = 1e-12

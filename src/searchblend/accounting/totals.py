@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from searchblend.accounting.loss_distribution import epsilon_by_loss_distribution
 from searchblend.accounting.spend import Spend, common_relation, decimal, under
-from searchblend.errors import InvalidParameter
-from searchblend.privacy import Budget, Neighbors
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.privacy import Budget, Neighbors
 
 BASIC: Final = "basic composition"
 LOSS_DISTRIBUTION: Final = "privacy loss distributions"

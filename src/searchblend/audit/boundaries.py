@@ -12,20 +12,20 @@ from typing import Final
 
 from searchblend.audit.bounds import lower_bound, two_sided
 from searchblend.audit.evidence import ADD_REMOVE, REPLACE_ONE, Claim, Effort, Finding, judged
-from searchblend.blender.best import curator_design
-from searchblend.blender.create_head_list import create_head_list
+from searchblend.blender.best.best import curator_design
+from searchblend.blender.best.stability_histogram import count_head_list
 from searchblend.blender.groups import InMemoryGroup
-from searchblend.blender.stability_histogram import count_head_list
-from searchblend.clickgraph.design import ClickGraphDesign
-from searchblend.clickgraph.in_memory import InMemoryClickLog, Search
-from searchblend.clickgraph.release_data import release_data
-from searchblend.clickgraph.select_queries import select_queries
-from searchblend.clickgraph.step import StepDesign
+from searchblend.blender.paper.create_head_list import create_head_list
+from searchblend.clickgraph.release.design import ClickGraphDesign
+from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
+from searchblend.clickgraph.release.release_data import release_data
+from searchblend.clickgraph.release.select_queries import select_queries
+from searchblend.clickgraph.release.step import StepDesign
+from searchblend.core.params import BlenderParams, ClickGraphParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import SystemRandomness
+from searchblend.core.records import WILDCARD, Record
 from searchblend.mechanisms.threshold import printed_threshold
-from searchblend.params import BlenderParams, ClickGraphParams
-from searchblend.privacy import Budget
-from searchblend.randomness import SystemRandomness
-from searchblend.records import WILDCARD, Record
 
 LOOSE: Final = Budget(2.0, 0.02)
 

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from searchblend.audit.evidence import ADD_REMOVE, Claim, Effort, Finding, Verdict
 from searchblend.audit.sampled import attack
-from searchblend.clickgraph.design import ClickGraphDesign
-from searchblend.clickgraph.in_memory import InMemoryClickLog, Search
-from searchblend.clickgraph.select_queries import select_queries
+from searchblend.clickgraph.release.design import ClickGraphDesign
+from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
+from searchblend.clickgraph.release.select_queries import select_queries
+from searchblend.core.params import ClickGraphParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.mechanisms.noise_table import NoiseTable
-from searchblend.params import ClickGraphParams
-from searchblend.privacy import Budget
-from searchblend.randomness import Randomness, SystemRandomness
 
 _PARAMS: Final = ClickGraphParams(Budget(1.0, 0.01), algorithm="kkmn2009", max_queries_per_user=1)
 

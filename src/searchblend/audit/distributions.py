@@ -18,16 +18,16 @@ from numpy.typing import NDArray
 
 from searchblend.audit.bounds import fit, two_sided
 from searchblend.audit.evidence import Effort, Finding, judged
-from searchblend.blender.local_report import local_report
-from searchblend.blender.local_report_bulk import BulkReporter
-from searchblend.blender.report_probabilities import ReportProbabilities
-from searchblend.blender.subset_report import PLAIN_SETS, SINK_SETS, ReportDesign, subset_report
+from searchblend.blender.best.subset_report import PLAIN_SETS, SINK_SETS, ReportDesign, subset_report
+from searchblend.blender.paper.local_report import local_report
+from searchblend.blender.paper.local_report_bulk import BulkReporter
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import SystemRandomness, uniform_below
+from searchblend.core.records import HeadList, Record
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian, on_sigma_grid
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.randomness import SystemRandomness, uniform_below
-from searchblend.records import HeadList, Record
 
 Noise = DiscreteLaplace | RoundedGaussian
 OFF: Final = 1.1

@@ -13,7 +13,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Final
 
-from searchblend.randomness import HALF, Randomness
+from searchblend.core.randomness import HALF, Randomness
 
 WORDS: Final = 1 << 64
 Alphabet = Sequence[tuple[int, Fraction]]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from searchblend.privacy import Budget
+from searchblend.core.privacy import Budget
 
 REPLACE_ONE: Final = "replace one user's records"
 ADD_REMOVE: Final = "add or remove one user"

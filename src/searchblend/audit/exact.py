@@ -26,22 +26,22 @@ from searchblend.audit.evidence import (
     Finding,
     judged,
 )
-from searchblend.blender.best import curator_design
-from searchblend.blender.local_report import local_report
-from searchblend.blender.report_probabilities import ReportProbabilities
-from searchblend.blender.stability_histogram import CuratorDesign
-from searchblend.blender.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign, subset_report
-from searchblend.clickgraph.design import ClickGraphDesign
-from searchblend.clickgraph.gaussian_account import gaussian_delta
-from searchblend.clickgraph.step import StepDesign
+from searchblend.blender.best.best import curator_design
+from searchblend.blender.best.stability_histogram import CuratorDesign
+from searchblend.blender.best.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign, subset_report
+from searchblend.blender.paper.local_report import local_report
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.clickgraph.release.design import ClickGraphDesign
+from searchblend.clickgraph.release.gaussian_account import gaussian_delta
+from searchblend.clickgraph.release.step import StepDesign
+from searchblend.core.params import BlenderParams, ClickGraphParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import accept_below
+from searchblend.core.records import HeadList, Record
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.fixed_point import exp_fraction_bounds
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian
 from searchblend.mechanisms.threshold import printed_threshold
-from searchblend.params import BlenderParams, ClickGraphParams
-from searchblend.privacy import Budget
-from searchblend.randomness import accept_below
-from searchblend.records import HeadList, Record
 
 Floats = NDArray[np.float64]
 HEADS: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {

@@ -21,20 +21,15 @@ from searchblend.audit import (
 )
 from searchblend.audit.evidence import Absent, Check, Effort, Finding
 from searchblend.audit.source_tree import HERE
-from searchblend.blender import (
-    create_head_list,
-    estimate_optin,
-    local_report,
-    report_probabilities,
-    stability_histogram,
-    subset_report,
-)
+from searchblend.blender.best import stability_histogram, subset_report
+from searchblend.blender.best.stability_histogram import CuratorDesign
 from searchblend.blender.groups import InMemoryGroup, Spread
-from searchblend.blender.local_report_bulk import BulkReporter
-from searchblend.blender.stability_histogram import CuratorDesign
-from searchblend.clickgraph import in_memory, laplace_design
-from searchblend.clickgraph.step import CountThreshold, StepDesign
-from searchblend.logs import heavy_values
+from searchblend.blender.paper import create_head_list, estimate_optin, local_report, report_probabilities
+from searchblend.blender.paper.local_report_bulk import BulkReporter
+from searchblend.clickgraph.release import in_memory, laplace_design
+from searchblend.clickgraph.release.step import CountThreshold, StepDesign
+from searchblend.core.params import BlenderParams
+from searchblend.core.randomness import HALF, uniform_from_half, word
 from searchblend.mechanisms import discrete_laplace, rounded_gaussian
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.noise_table import NoiseTable
@@ -44,8 +39,7 @@ from searchblend.mechanisms.rounded_gaussian import on_sigma_grid
 from searchblend.mechanisms.subset_selection import PlainSubsetSelection, SubsetSelection, uniform_subset
 from searchblend.mechanisms.tally import InMemoryTally
 from searchblend.mechanisms.threshold import Threshold, noise_for_one_record, printed_threshold
-from searchblend.params import BlenderParams
-from searchblend.randomness import HALF, uniform_from_half, word
+from searchblend.releases import select_values as heavy_values
 
 Plant = Callable[[], AbstractContextManager[object]]
 
@@ -368,21 +362,21 @@ def low_value_threshold() -> AbstractContextManager[object]:
 # --- programs --------------------------------------------------------------------------------------------------------
 
 _SEEDED_SYSTEM: Final = """
-import random, searchblend.randomness
+import random, searchblend.core.randomness
 generator = random.Random(5)
-searchblend.randomness.SystemRandomness.take = lambda self, n_bytes: generator.randbytes(n_bytes)
+searchblend.core.randomness.SystemRandomness.take = lambda self, n_bytes: generator.randbytes(n_bytes)
 """
 _BUFFERED: Final = """
-import os, searchblend.randomness
+import os, searchblend.core.randomness
 buffer = os.urandom(4096)
 def take(self, n_bytes):
     global buffer
     taken, buffer = buffer[:n_bytes], buffer[n_bytes:]
     return taken
-searchblend.randomness.SystemRandomness.take = take
+searchblend.core.randomness.SystemRandomness.take = take
 """
 LOW_THRESHOLD: Final = """
-import dataclasses, searchblend.blender.stability_histogram as histogram
+import dataclasses, searchblend.blender.best.stability_histogram as histogram
 right = histogram.noisy_counts
 def lower(tally, threshold, *, randomness):
     return right(tally, dataclasses.replace(threshold, integer=threshold.integer - 1), randomness=randomness)

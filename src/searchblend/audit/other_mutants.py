@@ -17,7 +17,7 @@ from searchblend.audit import (
     values,
 )
 from searchblend.audit.mutant import Mutant
-from searchblend.clickgraph.design import CLICK_COUNTS, REFORMULATIONS, SELECT
+from searchblend.clickgraph.release.design import CLICK_COUNTS, REFORMULATIONS, SELECT
 
 _MATH_RANDOM: Final = "for (let i = start; i < content.length; i += 1) content[i] = Math.random() * 256;"
 OTHER_MUTANTS: Final[tuple[Mutant, ...]] = (

@@ -17,21 +17,21 @@ import numpy as np
 
 from searchblend.audit.evidence import ADD_REMOVE, ONE_CLIENT, REPLACE_ONE, Claim, Effort, Finding
 from searchblend.audit.sampled import Sampler, attack
-from searchblend.blender import choose_design
+from searchblend.blender.best import choose_design
 from searchblend.blender.groups import InMemoryGroup, UserGroup
 from searchblend.blender.pipeline import run_blender
 from searchblend.blender.release import BlenderRelease
-from searchblend.clickgraph.design import ClickGraphDesign
-from searchblend.clickgraph.in_memory import InMemoryClickLog, Search
-from searchblend.clickgraph.release import ClickGraphRelease
-from searchblend.clickgraph.release_data import release_data
-from searchblend.clickgraph.step import StepDesign
-from searchblend.errors import EmptyHeadList
+from searchblend.clickgraph.release.design import ClickGraphDesign
+from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
+from searchblend.clickgraph.release.release import ClickGraphRelease
+from searchblend.clickgraph.release.release_data import release_data
+from searchblend.clickgraph.release.step import StepDesign
+from searchblend.core.errors import EmptyHeadList
+from searchblend.core.params import BlenderParams, ClickGraphParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import Randomness
+from searchblend.core.records import Record
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian
-from searchblend.params import BlenderParams, ClickGraphParams
-from searchblend.privacy import Budget
-from searchblend.randomness import Randomness
-from searchblend.records import Record
 
 LOOSE: Final = Budget(2.0, 0.05)
 _HYBRID_WORLDS: Final = 8

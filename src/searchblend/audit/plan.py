@@ -21,7 +21,7 @@ from searchblend.audit import (
     values,
 )
 from searchblend.audit.evidence import Audited, Effort, Kind
-from searchblend.params import ALGORITHMS
+from searchblend.core.params import ALGORITHMS
 
 LEVEL: Final = 1e-6
 """how likely a whole audit may refute something that is true"""

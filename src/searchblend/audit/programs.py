@@ -23,10 +23,10 @@ from searchblend.audit.distributions import figure_6_row, set_law
 from searchblend.audit.evidence import ONE_CLIENT, Absent, Claim, Effort, Finding, judged
 from searchblend.audit.sampled import attack
 from searchblend.audit.source_tree import HERE
-from searchblend.blender.subset_report import PLAIN_SETS, SINK_SETS, ReportDesign
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import HeadList, Record
+from searchblend.blender.best.subset_report import PLAIN_SETS, SINK_SETS, ReportDesign
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import HeadList, Record
 from searchblend.wire.head_list import encode_head_list
 from searchblend.wire.report import ReportShape, decode_report
 
@@ -56,8 +56,8 @@ for (const record of records) {
 IN_PYTHON: Final = """
 import base64, json, sys
 from searchblend.device.make_report import make_report
-from searchblend.randomness import SystemRandomness
-from searchblend.records import WILDCARD, Record
+from searchblend.core.randomness import SystemRandomness
+from searchblend.core.records import WILDCARD, Record
 from searchblend.wire.head_list import decode_head_list
 from searchblend.wire.report import ReportShape
 asked = json.load(sys.stdin)

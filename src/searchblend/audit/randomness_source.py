@@ -73,7 +73,7 @@ os.urandom = Stream()
 MAIN: Final = "import sys\nfrom searchblend.cli.main import main\nsys.exit(main(sys.argv[1:]))\n"
 FORKED: Final = """
 import os
-from searchblend.randomness import SystemRandomness
+from searchblend.core.randomness import SystemRandomness
 SystemRandomness().take(16)
 reading, writing = os.pipe()
 for child in range(2):
@@ -104,7 +104,7 @@ def program(*parts: str, arguments: Sequence[str] = (), cwd: Path | None = None)
 
 def import_graph(effort: Effort) -> list[Finding]:
     """No seedable generator in what ``server``, ``device`` and ``runs`` import, and no import of ``evaluation``."""
-    return [import_graph_of(folder) for folder in ("server", "device", "runs")]
+    return [import_graph_of(folder) for folder in ("service", "device", "releases")]
 
 
 def import_graph_of(folder: str, root: Path = HERE) -> Finding:

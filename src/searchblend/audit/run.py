@@ -19,7 +19,7 @@ from searchblend.audit import plan
 from searchblend.audit.evidence import Absent, Audited, Effort, Finding, Kind, Verdict
 from searchblend.audit.mutant import Mutant
 from searchblend.audit.mutants import MUTANTS
-from searchblend.errors import UsageError
+from searchblend.core.errors import UsageError
 
 OnProgress = Callable[[float, float, str], None]
 """seconds of work done, in all, and what was finished last"""

@@ -17,24 +17,24 @@ from numpy.typing import NDArray
 
 from searchblend.audit.bounds import bound_of_event, choose_event, epsilon_bound, resolution
 from searchblend.audit.evidence import ONE_CLIENT, ONE_COUNT, REPLACE_ONE, Claim, Effort, Finding, judged
-from searchblend.blender.best import curator_design
-from searchblend.blender.create_head_list import create_head_list
-from searchblend.blender.estimate_optin import estimate_optin_probabilities
+from searchblend.blender.best.best import curator_design
+from searchblend.blender.best.stability_histogram import count_head_list
+from searchblend.blender.best.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign, subset_report
+from searchblend.blender.best.subset_report_bulk import simulate_subset_reports
 from searchblend.blender.groups import InMemoryGroup
-from searchblend.blender.local_report import local_report
-from searchblend.blender.local_report_bulk import BulkReporter
-from searchblend.blender.report_probabilities import ReportProbabilities
-from searchblend.blender.stability_histogram import count_head_list
-from searchblend.blender.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign, subset_report
-from searchblend.blender.subset_report_bulk import simulate_subset_reports
-from searchblend.clickgraph.gaussian_account import gaussian_delta
+from searchblend.blender.paper.create_head_list import create_head_list
+from searchblend.blender.paper.estimate_optin import estimate_optin_probabilities
+from searchblend.blender.paper.local_report import local_report
+from searchblend.blender.paper.local_report_bulk import BulkReporter
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.clickgraph.release.gaussian_account import gaussian_delta
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import SystemRandomness
+from searchblend.core.records import WILDCARD, HeadList, Record
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian
 from searchblend.mechanisms.threshold import printed_threshold
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.randomness import SystemRandomness
-from searchblend.records import WILDCARD, HeadList, Record
 
 Sampler = Callable[[int], Counter[Hashable]]
 """how often each output was seen in so many independent draws"""

@@ -16,17 +16,17 @@ from typing import Any, Final
 import numpy as np
 
 from searchblend.audit.evidence import ADD_REMOVE, REPLACE_ONE, Effort, Finding, judged
+from searchblend.blender.best.subset_report import ReportDesign, subset_report
 from searchblend.blender.groups import InMemoryGroup, Spread, UserGroup
-from searchblend.blender.local_report import local_report
-from searchblend.blender.subset_report import ReportDesign, subset_report
-from searchblend.clickgraph.click_log import Cap, ClickLog
-from searchblend.clickgraph.in_memory import InMemoryClickLog, Search
+from searchblend.blender.paper.local_report import local_report
+from searchblend.clickgraph.release.click_log import Cap, ClickLog
+from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import SystemRandomness, Tape, uniform_below
+from searchblend.core.records import HeadList, Record
 from searchblend.logs.read import read_log
 from searchblend.mechanisms.tally import Tally
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.randomness import SystemRandomness, Tape, uniform_below
-from searchblend.records import HeadList, Record
 from searchblend.wire.report import ReportShape, cells_as_parts, encode_report
 
 Person = list[Search]

@@ -30,12 +30,12 @@ from urllib.parse import urlsplit
 from searchblend.audit.bounds import lower_bound, two_sided
 from searchblend.audit.evidence import REPLACE_ONE, Claim, Effort, Finding, judged
 from searchblend.audit.randomness_source import MAIN, POISON
-from searchblend.blender.best import curator_design
-from searchblend.blender.local_report import local_report
-from searchblend.blender.subset_report import SubsetReport, subset_report
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import Record
+from searchblend.blender.best.best import curator_design
+from searchblend.blender.best.subset_report import SubsetReport, subset_report
+from searchblend.blender.paper.local_report import local_report
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import Record
 from searchblend.wire.head_list import HeadListMessage, decode_head_list
 from searchblend.wire.report import ReportShape, cells_as_parts, encode_report
 from searchblend.wire.sealed import SealingContext, seal_records

@@ -13,18 +13,18 @@ from typing import Final
 from searchblend.audit.bounds import two_sided
 from searchblend.audit.evidence import REPLACE_ONE, Absent, Claim, Effort, Finding, judged
 from searchblend.audit.sensitivity import counted
-from searchblend.blender.best import curator_design
-from searchblend.blender.create_head_list import create_head_list
+from searchblend.blender.best.best import curator_design
+from searchblend.blender.best.stability_histogram import count_head_list
 from searchblend.blender.groups import UserGroup
-from searchblend.blender.stability_histogram import count_head_list
-from searchblend.clickgraph.click_log import Cap
-from searchblend.errors import RunError
+from searchblend.blender.paper.create_head_list import create_head_list
+from searchblend.clickgraph.release.click_log import Cap
+from searchblend.core.errors import RunError
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
 from searchblend.logs.read import read_log
-from searchblend.logs.spark_java import find_java
-from searchblend.logs.spark_session import SparkRunner
+from searchblend.logs.spark.java import find_java
+from searchblend.logs.spark.session import SparkRunner
 from searchblend.mechanisms.threshold import printed_threshold
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
 
 BUDGET: Final = Budget(2.0, 0.05)
 _KEY: Final = bytes(range(16))

@@ -14,16 +14,16 @@ from typing import Final
 import numpy as np
 
 from searchblend.audit.evidence import Effort, Finding, judged
-from searchblend.blender.best import curator_design
-from searchblend.blender.estimate_optin import estimate_optin_probabilities
+from searchblend.blender.best.best import curator_design
+from searchblend.blender.best.stability_histogram import count_head_list
 from searchblend.blender.groups import InMemoryGroup
-from searchblend.blender.stability_histogram import count_head_list
-from searchblend.clickgraph.in_memory import InMemoryClickLog, Search
-from searchblend.clickgraph.release_data import release_data
-from searchblend.params import ALGORITHMS, BlenderParams, ClickGraphParams
-from searchblend.privacy import Budget
-from searchblend.randomness import SystemRandomness, word
-from searchblend.records import HeadList, Record
+from searchblend.blender.paper.estimate_optin import estimate_optin_probabilities
+from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
+from searchblend.clickgraph.release.release_data import release_data
+from searchblend.core.params import ALGORITHMS, BlenderParams, ClickGraphParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import SystemRandomness, word
+from searchblend.core.records import HeadList, Record
 
 _BUDGET: Final = Budget(1.0, 0.01)
 

@@ -15,12 +15,12 @@ from searchblend.audit.boundaries import alone, judge_boundary
 from searchblend.audit.evidence import REPLACE_ONE, Claim, Effort, Finding
 from searchblend.audit.sampled import Sampler, attack
 from searchblend.audit.sensitivity import Bound, counted
+from searchblend.blender.best.stability_histogram import CuratorDesign
 from searchblend.blender.groups import ONE_RECORD
-from searchblend.blender.stability_histogram import CuratorDesign
-from searchblend.logs.duckdb_session import DuckDBSession
-from searchblend.logs.heavy_values import select_values, value_tally
-from searchblend.privacy import Budget
-from searchblend.randomness import SystemRandomness, uniform_below
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import SystemRandomness, uniform_below
+from searchblend.logs.duckdb.session import DuckDBSession
+from searchblend.releases.select_values import select_values, value_tally
 
 LOOSE: Final = Budget(2.0, 0.05)
 _WORLDS: Final = 400

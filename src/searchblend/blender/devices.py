@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from searchblend.blender.local_report_bulk import BulkReporter
-from searchblend.blender.report_probabilities import ReportProbabilities
-from searchblend.blender.subset_report import ReportDesign
-from searchblend.blender.subset_report_bulk import ReportCounts, simulate_subset_reports
+from searchblend.blender.best.subset_report import ReportDesign
+from searchblend.blender.best.subset_report_bulk import ReportCounts, simulate_subset_reports
+from searchblend.blender.paper.local_report_bulk import BulkReporter
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.core.params import BlenderParams
+from searchblend.core.randomness import Randomness
+from searchblend.core.records import HeadList
 from searchblend.mechanisms.tally import Ints
-from searchblend.params import BlenderParams
-from searchblend.randomness import Randomness
-from searchblend.records import HeadList
 
 
 class Devices(Protocol):

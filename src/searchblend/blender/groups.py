@@ -14,10 +14,10 @@ from typing import Final, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from searchblend.errors import InvalidParameter
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.randomness import Randomness, SystemRandomness
+from searchblend.core.records import HeadList, Record
 from searchblend.mechanisms.tally import InMemoryTally, Ints, ListedRecords, RecordTally, RecordUniverse
-from searchblend.randomness import Randomness, SystemRandomness
-from searchblend.records import HeadList, Record
 
 
 @dataclass(frozen=True)

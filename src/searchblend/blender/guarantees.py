@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from searchblend.blender.stability_histogram import CuratorDesign
+from searchblend.blender.best.stability_histogram import CuratorDesign
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget, Condition, GroupGuarantee, Guarantee, Neighbors, TrustModel
+from searchblend.core.randomness import Randomness
 from searchblend.mechanisms.threshold import Threshold, printed_threshold
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget, Condition, GroupGuarantee, Guarantee, Neighbors, TrustModel
-from searchblend.randomness import Randomness
 
 
 def best_guarantee(

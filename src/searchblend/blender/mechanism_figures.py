@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from searchblend.blender.choose_design import Forecast
-from searchblend.blender.report_probabilities import ReportProbabilities
-from searchblend.blender.stability_histogram import CuratorDesign
-from searchblend.blender.subset_report import ReportDesign
+from searchblend.blender.best.choose_design import Forecast
+from searchblend.blender.best.stability_histogram import CuratorDesign
+from searchblend.blender.best.subset_report import ReportDesign
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.core.params import BlenderParams
+from searchblend.core.records import HeadList
 from searchblend.mechanisms.threshold import Threshold
-from searchblend.params import BlenderParams
-from searchblend.records import HeadList
 
 MechanismFigures = dict[str, dict[str, object]]
 

@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from searchblend.blender.best import curator_design, estimate_best
-from searchblend.blender.blend import blend_probabilities
-from searchblend.blender.choose_design import choose_design
-from searchblend.blender.create_head_list import create_head_list
+from searchblend.blender.best.best import curator_design, estimate_best
+from searchblend.blender.best.choose_design import choose_design
+from searchblend.blender.best.observations import OptinCounts
+from searchblend.blender.best.stability_histogram import count_head_list
 from searchblend.blender.devices import EACH_DEVICE, Devices
-from searchblend.blender.estimate_client import estimate_client_probabilities
-from searchblend.blender.estimate_optin import estimate_optin_probabilities
 from searchblend.blender.groups import UserGroup
 from searchblend.blender.guarantees import best_guarantee, paper_guarantee
 from searchblend.blender.mechanism_figures import best_figures, paper_figures
-from searchblend.blender.observations import OptinCounts
+from searchblend.blender.paper.blend import blend_probabilities
+from searchblend.blender.paper.create_head_list import create_head_list
+from searchblend.blender.paper.estimate_client import estimate_client_probabilities
+from searchblend.blender.paper.estimate_optin import estimate_optin_probabilities
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.blender.release import BlenderRelease, GroupSizes
-from searchblend.blender.report_probabilities import ReportProbabilities
-from searchblend.blender.stability_histogram import count_head_list
-from searchblend.errors import EmptyHeadList, InvalidParameter
+from searchblend.core.errors import EmptyHeadList, InvalidParameter
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import TrustModel
+from searchblend.core.randomness import Randomness, SystemRandomness
+from searchblend.core.records import HeadList
 from searchblend.mechanisms.tally import Ints
 from searchblend.mechanisms.threshold import printed_threshold
-from searchblend.params import BlenderParams
-from searchblend.privacy import TrustModel
-from searchblend.randomness import Randomness, SystemRandomness
-from searchblend.records import HeadList
 
 OnStep = Callable[[str], None]
 METHODS: Final = ("best", "paper")

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from searchblend.blender.best.group_check import GroupCheck
+from searchblend.blender.best.subset_report import ReportDesign
 from searchblend.blender.estimates import Blended, Floats, GroupEstimates
-from searchblend.blender.group_check import GroupCheck
-from searchblend.blender.subset_report import ReportDesign
-from searchblend.params import BlenderParams
-from searchblend.privacy import Guarantee
-from searchblend.records import HeadList
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Guarantee
+from searchblend.core.records import HeadList
 
 
 @dataclass(frozen=True)

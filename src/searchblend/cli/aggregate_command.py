@@ -8,11 +8,11 @@ import json
 from searchblend.cli.progress import run_progress
 from searchblend.cli.service_options import show
 from searchblend.cli.tables import messages
-from searchblend.errors import InputError, MessageError, OutputError, UsageError
-from searchblend.logs.files import expand
-from searchblend.logs.spark_session import SparkRunner
-from searchblend.server.aggregate import Aggregate, aggregate_files
-from searchblend.server.aggregate_spark import aggregate_on_spark
+from searchblend.core.errors import InputError, MessageError, OutputError, UsageError
+from searchblend.logs.formats.files import expand
+from searchblend.logs.spark.session import SparkRunner
+from searchblend.service.aggregate import Aggregate, aggregate_files
+from searchblend.service.aggregate_spark import aggregate_on_spark
 from searchblend.wire.head_list import decode_head_list
 from searchblend.wire.report import ReportShape
 

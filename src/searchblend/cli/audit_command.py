@@ -18,7 +18,7 @@ from searchblend.audit.page import COLUMNS, MUTANT_COLUMNS, markdown, mutant_row
 from searchblend.audit.plan import CANNOT_SEE, CHECKS
 from searchblend.audit.run import AuditReport, Settings, run_audit
 from searchblend.cli.tables import messages, new_table, output, say
-from searchblend.errors import OutputError, RunError, UsageError
+from searchblend.core.errors import OutputError, RunError, UsageError
 
 _GOOD = ("holds", "killed", "refuted, as it must be", "left out, as asked")
 

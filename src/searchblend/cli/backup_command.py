@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from searchblend.cli.service_options import opened, os_user, show
-from searchblend.errors import UsageError
-from searchblend.server.clock import SystemClock
-from searchblend.server.restore import restore_backup
+from searchblend.core.errors import UsageError
+from searchblend.service.clock import SystemClock
+from searchblend.service.restore import restore_backup
 from searchblend.store.backup import write_backup
 
 

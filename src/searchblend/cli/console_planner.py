@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-from searchblend.evaluation.count_group import RecordModel
-from searchblend.evaluation.plan import Situation, curve
-from searchblend.evaluation.population import profile_named
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.server.console.planner_page import Question
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.service.console.planner_page import Question
+from searchblend.synthetic.count_group import RecordModel
+from searchblend.synthetic.plan import Situation, curve
+from searchblend.synthetic.population import profile_named
 
 _PROFILE: Final = "aol"
 _RUNS: Final = 3

@@ -6,7 +6,7 @@ import argparse
 
 from searchblend.cli.service_options import settings_of, show
 from searchblend.cli.tables import output
-from searchblend.server.private_folder import make_private_folder
+from searchblend.service.workers.private_folder import make_private_folder
 from searchblend.store.grants import grant_statements
 from searchblend.store.schema import migrate, schema_version
 from searchblend.store.service_store import open_database

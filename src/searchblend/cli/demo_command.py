@@ -7,12 +7,12 @@ import time
 
 from searchblend.cli.run_command import now, run_and_warn, show_result
 from searchblend.cli.tables import messages, say
-from searchblend.evaluation.made_log import write_aol_like_log
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.randomness import SystemRandomness
-from searchblend.runs.hybrid import HybridSettings
-from searchblend.runs.log_settings import LogSettings
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import SystemRandomness
+from searchblend.releases.hybrid import HybridSettings
+from searchblend.releases.log_settings import LogSettings
+from searchblend.synthetic.made_log import write_aol_like_log
 
 
 def run(options: argparse.Namespace) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 
 from searchblend.cli.device_search import print_found
 from searchblend.cli.tables import new_table, output, say
+from searchblend.core.errors import InputError, UsageError
 from searchblend.device.agent import DeviceAgent
 from searchblend.device.consent_texts import OFF, OPT_IN, TEXTS, text_digest
 from searchblend.device.device_errors import DeviceError
 from searchblend.device.rounds import Outcome
-from searchblend.errors import InputError, UsageError
 
 
 def run(options: argparse.Namespace) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from searchblend.cli.service_options import opened, settings_of, show
-from searchblend.errors import RunError
-from searchblend.server.checkup import check_up
-from searchblend.server.clock import SystemClock
+from searchblend.core.errors import RunError
+from searchblend.service.checkup import check_up
+from searchblend.service.clock import SystemClock
 
 
 def run(options: argparse.Namespace) -> None:

@@ -16,7 +16,8 @@ from rich.text import Text
 
 from searchblend.cli.progress import run_progress
 from searchblend.cli.tables import messages, new_table, output, say, warn
-from searchblend.errors import UsageError
+from searchblend.core.errors import UsageError
+from searchblend.core.visible import visible
 from searchblend.evaluation.algorithms import load_algorithm
 from searchblend.evaluation.experiments.evaluate import CELLS_FILE, Evaluated, evaluate, people_of
 from searchblend.evaluation.experiments.experiment import Request, Table
@@ -25,8 +26,7 @@ from searchblend.evaluation.experiments.page import INDEX
 from searchblend.evaluation.experiments.people import LogPeople
 from searchblend.evaluation.experiments.registry import EXPERIMENTS, experiments_named
 from searchblend.pages.layout import PAGE
-from searchblend.runs.log_settings import LogSettings
-from searchblend.visible import visible
+from searchblend.releases.log_settings import LogSettings
 
 
 def run(options: argparse.Namespace) -> None:

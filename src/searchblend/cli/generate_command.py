@@ -13,8 +13,8 @@ from typing import Any
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 from searchblend.cli.tables import messages, output, say
-from searchblend.evaluation.generate_pieces import LogRequest
-from searchblend.evaluation.generator import GeneratedLog, generate_log
+from searchblend.synthetic.generator import GeneratedLog, generate_log
+from searchblend.synthetic.pieces import LogRequest
 
 
 def run(options: argparse.Namespace) -> None:

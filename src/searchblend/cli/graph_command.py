@@ -15,9 +15,9 @@ from rich.table import Table
 
 from searchblend.cli.progress import step_progress
 from searchblend.cli.tables import new_table, output, say, warn
-from searchblend.clickgraph.absorbing_walk import WalkSettings
-from searchblend.clickgraph.graph import ClickGraph
-from searchblend.clickgraph.keywords import (
+from searchblend.clickgraph.use.absorbing_walk import WalkSettings
+from searchblend.clickgraph.use.graph import ClickGraph
+from searchblend.clickgraph.use.keywords import (
     ONE_CLASS,
     Keyword,
     KeywordComparison,
@@ -25,13 +25,13 @@ from searchblend.clickgraph.keywords import (
     compare_keywords,
     generate_keywords,
 )
-from searchblend.clickgraph.similar import ClickWalk, Reached, SimilarQuery, similar_queries
-from searchblend.clickgraph.spell import Correction, spelling_corrections
-from searchblend.clickgraph.study import Category, Study, compare_rankings, run_study
-from searchblend.clickgraph.suggest import Suggestion, suggest
-from searchblend.clickgraph.synthesize import SEARCHES_PER_USER, WHAT_IT_IS_NOT, synthesize_log
-from searchblend.csv_cells import write_csv
-from searchblend.errors import UsageError
+from searchblend.clickgraph.use.similar import ClickWalk, Reached, SimilarQuery, similar_queries
+from searchblend.clickgraph.use.spell import Correction, spelling_corrections
+from searchblend.clickgraph.use.study import Category, Study, compare_rankings, run_study
+from searchblend.clickgraph.use.suggest import Suggestion, suggest
+from searchblend.clickgraph.use.synthesize import SEARCHES_PER_USER, WHAT_IT_IS_NOT, synthesize_log
+from searchblend.core.csv_cells import write_csv
+from searchblend.core.errors import UsageError
 from searchblend.store.whole_file import refuse_existing, whole_files
 from searchblend.wire.click_graph import STATEMENT
 from searchblend.wire.click_graph_files import read_click_graph

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from searchblend.cli.service_options import opened, os_user, settings_of, show
-from searchblend.errors import UsageError
-from searchblend.server.clock import SystemClock
-from searchblend.server.curator_key import make_curator_key, read_curator_key
-from searchblend.server.publisher import SigningKeys
-from searchblend.server.signing_record import adopt_keys, keys_on_record
+from searchblend.core.errors import UsageError
+from searchblend.service.clock import SystemClock
+from searchblend.service.workers.curator_key import make_curator_key, read_curator_key
+from searchblend.service.workers.publisher import SigningKeys
+from searchblend.service.workers.signing_record import adopt_keys, keys_on_record
 from searchblend.store.service_store import is_service_database
 from searchblend.wire.signing import SigningKey
 

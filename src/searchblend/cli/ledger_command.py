@@ -15,8 +15,8 @@ from rich.text import Text
 from searchblend.accounting.spend import UNIT, Spend
 from searchblend.accounting.totals import BASIC, Cap, Totals, default_delta, fits, for_group, remaining, total_of
 from searchblend.cli.tables import messages, output, say
-from searchblend.errors import UsageError
-from searchblend.privacy import Budget
+from searchblend.core.errors import UsageError
+from searchblend.core.privacy import Budget
 from searchblend.store.ledger import Ledger, open_ledger
 from searchblend.store.ledger_book import Book, Entry, Row
 from searchblend.store.ledger_errors import LedgerError

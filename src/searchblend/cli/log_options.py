@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from searchblend.errors import UsageError
-from searchblend.runs.log_settings import LogSettings
+from searchblend.core.errors import UsageError
+from searchblend.releases.log_settings import LogSettings
 
 
 def log_settings(options: argparse.Namespace, *, optin_column: str | None = None) -> LogSettings:

@@ -11,7 +11,7 @@ from importlib import import_module
 
 from searchblend.cli.extras import missing_extra
 from searchblend.cli.parser import build_parser
-from searchblend.errors import RunError, SearchblendError, UsageError
+from searchblend.core.errors import RunError, SearchblendError, UsageError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

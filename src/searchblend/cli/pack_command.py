@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from searchblend.cli.search_command import read_checked
 from searchblend.cli.tables import new_table, output, say
-from searchblend.errors import InputError, MessageError, UsageError
+from searchblend.core.errors import InputError, MessageError, UsageError
 from searchblend.pages.pack_page import pack_page
-from searchblend.runs.pack_files import (
+from searchblend.releases.pack_files import (
     apply_delta_file,
     build_from_release,
     diff_packs,
@@ -48,7 +48,7 @@ def _build(options: argparse.Namespace) -> Document:
     content = built.content
     if options.key:
         # Loaded here alone: a plain pack needs no cryptography.
-        content = import_module("searchblend.runs.signed_pack_files").signed_content(content, options.key)
+        content = import_module("searchblend.releases.signed_pack_files").signed_content(content, options.key)
     _write(options, content)
     left_out = built.pairs_listed - built.pairs_kept
     if left_out and not options.json:

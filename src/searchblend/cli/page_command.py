@@ -8,8 +8,8 @@ import json
 
 from searchblend.cli.progress import step_progress
 from searchblend.cli.tables import output, say
-from searchblend.errors import OutputError, UsageError
-from searchblend.runs.release_page import page_of_folder
+from searchblend.core.errors import OutputError, UsageError
+from searchblend.releases.release_page import page_of_folder
 from searchblend.store.whole_file import refuse_existing, whole_files
 
 

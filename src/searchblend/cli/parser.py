@@ -16,7 +16,7 @@ from searchblend.cli.graph_parser import add_graph
 from searchblend.cli.pack_parser import add_pack, add_search
 from searchblend.cli.release_parser import add_release
 from searchblend.cli.serve_parser import add_serve
-from searchblend.logs.column_map import NAMEABLE
+from searchblend.logs.formats.column_map import NAMEABLE
 
 RUN_EXAMPLES = """\
 examples:

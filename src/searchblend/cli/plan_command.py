@@ -12,13 +12,13 @@ from rich.progress import Progress
 from rich.table import Table
 
 from searchblend.cli.tables import messages, new_table, output, say
-from searchblend.errors import UsageError
-from searchblend.evaluation.count_group import RecordModel
-from searchblend.evaluation.plan import Situation, curve, model_of_result, plan_document, runs_needed
-from searchblend.evaluation.plots import check_suffix, plan_figure, save
-from searchblend.evaluation.population import PROFILES, profile_named
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
+from searchblend.core.errors import UsageError
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.synthetic.count_group import RecordModel
+from searchblend.synthetic.plan import Situation, curve, model_of_result, plan_document, runs_needed
+from searchblend.synthetic.plan_plots import check_suffix, plan_figure, save
+from searchblend.synthetic.population import PROFILES, profile_named
 
 EPSILONS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
 

@@ -14,13 +14,13 @@ from searchblend.cli.progress import run_progress, step_progress
 from searchblend.cli.release_options import ledger_entry, summary_file
 from searchblend.cli.run_command import malformed_warnings, now, warn_without_page
 from searchblend.cli.tables import new_table, output, say, warn
-from searchblend.clickgraph.review import ABANDONED, review
-from searchblend.errors import InputError, RunError, UsageError
-from searchblend.params import AS_ALGORITHM, ClickGraphParams, Shares
-from searchblend.privacy import Budget
-from searchblend.runs.click_graph import ReleaseResult, ReleaseSettings, run_release
-from searchblend.runs.verify_release import CANNOT_PROVE, verify_release
-from searchblend.suspects import EXPLAINED, Suspects
+from searchblend.clickgraph.use.review import ABANDONED, review
+from searchblend.core.errors import InputError, RunError, UsageError
+from searchblend.core.params import AS_ALGORITHM, ClickGraphParams, Shares
+from searchblend.core.privacy import Budget
+from searchblend.core.suspects import EXPLAINED, Suspects
+from searchblend.releases.click_graph import ReleaseResult, ReleaseSettings, run_release
+from searchblend.releases.verify_release import CANNOT_PROVE, verify_release
 from searchblend.wire.click_graph import STATEMENT
 from searchblend.wire.click_graph_files import read_click_graph, read_statement
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from searchblend.cli.arguments import ALL_TIME, ALL_USERS
-from searchblend.errors import UsageError
-from searchblend.runs.hybrid import LedgerEntry
+from searchblend.core.errors import UsageError
+from searchblend.releases.hybrid import LedgerEntry
 from searchblend.store.whole_file import whole_files
 from searchblend.wire.release import NOT_FOR_RELEASE
 

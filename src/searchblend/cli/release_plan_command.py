@@ -11,10 +11,10 @@ from rich.table import Table
 
 from searchblend.cli.release_command import params_of
 from searchblend.cli.tables import new_table, output, say
-from searchblend.clickgraph.design import ClickGraphDesign
-from searchblend.errors import UsageError
-from searchblend.evaluation.plots import check_suffix, save
-from searchblend.evaluation.release_plan import release_curve_figure, release_plan
+from searchblend.clickgraph.release.design import ClickGraphDesign
+from searchblend.core.errors import UsageError
+from searchblend.releases.click_graph_plan import release_curve_figure, release_plan
+from searchblend.synthetic.plan_plots import check_suffix, save
 
 
 def run(options: argparse.Namespace) -> None:

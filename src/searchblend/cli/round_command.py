@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from searchblend.cli.service_options import actor_of, opened, show
-from searchblend.errors import UsageError
-from searchblend.server.clock import SystemClock
-from searchblend.server.lifecycle import Lifecycle
+from searchblend.core.errors import UsageError
+from searchblend.service.clock import SystemClock
+from searchblend.service.lifecycle import Lifecycle
 from searchblend.store.rounds import Round
 from searchblend.store.service_store import ServiceStore
 

@@ -15,17 +15,17 @@ from searchblend.cli.log_options import log_settings
 from searchblend.cli.progress import run_progress
 from searchblend.cli.release_options import ledger_entry, summary_file
 from searchblend.cli.tables import comparison_table, explanation, output, say, trends_table, warn
-from searchblend.errors import UsageError
-from searchblend.evaluation.expected_list import expected_head_queries
-from searchblend.evaluation.metrics import Truth, score
-from searchblend.evaluation.population import AOL_USERS
-from searchblend.evaluation.seeded import SeededRandomness
+from searchblend.core.errors import UsageError
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.mechanisms.threshold import printed_threshold
 from searchblend.pages.layout import PAGE
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.randomness import Randomness, SystemRandomness
-from searchblend.runs.hybrid import Evaluation, HybridResult, HybridSettings, LedgerEntry, run_hybrid
+from searchblend.releases.hybrid import Evaluation, HybridResult, HybridSettings, LedgerEntry, run_hybrid
+from searchblend.synthetic.expected_list import expected_head_queries
+from searchblend.synthetic.metrics import Truth, score
+from searchblend.synthetic.population import AOL_USERS
+from searchblend.synthetic.seeded import SeededRandomness
 
 
 def run(options: argparse.Namespace) -> None:

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from searchblend.cli.tables import new_table, output, say, warn
-from searchblend.runs.pack_files import PackFile, read_pack_file
+from searchblend.releases.pack_files import PackFile, read_pack_file
 from searchblend.search.pack import PackInfo
 from searchblend.search.pack_index import Found, PackIndex
 
@@ -34,7 +34,9 @@ def read_checked(options: argparse.Namespace) -> PackFile:
     """The pack, signed by a pinned key if there are pins. A signature that nobody looked at is worth nothing."""
     if options.pin:
         # Loaded here alone: a plain pack needs no cryptography.
-        pinned: PackFile = import_module("searchblend.runs.signed_pack_files").read_pinned(options.pack, options.pin)
+        pinned: PackFile = import_module("searchblend.releases.signed_pack_files").read_pinned(
+            options.pack, options.pin
+        )
         return pinned
     read = read_pack_file(options.pack)
     if read.signatures:

@@ -23,19 +23,19 @@ from searchblend.accounting.totals import Cap
 from searchblend.cli.console_planner import forecast
 from searchblend.cli.service_options import settings_of, show
 from searchblend.cli.tables import messages, output, say, warn
-from searchblend.errors import RunError, UsageError
-from searchblend.evaluation.population import aol_population
-from searchblend.privacy import Budget
-from searchblend.records import Record
-from searchblend.server.clock import SystemClock
-from searchblend.server.demo import OnProgress, Population, Staff, Transport
-from searchblend.server.lifecycle import Lifecycle
-from searchblend.server.private_folder import make_private_folder
-from searchblend.server.publisher import SigningKeys
-from searchblend.server.serve import serve
-from searchblend.server.serve_settings import ServeSettings
-from searchblend.server.task_settings import TaskSettings
+from searchblend.core.errors import RunError, UsageError
+from searchblend.core.privacy import Budget
+from searchblend.core.records import Record
+from searchblend.service.clock import SystemClock
+from searchblend.service.demo import OnProgress, Population, Staff, Transport
+from searchblend.service.lifecycle import Lifecycle
+from searchblend.service.serve import serve
+from searchblend.service.settings import ServeSettings
+from searchblend.service.task_settings import TaskSettings
+from searchblend.service.workers.private_folder import make_private_folder
+from searchblend.service.workers.publisher import SigningKeys
 from searchblend.store.service_store import open_store
+from searchblend.synthetic.population import aol_population
 
 _OPTIN_SHARE = 0.25
 _START_SECONDS = 30.0

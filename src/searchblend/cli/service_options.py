@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from searchblend.cli.tables import output, say
-from searchblend.errors import UsageError
-from searchblend.server.clock import SystemClock
-from searchblend.server.failed_sign_ins import record_failures
-from searchblend.server.private_folder import make_private_folder
-from searchblend.server.serve_settings import ServeSettings, load_settings
+from searchblend.core.errors import UsageError
+from searchblend.service.api.failed_sign_ins import record_failures
+from searchblend.service.clock import SystemClock
+from searchblend.service.settings import ServeSettings, load_settings
+from searchblend.service.workers.private_folder import make_private_folder
 from searchblend.store.private_file import read_private
 from searchblend.store.service_store import ServiceStore, open_store
 from searchblend.store.tokens import OS_USER

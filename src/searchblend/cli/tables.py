@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from searchblend.visible import visible
+from searchblend.core.visible import visible
 
 
 class Terminal(Console):

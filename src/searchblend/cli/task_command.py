@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from searchblend.accounting.totals import Cap, default_delta, total_of
 from searchblend.cli.service_options import actor_of, opened, show
-from searchblend.errors import UsageError
-from searchblend.privacy import Budget
-from searchblend.server.clock import SystemClock
-from searchblend.server.lifecycle import Lifecycle
-from searchblend.server.task_settings import TaskSettings
+from searchblend.core.errors import UsageError
+from searchblend.core.privacy import Budget
+from searchblend.service.clock import SystemClock
+from searchblend.service.lifecycle import Lifecycle
+from searchblend.service.task_settings import TaskSettings
 from searchblend.store.ledger_book import Book
 from searchblend.store.rounds import Task
 from searchblend.store.service_store import ServiceStore

@@ -18,7 +18,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from searchblend.admission import Admission, admit
+from searchblend.core.admission import Admission, admit
+from searchblend.core.errors import InputError, InvalidParameter, UsageError
+from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.device import state as kept
 from searchblend.device.consent_texts import LOCAL, LOCAL_TEXT, MODES, OFF, OPT_IN, text_digest
 from searchblend.device.device_errors import DeviceRefused, NoAnswer, StorageFull
@@ -27,8 +29,6 @@ from searchblend.device.policy import POLICY, Policy
 from searchblend.device.rounds import UNANSWERED, Enrolment, OnPoint, Outcome, Participant
 from searchblend.device.state import FILE, DeviceState
 from searchblend.device.transport import Transport, check_address
-from searchblend.errors import InputError, InvalidParameter, UsageError
-from searchblend.randomness import Randomness, SystemRandomness
 from searchblend.search.pack import Pack
 from searchblend.wire.signing import key_id
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from searchblend.errors import RunError
+from searchblend.core.errors import RunError
 
 REASONS: Final = {
     "forged": "the manifest carries no valid signature of a pinned key, or is malformed",

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
-from searchblend.blender.local_report import local_report
-from searchblend.blender.subset_report import SubsetReport, subset_report
+from searchblend.blender.best.subset_report import SubsetReport, subset_report
+from searchblend.blender.paper.local_report import local_report
+from searchblend.core.randomness import Randomness, uniform_below
+from searchblend.core.records import HeadList, Record
 from searchblend.device.manifest_checks import Manifest
-from searchblend.randomness import Randomness, uniform_below
-from searchblend.records import HeadList, Record
 from searchblend.wire.head_list import HeadListMessage
 from searchblend.wire.report import ReportShape, cells_as_parts, encode_report
 from searchblend.wire.sealed import SealingContext, fits_sealed, seal_records

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from searchblend.blender.subset_report import TWO_STAGE
+from searchblend.blender.best.subset_report import TWO_STAGE
+from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.device.device_errors import DeviceRefused
 from searchblend.device.policy import DEVICE_VERSION, Policy
-from searchblend.errors import InvalidParameter, MessageError
 from searchblend.wire.head_list import HeadListMessage, decode_head_list
 from searchblend.wire.report import ReportShape
 from searchblend.wire.signing import is_round_key_signed, verify_manifest

@@ -6,11 +6,11 @@ import hashlib
 from pathlib import Path
 from typing import Any, Final
 
+from searchblend.core.errors import MessageError, OutputError
 from searchblend.device.device_errors import NoAnswer
 from searchblend.device.manifest_checks import Manifest
 from searchblend.device.policy import Policy
 from searchblend.device.transport import Transport
-from searchblend.errors import MessageError, OutputError
 from searchblend.search.pack import Pack
 from searchblend.search.pack_store import PackStore
 

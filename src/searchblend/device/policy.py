@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from searchblend.admission import LONGEST_QUERY, LONGEST_URL
+from searchblend.core.admission import LONGEST_QUERY, LONGEST_URL
 
 DEVICE_VERSION: Final = (0, 1)
 DAY: Final = 86_400

@@ -18,6 +18,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final
 
+from searchblend.core.errors import InvalidParameter, MessageError
+from searchblend.core.randomness import Randomness, uniform_below
+from searchblend.core.records import WILDCARD, Record
 from searchblend.device import state as kept
 from searchblend.device.consent_texts import LOCAL, OPT_IN
 from searchblend.device.device_errors import DeviceRefused, NoAnswer
@@ -34,9 +37,6 @@ from searchblend.device.manifest_checks import (
 from searchblend.device.policy import Policy
 from searchblend.device.state import DeviceState, Turn
 from searchblend.device.transport import Answer, Transport
-from searchblend.errors import InvalidParameter, MessageError
-from searchblend.randomness import Randomness, uniform_below
-from searchblend.records import WILDCARD, Record
 from searchblend.wire.head_list import HeadListMessage
 from searchblend.wire.report import ReportShape
 

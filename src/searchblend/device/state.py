@@ -20,9 +20,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
+from searchblend.core.records import WILDCARD, Record
 from searchblend.device.device_errors import StateError, StorageFull
 from searchblend.device.make_report import Made
-from searchblend.records import WILDCARD, Record
 
 FILE: Final = "device.db"
 APPLICATION_ID: Final = 0x53424456  # "SBDV"

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
+from searchblend.core.errors import InvalidParameter
 from searchblend.device.device_errors import NoAnswer
-from searchblend.errors import InvalidParameter
 
 _CHUNK: Final = 64 << 10
 _STALE: Final = (http.client.RemoteDisconnected, ConnectionError)

@@ -12,22 +12,22 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Final, Protocol, runtime_checkable
 
-from searchblend.blender.blend import blend_probabilities
-from searchblend.blender.create_head_list import create_head_list
 from searchblend.blender.devices import Devices
-from searchblend.blender.estimate_client import estimate_client_probabilities
-from searchblend.blender.estimate_optin import estimate_optin_probabilities
 from searchblend.blender.estimates import Blended, Estimates, GroupEstimates
 from searchblend.blender.groups import UserGroup
 from searchblend.blender.guarantees import paper_guarantee
+from searchblend.blender.paper.blend import blend_probabilities
+from searchblend.blender.paper.create_head_list import create_head_list
+from searchblend.blender.paper.estimate_client import estimate_client_probabilities
+from searchblend.blender.paper.estimate_optin import estimate_optin_probabilities
 from searchblend.blender.pipeline import METHODS, run_blender, simulate_clients, split_optin
 from searchblend.blender.release import BlenderRelease, GroupSizes
-from searchblend.errors import EmptyHeadList, UsageError
+from searchblend.core.errors import EmptyHeadList, UsageError
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import TrustModel
+from searchblend.core.randomness import Randomness
+from searchblend.core.records import HeadList
 from searchblend.mechanisms.tally import Ints
-from searchblend.params import BlenderParams
-from searchblend.privacy import TrustModel
-from searchblend.randomness import Randomness
-from searchblend.records import HeadList
 
 
 @runtime_checkable

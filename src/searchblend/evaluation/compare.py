@@ -11,13 +11,13 @@ from searchblend.blender.estimates import NORMAL_95, Blended, Estimates, Floats
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.pipeline import run_blender
 from searchblend.blender.release import BlenderRelease
-from searchblend.errors import EmptyHeadList
-from searchblend.evaluation.metrics import Truth, listed_cells, nested_ndcg
-from searchblend.evaluation.population import URLS_PER_QUERY
-from searchblend.evaluation.seeded import SeededRandomness
+from searchblend.core.errors import EmptyHeadList
+from searchblend.core.params import BlenderParams
+from searchblend.core.records import Record
 from searchblend.mechanisms.tally import Ints
-from searchblend.params import BlenderParams
-from searchblend.records import Record
+from searchblend.synthetic.metrics import Truth, listed_cells, nested_ndcg
+from searchblend.synthetic.population import URLS_PER_QUERY
+from searchblend.synthetic.seeded import SeededRandomness
 
 
 @dataclass(frozen=True)

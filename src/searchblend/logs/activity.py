@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from searchblend.errors import InvalidParameter
+from searchblend.core.errors import InvalidParameter
 
 MILLISECONDS_FROM: Final = 1e11
 MICROSECONDS_FROM: Final = 1e14

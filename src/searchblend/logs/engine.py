@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from searchblend.blender.groups import UserGroup
-from searchblend.clickgraph.click_log import ClickLog
+from searchblend.clickgraph.release.click_log import ClickLog
 from searchblend.logs.activity import ActivityRules
-from searchblend.logs.gate import OnBytes
-from searchblend.logs.layout import Source
+from searchblend.logs.formats.gate import OnBytes
+from searchblend.logs.formats.layout import Source
 from searchblend.logs.summary import LogStatistics, Malformed
 
 OPTIN_DIGITS: Final = 13

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Final
 
-from searchblend.errors import InvalidParameter
-from searchblend.logs.duckdb_draws import Drawing
-from searchblend.logs.duckdb_engine import DuckDBEngine
-from searchblend.logs.duckdb_session import DuckDBSession
+from searchblend.core.errors import InvalidParameter
+from searchblend.logs.duckdb.draws import Drawing
+from searchblend.logs.duckdb.engine import DuckDBEngine
+from searchblend.logs.duckdb.session import DuckDBSession
 from searchblend.logs.engine import LogEngine
-from searchblend.logs.spark_session import SparkRunner
+from searchblend.logs.spark.session import SparkRunner
 
 ENGINES: Final = ("duckdb", "spark")
 OnNotice = Callable[[str], None]
@@ -32,7 +32,7 @@ def open_engine(
     """``memory`` and ``threads`` are DuckDB's: a cluster has its own settings. ``master`` is Spark's."""
     if name == "spark":
         runner = SparkRunner(master, temp_directory, on_notice)
-        engine: LogEngine = import_module("searchblend.logs.spark_engine").SparkEngine(runner, drawing)  # needs PySpark
+        engine: LogEngine = import_module("searchblend.logs.spark.engine").SparkEngine(runner, drawing)  # needs PySpark
         return engine
     if name != "duckdb":
         raise InvalidParameter("engine", f"expected one of {', '.join(ENGINES)}")

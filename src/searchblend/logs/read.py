@@ -7,18 +7,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from searchblend.errors import InputError, InvalidParameter
-from searchblend.logs.column_map import ColumnMap
-from searchblend.logs.duckdb_draws import Drawing
+from searchblend.core.errors import InputError, InvalidParameter
+from searchblend.core.randomness import SystemRandomness
+from searchblend.logs.duckdb.draws import Drawing
 from searchblend.logs.engine import Reading
 from searchblend.logs.engines import OnNotice, open_engine
-from searchblend.logs.files import LogPaths, expand, first_lines, other_than_text
-from searchblend.logs.formats import find_sources
-from searchblend.logs.layout import Source
-from searchblend.logs.locate import locate
+from searchblend.logs.formats.column_map import ColumnMap
+from searchblend.logs.formats.files import LogPaths, expand, first_lines, other_than_text
+from searchblend.logs.formats.layout import Source
+from searchblend.logs.formats.locate import locate
+from searchblend.logs.formats.sources import find_sources
 from searchblend.logs.search_log import SearchLog
 from searchblend.logs.summary import EXPECTED, InputSummary, Malformed
-from searchblend.randomness import SystemRandomness
 
 OnProgress = Callable[[int, int], None]
 """Called with the bytes read so far and the bytes there are."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final, Self
 
 from searchblend.blender.groups import UserGroup
-from searchblend.clickgraph.click_log import ClickLog
-from searchblend.errors import InvalidParameter
+from searchblend.clickgraph.release.click_log import ClickLog
+from searchblend.core.errors import InvalidParameter
 from searchblend.logs.activity import ActivityRules
 from searchblend.logs.engine import LogEngine, Reading
 from searchblend.logs.summary import InputSummary, LogStatistics

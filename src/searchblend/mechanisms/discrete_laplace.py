@@ -18,10 +18,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from searchblend.errors import InvalidParameter
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.randomness import Randomness
 from searchblend.mechanisms.fixed_point import exp_fraction_bounds
 from searchblend.mechanisms.noise_table import MAGNITUDE_BITS, NoiseTable
-from searchblend.randomness import Randomness
 
 _MAX_TABLE: Final = 2_000_000
 

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from searchblend.randomness import Randomness
+from searchblend.core.randomness import Randomness
 
 MAGNITUDE_BITS: Final = 63
 _CHUNK: Final = 1 << 20

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from searchblend.core.randomness import Randomness
+from searchblend.core.records import Record
 from searchblend.mechanisms.noise_table import IntegerNoise
 from searchblend.mechanisms.tally import Ints, Tally
-from searchblend.randomness import Randomness
-from searchblend.records import Record
 
 
 class NoisyThreshold(Protocol):

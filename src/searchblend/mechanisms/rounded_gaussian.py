@@ -19,10 +19,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from searchblend.errors import InvalidParameter
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.randomness import Randomness
 from searchblend.mechanisms.fixed_point import exp_fraction_bounds
 from searchblend.mechanisms.noise_table import MAGNITUDE_BITS, NoiseTable, distance_of_length
-from searchblend.randomness import Randomness
 
 SIGMA_GRID: Final = 1024
 """σ is a whole number of 1/1024: the same in every place that writes it down"""

@@ -19,9 +19,9 @@ from fractions import Fraction
 from math import comb
 from typing import Final
 
-from searchblend.errors import InvalidParameter
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.randomness import Randomness, uniform_below, word
 from searchblend.mechanisms.fixed_point import exp_fraction_bounds
-from searchblend.randomness import Randomness, uniform_below, word
 
 WORDS: Final = 1 << 64
 

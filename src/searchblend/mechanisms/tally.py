@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from searchblend.records import WILDCARD, HeadList, Record
+from searchblend.core.records import WILDCARD, HeadList, Record
 
 Ints = NDArray[np.int64]
 

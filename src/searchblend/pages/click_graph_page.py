@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
-from searchblend.clickgraph.graph import ClickGraph, Counts, TableName
+from searchblend.clickgraph.use.graph import ClickGraph, Counts, TableName
 from searchblend.pages.figures import Bar, Mark, interval_rows, rank_curve
 from searchblend.pages.layout import (
     MOST_ROWS,

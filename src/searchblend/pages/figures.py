@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
+from searchblend.core.visible import visible
 from searchblend.pages.layout import foreign
-from searchblend.visible import visible
 
 _ROW: Final = 22
 _PLOT: Final = 240

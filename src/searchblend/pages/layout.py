@@ -15,7 +15,7 @@ from html import escape
 from importlib.resources import files
 from typing import Final
 
-from searchblend.visible import visible
+from searchblend.core.visible import visible
 
 PAGE: Final = "index.html"
 """its name in the folder of a release"""

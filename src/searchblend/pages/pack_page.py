@@ -17,7 +17,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final
 
-from searchblend.errors import OutputError
+from searchblend.core.errors import OutputError
 from searchblend.pages.layout import script_hash
 
 _ENTRY: Final = "search.js"

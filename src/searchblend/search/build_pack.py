@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from searchblend.errors import InvalidParameter, MessageError
-from searchblend.normalization import normalize, normalize_url
+from searchblend.core.errors import InvalidParameter, MessageError
+from searchblend.core.normalization import normalize, normalize_url
 from searchblend.search.pack import (
     DEFAULT_FRACTION_BITS,
     NO_TASK,

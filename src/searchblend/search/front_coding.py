@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from searchblend.errors import MessageError
+from searchblend.core.errors import MessageError
 
 BLOCK: Final = 16
 """texts in a block; the first of a block is written in full, so that a block can be read without the others"""

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from searchblend.errors import InvalidParameter, MessageError
-from searchblend.normalization import normalize, normalize_url
+from searchblend.core.errors import InvalidParameter, MessageError
+from searchblend.core.normalization import normalize, normalize_url
 from searchblend.search.front_coding import (
     BLOCK,
     LONGEST_TEXT,

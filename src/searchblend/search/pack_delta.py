@@ -17,7 +17,7 @@ from enum import IntEnum
 from itertools import groupby
 from typing import Final
 
-from searchblend.errors import InvalidParameter, MessageError
+from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.search.front_coding import Reader, read_texts, write_number, write_text
 from searchblend.search.pack import (
     LARGEST,

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from searchblend.errors import InvalidParameter, MessageError
-from searchblend.normalization import normalize
+from searchblend.core.errors import InvalidParameter, MessageError
+from searchblend.core.normalization import normalize
 from searchblend.search.edit_distance import Rows
 from searchblend.search.pack import Pack, PackEntry, decoded
 

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from searchblend.errors import MessageError, OutputError
+from searchblend.core.errors import MessageError, OutputError
 from searchblend.search.pack import Pack, decode_pack
 from searchblend.search.pack_delta import apply_delta
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from searchblend.errors import OutputError
+from searchblend.core.errors import OutputError
 from searchblend.store.database import Database
 from searchblend.store.database_sqlite import SqliteFile, SqliteStore
 from searchblend.store.schema import require_tables

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from searchblend.errors import InvalidParameter
+from searchblend.core.errors import InvalidParameter
 from searchblend.store.backup import TABLES
 
 Privileges = Mapping[str, Sequence[str]]

@@ -22,8 +22,8 @@ from typing import Any, Final
 
 from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import Cap, Totals, default_delta, fits, total_of
-from searchblend.errors import InvalidParameter
-from searchblend.privacy import Budget
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.privacy import Budget
 from searchblend.store.ledger_book import Book, Entry, Row, next_row, read_book
 from searchblend.store.ledger_errors import BudgetExceeded, ConflictingRelease, CorruptLedger, LedgerError
 from searchblend.store.ledger_sqlite import (

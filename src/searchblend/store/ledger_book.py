@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import Cap
-from searchblend.errors import SearchblendError
+from searchblend.core.errors import SearchblendError
 from searchblend.store.ledger_errors import CorruptLedger
 
 GENESIS: Final = "0" * 64

@@ -9,7 +9,7 @@ RunError
 
 from __future__ import annotations
 
-from searchblend.errors import RunError
+from searchblend.core.errors import RunError
 
 
 class LedgerError(RunError):

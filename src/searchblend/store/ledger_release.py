@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from searchblend.accounting.spend import Spend
-from searchblend.errors import EmptyHeadList
+from searchblend.core.errors import EmptyHeadList
 from searchblend.store.ledger import Ledger
 
 NOTHING_PASSED: Final = "empty-head-list.txt"

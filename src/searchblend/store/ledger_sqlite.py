@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from searchblend.errors import UsageError, listed
+from searchblend.core.errors import UsageError, listed
 from searchblend.store.ledger_errors import LedgerError
 
 READ_ROWS: Final = "SELECT position, kind, release_id, body, previous, hash FROM ledger ORDER BY position"

@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 from typing import Final
 
-from searchblend.errors import InputError
+from searchblend.core.errors import InputError
 
 _ROOT: Final = 0
 _OF_OTHERS: Final = 0o077

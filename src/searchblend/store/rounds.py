@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from searchblend.errors import InvalidParameter
+from searchblend.core.errors import InvalidParameter
 from searchblend.store.audit import AuditLog
 from searchblend.store.database import Database
 from searchblend.store.round_lock import hold_alone

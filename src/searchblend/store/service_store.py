@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-from searchblend.errors import UsageError
+from searchblend.core.errors import UsageError
 from searchblend.store.artifacts import Artifacts
 from searchblend.store.audit import AuditLog
 from searchblend.store.contributions import Contributions

@@ -7,7 +7,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Final
 
-from searchblend.errors import InvalidParameter
+from searchblend.core.errors import InvalidParameter
 from searchblend.store.audit import AuditLog
 from searchblend.store.database import Database
 from searchblend.store.store_errors import StoreError

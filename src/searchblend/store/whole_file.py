@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from searchblend.errors import OutputError
+from searchblend.core.errors import OutputError
 
 
 def refuse_existing(path: Path, *, replace: bool) -> None:

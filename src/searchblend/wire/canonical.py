@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from searchblend.errors import MessageError
+from searchblend.core.errors import MessageError
 
 _EXACT: Final = 1 << 53
 DEEPEST: Final = 16

@@ -13,9 +13,9 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from searchblend.clickgraph.graph import ClickGraph, Counts, Edges, TableName
-from searchblend.clickgraph.noise_law import LAWS, NoiseLaw
-from searchblend.errors import InvalidParameter, MessageError
+from searchblend.clickgraph.release.noise_law import LAWS, NoiseLaw
+from searchblend.clickgraph.use.graph import ClickGraph, Counts, Edges, TableName
+from searchblend.core.errors import InvalidParameter, MessageError
 
 TABLE_NAMES: Final[tuple[TableName, ...]] = get_args(TableName)
 STATEMENT: Final = "statement.json"

@@ -13,10 +13,10 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from searchblend.clickgraph.graph import ClickGraph, Counts, Edges, TableName
-from searchblend.clickgraph.noise_law import NoiseLaw
-from searchblend.csv_cells import read_cell, write_csv
-from searchblend.errors import InputError, InvalidParameter, MessageError
+from searchblend.clickgraph.release.noise_law import NoiseLaw
+from searchblend.clickgraph.use.graph import ClickGraph, Counts, Edges, TableName
+from searchblend.core.csv_cells import read_cell, write_csv
+from searchblend.core.errors import InputError, InvalidParameter, MessageError
 from searchblend.wire.click_graph import (
     DATA_DICTIONARY,
     GRAPHML,

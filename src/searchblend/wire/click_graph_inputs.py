@@ -6,8 +6,8 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from searchblend.csv_cells import read_cell
-from searchblend.errors import InputError
+from searchblend.core.csv_cells import read_cell
+from searchblend.core.errors import InputError
 
 
 def read_seeds(path: Path) -> dict[str, list[str]]:

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
-from searchblend.clickgraph.design import ClickGraphDesign
-from searchblend.clickgraph.release import ClickGraphRelease
-from searchblend.errors import InvalidParameter, MessageError
-from searchblend.params import ClickGraphParams, Shares
-from searchblend.privacy import Budget
+from searchblend.clickgraph.release.design import ClickGraphDesign
+from searchblend.clickgraph.release.release import ClickGraphRelease
+from searchblend.core.errors import InvalidParameter, MessageError
+from searchblend.core.params import ClickGraphParams, Shares
+from searchblend.core.privacy import Budget
 from searchblend.wire.click_graph import STATEMENT_KIND, noise_parameters
 from searchblend.wire.release import log_caveats, statement_document
 

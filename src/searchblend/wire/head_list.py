@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from searchblend.blender.subset_report import GAMMA_STEPS, MECHANISMS, ReportDesign
-from searchblend.errors import InvalidParameter, MessageError
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import HeadList
+from searchblend.blender.best.subset_report import GAMMA_STEPS, MECHANISMS, ReportDesign
+from searchblend.core.errors import InvalidParameter, MessageError
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import HeadList
 
 FORMAT: Final = "searchblend-headlist"
 PROTOCOL_VERSION: Final = 1

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from searchblend.errors import MessageError, listed
+from searchblend.core.errors import MessageError, listed
 from searchblend.wire.canonical import canonical_json, parse_canonical
 
 FORMAT: Final = "searchblend-manifest"

@@ -16,7 +16,7 @@ import numpy as np
 
 from searchblend.blender.estimates import Blended, Estimates
 from searchblend.blender.release import BlenderRelease
-from searchblend.csv_cells import write_csv
+from searchblend.core.csv_cells import write_csv
 
 NOT_PRIVATE: Final = "NOT PRIVATE: made by an evaluation that compares with the true data; do not release"
 NOT_FOR_RELEASE: Final = "NOT FOR RELEASE: exact counts of the input"

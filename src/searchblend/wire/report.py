@@ -28,11 +28,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from searchblend.blender.subset_report import PLAIN_SETS, TWO_STAGE, ReportDesign, SubsetReport
-from searchblend.errors import MessageError
-from searchblend.params import BlenderParams
-from searchblend.randomness import Randomness, SystemRandomness
-from searchblend.records import HeadList
+from searchblend.blender.best.subset_report import PLAIN_SETS, TWO_STAGE, ReportDesign, SubsetReport
+from searchblend.core.errors import MessageError
+from searchblend.core.params import BlenderParams
+from searchblend.core.randomness import Randomness, SystemRandomness
+from searchblend.core.records import HeadList
 
 REPORT_VERSION: Final = 1
 ONE_CELL: Final = 1

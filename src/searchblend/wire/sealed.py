@@ -25,9 +25,9 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives import hpke
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
-from searchblend.errors import MessageError
-from searchblend.normalization import normalize
-from searchblend.records import WILDCARD, Record
+from searchblend.core.errors import MessageError
+from searchblend.core.normalization import normalize
+from searchblend.core.records import WILDCARD, Record
 from searchblend.wire.canonical import canonical_json, parse_canonical
 
 SEALED_VERSION: Final = 2

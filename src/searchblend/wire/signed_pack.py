@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from searchblend.errors import InvalidParameter, MessageError
+from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.wire.manifest import Signature
 
 MAGIC: Final = b"SBPS"

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
-from searchblend.errors import MessageError
+from searchblend.core.errors import MessageError
 from searchblend.wire.manifest import Signature, SignedManifest, decode_payload, decode_signature, decode_signed
 from searchblend.wire.round_key import RoundKey
 from searchblend.wire.signed_pack import SignedPack, decode_signed_pack, encode_signed_pack

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from searchblend.clickgraph.graph import ClickGraph
-from searchblend.clickgraph.synthesize import NOTHING, WHAT_IT_IS_NOT, SyntheticLog
-from searchblend.errors import RunError
+from searchblend.clickgraph.use.graph import ClickGraph
+from searchblend.clickgraph.use.synthesize import NOTHING, WHAT_IT_IS_NOT, SyntheticLog
+from searchblend.core.errors import RunError
 
 COLUMNS: Final = {
     "user": "a made-up user, from 1",

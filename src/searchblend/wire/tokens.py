@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
-from searchblend.errors import InvalidParameter, MessageError
+from searchblend.core.errors import InvalidParameter, MessageError
 
 TOKEN_TYPE: Final = b"\x00\x02"
 KEY_BITS: Final = 2048

@@ -16,12 +16,12 @@ from searchblend.accounting.client_spends import (
     two_stage_spend,
 )
 from searchblend.accounting.dominating_pair import dominating_law
-from searchblend.blender.report_probabilities import ReportProbabilities
-from searchblend.errors import InvalidParameter
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import HeadList
 from searchblend.mechanisms.subset_selection import PlainSubsetSelection, SubsetSelection
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import HeadList
 
 ROUNDING = 1e-13
 

@@ -20,7 +20,7 @@ from searchblend.accounting.laws import DiscreteLaplaceLaw, LossStep
 from searchblend.accounting.loss_distribution import epsilon_by_loss_distribution, grid_interval, numeric_delta, on_grid
 from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import BASIC, LOSS_DISTRIBUTION, total_of
-from searchblend.privacy import Neighbors
+from searchblend.core.privacy import Neighbors
 
 REPLACE = Neighbors.REPLACE_ONE
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from searchblend.accounting.client_spends import randomized_response_spend
 from searchblend.accounting.laws import DiscreteLaplaceLaw, PairLaw, law_of_json
 from searchblend.accounting.spend import Spend, common_relation, decimal, under
-from searchblend.errors import InvalidParameter
-from searchblend.privacy import Budget, Neighbors
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.privacy import Budget, Neighbors
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_REMOVE_ONE
 

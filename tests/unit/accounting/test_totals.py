@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from searchblend.accounting.client_spends import randomized_response_spend
 from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import BASIC, Cap, default_delta, fits, for_group, remaining, total_of
-from searchblend.errors import InvalidParameter
-from searchblend.privacy import Budget, Neighbors
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.privacy import Budget, Neighbors
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_REMOVE_ONE
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from searchblend.audit.drive import WORDS, driven_law, intervals, period, residues
-from searchblend.randomness import uniform_below, word
+from searchblend.core.randomness import uniform_below, word
 
 
 def test_intervals_have_both_ends_and_all_the_weight():

@@ -11,7 +11,7 @@ from searchblend.audit.evidence import ONE_COUNT, Absent, Audited, Claim, Effort
 from searchblend.audit.mutants import MUTANTS
 from searchblend.audit.page import markdown, page
 from searchblend.audit.run import AuditReport, Entry, MutantEntry, Settings, do_check, run_audit, selected, try_mutant
-from searchblend.errors import UsageError
+from searchblend.core.errors import UsageError
 
 EFFORT = Effort(20_000, 10, 1e-9)
 HELD = Finding("noise <b>", Verdict.HOLDS, "a | b", Claim(1.0, 1e-6, ONE_COUNT), 0.9, 7.0, 100)

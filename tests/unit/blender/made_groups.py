@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from searchblend.blender.groups import InMemoryGroup
-from searchblend.records import Record
+from searchblend.core.records import Record
 
 
 class Quiet:

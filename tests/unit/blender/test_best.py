@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from searchblend.blender.best import curator_design, estimate_best
-from searchblend.blender.choose_design import choose_design
+from searchblend.blender.best.best import curator_design, estimate_best
+from searchblend.blender.best.choose_design import choose_design
+from searchblend.blender.best.observations import OptinCounts
+from searchblend.blender.best.stability_histogram import UNITS_WHEN_SPREAD, CountedHeadList
+from searchblend.blender.best.subset_report import ReportDesign
+from searchblend.blender.best.subset_report_bulk import ReportCounts, simulate_subset_reports
 from searchblend.blender.groups import ONE_RECORD, InMemoryGroup, Spread
-from searchblend.blender.observations import OptinCounts
 from searchblend.blender.pipeline import run_blender
-from searchblend.blender.stability_histogram import UNITS_WHEN_SPREAD, CountedHeadList
-from searchblend.blender.subset_report import ReportDesign
-from searchblend.blender.subset_report_bulk import ReportCounts, simulate_subset_reports
-from searchblend.errors import EmptyHeadList, InvalidParameter
-from searchblend.evaluation.seeded import SeededRandomness
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.randomness import SystemRandomness
-from searchblend.records import HeadList, Record
+from searchblend.core.errors import EmptyHeadList, InvalidParameter
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import SystemRandomness
+from searchblend.core.records import HeadList, Record
+from searchblend.synthetic.seeded import SeededRandomness
 
 PARAMS = BlenderParams(Budget(4, 1e-5), max_head_queries=5)
 HEAD = HeadList({"a": ["1", "2"], "b": ["1"], "c": ["1"]})

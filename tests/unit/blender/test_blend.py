@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from searchblend.blender.blend import blend_probabilities
 from searchblend.blender.estimates import Estimates
+from searchblend.blender.paper.blend import blend_probabilities
 
 
 def blend(optin: list[tuple[float, float]], client: list[tuple[float, float]], **options: bool):

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from searchblend.blender.choose_design import (
+from searchblend.blender.best.choose_design import (
     QUERY_STEPS,
     Forecast,
     best_subset_size,
@@ -17,12 +17,12 @@ from searchblend.blender.choose_design import (
     forecast,
     pooled_shares,
 )
-from searchblend.blender.observations import OptinCounts
-from searchblend.blender.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign
+from searchblend.blender.best.observations import OptinCounts
+from searchblend.blender.best.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import HeadList
 from searchblend.mechanisms.subset_selection import PlainSubsetSelection, SubsetSelection
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import HeadList
 
 HEAD = HeadList((f"q{i}", ["1", "2"]) for i in range(12))
 SHARES = np.repeat(0.02 * np.arange(1, 13) ** -1.0, 3) * np.tile([0.6, 0.3, 0.1], 12)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from made_groups import Quiet, people
 
-from searchblend.blender.create_head_list import create_head_list
-from searchblend.errors import InvalidParameter
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import WILDCARD, HeadList, Record
+from searchblend.blender.paper.create_head_list import create_head_list
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import WILDCARD, HeadList, Record
 
 PARAMS = BlenderParams(Budget(4, 1e-5))
 

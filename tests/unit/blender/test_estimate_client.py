@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from searchblend.blender.estimate_client import count_reports, estimate_client_probabilities
-from searchblend.blender.report_probabilities import ReportProbabilities
-from searchblend.errors import InvalidParameter, MessageError
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import HeadList
+from searchblend.blender.paper.estimate_client import count_reports, estimate_client_probabilities
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.core.errors import InvalidParameter, MessageError
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import HeadList
 
 HEAD = HeadList({"a": ["u", "v"], "b": ["u"]})
 PARAMS = BlenderParams(Budget(4, 1e-5))

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from made_groups import Quiet, people
 
-from searchblend.blender.estimate_optin import estimate_optin_probabilities, optin_variance
-from searchblend.errors import InvalidParameter
+from searchblend.blender.paper.estimate_optin import estimate_optin_probabilities, optin_variance
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import Tape
+from searchblend.core.records import HeadList
 from searchblend.mechanisms.threshold import noise_for_one_record
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.randomness import Tape
-from searchblend.records import HeadList
 
 BUDGET = Budget(4, 1e-5)
 CANDIDATES = HeadList({"a": ["u", "v"], "b": ["u"], "c": ["u"], "d": ["u"]})

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from searchblend.blender.group_check import LEVEL, GroupCheck, check_groups, chi_square_tail
+from searchblend.blender.best.group_check import LEVEL, GroupCheck, check_groups, chi_square_tail
 
 ALL = np.ones(4, dtype=np.bool_)
 ONES = np.ones(4)

@@ -7,10 +7,10 @@ import pytest
 from made_groups import Quiet, people
 
 from searchblend.blender.groups import InMemoryGroup
-from searchblend.errors import InvalidParameter
-from searchblend.evaluation.seeded import SeededRandomness
-from searchblend.randomness import Tape
-from searchblend.records import HeadList, Record
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.randomness import Tape
+from searchblend.core.records import HeadList, Record
+from searchblend.synthetic.seeded import SeededRandomness
 
 
 def tape(*words: int) -> Tape:

@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from searchblend.blender.least_squares import predict, solve, solve_query
-from searchblend.blender.observations import CellSets, OptinCounts, QuerySets, SetLaw, query_slices
+from searchblend.blender.best.least_squares import predict, solve, solve_query
+from searchblend.blender.best.observations import CellSets, OptinCounts, QuerySets, SetLaw, query_slices
+from searchblend.core.records import HeadList
 from searchblend.mechanisms.subset_selection import SubsetSelection
-from searchblend.records import HeadList
 
 QUERIES_ONLY = HeadList({"a": [], "b": []})
 MIXED = HeadList({"a": ["1", "2"], "b": [], "c": ["1"]})

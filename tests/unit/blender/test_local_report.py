@@ -8,13 +8,13 @@ import sys
 import pytest
 from made_groups import Quiet
 
-from searchblend.blender.local_report import local_report, randomize
-from searchblend.blender.report_probabilities import ReportProbabilities
-from searchblend.errors import InvalidParameter
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.randomness import Tape
-from searchblend.records import HeadList, Record
+from searchblend.blender.paper.local_report import local_report, randomize
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import Tape
+from searchblend.core.records import HeadList, Record
 
 HEAD = HeadList({"a": ["u", "v"], "b": ["u"]})
 PARAMS = BlenderParams(Budget(4, 1e-5))
@@ -80,7 +80,7 @@ def test_a_report_on_the_wildcard_alone():
 def test_a_device_loads_the_standard_library_only():
     """``local_report`` and all that it imports runs where there is no numpy."""
     code = (
-        "import sys\nimport searchblend.blender.local_report\n"
+        "import sys\nimport searchblend.blender.paper.local_report\n"
         "outside = {name.split('.')[0] for name in sys.modules} - set(sys.stdlib_module_names)\n"
         "print(sorted(name for name in outside if name in ('numpy', 'scipy', 'rich', 'duckdb')))"
     )

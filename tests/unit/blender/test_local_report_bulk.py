@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from searchblend.blender import local_report_bulk
-from searchblend.blender.local_report import randomize
-from searchblend.blender.local_report_bulk import BulkReporter
-from searchblend.blender.report_probabilities import ReportProbabilities
-from searchblend.evaluation.seeded import SeededRandomness
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.randomness import Tape, accept_below
-from searchblend.records import HeadList
+from searchblend.blender.paper import local_report_bulk
+from searchblend.blender.paper.local_report import randomize
+from searchblend.blender.paper.local_report_bulk import BulkReporter
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import Tape, accept_below
+from searchblend.core.records import HeadList
+from searchblend.synthetic.seeded import SeededRandomness
 
 HEAD = HeadList({"a": ["u", "v"], "b": ["u"], "c": []})
 PROBABILITIES = ReportProbabilities.of(HEAD, BlenderParams(Budget(4, 1e-5)))

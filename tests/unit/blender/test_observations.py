@@ -8,9 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from searchblend.blender.best import curator_design
-from searchblend.blender.groups import InMemoryGroup, Spread
-from searchblend.blender.observations import (
+from searchblend.blender.best.best import curator_design
+from searchblend.blender.best.observations import (
     CellSets,
     OptinCounts,
     QuerySets,
@@ -19,14 +18,15 @@ from searchblend.blender.observations import (
     query_slices,
     selection_bias,
 )
+from searchblend.blender.best.stability_histogram import CountedHeadList
+from searchblend.blender.groups import InMemoryGroup, Spread
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.blender.pipeline import run_blender
-from searchblend.blender.report_probabilities import ReportProbabilities
-from searchblend.blender.stability_histogram import CountedHeadList
-from searchblend.evaluation.seeded import SeededRandomness
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import HeadList, Record
 from searchblend.mechanisms.subset_selection import PlainSubsetSelection, SubsetSelection
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import HeadList, Record
+from searchblend.synthetic.seeded import SeededRandomness
 
 HEAD = HeadList({"a": ["1", "2"], "b": ["1"]})
 PARAMS = BlenderParams(Budget(2, 1e-5))

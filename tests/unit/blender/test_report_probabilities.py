@@ -6,11 +6,11 @@ from fractions import Fraction
 
 import pytest
 
-from searchblend.blender.report_probabilities import WORDS, ReportProbabilities
-from searchblend.errors import InvalidParameter
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import HeadList
+from searchblend.blender.paper.report_probabilities import WORDS, ReportProbabilities
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import HeadList
 
 FIFTY = HeadList((f"q{i}", ["u"] * (i > 0)) for i in range(50))
 

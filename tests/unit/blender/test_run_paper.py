@@ -7,11 +7,11 @@ import pytest
 from made_groups import Quiet, people
 
 from searchblend.blender.pipeline import run_blender
-from searchblend.errors import EmptyHeadList, InvalidParameter
-from searchblend.evaluation.seeded import SeededRandomness
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget, Neighbors
-from searchblend.records import Record
+from searchblend.core.errors import EmptyHeadList, InvalidParameter
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget, Neighbors
+from searchblend.core.records import Record
+from searchblend.synthetic.seeded import SeededRandomness
 
 PARAMS = BlenderParams(Budget(4, 1e-5))
 OPTIN = {("weather", "u"): 500, ("weather", "v"): 200, ("news", "u"): 300, **{(f"rare {i}", "u"): 1 for i in range(90)}}

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from made_groups import Quiet, people
 
+from searchblend.blender.best.stability_histogram import UNITS_WHEN_SPREAD, CuratorDesign, count_head_list, named_alone
 from searchblend.blender.groups import ONE_RECORD, InMemoryGroup, Spread
-from searchblend.blender.stability_histogram import UNITS_WHEN_SPREAD, CuratorDesign, count_head_list, named_alone
-from searchblend.errors import InvalidParameter
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import HeadList, Record
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import HeadList, Record
 
 BUDGET = Budget(4, 1e-5)
 PARAMS = BlenderParams(BUDGET, max_head_queries=3)

@@ -7,15 +7,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from searchblend.blender.subset_report import PLAIN_SETS, TWO_STAGE, ReportDesign, SubsetReport, subset_report
-from searchblend.blender.subset_report_bulk import count_subset_reports, simulate_subset_reports
-from searchblend.errors import InvalidParameter, MessageError
-from searchblend.evaluation.seeded import SeededRandomness
+from searchblend.blender.best.subset_report import PLAIN_SETS, TWO_STAGE, ReportDesign, SubsetReport, subset_report
+from searchblend.blender.best.subset_report_bulk import count_subset_reports, simulate_subset_reports
+from searchblend.core.errors import InvalidParameter, MessageError
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import Tape
+from searchblend.core.records import HeadList, Record
 from searchblend.mechanisms.subset_selection import PlainSubsetSelection, SubsetSelection
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.randomness import Tape
-from searchblend.records import HeadList, Record
+from searchblend.synthetic.seeded import SeededRandomness
 
 HEAD = HeadList({"a": ["1", "2"], "b": [], "c": ["1"]})
 """cells: a1 a2 a⋆ | b⋆ | c1 c⋆ | ⋆⋆"""

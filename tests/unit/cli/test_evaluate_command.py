@@ -8,7 +8,7 @@ import pytest
 
 from searchblend.cli.main import main
 from searchblend.evaluation.experiments.registry import EXPERIMENTS
-from searchblend.evaluation.made_log import write_aol_like_log
+from searchblend.synthetic.made_log import write_aol_like_log
 
 
 def test_list_explains_every_experiment(capsys):

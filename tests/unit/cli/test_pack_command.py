@@ -9,10 +9,10 @@ import pytest
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.pipeline import run_blender
 from searchblend.cli.main import main
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import Record
-from searchblend.runs.hybrid import hybrid_document, release_files
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import Record
+from searchblend.releases.hybrid import hybrid_document, release_files
 from searchblend.search.pack import PackEntry, PackInfo, PackUrl, decode_pack, encode_pack
 from searchblend.store.release_folder import release_folder
 from searchblend.wire.signing import SigningKey

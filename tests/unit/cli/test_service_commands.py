@@ -11,8 +11,8 @@ import pytest
 
 from databases import DATABASES, fresh_database, fresh_schema, postgres_server
 from searchblend.cli.main import main
-from searchblend.server.clock import SystemClock
-from searchblend.server.restore import restore_backup
+from searchblend.service.clock import SystemClock
+from searchblend.service.restore import restore_backup
 from searchblend.store.schema import SCHEMA_VERSION
 from searchblend.store.service_store import is_service_database, open_store
 from service_parts import Service, people

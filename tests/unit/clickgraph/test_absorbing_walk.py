@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from searchblend.clickgraph.absorbing_walk import NotConverged, WalkSettings, absorption
-from searchblend.errors import InvalidParameter, RunError
+from searchblend.clickgraph.use.absorbing_walk import NotConverged, WalkSettings, absorption
+from searchblend.core.errors import InvalidParameter, RunError
 
 EXACT = WalkSettings(rtol=1e-12, max_error=1e-9)
 

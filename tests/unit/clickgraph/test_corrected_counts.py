@@ -8,11 +8,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from searchblend.clickgraph.corrected_counts import USUAL_EXPONENT, corrected_counts, fitted_exponent
-from searchblend.clickgraph.reused_noise import ReusedNoise
-from searchblend.evaluation.seeded import SeededRandomness
+from searchblend.clickgraph.release.corrected_counts import USUAL_EXPONENT, corrected_counts, fitted_exponent
+from searchblend.clickgraph.release.reused_noise import ReusedNoise
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian
+from searchblend.synthetic.seeded import SeededRandomness
 
 NOISES = [(RoundedGaussian(Fraction(8)), 40), (DiscreteLaplace(Fraction(1, 5)), 60)]
 noises = pytest.mark.parametrize(("noise", "threshold"), NOISES, ids=["gaussian", "laplace"])

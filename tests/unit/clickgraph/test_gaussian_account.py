@@ -12,13 +12,20 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from searchblend.clickgraph.click_log import weight
-from searchblend.clickgraph.design import ClickGraphDesign
-from searchblend.clickgraph.gaussian_account import SLACK, Reach, gaussian_delta, largest_mu, least_epsilon, total_delta
-from searchblend.clickgraph.gaussian_totals import gaussian_total_delta, reach
-from searchblend.clickgraph.step import StepDesign
-from searchblend.params import ClickGraphParams, Shares
-from searchblend.privacy import Budget
+from searchblend.clickgraph.release.click_log import weight
+from searchblend.clickgraph.release.design import ClickGraphDesign
+from searchblend.clickgraph.release.gaussian_account import (
+    SLACK,
+    Reach,
+    gaussian_delta,
+    largest_mu,
+    least_epsilon,
+    total_delta,
+)
+from searchblend.clickgraph.release.gaussian_totals import gaussian_total_delta, reach
+from searchblend.clickgraph.release.step import StepDesign
+from searchblend.core.params import ClickGraphParams, Shares
+from searchblend.core.privacy import Budget
 
 LN10 = math.log(10)
 Law = dict[object, float]

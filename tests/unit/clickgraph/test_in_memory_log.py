@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from searchblend.clickgraph.click_log import SESSION_GAP, Cap
-from searchblend.clickgraph.in_memory import InMemoryClickLog, Search
-from searchblend.errors import InvalidParameter
+from searchblend.clickgraph.release.click_log import SESSION_GAP, Cap
+from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.records import WILDCARD, Record
 from searchblend.mechanisms.tally import InMemoryTally
-from searchblend.records import WILDCARD, Record
 
 
 def counts(tally: InMemoryTally) -> dict[Record, int]:

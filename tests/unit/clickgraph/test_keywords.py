@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from made_click_graph import made_graph
-from searchblend.clickgraph.absorbing_walk import WalkSettings
-from searchblend.clickgraph.graph import ClickGraph
-from searchblend.clickgraph.keywords import compare_keywords, find_seeds, generate_keywords
-from searchblend.errors import InvalidParameter, RunError
+from searchblend.clickgraph.use.absorbing_walk import WalkSettings
+from searchblend.clickgraph.use.graph import ClickGraph
+from searchblend.clickgraph.use.keywords import compare_keywords, find_seeds, generate_keywords
+from searchblend.core.errors import InvalidParameter, RunError
 
 
 def graph_of(*urls: str) -> ClickGraph:

@@ -9,13 +9,13 @@ from itertools import product
 
 import pytest
 
-from searchblend.clickgraph.click_log import Cap
-from searchblend.clickgraph.design import ClickGraphDesign
-from searchblend.clickgraph.laplace_design import named_alone
-from searchblend.clickgraph.step import StepDesign
-from searchblend.errors import InvalidParameter
-from searchblend.params import ClickGraphParams, Shares
-from searchblend.privacy import Budget
+from searchblend.clickgraph.release.click_log import Cap
+from searchblend.clickgraph.release.design import ClickGraphDesign
+from searchblend.clickgraph.release.laplace_design import named_alone
+from searchblend.clickgraph.release.step import StepDesign
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.params import ClickGraphParams, Shares
+from searchblend.core.privacy import Budget
 
 LN10 = math.log(10)
 

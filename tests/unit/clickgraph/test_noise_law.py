@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
-from searchblend.clickgraph.noise_law import NoiseLaw
-from searchblend.errors import InvalidParameter
-from searchblend.evaluation.seeded import SeededRandomness
+from searchblend.clickgraph.release.noise_law import NoiseLaw
+from searchblend.core.errors import InvalidParameter
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
+from searchblend.synthetic.seeded import SeededRandomness
 
 DRAWS = 200_000
 

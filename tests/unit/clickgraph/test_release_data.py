@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from searchblend.clickgraph.click_log import Cap
-from searchblend.clickgraph.in_memory import InMemoryClickLog, Search
-from searchblend.clickgraph.release_data import release_data
-from searchblend.errors import InvalidParameter
-from searchblend.evaluation.seeded import SeededRandomness
-from searchblend.params import ClickGraphParams
-from searchblend.privacy import Budget, Neighbors
-from searchblend.records import Record
+from searchblend.clickgraph.release.click_log import Cap
+from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
+from searchblend.clickgraph.release.release_data import release_data
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.params import ClickGraphParams
+from searchblend.core.privacy import Budget, Neighbors
+from searchblend.core.records import Record
+from searchblend.synthetic.seeded import SeededRandomness
 
 BUDGET = Budget(4.0, 1e-4)
 N = 400

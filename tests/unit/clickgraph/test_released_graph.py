@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from made_click_graph import CLICKS, LAPLACE, SEARCHES, made_graph
-from searchblend.clickgraph.graph import ClickGraph, Counts, Edges, ranked
-from searchblend.errors import InvalidParameter, UsageError
+from searchblend.clickgraph.use.graph import ClickGraph, Counts, Edges, ranked
+from searchblend.core.errors import InvalidParameter, UsageError
 
 
 def test_matrices_hold_what_is_positive_and_not_below_the_cut():

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from searchblend.clickgraph.reused_noise import ReusedNoise, expected_published, half_width
+from searchblend.clickgraph.release.reused_noise import ReusedNoise, expected_published, half_width
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian
 

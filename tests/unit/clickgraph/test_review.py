@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from searchblend.clickgraph.graph import ClickGraph
-from searchblend.clickgraph.review import ABANDONED, review
-from searchblend.errors import InvalidParameter
-from searchblend.suspects import Suspects
+from searchblend.clickgraph.use.graph import ClickGraph
+from searchblend.clickgraph.use.review import ABANDONED, review
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.suspects import Suspects
 
 
 def graph() -> ClickGraph:

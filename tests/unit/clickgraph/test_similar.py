@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from made_click_graph import made_graph
-from searchblend.clickgraph.graph import ClickGraph
-from searchblend.clickgraph.similar import ClickWalk, similar_queries
-from searchblend.errors import InvalidParameter
+from searchblend.clickgraph.use.graph import ClickGraph
+from searchblend.clickgraph.use.similar import ClickWalk, similar_queries
+from searchblend.core.errors import InvalidParameter
 
 
 def graph_of(table: np.ndarray) -> ClickGraph:

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from made_click_graph import GAUSSIAN, LAPLACE, SEARCHES, made_graph, with_interval
-from searchblend.clickgraph.graph import ClickGraph
-from searchblend.clickgraph.noise_law import NoiseLaw
-from searchblend.clickgraph.study import compare_rankings, run_study
-from searchblend.errors import InvalidParameter, RunError
-from searchblend.evaluation.seeded import SeededRandomness
+from searchblend.clickgraph.release.noise_law import NoiseLaw
+from searchblend.clickgraph.use.graph import ClickGraph
+from searchblend.clickgraph.use.study import compare_rankings, run_study
+from searchblend.core.errors import InvalidParameter, RunError
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
+from searchblend.synthetic.seeded import SeededRandomness
 
 FEARS = "^fear of (.+)$"
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from made_click_graph import LAPLACE, made_graph
-from searchblend.clickgraph.graph import ClickGraph
-from searchblend.clickgraph.spell import SpellingRules, edit_distance, spelling_corrections
-from searchblend.clickgraph.suggest import suggest
-from searchblend.errors import InvalidParameter
+from searchblend.clickgraph.use.graph import ClickGraph
+from searchblend.clickgraph.use.spell import SpellingRules, edit_distance, spelling_corrections
+from searchblend.clickgraph.use.suggest import suggest
+from searchblend.core.errors import InvalidParameter
 
 
 def test_reformulations_come_first_and_similar_queries_fill_up():

@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 
 from made_click_graph import CLICKS, REFORMULATIONS, SEARCHES, made_graph
-from searchblend.clickgraph.graph import ClickGraph
-from searchblend.clickgraph.synthesize import LONGEST_SESSION, NOTHING, SyntheticLog, synthesize_log
-from searchblend.errors import InvalidParameter, RunError
-from searchblend.evaluation.seeded import SeededRandomness
+from searchblend.clickgraph.use.graph import ClickGraph
+from searchblend.clickgraph.use.synthesize import LONGEST_SESSION, NOTHING, SyntheticLog, synthesize_log
+from searchblend.core.errors import InvalidParameter, RunError
+from searchblend.synthetic.seeded import SeededRandomness
 
 N = 200_000
 GRAPH = made_graph()

@@ -9,10 +9,10 @@ from itertools import product
 
 import pytest
 
-from searchblend.clickgraph import theorem1
-from searchblend.clickgraph.release_probability import accounts_to_force, release_probability
-from searchblend.clickgraph.reused_noise import expected_published
-from searchblend.clickgraph.theorem1 import (
+from searchblend.clickgraph.release import theorem1
+from searchblend.clickgraph.release.release_probability import accounts_to_force, release_probability
+from searchblend.clickgraph.release.reused_noise import expected_published
+from searchblend.clickgraph.release.theorem1 import (
     alpha,
     alpha_threshold,
     delta_for_threshold,
@@ -23,8 +23,8 @@ from searchblend.clickgraph.theorem1 import (
     noise_scale,
     printed_threshold,
 )
-from searchblend.errors import InvalidParameter
-from searchblend.privacy import Budget
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.privacy import Budget
 
 LN10 = math.log(10)
 TABLE_1 = {

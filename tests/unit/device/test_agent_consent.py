@@ -7,10 +7,10 @@ import hashlib
 import pytest
 
 from device_parts import CODE, HandClock, MadeTask, RecordingService, device, nothing_was_sent, sync
+from searchblend.core.errors import InvalidParameter, UsageError
 from searchblend.device.agent import DeviceAgent
 from searchblend.device.consent_texts import LOCAL_TEXT, OPT_IN_TEXT
 from searchblend.device.transport import Transport
-from searchblend.errors import InvalidParameter, UsageError
 
 # Consent
 

@@ -10,15 +10,15 @@ from dataclasses import replace
 import pytest
 
 from device_parts import HandClock, MadeTask, RecordingService, device, problem, sync
-from searchblend.blender.subset_report import PLAIN_SETS, ReportDesign
+from searchblend.blender.best.subset_report import PLAIN_SETS, ReportDesign
+from searchblend.core.errors import InputError
+from searchblend.core.records import HeadList
 from searchblend.device.agent import DeviceAgent
 from searchblend.device.consent_texts import LOCAL, OPT_IN
 from searchblend.device.device_errors import StateError, StorageFull
 from searchblend.device.policy import POLICY
 from searchblend.device.state import FILE, DeviceState
 from searchblend.device.transport import Transport
-from searchblend.errors import InputError
-from searchblend.records import HeadList
 
 # Searches
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from device_parts import HEAD, NOW, HandClock, MadeTask, device, nothing_was_sent, sync
-from searchblend.blender.subset_report import SINK_SETS, TWO_STAGE, ReportDesign
+from searchblend.blender.best.subset_report import SINK_SETS, TWO_STAGE, ReportDesign
+from searchblend.core.records import HeadList
 from searchblend.device.device_errors import REASONS
 from searchblend.device.policy import POLICY
-from searchblend.records import HeadList
 from searchblend.wire.canonical import canonical_json
 from searchblend.wire.manifest import encode_signed
 from searchblend.wire.report import decode_report

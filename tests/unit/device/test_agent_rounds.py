@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from device_parts import CODE, HEAD, HandClock, MadeTask, device, nothing_was_sent, sync
-from searchblend.blender.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign
+from searchblend.blender.best.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign
+from searchblend.core.records import HeadList, Record
 from searchblend.device.consent_texts import LOCAL_TEXT, OPT_IN_TEXT, text_digest
 from searchblend.device.policy import POLICY
-from searchblend.records import HeadList, Record
 from searchblend.wire.report import decode_report
 from searchblend.wire.sealed import Opener, SealingContext, new_round_key
 from searchblend.wire.signing import SigningKey

@@ -7,13 +7,13 @@ import pytest
 
 from searchblend.blender.devices import EACH_DEVICE
 from searchblend.blender.estimates import Blended
-from searchblend.errors import EmptyHeadList, UsageError
+from searchblend.core.errors import EmptyHeadList, UsageError
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import Record
 from searchblend.evaluation.algorithms import UNCHECKED, Algorithm, PrintedSteps, algorithm_named, load_algorithm
-from searchblend.evaluation.count_group import RecordModel
-from searchblend.evaluation.seeded import SeededRandomness
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import Record
+from searchblend.synthetic.count_group import RecordModel
+from searchblend.synthetic.seeded import SeededRandomness
 
 PARAMS = BlenderParams(Budget(4.0, 1e-5), max_head_queries=5)
 RECORDS = [Record(f"q{i}", f"u{j}") for i in range(6) for j in range(2)]

@@ -40,7 +40,7 @@ def _is_package(name: str) -> bool:
 
 @pytest.mark.parametrize("generator", ["population", "zipf_log"])
 def test_a_generator_of_synthetic_users_is_in_the_key_of_what_is_drawn_from_it(generator: str):
-    assert any(f"searchblend.evaluation.{generator}" in import_closure(module) for module in MODULES)
+    assert any(f"searchblend.synthetic.{generator}" in import_closure(module) for module in MODULES)
 
 
 def test_a_changed_module_changes_the_key(monkeypatch, tmp_path):
@@ -48,8 +48,8 @@ def test_a_changed_module_changes_the_key(monkeypatch, tmp_path):
     before = code_version.code_version.__wrapped__(module)
     changed = tmp_path / "changed.py"
     original = code_version._file
-    changed.write_bytes(original("searchblend.evaluation.population").read_bytes() + b"# changed\n")
+    changed.write_bytes(original("searchblend.synthetic.population").read_bytes() + b"# changed\n")
     monkeypatch.setattr(
-        code_version, "_file", lambda name: changed if name == "searchblend.evaluation.population" else original(name)
+        code_version, "_file", lambda name: changed if name == "searchblend.synthetic.population" else original(name)
     )
     assert code_version.code_version.__wrapped__(module) != before

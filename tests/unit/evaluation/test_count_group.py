@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from searchblend.evaluation.count_group import CountGroup, RecordModel
-from searchblend.evaluation.indexed_records import IndexedRecords
+from searchblend.core.records import HeadList, Record
 from searchblend.mechanisms.tally import ListedRecords
-from searchblend.records import HeadList, Record
+from searchblend.synthetic.count_group import CountGroup, RecordModel
+from searchblend.synthetic.indexed_records import IndexedRecords
 
 RECORDS = [Record("a", "u"), Record("a", "v"), Record("b", "u"), Record("c", "w")]
 HEAD = HeadList({"a": ["u", "v"], "b": ["u"], "c": ["w"]})

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+from searchblend.blender.best.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign
 from searchblend.blender.devices import EACH_DEVICE
-from searchblend.blender.report_probabilities import ReportProbabilities
-from searchblend.blender.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign
-from searchblend.evaluation.count_reports import CountedDevices, draw_sets, draw_two_stage, uniform_sets
-from searchblend.evaluation.seeded import SeededRandomness
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import HeadList
 from searchblend.mechanisms.subset_selection import WORDS, PlainSubsetSelection, SubsetSelection
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import HeadList
+from searchblend.synthetic.count_reports import CountedDevices, draw_sets, draw_two_stage, uniform_sets
+from searchblend.synthetic.seeded import SeededRandomness
 
 Law = dict[tuple[int, ...], float]
 DRAWS = 3_000

@@ -8,15 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from searchblend import errors, records
-from searchblend.errors import OutputError
+from searchblend.core import errors, records
+from searchblend.core.errors import OutputError
+from searchblend.core.records import Record
 from searchblend.evaluation.experiments import cells as cells_module
 from searchblend.evaluation.experiments.cells import Cell, Kind
 from searchblend.evaluation.experiments.experiment import Request, hybrid
 from searchblend.evaluation.experiments.people import PROFILES, LogPeople
 from searchblend.evaluation.experiments.runner import chunks, code_of, compute_cells
 from searchblend.evaluation.experiments.store import CellStore
-from searchblend.records import Record
 
 computed: list[int] = []
 AOL = PROFILES["aol"]
@@ -34,7 +34,7 @@ def kind(monkeypatch):
     computed.clear()
     for module in (errors, records):
         monkeypatch.setattr(module, "square", square, raising=False)
-    monkeypatch.setitem(cells_module.KINDS, "square", Kind("square", "searchblend.errors:square"))
+    monkeypatch.setitem(cells_module.KINDS, "square", Kind("square", "searchblend.core.errors:square"))
 
 
 def cell(n: int, run: int = 0, cost: float = 1.0) -> Cell:
@@ -67,7 +67,7 @@ def test_an_interrupted_evaluation_goes_on_where_it_stopped(tmp_path):
 
 def test_another_seed_another_run_or_changed_code_is_another_cell(monkeypatch):
     keys = {cell(1).key(1), cell(1).key(2), cell(1, 1).key(1), cell(1).key(1, "own code"), cell(2).key(1)}
-    monkeypatch.setitem(cells_module.KINDS, "square", Kind("square", "searchblend.records:square"))
+    monkeypatch.setitem(cells_module.KINDS, "square", Kind("square", "searchblend.core.records:square"))
     assert len(keys | {cell(1).key(1)}) == 6
     assert cell(1, cost=3.0).key(1) == cell(1).key(1)
 

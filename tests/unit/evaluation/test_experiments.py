@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from searchblend.errors import UsageError
+from searchblend.core.errors import UsageError
+from searchblend.core.records import Record
 from searchblend.evaluation.experiments import fig09
 from searchblend.evaluation.experiments.cells import Cell, Results
 from searchblend.evaluation.experiments.evaluate import CELLS_FILE, evaluate
@@ -24,7 +25,6 @@ from searchblend.evaluation.experiments.page import write_index, write_page
 from searchblend.evaluation.experiments.people import LogPeople, make_known
 from searchblend.evaluation.experiments.published import FIGURE_9
 from searchblend.evaluation.experiments.registry import EXPERIMENTS, experiments_named
-from searchblend.records import Record
 
 pytestmark = pytest.mark.thorough
 

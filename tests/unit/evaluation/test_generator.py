@@ -10,10 +10,11 @@ import duckdb
 import pytest
 
 from searchblend.cli.main import main
-from searchblend.errors import InvalidParameter, OutputError, UsageError
-from searchblend.evaluation import generate_output, generator
-from searchblend.evaluation.generate_pieces import LogRequest, jobs_of, make_piece
-from searchblend.evaluation.generator import generate_log
+from searchblend.core.errors import InvalidParameter, OutputError, UsageError
+from searchblend.synthetic import generator
+from searchblend.synthetic import output as generate_output
+from searchblend.synthetic.generator import generate_log
+from searchblend.synthetic.pieces import LogRequest, jobs_of, make_piece
 
 pytestmark = pytest.mark.thorough
 

@@ -9,10 +9,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from searchblend.evaluation.generate_aol import FULL_SIZE, aol_chunk, clicked_law, site_of
-from searchblend.evaluation.generate_formats import aol_text
-from searchblend.evaluation.generate_pieces import chunk_generator
-from searchblend.evaluation.population import aol_query_shares
+from searchblend.synthetic.aol import FULL_SIZE, aol_chunk, clicked_law, site_of
+from searchblend.synthetic.formats import aol_text
+from searchblend.synthetic.pieces import chunk_generator
+from searchblend.synthetic.population import aol_query_shares
 
 USERS = 4_000
 LINE = re.compile(

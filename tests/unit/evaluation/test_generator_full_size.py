@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from searchblend.evaluation import generate_aol, generate_yandex
-from searchblend.evaluation.generate_aol import aol_chunk
-from searchblend.evaluation.generate_pieces import LogRequest, chunk_generator, jobs_of
-from searchblend.evaluation.generate_yandex import result_pages, yandex_chunk
+from searchblend.synthetic import aol as generate_aol
+from searchblend.synthetic import yandex as generate_yandex
+from searchblend.synthetic.aol import aol_chunk
+from searchblend.synthetic.pieces import LogRequest, chunk_generator, jobs_of
+from searchblend.synthetic.yandex import result_pages, yandex_chunk
 
 pytestmark = pytest.mark.slow
 SITES = 1 << 24

@@ -7,10 +7,10 @@ import re
 import numpy as np
 import pytest
 
-from searchblend.evaluation import generate_words
-from searchblend.evaluation.generate_columns import decimals, rows_text, timestamps
-from searchblend.evaluation.generate_words import QUERY_LIMIT, SITE_LIMIT, TOP_QUERIES, query_texts, site_texts
-from searchblend.normalization import normalize, normalize_url
+from searchblend.core.normalization import normalize, normalize_url
+from searchblend.synthetic import words as generate_words
+from searchblend.synthetic.columns import decimals, rows_text, timestamps
+from searchblend.synthetic.words import QUERY_LIMIT, SITE_LIMIT, TOP_QUERIES, query_texts, site_texts
 
 COMMON = np.arange(30_000)
 RARE = np.unique(np.random.default_rng(5).integers(1 << 24, QUERY_LIMIT, 30_000))

@@ -7,10 +7,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from searchblend.evaluation.generate_formats import yandex_table, yandex_text
-from searchblend.evaluation.generate_pieces import LogRequest, chunk_generator, jobs_of, make_piece
-from searchblend.evaluation.generate_yandex import QUERIES, domains, yandex_chunk
-from searchblend.evaluation.population import yandex_query_shares
+from searchblend.synthetic.formats import yandex_table, yandex_text
+from searchblend.synthetic.pieces import LogRequest, chunk_generator, jobs_of, make_piece
+from searchblend.synthetic.population import yandex_query_shares
+from searchblend.synthetic.yandex import QUERIES, domains, yandex_chunk
 
 USERS = 2_000
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from searchblend.evaluation.count_group import CountGroup
+from searchblend.core.records import HeadList, Record
 from searchblend.evaluation.experiments.local_search_cells import answered, compute
 from searchblend.mechanisms.tally import ListedRecords
-from searchblend.records import HeadList, Record
+from searchblend.synthetic.count_group import CountGroup
 
 SETTINGS = {"people": "aol", "users": 200_000, "method": "best", "epsilon": 4.0, "size": 50}
 

@@ -9,10 +9,10 @@ import pytest
 
 from searchblend.blender.estimates import Blended, Estimates, GroupEstimates
 from searchblend.blender.release import BlenderRelease, GroupSizes
-from searchblend.evaluation.metrics import Metrics, Truth, listed_cells, ndcg, nested_ndcg, score
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget, Guarantee, Neighbors
-from searchblend.records import HeadList
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget, Guarantee, Neighbors
+from searchblend.core.records import HeadList
+from searchblend.synthetic.metrics import Metrics, Truth, listed_cells, ndcg, nested_ndcg, score
 
 SECOND = 1 / math.log2(3)
 """The discount of the second place."""

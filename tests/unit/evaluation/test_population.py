@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from searchblend.evaluation.population import (
+from searchblend.core.records import WILDCARD, HeadList, Record
+from searchblend.synthetic.population import (
     AOL_QUERIES,
     RankedRecords,
     aol_population,
     aol_query_shares,
     url_shares,
 )
-from searchblend.records import WILDCARD, HeadList, Record
 
 
 def test_published_shares():

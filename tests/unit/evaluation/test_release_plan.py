@@ -6,10 +6,10 @@ import math
 
 import pytest
 
-from searchblend.clickgraph.design import ClickGraphDesign
-from searchblend.evaluation.release_plan import least_count, probability, release_curve_figure, release_plan
-from searchblend.params import ClickGraphParams
-from searchblend.privacy import Budget
+from searchblend.clickgraph.release.design import ClickGraphDesign
+from searchblend.core.params import ClickGraphParams
+from searchblend.core.privacy import Budget
+from searchblend.releases.click_graph_plan import least_count, probability, release_curve_figure, release_plan
 
 
 def plan(**options):

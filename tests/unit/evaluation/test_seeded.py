@@ -1,6 +1,6 @@
 """The seeded generator repeats itself, and says that it is not private."""
 
-from searchblend.evaluation.seeded import SeededRandomness
+from searchblend.synthetic.seeded import SeededRandomness
 
 
 def test_repeatable_and_never_private():

@@ -7,15 +7,15 @@ import math
 import numpy as np
 import pytest
 
-from searchblend.clickgraph.click_log import Cap
-from searchblend.clickgraph.in_memory import InMemoryClickLog, Search
-from searchblend.clickgraph.release_data import release_data
-from searchblend.errors import InvalidParameter
-from searchblend.evaluation.zipf_log import NumberedQueries, ZipfLog, number_of
+from searchblend.clickgraph.release.click_log import Cap
+from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
+from searchblend.clickgraph.release.release_data import release_data
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.params import ClickGraphParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import HeadList
 from searchblend.mechanisms.tally import InMemoryTally
-from searchblend.params import ClickGraphParams
-from searchblend.privacy import Budget
-from searchblend.records import HeadList
+from searchblend.synthetic.zipf_log import NumberedQueries, ZipfLog, number_of
 
 
 def counts(tally: InMemoryTally) -> dict[str, int]:

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 from reference_rules import KEY, Line
 
+from searchblend.core.records import Record
 from searchblend.logs.read import read_log
 from searchblend.logs.search_log import SearchLog
 from searchblend.mechanisms.tally import RecordTally
-from searchblend.records import Record
 
 QUERIES = [
     "google",

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 
 from reference_rules import KEY, Line, number
 
-from searchblend.clickgraph.in_memory import InMemoryClickLog, Search
-from searchblend.normalization import normalize, normalize_url
+from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
+from searchblend.core.normalization import normalize, normalize_url
 
 Key = tuple[float, str, int, str, int | None]
 """moment, late, hash of the query, query, and the place of a line without a time"""

@@ -6,8 +6,8 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from searchblend.normalization import normalize, normalize_url
-from searchblend.records import WILDCARD, Record
+from searchblend.core.normalization import normalize, normalize_url
+from searchblend.core.records import WILDCARD, Record
 
 KEY = bytes(range(16))
 Line = tuple[str, str, str, str, str]

@@ -16,10 +16,10 @@ from made_logs import QUERIES, URLS, counts_of, read, some_lines
 from reference_activity import click_log
 from reference_rules import Line, tsv
 
-from searchblend.clickgraph.click_log import Cap
-from searchblend.errors import InputError, InvalidColumns, InvalidParameter
+from searchblend.clickgraph.release.click_log import Cap
+from searchblend.core.errors import InputError, InvalidColumns, InvalidParameter
+from searchblend.core.records import Record
 from searchblend.logs.activity import ActivityRules
-from searchblend.records import Record
 
 pytestmark = pytest.mark.thorough
 

@@ -14,9 +14,9 @@ from reference_rules import tsv
 from scipy import stats
 
 from searchblend.blender.groups import Spread
-from searchblend.errors import InvalidParameter
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.records import HeadList, Record
 from searchblend.logs.read import read_log
-from searchblend.records import HeadList, Record
 
 
 @pytest.fixture(scope="module")

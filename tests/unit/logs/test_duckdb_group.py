@@ -12,17 +12,17 @@ import reference_rules as reference
 from made_logs import counts_of, read, some_lines
 from reference_rules import tsv
 
-from searchblend.blender.create_head_list import noisy_selection
 from searchblend.blender.groups import InMemoryGroup
+from searchblend.blender.paper.create_head_list import noisy_selection
 from searchblend.blender.pipeline import run_blender
-from searchblend.errors import InvalidParameter, RunError
-from searchblend.evaluation.seeded import SeededRandomness
+from searchblend.core.errors import InvalidParameter, RunError
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import Tape
+from searchblend.core.records import HeadList, Record
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.threshold import Threshold
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.randomness import Tape
-from searchblend.records import HeadList, Record
+from searchblend.synthetic.seeded import SeededRandomness
 
 
 @pytest.fixture(scope="module")

@@ -11,15 +11,15 @@ from reference_activity import click_log
 from reference_rules import tsv
 from test_duckdb_activity import LISTED, timed_lines
 
-from searchblend.clickgraph.click_log import Cap
-from searchblend.clickgraph.design import ClickGraphDesign
-from searchblend.errors import InvalidParameter
-from searchblend.logs import duckdb_searches
+from searchblend.clickgraph.release.click_log import Cap
+from searchblend.clickgraph.release.design import ClickGraphDesign
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.params import ClickGraphParams
+from searchblend.core.privacy import Budget
 from searchblend.logs.activity import ActivityRules
-from searchblend.logs.duckdb_activity import DuckDBActivity, moment_of
-from searchblend.logs.duckdb_searches import DuckDBSearches
-from searchblend.params import ClickGraphParams
-from searchblend.privacy import Budget
+from searchblend.logs.duckdb import searches as duckdb_searches
+from searchblend.logs.duckdb.activity import DuckDBActivity, moment_of
+from searchblend.logs.duckdb.searches import DuckDBSearches
 
 CAPS = [Cap(1), Cap(2), Cap(3), Cap(100)]
 

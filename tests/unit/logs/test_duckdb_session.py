@@ -11,9 +11,9 @@ import pytest
 from made_logs import some_lines
 from reference_rules import tsv
 
-from searchblend.errors import InputError, InvalidParameter, OutputError, RunError
-from searchblend.logs import duckdb_session
-from searchblend.logs.duckdb_session import DuckDBSession, quoted, quoted_name
+from searchblend.core.errors import InputError, InvalidParameter, OutputError, RunError
+from searchblend.logs.duckdb import session as duckdb_session
+from searchblend.logs.duckdb.session import DuckDBSession, quoted, quoted_name
 from searchblend.logs.read import read_log
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from made_logs import counts_of, read
 
-from searchblend.errors import InvalidParameter
+from searchblend.core.errors import InvalidParameter
 
 AOL = """AnonID\tQuery\tQueryTime\tItemRank\tClickURL
 1\tb\t2006-03-01 00:00:03\t1\thttp://b.example

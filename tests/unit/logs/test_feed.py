@@ -10,11 +10,11 @@ import pytest
 from made_logs import counts_of, read, some_lines
 from reference_rules import tsv
 
-from searchblend.errors import InputError
-from searchblend.logs import feed as feed_module
-from searchblend.logs.feed import Feeder, GuessedWrong
-from searchblend.logs.layout import LineRules
-from searchblend.records import Record
+from searchblend.core.errors import InputError
+from searchblend.core.records import Record
+from searchblend.logs.duckdb import feed as feed_module
+from searchblend.logs.duckdb.feed import Feeder, GuessedWrong
+from searchblend.logs.formats.layout import LineRules
 
 ROWS = "".join(f"{user}\tquery {user % 7}\n" for user in range(100_000))
 """more than a megabyte, so that its end is not looked at beforehand"""

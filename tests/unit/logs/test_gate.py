@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from searchblend.logs import gate
-from searchblend.logs.gate import MAX_LINE, Gate, Passed, count_pristine
-from searchblend.logs.layout import LineRules
+from searchblend.logs.formats import gate
+from searchblend.logs.formats.gate import MAX_LINE, Gate, Passed, count_pristine
+from searchblend.logs.formats.layout import LineRules
 
 HEADED = LineRules(header=True)
 HEADLESS = LineRules()

@@ -11,12 +11,12 @@ import pytest
 from scipy import stats
 
 from searchblend import Budget, InputError, InvalidColumns, InvalidParameter, Neighbors, select_values
+from searchblend.blender.best.stability_histogram import CuratorDesign
 from searchblend.blender.groups import ONE_RECORD
-from searchblend.blender.stability_histogram import CuratorDesign
-from searchblend.evaluation.seeded import SeededRandomness
-from searchblend.logs.duckdb_session import DuckDBSession
-from searchblend.logs.files import expand
-from searchblend.logs.heavy_values import value_tally
+from searchblend.logs.duckdb.session import DuckDBSession
+from searchblend.logs.formats.files import expand
+from searchblend.releases.select_values import value_tally
+from searchblend.synthetic.seeded import SeededRandomness
 
 BUDGET = Budget(4.0, 1e-5)
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from searchblend.errors import InputError
-from searchblend.logs.files import compression_of, expand, first_lines, open_text_bytes, other_than_text
+from searchblend.core.errors import InputError
+from searchblend.logs.formats.files import compression_of, expand, first_lines, open_text_bytes, other_than_text
 from searchblend.logs.read import read_log
 
 TEXT = b"".join(b"%d\tquery %d\n" % (i, random.Random(i).getrandbits(60)) for i in range(20_000))

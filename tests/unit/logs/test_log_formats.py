@@ -13,8 +13,8 @@ import zstandard
 from made_logs import counts_of, read, some_lines
 from reference_rules import tsv
 
-from searchblend.errors import InputError, InvalidColumns, InvalidParameter
-from searchblend.records import Record
+from searchblend.core.errors import InputError, InvalidColumns, InvalidParameter
+from searchblend.core.records import Record
 
 AOL = (
     "AnonID\tQuery\tQueryTime\tItemRank\tClickURL\n"

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from made_logs import counts_of, read, some_lines
 from reference_rules import tsv
 
-from searchblend.errors import InputError
-from searchblend.logs import gate
-from searchblend.logs.gate import Gate
-from searchblend.logs.judge import judge_for
-from searchblend.logs.layout import Delimited, LineRules
-from searchblend.logs.locate import _doubtful_lines
+from searchblend.core.errors import InputError
+from searchblend.logs.formats import gate
+from searchblend.logs.formats.gate import Gate
+from searchblend.logs.formats.judge import judge_for
+from searchblend.logs.formats.layout import Delimited, LineRules
+from searchblend.logs.formats.locate import _doubtful_lines
 
 BAD = {
     "missing_user": [b"\t1\tq\thttp://a.example\t1", b" \t1\tq\thttp://a.example\t1"],

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_logs import counts_of, read
 
-from searchblend.logs import normal_forms
-from searchblend.logs.normal_forms import AWKWARD, COMMON, MAX_TEXT
-from searchblend.normalization import normalize, normalize_url
-from searchblend.records import Record
-from searchblend.unicode14 import all_assigned
+from searchblend.core.normalization import normalize, normalize_url
+from searchblend.core.records import Record
+from searchblend.core.unicode14 import all_assigned
+from searchblend.logs.duckdb import normal_forms
+from searchblend.logs.duckdb.normal_forms import AWKWARD, COMMON, MAX_TEXT
 
 SOME = settings(max_examples=150, deadline=None)
 TEXTS = st.text(

@@ -7,9 +7,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from searchblend.errors import InputError
-from searchblend.logs.public_tables import read_public_records, read_synonyms
-from searchblend.records import Record
+from searchblend.core.errors import InputError
+from searchblend.core.records import Record
+from searchblend.logs.duckdb.public_tables import read_public_records, read_synonyms
 
 
 def written(tmp_path: Path, text: str, name: str = "table.csv") -> Path:

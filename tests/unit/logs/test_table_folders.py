@@ -8,7 +8,7 @@ import duckdb
 import pytest
 from made_logs import read
 
-from searchblend.errors import InputError
+from searchblend.core.errors import InputError
 
 TABLES = {
     "Delta Lake": ("_delta_log/00000000000000000000.json", "part-0.parquet"),

@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from searchblend.errors import InvalidParameter
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.randomness import SystemRandomness, Tape
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
-from searchblend.randomness import SystemRandomness, Tape
 
 
 def words(*values: int) -> Tape:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from searchblend.errors import InvalidParameter
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.randomness import SystemRandomness, Tape
 from searchblend.mechanisms.rounded_gaussian import (
     LARGEST_SIGMA,
     RoundedGaussian,
@@ -18,7 +19,6 @@ from searchblend.mechanisms.rounded_gaussian import (
     gaussian_at_least,
     on_sigma_grid,
 )
-from searchblend.randomness import SystemRandomness, Tape
 
 SIGMAS = [Fraction(1, 8), Fraction(1, 4), Fraction(1), Fraction(1801, 1024), Fraction(63, 8), Fraction(45)]
 

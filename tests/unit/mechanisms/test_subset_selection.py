@@ -7,7 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from searchblend.errors import InvalidParameter
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.randomness import HALF, Tape, TapeExhausted, accept_below
 from searchblend.mechanisms.subset_selection import (
     SINK,
     WORDS,
@@ -15,7 +16,6 @@ from searchblend.mechanisms.subset_selection import (
     SubsetSelection,
     uniform_subset,
 )
-from searchblend.randomness import HALF, Tape, TapeExhausted, accept_below
 
 
 def tape(*words: int) -> Tape:

@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import pytest
 
-from searchblend.errors import InvalidParameter
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.privacy import Budget
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.threshold import Threshold, noise_for_one_record, printed_threshold
-from searchblend.privacy import Budget
 
 
 @pytest.mark.parametrize(

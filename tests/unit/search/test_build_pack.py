@@ -10,10 +10,10 @@ import pytest
 
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.pipeline import run_blender
-from searchblend.errors import InvalidParameter, MessageError
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import Record
+from searchblend.core.errors import InvalidParameter, MessageError
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import Record
 from searchblend.search.build_pack import Estimate, build_pack, pack_of_estimates
 from searchblend.search.pack import PackInfo
 from searchblend.search.release_pack import pack_of_release

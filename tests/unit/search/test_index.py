@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.pipeline import run_blender
-from searchblend.errors import InvalidParameter, MessageError
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import Record
+from searchblend.core.errors import InvalidParameter, MessageError
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import Record
 from searchblend.search.edit_distance import Rows
 from searchblend.search.index import SearchIndex
 from searchblend.search.pack import Pack, PackEntry, PackInfo, PackUrl, encode_pack

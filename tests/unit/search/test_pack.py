@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from searchblend.errors import InvalidParameter, MessageError
-from searchblend.normalization import normalize, normalize_url
+from searchblend.core.errors import InvalidParameter, MessageError
+from searchblend.core.normalization import normalize, normalize_url
 from searchblend.search.front_coding import BLOCK
 from searchblend.search.pack import Pack, PackEntry, PackInfo, PackUrl, best_first, decode_pack, encode_pack
 

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from searchblend.errors import InvalidParameter, MessageError
-from searchblend.evaluation.generate_aol import aol_chunk
-from searchblend.evaluation.generate_formats import aol_table
-from searchblend.evaluation.generate_pieces import chunk_generator
-from searchblend.normalization import normalize, normalize_url
+from searchblend.core.errors import InvalidParameter, MessageError
+from searchblend.core.normalization import normalize, normalize_url
 from searchblend.search.pack import Pack, PackEntry, PackInfo, PackUrl, best_first, encode_pack
 from searchblend.search.pack_delta import apply_delta, encode_delta, read_delta_info
+from searchblend.synthetic.aol import aol_chunk
+from searchblend.synthetic.formats import aol_table
+from searchblend.synthetic.pieces import chunk_generator
 
 pytestmark = pytest.mark.thorough
 

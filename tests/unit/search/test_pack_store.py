@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from searchblend.errors import MessageError, OutputError
+from searchblend.core.errors import MessageError, OutputError
 from searchblend.search.index import SearchIndex
 from searchblend.search.pack import Pack, PackEntry, PackInfo, PackUrl, encode_pack
 from searchblend.search.pack_delta import encode_delta

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from searchblend.accounting.client_spends import randomized_response_spend
 from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import Cap, fits
-from searchblend.errors import EmptyHeadList, InvalidParameter, UsageError
-from searchblend.privacy import Budget, Neighbors
+from searchblend.core.errors import EmptyHeadList, InvalidParameter, UsageError
+from searchblend.core.privacy import Budget, Neighbors
 from searchblend.store.ledger import open_ledger
 from searchblend.store.ledger_errors import BudgetExceeded, ConflictingRelease, LedgerError
 from searchblend.store.ledger_release import release_once

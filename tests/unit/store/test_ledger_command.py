@@ -12,7 +12,7 @@ from searchblend.accounting.client_spends import randomized_response_spend
 from searchblend.accounting.totals import Cap
 from searchblend.cli.main import main
 from searchblend.cli.tables import output
-from searchblend.privacy import Budget
+from searchblend.core.privacy import Budget
 from searchblend.store.ledger import open_ledger
 
 CAP = Cap(window=Budget(2.0, 1e-6), lifetime=Budget(6.0, 1e-6))

@@ -9,14 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from searchblend.accounting.totals import Cap
-from searchblend.privacy import Budget
+from searchblend.core.privacy import Budget
 from searchblend.store.ledger import open_ledger
 
 WORKER = """
 import sys
 from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import Cap
-from searchblend.privacy import Budget, Neighbors
+from searchblend.core.privacy import Budget, Neighbors
 from searchblend.store.ledger import open_ledger
 from searchblend.store.ledger_errors import BudgetExceeded
 

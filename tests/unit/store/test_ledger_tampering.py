@@ -8,7 +8,7 @@ import pytest
 
 from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import Cap
-from searchblend.privacy import Budget, Neighbors
+from searchblend.core.privacy import Budget, Neighbors
 from searchblend.store.ledger import open_ledger
 from searchblend.store.ledger_errors import CorruptLedger, LedgerError
 

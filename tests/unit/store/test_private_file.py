@@ -7,9 +7,9 @@ import os
 import pytest
 
 from searchblend.cli.main import main
-from searchblend.errors import InputError
-from searchblend.server.publisher import SigningKeys
-from searchblend.server.vault import Vault
+from searchblend.core.errors import InputError
+from searchblend.service.workers.publisher import SigningKeys
+from searchblend.service.workers.vault import Vault
 from searchblend.store.private_file import read_private
 
 TASK = "0" * 32

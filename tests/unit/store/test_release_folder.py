@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from searchblend.errors import OutputError
+from searchblend.core.errors import OutputError
 from searchblend.store.release_folder import release_folder
 
 

@@ -14,8 +14,8 @@ import pytest
 from databases import DATABASES, fresh_database, fresh_schema, postgres_server
 from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import Cap
-from searchblend.errors import InvalidParameter, UsageError
-from searchblend.privacy import Budget, Neighbors
+from searchblend.core.errors import InvalidParameter, UsageError
+from searchblend.core.privacy import Budget, Neighbors
 from searchblend.store import schema
 from searchblend.store.ledger_errors import BudgetExceeded
 from searchblend.store.reports import Arrivals

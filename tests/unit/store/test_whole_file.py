@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from searchblend.errors import OutputError
+from searchblend.core.errors import OutputError
 from searchblend.store.whole_file import whole_files
 
 

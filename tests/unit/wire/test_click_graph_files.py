@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from made_click_graph import CLICKS, REFORMULATIONS, SEARCHES, made_graph, write_release, write_statement
-from searchblend.clickgraph.graph import ClickGraph
-from searchblend.clickgraph.noise_law import NoiseLaw
-from searchblend.errors import InputError, MessageError
+from searchblend.clickgraph.release.noise_law import NoiseLaw
+from searchblend.clickgraph.use.graph import ClickGraph
+from searchblend.core.errors import InputError, MessageError
 from searchblend.wire.click_graph import TABLES, data_dictionary, decode_noise, encode_graphml, noise_parameters
 from searchblend.wire.click_graph_files import encode_click_graph, read_click_graph
 

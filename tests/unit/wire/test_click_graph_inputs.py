@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from searchblend.errors import InputError
+from searchblend.core.errors import InputError
 from searchblend.wire.click_graph_inputs import read_categories, read_seeds, read_stop_list
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from searchblend.errors import MessageError
+from searchblend.core.errors import MessageError
 from searchblend.wire.canonical import canonical_json
 from searchblend.wire.manifest import MANIFEST_MINOR, decode_payload
 

@@ -11,10 +11,10 @@ import pytest
 
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.pipeline import run_blender
-from searchblend.csv_cells import read_cell
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import Record
+from searchblend.core.csv_cells import read_cell
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import Record
 from searchblend.wire.head_list import decode_head_list, encode_head_list
 from searchblend.wire.release import csv_table, record_rows, result_document, statement_document, trend_rows
 

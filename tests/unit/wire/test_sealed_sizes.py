@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from searchblend.errors import MessageError
-from searchblend.records import WILDCARD, Record
+from searchblend.core.errors import MessageError
+from searchblend.core.records import WILDCARD, Record
 from searchblend.wire.sealed import BUCKETS, OVERHEAD, SealingContext, fits_sealed, new_round_key, seal_records
 
 CONTEXT = SealingContext(bytes(16), 1, bytes(32))

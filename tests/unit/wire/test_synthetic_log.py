@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from made_click_graph import made_graph
-from searchblend.clickgraph.graph import ClickGraph
-from searchblend.clickgraph.synthesize import NOTHING, SyntheticLog, synthesize_log
-from searchblend.errors import RunError
+from searchblend.clickgraph.use.graph import ClickGraph
+from searchblend.clickgraph.use.synthesize import NOTHING, SyntheticLog, synthesize_log
+from searchblend.core.errors import RunError
 from searchblend.wire.synthetic_log import COLUMNS, encode_synthetic_log
 
 

@@ -28,7 +28,7 @@ from searchblend.evaluation.experiments.experiment import Finding, Outcome, Requ
 from searchblend.evaluation.experiments.panels import Curves, PanelExperiment
 from searchblend.evaluation.experiments.people import PROFILES
 from searchblend.evaluation.experiments.published import CCS16_NDCG
-from searchblend.evaluation.plots import new_figure
+from searchblend.synthetic.plan_plots import new_figure
 
 HEAD_FRACTIONS = (0.5, 0.7, 0.8, 0.9, 0.95)
 _PANELS = {

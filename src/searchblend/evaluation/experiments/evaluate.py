@@ -10,13 +10,13 @@ from typing import Final
 import numpy as np
 
 from searchblend.blender.groups import UserGroup
+from searchblend.core.records import Record
 from searchblend.evaluation.experiments.experiment import Experiment, Outcome, Request
 from searchblend.evaluation.experiments.outputs import write_outcome
 from searchblend.evaluation.experiments.page import write_index, write_page
 from searchblend.evaluation.experiments.people import LogPeople, People, make_known
 from searchblend.evaluation.experiments.runner import compute_cells
 from searchblend.evaluation.experiments.store import CellStore
-from searchblend.records import Record
 
 CELLS_FILE: Final = ".cells.sqlite"
 OnCost = Callable[[float, float], None]

@@ -11,7 +11,7 @@ from searchblend.evaluation.experiments.panels import SIZE_COLORS, plain_log_tic
 from searchblend.evaluation.experiments.people import PROFILES, People
 from searchblend.evaluation.experiments.published import FIGURE_8, FIGURE_9
 from searchblend.evaluation.experiments.statistics_cells import FULL_SIZE
-from searchblend.evaluation.plots import new_figure
+from searchblend.synthetic.plan_plots import new_figure
 
 _LABELS = {"users": "users with clicks", "queries": "distinct clicked queries", "urls": "distinct clicked URLs"}
 _QUICK_SHARE = 20

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from searchblend.evaluation.experiments.cells import Cell, Results, Scalar
 from searchblend.evaluation.experiments.experiment import Finding, Outcome, Request, Table, hybrid
 from searchblend.evaluation.experiments.published import FIGURE_9, TIED
-from searchblend.evaluation.plots import COLORS, new_figure
+from searchblend.synthetic.plan_plots import COLORS, new_figure
 
 EPSILON = 3.0
 COLUMNS = ("true", "blended", "optin", "client_query", "client_records")

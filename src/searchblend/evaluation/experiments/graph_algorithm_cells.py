@@ -9,12 +9,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from searchblend.clickgraph.release_data import release_data
+from searchblend.clickgraph.release.release_data import release_data
+from searchblend.core.params import ClickGraphParams, Shares
+from searchblend.core.privacy import Budget
 from searchblend.evaluation.experiments.people import seed_of
-from searchblend.evaluation.seeded import SeededRandomness
-from searchblend.evaluation.zipf_log import ZipfLog, number_of
-from searchblend.params import ClickGraphParams, Shares
-from searchblend.privacy import Budget
+from searchblend.synthetic.seeded import SeededRandomness
+from searchblend.synthetic.zipf_log import ZipfLog, number_of
 
 BUDGET: Final = Budget(math.log(10), 1e-5)
 _HALVES: Final = Shares(0.5, 0.5, 0.5)

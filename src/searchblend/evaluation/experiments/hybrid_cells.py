@@ -9,23 +9,23 @@ from typing import Any
 
 import numpy as np
 
+from searchblend.blender.best.subset_report import ReportDesign
+from searchblend.blender.best.subset_report_bulk import ReportCounts, SubsetCounts
 from searchblend.blender.estimates import Floats
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.blender.release import BlenderRelease
-from searchblend.blender.report_probabilities import ReportProbabilities
-from searchblend.blender.subset_report import ReportDesign
-from searchblend.blender.subset_report_bulk import ReportCounts, SubsetCounts
-from searchblend.errors import EmptyHeadList
+from searchblend.core.errors import EmptyHeadList
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import Randomness
+from searchblend.core.records import HeadList
 from searchblend.evaluation.algorithms import algorithm_named
-from searchblend.evaluation.count_group import CountGroup
-from searchblend.evaluation.count_reports import CountedDevices, generator_of, uniform_sets
 from searchblend.evaluation.experiments.people import generator, people_named, seed_of
-from searchblend.evaluation.metrics import Truth, group_scores, ndcg_rank, ndcg_top, score, top_l1
-from searchblend.evaluation.seeded import SeededRandomness
 from searchblend.mechanisms.tally import Ints
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.randomness import Randomness
-from searchblend.records import HeadList
+from searchblend.synthetic.count_group import CountGroup
+from searchblend.synthetic.count_reports import CountedDevices, generator_of, uniform_sets
+from searchblend.synthetic.metrics import Truth, group_scores, ndcg_rank, ndcg_top, score, top_l1
+from searchblend.synthetic.seeded import SeededRandomness
 
 NAMED_QUERIES = 9
 TARGET_RANK = 10

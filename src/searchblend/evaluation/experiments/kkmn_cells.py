@@ -11,21 +11,21 @@ from typing import Any, Final
 import numpy as np
 from scipy import sparse
 
-from searchblend.clickgraph.absorbing_walk import absorption
-from searchblend.clickgraph.click_log import Cap, ClickLog
-from searchblend.clickgraph.design import ClickGraphDesign
-from searchblend.clickgraph.release_data import release_data
-from searchblend.clickgraph.select_queries import select_queries
-from searchblend.clickgraph.study import compare_rankings, run_study
-from searchblend.errors import InvalidParameter
+from searchblend.clickgraph.release.click_log import Cap, ClickLog
+from searchblend.clickgraph.release.design import ClickGraphDesign
+from searchblend.clickgraph.release.release_data import release_data
+from searchblend.clickgraph.release.select_queries import select_queries
+from searchblend.clickgraph.use.absorbing_walk import absorption
+from searchblend.clickgraph.use.study import compare_rankings, run_study
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.params import ClickGraphParams, Shares
+from searchblend.core.privacy import Budget
+from searchblend.core.records import WILDCARD, Record
 from searchblend.evaluation.experiments.people import generator, seed_of
-from searchblend.evaluation.seeded import SeededRandomness
-from searchblend.evaluation.zipf_log import NumberedQueries, ZipfLog, number_of
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.tally import InMemoryTally, Ints, ListedRecords, RecordUniverse
-from searchblend.params import ClickGraphParams, Shares
-from searchblend.privacy import Budget
-from searchblend.records import WILDCARD, Record
+from searchblend.synthetic.seeded import SeededRandomness
+from searchblend.synthetic.zipf_log import NumberedQueries, ZipfLog, number_of
 
 ALGORITHMS: Final = {"paper": "kkmn2009", "best": "gaussian"}
 LIMITS: Final = (1, 5, 10, 20, 40, 80, 160)

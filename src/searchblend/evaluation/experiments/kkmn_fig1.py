@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from searchblend.clickgraph.design import ClickGraphDesign
-from searchblend.clickgraph.release_probability import release_probability, step_release_probability
+from searchblend.clickgraph.release.design import ClickGraphDesign
+from searchblend.clickgraph.release.release_probability import release_probability, step_release_probability
 from searchblend.evaluation.experiments.cells import Cell, Results, Scalar
 from searchblend.evaluation.experiments.experiment import Finding, Outcome, Request
 from searchblend.evaluation.experiments.kkmn_cells import selection_params
 from searchblend.evaluation.experiments.kkmn_published import DELTA, EPSILON
 from searchblend.evaluation.experiments.panels import published_style
-from searchblend.evaluation.plots import new_figure
+from searchblend.synthetic.plan_plots import new_figure
 
 THRESHOLD, NOISE, LIMIT = 140.0, 8.69, 20
 

@@ -10,7 +10,7 @@ from searchblend.evaluation.experiments.kkmn_cells import LIMITS
 from searchblend.evaluation.experiments.kkmn_published import DELTA, EPSILON
 from searchblend.evaluation.experiments.kkmn_week import QUANTITIES, percent, week_cells
 from searchblend.evaluation.experiments.panels import METHOD_STYLES, published_style
-from searchblend.evaluation.plots import COLORS, new_figure
+from searchblend.synthetic.plan_plots import COLORS, new_figure
 
 
 class Figure2:

@@ -12,7 +12,7 @@ from searchblend.evaluation.experiments.experiment import METHODS, Band, Finding
 from searchblend.evaluation.experiments.kkmn_published import GRID
 from searchblend.evaluation.experiments.kkmn_week import QUANTITIES, grid_bands, grid_cells, grid_table
 from searchblend.evaluation.experiments.panels import METHOD_STYLES, published_style
-from searchblend.evaluation.plots import new_figure
+from searchblend.synthetic.plan_plots import new_figure
 
 _COLORS = {1e-6: "#1b6ca8", 1e-5: "#2f7d4f", 1e-4: "#c8553d"}
 

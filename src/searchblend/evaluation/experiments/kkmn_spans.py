@@ -10,7 +10,7 @@ from searchblend.evaluation.experiments.cells import Cell, Results, Scalar
 from searchblend.evaluation.experiments.experiment import Band, Finding, Outcome, Request, tidy
 from searchblend.evaluation.experiments.kkmn_cells import SPAN_LIMITS
 from searchblend.evaluation.experiments.kkmn_published import DELTA, EPSILON, GROWTH, SPANS
-from searchblend.evaluation.plots import new_figure
+from searchblend.synthetic.plan_plots import new_figure
 
 _COLORS = ("#1b6ca8", "#c8553d", "#2f7d4f", "#7a4ea3", "#b8860b")
 _WHOLE = {"published": "distinct", "published_impressions": "impressions"}

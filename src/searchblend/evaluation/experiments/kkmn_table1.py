@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from searchblend.clickgraph.design import ClickGraphDesign
-from searchblend.clickgraph.theorem1 import noise_scale, printed_threshold
+from searchblend.clickgraph.release.design import ClickGraphDesign
+from searchblend.clickgraph.release.theorem1 import noise_scale, printed_threshold
+from searchblend.core.privacy import Budget
 from searchblend.evaluation.experiments.cells import Cell, Results, Scalar
 from searchblend.evaluation.experiments.experiment import Finding, Outcome, Request, Table
 from searchblend.evaluation.experiments.kkmn_cells import selection_params
 from searchblend.evaluation.experiments.kkmn_published import DELTA, EPSILON, TABLE_1
 from searchblend.evaluation.experiments.panels import plain_log_ticks, published_style
-from searchblend.evaluation.plots import new_figure
-from searchblend.privacy import Budget
+from searchblend.synthetic.plan_plots import new_figure
 
 
 class Table1:

@@ -9,7 +9,7 @@ from searchblend.evaluation.experiments.cells import Cell, Results, Scalar
 from searchblend.evaluation.experiments.experiment import METHODS, Band, Finding, Outcome, Request, Table, number
 from searchblend.evaluation.experiments.kkmn_published import DELTA, EPSILON, GRID_LIMIT, TABLE_4
 from searchblend.evaluation.experiments.panels import published_style
-from searchblend.evaluation.plots import COLORS, new_figure
+from searchblend.synthetic.plan_plots import COLORS, new_figure
 
 
 class Table4:

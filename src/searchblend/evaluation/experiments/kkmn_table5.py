@@ -10,7 +10,7 @@ from searchblend.evaluation.experiments.experiment import METHODS, Band, Finding
 from searchblend.evaluation.experiments.kkmn_cells import SEED_SETS, THRESHOLDS
 from searchblend.evaluation.experiments.kkmn_published import DELTA, EPSILON, GRID_LIMIT, KEPT, LEAST_OVERLAP, TABLE_5
 from searchblend.evaluation.experiments.panels import METHOD_STYLES
-from searchblend.evaluation.plots import new_figure
+from searchblend.synthetic.plan_plots import new_figure
 
 _COLORS = {"colleges": "#1b6ca8", "shoes": "#c8553d", "suicide": "#2f7d4f"}
 Bands = dict[tuple[str, str, float, str], float]

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from searchblend.evaluation.experiments.cells import Cell, Results, Scalar
 from searchblend.evaluation.experiments.experiment import Band, Outcome, Request, Table, tidy
 from searchblend.evaluation.experiments.people import People
-from searchblend.evaluation.plots import new_figure
+from searchblend.synthetic.plan_plots import new_figure
 
 SIZES: Final = (10, 25, 50, 100, 250, 500)
 EPSILONS: Final = (1.0, 2.0, 4.0, 6.0)

@@ -7,15 +7,15 @@ from functools import lru_cache
 from typing import Any
 
 from searchblend.blender.pipeline import run_blender
-from searchblend.errors import EmptyHeadList
-from searchblend.evaluation.count_group import CountGroup
-from searchblend.evaluation.count_reports import CountedDevices
+from searchblend.core.errors import EmptyHeadList
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import HeadList
 from searchblend.evaluation.experiments.people import generator, people_named, seed_of
-from searchblend.evaluation.seeded import SeededRandomness
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
-from searchblend.records import HeadList
 from searchblend.search.release_pack import pack_of_release
+from searchblend.synthetic.count_group import CountGroup
+from searchblend.synthetic.count_reports import CountedDevices
+from searchblend.synthetic.seeded import SeededRandomness
 
 
 def compute(settings: Mapping[str, Any], run: int, seed: int) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from searchblend.csv_cells import write_csv
-from searchblend.errors import OutputError
+from searchblend.core.csv_cells import write_csv
+from searchblend.core.errors import OutputError
 from searchblend.evaluation.experiments.cells import Scalar
 from searchblend.evaluation.experiments.experiment import Experiment, Finding, Outcome, Request, Table
 from searchblend.evaluation.experiments.people import LogPeople, people_named

@@ -27,7 +27,7 @@ from searchblend.evaluation.experiments.experiment import (
     tidy,
 )
 from searchblend.evaluation.experiments.people import People
-from searchblend.evaluation.plots import new_figure
+from searchblend.synthetic.plan_plots import new_figure
 
 SIZE_COLORS: Final = {10: "#1b6ca8", 25: "#c8553d", 50: "#2f7d4f", 100: "#7a4ea3", 500: "#b8860b"}
 GROUP_COLORS: Final = {"blended": "#111111", "opt-in": "#c8553d", "clients": "#1b6ca8"}

@@ -10,11 +10,11 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from searchblend.evaluation.count_group import CountGroup, RecordModel
-from searchblend.evaluation.indexed_records import IndexedRecords
-from searchblend.evaluation.population import AOL, YANDEX, Profile
+from searchblend.core.records import Record
 from searchblend.mechanisms.tally import Ints
-from searchblend.records import Record
+from searchblend.synthetic.count_group import CountGroup, RecordModel
+from searchblend.synthetic.indexed_records import IndexedRecords
+from searchblend.synthetic.population import AOL, YANDEX, Profile
 
 
 def seed_of(*parts: object) -> int:

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from searchblend.evaluation.experiments.cells import Cell, Results, Scalar
 from searchblend.evaluation.experiments.experiment import Band, Finding, Outcome, Request, tidy
 from searchblend.evaluation.experiments.panels import METHOD_STYLES, plain_log_ticks
-from searchblend.evaluation.plots import new_figure
+from searchblend.synthetic.plan_plots import new_figure
 
 COUNTS = (1, 2, 5, 10)
 _KINDS = {False: "a person's records independent", True: "a person's records all the same"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from searchblend.errors import UsageError
+from searchblend.core.errors import UsageError
 from searchblend.evaluation.experiments import (
     baselines,
     claims,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from searchblend.blender.pipeline import METHODS
-from searchblend.errors import RunError
+from searchblend.core.errors import RunError
 from searchblend.evaluation.algorithms import UNCHECKED, algorithm_named
 from searchblend.evaluation.experiments.cells import Cell, Result, Results
 from searchblend.evaluation.experiments.people import People, make_known

@@ -10,14 +10,14 @@ import numpy as np
 
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.pipeline import run_blender
-from searchblend.errors import EmptyHeadList
-from searchblend.evaluation.count_reports import CountedDevices
+from searchblend.core.errors import EmptyHeadList
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
 from searchblend.evaluation.experiments.people import generator, seed_of
-from searchblend.evaluation.metrics import Truth, score
-from searchblend.evaluation.population import profile_named
-from searchblend.evaluation.seeded import SeededRandomness
-from searchblend.params import BlenderParams
-from searchblend.privacy import Budget
+from searchblend.synthetic.count_reports import CountedDevices
+from searchblend.synthetic.metrics import Truth, score
+from searchblend.synthetic.population import profile_named
+from searchblend.synthetic.seeded import SeededRandomness
 
 MOST_RECORDS: Final = 60
 _MEDIAN, _BELOW, _ABOVE = 17, 1.785, 1.54

@@ -7,10 +7,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from searchblend.evaluation import generate_aol, generate_yandex
-from searchblend.evaluation.generate_aol import aol_chunk
-from searchblend.evaluation.generate_pieces import LogRequest, chunk_generator, jobs_of
-from searchblend.evaluation.generate_yandex import yandex_chunk
+from searchblend.synthetic import aol as generate_aol
+from searchblend.synthetic import yandex as generate_yandex
+from searchblend.synthetic.aol import aol_chunk
+from searchblend.synthetic.pieces import LogRequest, chunk_generator, jobs_of
+from searchblend.synthetic.yandex import yandex_chunk
 
 _SITES: Final = 1 << 24
 _NUMBERS: Final = 100_000_000

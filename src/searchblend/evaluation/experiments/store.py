@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from searchblend.errors import OutputError
+from searchblend.core.errors import OutputError
 
 
 class CellStore:

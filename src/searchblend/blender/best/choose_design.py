@@ -1,0 +1,126 @@
+"""How clients should report, decided from released figures alone: so it costs no privacy.
+
+Every design is scored by the errors it would leave in the final blend; the least Q²R wins, Q and R being the predicted
+L1 errors of queries and of records.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from searchblend.blender.best.least_squares import Solution, predict
+from searchblend.blender.best.observations import CellSets, OptinCounts, QuerySets, SetLaw, Source, TwoStageReports
+from searchblend.blender.best.subset_report import GAMMA_STEPS, PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign
+from searchblend.blender.estimates import Floats
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.core.params import BlenderParams
+from searchblend.core.records import HeadList
+from searchblend.mechanisms.subset_selection import PlainSubsetSelection, SubsetSelection
+
+QUERY_STEPS: Final = (0, 3, 6, 10, 14, 17, 20)
+"""γ = 0, .15, .3, .5, .7, .85, 1"""
+_MEAN_ABSOLUTE: Final = math.sqrt(2 / math.pi)
+"""E|X| of a standard normal"""
+_SIZES_TRIED: Final = 24
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a design would give."""
+
+    design: ReportDesign
+    query_l1: float
+    record_l1: float
+
+    @property
+    def score(self) -> float:
+        return self.query_l1**2 * self.record_l1
+
+
+def choose_design(
+    head: HeadList, optin: OptinCounts, params: BlenderParams, n_clients: int
+) -> tuple[Forecast, list[Forecast]]:
+    """The best forecast and all that were compared."""
+    shares = pooled_shares(optin)
+    forecasts = [
+        forecast(head, optin, shares, design, params, n_clients) for design in candidates(head, shares, params)
+    ]
+    return min(forecasts, key=lambda entry: entry.score), forecasts
+
+
+def candidates(head: HeadList, shares: Floats, params: BlenderParams) -> list[ReportDesign]:
+    """The designs worth comparing: each kind of set at its best size and every γ, and the two-stage report."""
+    epsilon = params.per_record[0]
+    queries = np.add.reduceat(shares, head.first_cells()[:-1])
+    steps = QUERY_STEPS if head.n_cells - 1 > len(head) else (GAMMA_STEPS,)
+    designs = []
+    for name, kind in ((SINK_SETS, SubsetSelection), (PLAIN_SETS, PlainSubsetSelection)):
+        sizes = best_subset_size(epsilon, queries, kind), best_subset_size(epsilon, shares, kind)
+        designs += [ReportDesign(step, *sizes, name) for step in steps]
+    return [*designs, ReportDesign(0, 1, 1, TWO_STAGE)] if head.has_urls else designs
+
+
+def pooled_shares(optin: OptinCounts) -> Floats:
+    """The opt-in figures, never below half a person."""
+    return np.maximum(optin.observed, 0.5 / optin.n_users)
+
+
+def best_subset_size(
+    epsilon: Fraction, shares: Floats, kind: type[SubsetSelection] | type[PlainSubsetSelection]
+) -> int:
+    """d with the least mean predicted standard deviation of an item."""
+    m = len(shares)
+    growth = math.exp(min(float(epsilon), 700.0))
+    ideal = m * (math.sqrt(1 + growth) - 1) / growth
+    largest = max(min(m - 1, max(2 * ideal + 2, 3)), 1)  # a set of all m items would say nothing about any
+    sizes = np.unique(np.linspace(1, largest, _SIZES_TRIED).astype(int)).tolist()
+    holders = min(float(shares.sum()), 1.0)
+
+    def deviation(size: int) -> float:
+        law = SetLaw.of(kind.of(epsilon, m, size))
+        return float(np.sqrt(law.noise(shares, holders) + shares).mean())
+
+    return int(min(sizes, key=deviation))
+
+
+def client_sources(
+    head: HeadList, design: ReportDesign, params: BlenderParams, n_clients: float, observed: tuple[Floats, Floats]
+) -> list[Source]:
+    """The clients' sources under a design; ``observed`` are estimates of queries and of cells."""
+    if design.mechanism == TWO_STAGE:
+        stages, n = ReportProbabilities.exact(head, params), n_clients * params.records_per_client
+        return [TwoStageReports(stages, n, observed[1], np.array(head.query_of_cells()))]
+    sources: list[Source] = []
+    if (queries := design.about_queries(head, params)) is not None:
+        n = n_clients * params.records_per_client * design.query_share
+        sources.append(QuerySets(SetLaw.of(queries), n, observed[0], np.array(head.query_of_cells())))
+    if (cells := design.about_cells(head, params)) is not None:
+        n = n_clients * params.records_per_client * (1 - design.query_share)
+        sources.append(CellSets(SetLaw.of(cells), n, observed[1]))
+    return sources
+
+
+def forecast(
+    head: HeadList, optin: OptinCounts, shares: Floats, design: ReportDesign, params: BlenderParams, n_clients: float
+) -> Forecast:
+    """The errors of the blend that this design would give if these were the shares."""
+    nothing = np.zeros(len(head)), np.zeros(head.n_cells - 1)
+    sources = [optin, *client_sources(head, design, params, n_clients, nothing)]
+    solution = predict(head, sources, shares, optin.n_users + n_clients)
+    return Forecast(design, *predicted_l1(head, solution))
+
+
+def predicted_l1(head: HeadList, solution: Solution) -> tuple[float, float]:
+    """Expected L1 of the queries and of the listed records."""
+    records = np.ones(head.n_cells - 1, dtype=np.bool_)
+    if head.has_urls:
+        records[np.cumsum(head.n_urls[:-1], dtype=np.int64) - 1] = False
+    return (
+        _MEAN_ABSOLUTE * float(np.sqrt(solution.queries.variance).sum()),
+        _MEAN_ABSOLUTE * float(np.sqrt(solution.cells.variance[records]).sum()),
+    )

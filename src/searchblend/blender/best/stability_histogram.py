@@ -1,0 +1,203 @@
+"""The curator of method ``best``: all opt-in users make the head list *and* measure it, at the same (ε, δ).
+
+Releasing N + Y for the records with N + Y ≥ T is the stability histogram: the same ε, δ and T as releasing their names
+alone. The printed method throws the counts away and estimates from a twentieth of the opt-in users. The count of ⟨q,⋆⟩,
+clipped so that it fits into what the threshold leaves unused, is free as well (proofs/stability_histogram.md).
+Run by the curator.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from searchblend.blender.groups import Spread, UserGroup
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import Randomness, SystemRandomness
+from searchblend.core.records import WILDCARD, HeadList, Record
+from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
+from searchblend.mechanisms.noisy_counts import noisy_counts
+from searchblend.mechanisms.tally import Ints, RecordTally
+from searchblend.mechanisms.threshold import Threshold
+
+UNITS_WHEN_SPREAD: Final = 5040
+"""A user's weight 1 in parts: 1/2 .. 1/10 and many more are whole, and no split into 20 or fewer loses 0.4 %."""
+FEWER_UNITS: Final = 720
+"""For ε below 1/4, where the noise table of 5040 units would be too long; a split into 19 loses 2.4 %."""
+_RESIDUAL_SHARE: Final = 0.85
+_SLACK: Final = 1e-9
+"""more than the floating-point error of a δ or an ε₂"""
+
+
+@dataclass(frozen=True)
+class CuratorDesign:
+    """Thresholds and noises of one curator run; public, made from parameters alone."""
+
+    spread: Spread
+    threshold: Threshold
+    """T in units, with the noise of the records' counts"""
+    clip: int
+    """T − 1 − j: how much of an unlisted record's count enters ⟨q,⋆⟩"""
+    residual_noise: DiscreteLaplace
+    """of rate ε₂/2 per unit"""
+    wide_threshold: Threshold | None
+    """T_q of the wide list: when ⟨q,⋆⟩ alone may be listed"""
+    selection_delta: float
+    """the largest probability that somebody's own records alone are named"""
+    sampler_delta: float
+
+    @property
+    def delta(self) -> float:
+        return self.selection_delta + self.sampler_delta
+
+    @classmethod
+    def of(cls, budget: Budget, spread: Spread, *, wide: bool = False) -> CuratorDesign:
+        """The least threshold that the budget allows, then the least clip, then what is left of δ for the wide list."""
+        noise = DiscreteLaplace(Fraction(budget.epsilon) / (2 * spread.units))
+        sampler = _sampler_delta(noise, budget, spread)
+        threshold = _least_threshold(noise, spread, budget.delta - sampler)
+        excess, residual_noise = _residual_noise(threshold, budget, spread)
+        clip = max(threshold.integer - 1 - excess, 0)
+        used = named_alone(noise, threshold.integer, spread)
+        wide_threshold = None
+        if wide and clip and (left := budget.delta - used - sampler) > 0:
+            wide_threshold = _least_threshold(residual_noise, spread, left)
+            used += named_alone(residual_noise, wide_threshold.integer, spread)
+        return cls(spread, threshold, clip, residual_noise, wide_threshold, used, sampler)
+
+
+def _sampler_delta(noise: DiscreteLaplace, budget: Budget, spread: Spread) -> float:
+    """What the samplers' distances add to δ: 2m records and 2m queries may differ, each with one noise.
+
+    The residual's table is the longer one: K entries become at most K/0.85, rounded up.
+    """
+    distance = (noise.distance + 2.0**-64) / _RESIDUAL_SHARE
+    return 4 * spread.records * (1 + math.exp(budget.epsilon)) * distance
+
+
+def named_alone(noise: DiscreteLaplace, threshold: int, spread: Spread) -> float:
+    """An upper bound of the probability that a record which one person alone holds is named.
+
+    The person's ``rows`` rows have floor(units/rows) units each and may fall on 1 to ``rows`` records. The chance
+    that one of them passes is at most the sum of a^{T−w}/(1+a), convex in the weights w: largest when one record has
+    all the rows but those that keep the others present.
+    """
+    worst = 0.0
+    for rows in range(1, spread.records + 1):
+        unit = spread.units // rows
+        for distinct in range(1, rows + 1):
+            largest = unit * (rows - distinct + 1)
+            total = noise.at_least(threshold - largest) + (distinct - 1) * noise.at_least(threshold - unit)
+            worst = max(worst, total)
+    return worst
+
+
+def _least_threshold(noise: DiscreteLaplace, spread: Spread, delta: float) -> Threshold:
+    """The least T at which one person alone is named with probability δ at most."""
+    if delta <= 0:
+        raise InvalidParameter("delta", "too small at this ε: it must cover the noise sampler's own distance")
+
+    def too_likely(threshold: int) -> bool:
+        return named_alone(noise, threshold, spread) > delta * (1 - _SLACK)
+
+    low, high = spread.units, spread.units + 1
+    while too_likely(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if too_likely(middle) else (low, middle)
+    return Threshold(float(high) - 1, high, noise)
+
+
+def _residual_noise(threshold: Threshold, budget: Budget, spread: Spread) -> tuple[int, DiscreteLaplace]:
+    """The least j with ε₂ ≥ 0.85 ε, and the noise of rate ε₂/2 (per unit)."""
+    per_unit = budget.epsilon / spread.units
+    a = threshold.noise.decay
+    for excess in range(threshold.integer):
+        kept = 1 - a ** (excess + 1) / (1 + a)
+        growth = (1 - a ** (excess + 2) / (1 + a)) / kept
+        left = per_unit - 2 * math.log(growth)
+        if left >= _RESIDUAL_SHARE * per_unit:
+            return excess, DiscreteLaplace(Fraction(left * (1 - _SLACK)) / 2)
+    return threshold.integer, DiscreteLaplace(Fraction(per_unit * _RESIDUAL_SHARE) / 2)
+
+
+@dataclass(frozen=True)
+class CountedHeadList:
+    """The head list with the opt-in users' noisy counts of its cells, in units."""
+
+    head: HeadList
+    counts: Ints
+    """by cell, without ⟨⋆,⋆⟩: N + Y of a listed record, Z of ⟨q,⋆⟩"""
+    n_users: int
+    design: CuratorDesign
+
+    @property
+    def has_residuals(self) -> bool:
+        """Whether the counts of ⟨q,⋆⟩ are residuals (a log with URLs) or the records' own."""
+        return self.head.has_urls or self.design.wide_threshold is not None
+
+    @property
+    def n_units(self) -> int:
+        return self.n_users * self.design.spread.units
+
+
+def count_head_list(
+    optin_users: UserGroup,
+    params: BlenderParams,
+    design: CuratorDesign,
+    *,
+    randomness: Randomness | None = None,
+) -> CountedHeadList:
+    """The M most common queries with their listed URLs and noisy counts; (ε, δ)-private under replace-one."""
+    source = randomness or SystemRandomness()
+    tally = optin_users.tally(design.spread, randomness=source)
+    listed = noisy_counts(tally, design.threshold, randomness=source)
+    residuals = _noisy_residuals(tally, listed, design, source) if optin_users.has_urls else {}
+    totals: dict[str, int] = defaultdict(int)
+    for (query, _), count in [*listed.items(), *residuals.items()]:
+        if isinstance(query, str):
+            totals[query] += count
+    kept = sorted(totals, key=lambda query: (-totals[query], query.encode()))[: params.max_head_queries]
+    return _counted(kept, listed, residuals, optin_users, design)
+
+
+def _noisy_residuals(
+    tally: RecordTally, listed: Mapping[Record, int], design: CuratorDesign, randomness: Randomness
+) -> dict[Record, int]:
+    """Z of ⟨q,⋆⟩ for every query with a listed URL, and for those that the wide list adds."""
+    queries = sorted({query for query, _ in listed if isinstance(query, str)}, key=str.encode)
+    exact = dict.fromkeys(queries, 0)
+    for record, count in tally.of_queries(queries).items():
+        if record not in listed and isinstance(record.query, str):
+            exact[record.query] += min(count, design.clip)
+    noise = design.residual_noise.sample(len(queries), randomness).tolist()
+    residuals = {Record(q, WILDCARD): exact[q] + y for q, y in zip(queries, noise, strict=True)}
+    if design.wide_threshold:
+        others = tally.by_query(design.clip, queries)
+        residuals |= noisy_counts(others, design.wide_threshold, randomness=randomness)
+    return residuals
+
+
+def _counted(
+    queries: list[str],
+    listed: Mapping[Record, int],
+    residuals: Mapping[Record, int],
+    optin_users: UserGroup,
+    design: CuratorDesign,
+) -> CountedHeadList:
+    urls: dict[str, list[tuple[int, bytes, str]]] = {query: [] for query in queries}
+    for (query, url), count in listed.items():
+        if isinstance(url, str) and query in urls:
+            urls[query].append((-count, url.encode(), url))
+    head = HeadList((query, [url for _, _, url in sorted(urls[query])]) for query in queries)
+    counts = [listed.get(cell, residuals.get(cell, 0)) for cell in head.cells()][:-1]
+    return CountedHeadList(head, np.array(counts, dtype=np.int64), optin_users.n_users, design)

@@ -1,0 +1,130 @@
+"""The steps of a release with Gaussian noise: the least thresholds, then the least noise, that one (ε, δ) allows.
+
+μ is shared out among the steps; it is searched from the largest that Gaussian noise alone may have downwards, since a
+little more noise leaves more δ to the thresholds. proofs/gaussian_threshold.md
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Final
+
+from searchblend.clickgraph.release.dp_sips import in_rounds
+from searchblend.clickgraph.release.gaussian_account import Reach, largest_mu, least_epsilon, total_delta
+from searchblend.clickgraph.release.gaussian_selection import least_threshold, named_alone
+from searchblend.clickgraph.release.gaussian_totals import reach
+from searchblend.clickgraph.release.step import StepDesign, StepPlan
+from searchblend.clickgraph.release.weighted_gaussian import units_for
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.privacy import Budget
+from searchblend.mechanisms.rounded_gaussian import LARGEST_SIGMA, RoundedGaussian, distance_bound, on_sigma_grid
+
+_COARSE: Final = tuple(1 + step / 64 for step in range(24))
+"""how much more noise than the least is tried"""
+_REFINEMENTS: Final = 7
+
+
+@dataclass(frozen=True)
+class _Sized:
+    """A step with its noise, and its threshold once it is known."""
+
+    plan: StepPlan
+    sigma: Fraction
+    units: int
+    threshold: int | None = None
+
+    def reach(self, threshold: int | None) -> Reach:
+        return reach(self.plan.cap.first, self.units, float(self.sigma), threshold)
+
+
+def gaussian_steps(plans: Sequence[StepPlan], budget: Budget) -> list[StepDesign]:
+    """All steps, in the order in which they are run; a selection in one step takes what δ the others leave."""
+    if plans[0].rounds:
+        plans = in_rounds(plans, budget.delta)
+    ceiling = largest_mu(budget.epsilon, budget.delta)
+    best: tuple[tuple[float, float], float, list[_Sized]] | None = None
+    for factor in _COARSE:
+        found = _at(plans, ceiling / factor, budget)
+        if found and (best is None or _merit(found) < best[0]):
+            best = _merit(found), factor, found
+        if found and plans[0].delta:
+            break  # thresholds are given their δ: more noise is only worse
+    if best is None:
+        raise InvalidParameter("delta", "too small at this ε: it must cover the thresholds and the noise sampler")
+    sized = _refined(plans, ceiling, best[1], best[2], budget)
+    return [_step(step, budget) for step in sized]
+
+
+def _at(plans: Sequence[StepPlan], mu: float, budget: Budget) -> list[_Sized] | None:
+    """Noise and thresholds at this μ, or None if they need more than δ."""
+    sized = [_with_noise(plan, mu) for plan in plans]
+    sized = [_with_threshold(step, step.plan.delta) if step.plan.delta else step for step in sized]
+    first, later = sized[0], [step.reach(step.threshold) for step in sized[1:]]
+    left = budget.delta - _sampler_delta(sized, budget)
+
+    def is_private(threshold: int | None) -> bool:
+        return total_delta(budget.epsilon, first.reach(threshold), *later) <= left
+
+    if not is_private(first.threshold):
+        return None
+    if first.threshold is None:
+        first = replace(first, threshold=least_threshold(is_private, first.units))
+    return [first, *sized[1:]]
+
+
+def _with_noise(plan: StepPlan, mu: float) -> _Sized:
+    """σ = Δ/(μ√share) on the grid; weights are as fine as the noise table allows."""
+    relative = 1 / (mu * math.sqrt(plan.share))
+    units = units_for(relative, plan.cap.first) if plan.weighted else 1
+    sigma = relative * (units if plan.weighted else math.sqrt(plan.cap.first))
+    if sigma > LARGEST_SIGMA:
+        raise InvalidParameter("epsilon", f"too small: Gaussian noise of {sigma:.4g} drowns any log")
+    return _Sized(plan, min(on_sigma_grid(sigma), Fraction(LARGEST_SIGMA)), units)
+
+
+def _with_threshold(step: _Sized, allowed: float) -> _Sized:
+    return replace(step, threshold=least_threshold(lambda t: named_alone(step.reach(t)) <= allowed, step.units))
+
+
+def _sampler_delta(sized: Sequence[_Sized], budget: Budget) -> float:
+    draws = math.fsum(step.plan.cap.first * distance_bound(float(step.sigma)) for step in sized)
+    return (1 + math.exp(budget.epsilon)) * draws
+
+
+def _merit(sized: Sequence[_Sized]) -> tuple[float, float]:
+    """Least threshold of a selection whose threshold was searched, in users; then the least noise."""
+    first = sized[0]
+    searched = 0 if first.plan.delta else first.threshold or 0
+    return searched / first.units, float(first.sigma) / first.units
+
+
+def _refined(
+    plans: Sequence[StepPlan], ceiling: float, factor: float, best: list[_Sized], budget: Budget
+) -> list[_Sized]:
+    """Between this factor and the one before: less noise with a threshold that is no higher."""
+    low, high = max(factor - (_COARSE[1] - _COARSE[0]), 1.0), factor
+    for _ in range(_REFINEMENTS):
+        middle = (low + high) / 2
+        found = _at(plans, ceiling / middle, budget)
+        if found and _merit(found) <= _merit(best):
+            high, best = middle, found
+        else:
+            low = middle
+    return best
+
+
+def _step(step: _Sized, budget: Budget) -> StepDesign:
+    reached = step.reach(step.threshold)
+    return StepDesign(
+        step.plan.name,
+        step.plan.cap,
+        RoundedGaussian(step.sigma),
+        epsilon=least_epsilon(budget.delta, reached),
+        delta=named_alone(reached) if step.threshold else 0.0,
+        threshold=step.threshold,
+        units=step.units,
+        mu=math.sqrt(float(reached.mu_squared.max())),
+    )

@@ -1,0 +1,116 @@
+"""Everything that one release of a click graph publishes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from searchblend.clickgraph.release.design import ClickGraphDesign
+from searchblend.clickgraph.release.noise_law import NoiseLaw
+from searchblend.clickgraph.release.step import StepDesign
+from searchblend.clickgraph.use.graph import ClickGraph, TableName
+from searchblend.core.params import ClickGraphParams
+from searchblend.core.privacy import Guarantee
+
+FALSE_EDGE_RATE: Final = 0.01
+"""How often a candidate pair without a click passes the suggested cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRow:
+    """A published query. ``count`` is as drawn and may be negative; use it in sums."""
+
+    query: str
+    count: int
+    count_clamped: int
+    debiased: float | None
+    """corrected for having been selected by the same noise (``corrected_counts``); None with fresh noise"""
+    lo95: int
+    hi95: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClickRow:
+    """A pair of a published query and a URL."""
+
+    query: str
+    url: str
+    count: int
+    count_clamped: int
+    debiased: float | None
+    lo95: int
+    hi95: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReformulationRow:
+    """A pair of published queries: ``typed`` in a row, or a click on a ``suggestion``."""
+
+    query: str
+    next_query: str
+    kind: str
+    count: int
+    count_clamped: int
+    debiased: float | None
+    lo95: int
+    hi95: int
+
+
+@dataclass(frozen=True, repr=False)
+class ClickGraphRelease:
+    """Everything that one run publishes: every field is private output or public, and safe to show.
+
+    Nothing here is an exact total of the log: who takes part is secret.
+    """
+
+    params: ClickGraphParams
+    design: ClickGraphDesign
+    queries: Sequence[QueryRow]
+    clicks: Sequence[ClickRow]
+    reformulations: Sequence[ReformulationRow]
+    guarantee: Guarantee
+    treated_as_public: Mapping[str, str]
+    """what was taken to be known to everybody, and why"""
+
+    def __repr__(self) -> str:
+        return (
+            f"ClickGraphRelease({len(self.queries)} queries, {len(self.clicks)} clicks, "
+            f"{len(self.reformulations)} reformulations, ε = {self.guarantee.epsilon:g}, δ = {self.guarantee.delta:g})"
+        )
+
+    def noise(self) -> dict[TableName, NoiseLaw]:
+        """The law of the noise on each table's counts."""
+        return {name: step.law for name, step in self._edge_steps().items()} | {"queries": self.design.query_counts.law}
+
+    def cuts(self, rate: float = FALSE_EDGE_RATE) -> dict[TableName, float]:
+        """The least counts at which an edge is taken for real; pairs that passed a threshold need none."""
+        cuts: dict[TableName, float] = {}
+        for name, step in self._edge_steps().items():
+            cuts[name] = float(step.threshold or step.law.false_edge_cut(rate))
+        return cuts
+
+    def _edge_steps(self) -> dict[TableName, StepDesign]:
+        """Typed pairs have the noise of their own step; suggestions alone that of the clicks."""
+        steps: dict[TableName, StepDesign] = {}
+        if self.design.click_counts:
+            steps["clicks"] = steps["reformulations"] = self.design.click_counts
+        if self.design.reformulations:
+            steps["reformulations"] = self.design.reformulations
+        return steps
+
+    def graph(self) -> ClickGraph:
+        """The release as a graph to compute with. Of a pair that was both typed and suggested the typed count stays:
+        a query that follows a click on its suggestion is counted there too."""
+        typed_last = sorted(self.reformulations, key=lambda row: row.kind == "typed")
+        return ClickGraph.of(
+            {row.query: _figures(row) for row in self.queries},
+            {(row.query, row.url): _figures(row) for row in self.clicks},
+            {(row.query, row.next_query): _figures(row) for row in typed_last},
+            noise=self.noise(),
+            cuts=self.cuts(),
+        )
+
+
+def _figures(row: QueryRow | ClickRow | ReformulationRow) -> tuple[int, float, float, float]:
+    return row.count, row.lo95, row.hi95, row.count if row.debiased is None else row.debiased

@@ -1,0 +1,387 @@
+"""Searches and clicks of a log in DuckDB, with each user's activity limited. The rules are those of ``activity``.
+
+Texts are long and there are many, so whatever is grouped, joined and ordered is a number: the keyed MD5 of a text. The
+texts of what was chosen are fetched at the end, by the number of a line that has them.
+"""
+
+# ruff: noqa: S608  every text in the SQL is a literal of ours, a name of ours, or quoted
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Literal
+
+from searchblend.clickgraph.release.click_log import SESSION_GAP, SUGGESTION, Cap, weight
+from searchblend.core.records import Record
+from searchblend.logs.activity import DATE, MICROSECONDS_FROM, MILLISECONDS_FROM, NUMBER, ActivityRules
+from searchblend.logs.duckdb import normal_forms
+from searchblend.logs.duckdb.draws import make_forms
+from searchblend.logs.duckdb.scan import PROBLEMS
+from searchblend.logs.duckdb.session import DuckDBSession, quoted
+from searchblend.logs.duckdb.tally import ShelvedTally, record_of
+from searchblend.logs.formats.judge import WITHOUT_URL
+
+_BY_TIME: Final = "moment NULLS LAST, late NULLS LAST, q"
+_IN_ORDER: Final = f"{_BY_TIME}, rank NULLS LAST, u NULLS LAST"
+_USABLE: Final = f"problem IN (0, {PROBLEMS.index(WITHOUT_URL)})"
+_UNTIMED: Final = "moment IS NULL AND late IS NULL"
+_OWN: Final = f"CASE WHEN {_UNTIMED} THEN line END"
+"""A line without a time is a search of its own: its number tells it from others."""
+
+_Kind = Literal["searches", "clicks", "pairs"]
+
+
+def moment_of(time: str) -> str:
+    """SQL: the time in seconds, or NULL."""
+    number = f"try_cast({time} AS DOUBLE)"
+    moment = f"try_cast({time} AS TIMESTAMP)"
+    return f"""
+        CASE WHEN strlen({time}) = 19 AND {moment}::VARCHAR = {time} THEN epoch({moment})  -- sooner than a pattern
+            WHEN regexp_full_match({time}, '{DATE}') THEN epoch({moment})
+            WHEN regexp_full_match({time}, '{NUMBER}') THEN
+                CASE WHEN {number} >= {MICROSECONDS_FROM:.0f} THEN {number} / 1000000
+                    WHEN {number} >= {MILLISECONDS_FROM:.0f} THEN {number} / 1000
+                    ELSE {number} END
+        END
+    """
+
+
+def rank_of(text: str) -> str:
+    """SQL: the rank as a number, or NULL."""
+    return f"CASE WHEN regexp_full_match({text}, '{NUMBER}') THEN try_cast({text} AS DOUBLE) END"
+
+
+@dataclass(frozen=True)
+class ActivityTexts:
+    """What is known of the texts of a log."""
+
+    key: str
+    host_only: bool
+    ascii: bool
+    """whether all files are: then no query needs Python"""
+    tame: bool
+    """whether no field of any file has a blank but the space"""
+    suggestions: bool = False
+    """whether ``lines`` has a column of them"""
+
+
+class DuckDBActivity:
+    """A ``ClickLog`` over the table ``lines`` (problem, user, query, url, moment, late, rank)."""
+
+    def __init__(self, session: DuckDBSession, texts: ActivityTexts, rules: ActivityRules) -> None:
+        self._session, self._texts, self._rules = session, texts, rules
+
+    def searches(self, cap: Cap) -> ActivityTally:
+        counted = f"SELECT q, NULL::HUGEINT AS u, count(*) AS n, min(line) AS line FROM ({self._kept(cap)}) GROUP BY q"
+        return self._tally("searches", counted)
+
+    def weighted_searches(self, first: int, units: int, without: Sequence[str]) -> ActivityTally:
+        weights = [weight(units, queries) for queries in range(1, first + 1)]
+        with self._wanted([(query, None) for query in without]) as excluded:
+            others = f"SELECT * FROM {self._distinct_searches} ANTI JOIN {excluded} USING (q)"
+            mine = f"SELECT *, count(*) OVER (PARTITION BY user) AS s FROM ({_first(others, first, self._by_time)})"
+            return self._tally(
+                "searches",
+                f"""
+                SELECT q, NULL::HUGEINT AS u, sum({weights}[s])::BIGINT AS n, min(line) AS line FROM ({mine})
+                GROUP BY q HAVING n > 0
+                """,
+            )
+
+    def searches_of(self, queries: Sequence[str], cap: Cap) -> Mapping[str, int]:
+        with self._wanted([(query, None) for query in queries]) as wanted:
+            mine = self._kept(cap, f"SEMI JOIN {wanted} USING (q)")
+            found = self._session.rows(
+                f"SELECT number, n FROM (SELECT q, count(*) AS n FROM ({mine}) GROUP BY q) JOIN {wanted} USING (q)"
+            )
+        counts = dict.fromkeys(queries, 0)
+        return counts | {queries[number]: n for number, n in found}
+
+    def clicks(self, queries: Sequence[str], cap: Cap, *, within: Cap) -> ActivityTally:
+        with self._wanted([(query, None) for query in queries]) as wanted:
+            clicks = self._clicks_within(within, f"q IN (SELECT q FROM {wanted})")
+            counted = (
+                f"SELECT q, u, count(*) AS n, min(line) AS line FROM ({_limited_clicks(clicks, cap)}) GROUP BY q, u"
+            )
+            return self._tally("clicks", counted)
+
+    def clicks_of(
+        self, records: Sequence[Record], cap: Cap, *, within: Cap, restrict_first: bool = True
+    ) -> Mapping[Record, int]:
+        with self._wanted([(str(query), str(url)) for query, url in records]) as wanted:
+            queries = f"q IN (SELECT q FROM {wanted})" if restrict_first else "true"
+            clicks = self._clicks_within(within, queries)
+            if restrict_first:
+                clicks = f"SELECT * FROM ({clicks}) SEMI JOIN {wanted} USING (q, u)"
+            counted = f"SELECT q, u, count(*) AS n FROM ({_limited_clicks(clicks, cap)}) GROUP BY q, u"
+            found = self._session.rows(f"SELECT number, n FROM ({counted}) JOIN {wanted} USING (q, u)")
+        counts = dict.fromkeys(records, 0)
+        return counts | {records[number]: n for number, n in found}
+
+    def reformulations(self, queries: Sequence[str], cap: Cap) -> ActivityTally:
+        after = f"OVER (PARTITION BY user ORDER BY {_IN_ORDER}, line)"
+        pairs = f"""
+            SELECT user, q, lead(q) {after} AS u, moment, late, NULL::DOUBLE AS rank, line, lead(line) {after} AS next,
+                lead(moment) {after} AS next_moment
+            FROM {self._all_searches}
+        """
+        with self._wanted([(query, None) for query in queries]) as wanted:
+            both = f"""
+                SELECT * FROM ({pairs}) WHERE q <> u AND next_moment - moment <= {SESSION_GAP}
+                AND q IN (SELECT q FROM {wanted}) AND u IN (SELECT q FROM {wanted})
+            """
+            return self._tally(
+                "pairs",
+                f"""
+                SELECT q, u, count(*) AS n, min(line) AS line, arg_min(next, line) AS next
+                FROM ({_limited_clicks(both, cap)}) GROUP BY q, u
+                """,
+            )
+
+    def _kept(self, cap: Cap, of: str = "") -> str:
+        """SELECT of the searches that a cap keeps, perhaps after a join that leaves out others."""
+        if cap.distinct:
+            return _first(f"SELECT * FROM {self._distinct_searches} {of}", cap.first, self._by_time)
+        return _first(f"SELECT * FROM {self._all_searches} {of}", cap.first, f"{_IN_ORDER}, line")
+
+    def _clicks_within(self, within: Cap, condition: str) -> str:
+        """SELECT of the clicks on some queries, of the searches that ``within`` keeps."""
+        kept, clicks = self._kept(within), f"SELECT * FROM {self._clicks} WHERE {condition}"
+        if within.distinct:
+            return f"SELECT * FROM ({clicks}) SEMI JOIN ({kept}) USING (user, q)"
+        same = " AND ".join(
+            f"clicks.{name} IS NOT DISTINCT FROM kept.{name}" for name in ("user", "q", "moment", "late", "own")
+        )
+        return f"""
+            SELECT * FROM (SELECT *, {_OWN} AS own FROM ({clicks})) AS clicks
+            SEMI JOIN (SELECT *, {_OWN} AS own FROM ({kept})) AS kept ON {same}
+        """
+
+    @cached_property
+    def _has_late(self) -> bool:
+        """Whether any time is no moment: hardly ever, and then there is less to order by."""
+        return bool(self._session.value("SELECT count(late) FROM lines"))
+
+    @property
+    def _by_time(self) -> str:
+        return _BY_TIME if self._has_late else "moment NULLS LAST, q"
+
+    @cached_property
+    def _distinct_searches(self) -> str:
+        """The table of each user's queries, each at its first time."""
+        late = "CASE WHEN min(moment) IS NULL THEN min(late) END" if self._has_late else "NULL::VARCHAR"
+        return self._made(
+            "distinct_searches",
+            f"""
+            SELECT user, q, min(moment) AS moment, {late} AS late,
+                min(line) AS line
+            FROM ({self._lines("moment", "late")}) GROUP BY user, q
+            """,
+        )
+
+    @cached_property
+    def _all_searches(self) -> str:
+        """The table of each user's searches: those with the same query and time are one.
+
+        Searches without a time have a rank and a URL, by which they are ordered.
+        """
+        rank, u, join = "NULL::DOUBLE", "NULL::HUGEINT", ""
+        if self._session.value(f"SELECT count(*) FROM lines WHERE {_UNTIMED}"):
+            target, join = self._target
+            rank, u = (f"CASE WHEN {_UNTIMED} THEN {value} END" for value in (rank_of("rank"), self._id(target)))
+        lines = self._lines("moment", "late", f"{rank} AS rank", f"{u} AS u", join=join)
+        return self._made(
+            "all_searches",
+            f"""
+            SELECT user, q, moment, late, min(rank) AS rank, min(u) AS u, min(line) AS line
+            FROM (SELECT *, {_OWN} AS own FROM ({lines})) GROUP BY user, q, moment, late, own
+            """,
+        )
+
+    @cached_property
+    def _clicks(self) -> str:
+        """The table of all clicks."""
+        target, join = self._target
+        lines = self._lines(
+            "moment", "late", f"{rank_of('rank')} AS rank", f"{self._id(target)} AS u", join=join, clicks=True
+        )
+        return self._made("all_clicks", f"SELECT * FROM ({lines}) WHERE u IS NOT NULL")
+
+    @cached_property
+    def _target(self) -> tuple[str, str]:
+        """SQL of what was clicked (NULL if nothing was): a URL or a suggestion; and of the joins that this needs."""
+        url, joins = self._url
+        if not self._texts.suggestions:
+            return url, joins
+        hard, name = normal_forms.suggestion_is_hard("suggestion"), self._session.new_name("suggestion_forms")
+        texts = f"SELECT suggestion FROM lines WHERE {_USABLE}"
+        make_forms(self._session, name, texts, "suggestion", hard, normal_forms.suggestion_form)
+        simple = normal_forms.normal_ascii_query("suggestion")
+        form = f"CASE WHEN suggestion_forms.text IS NULL THEN {simple} ELSE suggestion_forms.form END"
+        joins += f" LEFT JOIN {name} AS suggestion_forms ON suggestion = suggestion_forms.text"
+        if self._rules.synonyms:
+            joins += f" LEFT JOIN {self._synonyms} AS suggested ON {form} = suggested.text"
+            form = f"coalesce(suggested.meant, {form})"
+        return f"coalesce({url}, '{SUGGESTION}' || {form})", joins
+
+    @cached_property
+    def _url(self) -> tuple[str, str]:
+        """SQL of a line's URL as it is counted (NULL if there is none), and of the join that this needs."""
+        host_only = self._texts.host_only
+        rule = normal_forms.host_form if host_only else normal_forms.url_form
+        hard = normal_forms.url_is_hard("url", host_only=host_only)
+        forms = self._session.new_name("url_forms")
+        make_forms(self._session, forms, f"SELECT url FROM lines WHERE {_USABLE}", "url", hard, rule)
+        simple = f"nullif({normal_forms.normal_simple_url('url', host_only=host_only)}, '')"
+        if not self._session.value(f"SELECT count(*) FROM {forms}"):
+            return simple, ""
+        form = f"CASE WHEN url_forms.text IS NULL THEN {simple} ELSE url_forms.form END"
+        return form, f" LEFT JOIN {forms} AS url_forms ON url = url_forms.text"
+
+    @cached_property
+    def _query(self) -> tuple[str, str]:
+        """SQL of a line's query as it is counted, and of the joins that this needs."""
+        form, joins = normal_forms.normal_ascii_query("query", tame_file=self._texts.tame), ""
+        if not self._texts.ascii:
+            forms = self._session.new_name("query_forms")
+            make_forms(
+                self._session,
+                forms,
+                f"SELECT query FROM lines WHERE {_USABLE}",
+                "query",
+                normal_forms.query_is_hard("query"),
+                normal_forms.query_form,
+            )
+            form = f"CASE WHEN query_forms.text IS NULL THEN {form} ELSE query_forms.form END"
+            joins = f"LEFT JOIN {forms} AS query_forms ON query = query_forms.text"
+        if self._rules.synonyms:
+            joins += f" LEFT JOIN {self._synonyms} AS synonyms ON {form} = synonyms.text"
+            form = f"coalesce(synonyms.meant, {form})"
+        return form, joins
+
+    @cached_property
+    def _synonyms(self) -> str:
+        """The table of the synonyms (text, meant)."""
+        pairs, name = self._rules.synonyms, self._session.new_name("synonyms")
+        self._session.execute(
+            f"CREATE TEMP TABLE {name} AS SELECT unnest(?::VARCHAR[]) AS text, unnest(?::VARCHAR[]) AS meant",
+            [list(pairs), list(pairs.values())],
+        )
+        return name
+
+    def _lines(self, *columns: str, join: str = "", clicks: bool = False) -> str:
+        """SELECT of the usable lines, or of the clicks alone: user, q, the line's number, and more columns."""
+        form, joins = self._query
+        clicked = "problem = 0 AND url IS NOT NULL"
+        if self._texts.suggestions:
+            clicked = f"{_USABLE} AND (url <> '' OR suggestion IS NOT NULL)"
+        window = [
+            f"moment {sign} {bound!r}"
+            for sign, bound in ((">=", self._rules.first_moment), ("<", self._rules.last_moment))
+            if bound is not None
+        ]
+        return f"""
+            SELECT user, {self._id(form)} AS q, lines.rowid AS line, {", ".join(columns)}
+            FROM lines {joins} {join}
+            WHERE {" AND ".join([clicked if clicks else _USABLE, *window])}
+        """
+
+    def _id(self, text: str) -> str:
+        """SQL: the keyed MD5 of a text, as a number."""
+        return f"md5_number({quoted(self._texts.key)} || {text})"
+
+    def _made(self, kind: str, select: str) -> str:
+        name = self._session.new_name(kind)
+        self._session.execute(f"CREATE TEMP TABLE {name} AS {select}")
+        return name
+
+    def _tally(self, kind: _Kind, counted: str) -> ActivityTally:
+        return ActivityTally(self, self._session, self._texts.key, kind, counted)
+
+    def _wanted(self, texts: Sequence[tuple[str, str | None]]) -> _Wanted:
+        return _Wanted(self._session, self._texts.key, texts)
+
+    def texts_of(self, lines: str, *, urls: bool) -> str:
+        """SELECT (line, query, url) of the lines that are named, as they are counted."""
+        form, joins = self._query
+        url = "NULL::VARCHAR"
+        if urls:
+            url, join = self._target
+            joins += join
+        return f"""
+            SELECT lines.rowid AS line, {form} AS query, {url} AS url FROM lines {joins} WHERE lines.rowid IN ({lines})
+        """
+
+
+class ActivityTally(ShelvedTally):
+    """Counts by the numbers of texts: a table (q, u, n, line, next, place), whose texts are those of its lines."""
+
+    def __init__(self, activity: DuckDBActivity, session: DuckDBSession, key: str, kind: _Kind, counted: str) -> None:
+        self._key, self._table = key, session.new_name("tally")
+        session.execute(f"CREATE TEMP TABLE {self._table} AS SELECT *, hash(q, u) AS place FROM ({counted})")
+        super().__init__(_Lines(activity, session, self._table, kind))
+
+    def of_queries(self, queries: Sequence[str]) -> dict[Record, int]:
+        with _Wanted(self._session, self._key, [(query, None) for query in queries]) as wanted:
+            rows = self._shelves.chosen(f"q IN (SELECT q FROM {wanted})")
+            return {record_of(query, url): int(n) for n, _, query, url in self._session.rows(rows)}
+
+
+class _Lines:
+    """Shelves whose records are found by the number of a line that has them."""
+
+    def __init__(self, activity: DuckDBActivity, session: DuckDBSession, table: str, kind: _Kind) -> None:
+        self._activity, self.session, self.table, self._kind = activity, session, table, kind
+
+    def chosen(self, condition: str) -> str:
+        rows = self.session.new_name("chosen")
+        named = f"SELECT * FROM {self.table} WHERE {condition}"
+        texts = self._activity.texts_of(f"SELECT line FROM {rows}", urls=self._kind == "clicks")
+        if self._kind != "pairs":
+            return f"""
+                WITH {rows} AS MATERIALIZED ({named})
+                SELECT n, place, query, url FROM {rows} JOIN ({texts}) USING (line)
+            """
+        following = self._activity.texts_of(f"SELECT next FROM {rows}", urls=False)
+        return f"""
+            WITH {rows} AS MATERIALIZED ({named})
+            SELECT n, place, texts.query AS query, following.query AS url FROM {rows}
+            JOIN ({texts}) AS texts USING (line) JOIN ({following}) AS following ON following.line = next
+        """
+
+
+class _Wanted:
+    """A temporary table (number, q, u) of texts in their order."""
+
+    def __init__(self, session: DuckDBSession, key: str, texts: Sequence[tuple[str, str | None]]) -> None:
+        self._session, self._name = session, session.new_name("wanted")
+        id_of = f"md5_number({quoted(key)} || %s)"
+        session.execute(
+            f"""
+            CREATE TEMP TABLE {self._name} AS SELECT number, {id_of % "query"} AS q, {id_of % "url"} AS u FROM (
+                SELECT unnest(?::INTEGER[]) AS number, unnest(?::VARCHAR[]) AS query, unnest(?::VARCHAR[]) AS url
+            )
+            """,
+            [list(range(len(texts))), [query for query, _ in texts], [url for _, url in texts]],
+        )
+
+    def __enter__(self) -> str:
+        return self._name
+
+    def __exit__(self, *exception: object) -> None:
+        self._session.execute(f"DROP TABLE {self._name}")
+
+
+def _first(events: str, first: int, order: str) -> str:
+    """SELECT of the first events of each user."""
+    return f"SELECT * FROM ({events}) QUALIFY row_number() OVER (PARTITION BY user ORDER BY {order}) <= {first}"
+
+
+def _limited_clicks(clicks: str, cap: Cap) -> str:
+    """SELECT of the clicks (or pairs) that a cap keeps; distinct ones first, each at its first time."""
+    if cap.distinct:
+        again = f"row_number() OVER (PARTITION BY user, q, u ORDER BY {_IN_ORDER}, line)"
+        clicks = f"SELECT * FROM ({clicks}) QUALIFY {again} = 1"
+    return _first(clicks, cap.first, f"{_IN_ORDER}, line")

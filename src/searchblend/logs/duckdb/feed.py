@@ -1,0 +1,206 @@
+"""Hands text files to a database: pristine ones as they are, all others through the gate and a named pipe."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from searchblend.logs.formats.gate import Gate, OnBytes, Passed, count_pristine
+from searchblend.logs.formats.layout import LineRules
+
+_RETRY_SECONDS: Final = 0.002
+_BEGINNING: Final = 1 << 20
+"""How much of a file is looked at before the database begins to read it."""
+
+Known = dict[Path, Passed | None]
+"""What a look at all bytes of a file has shown; None if it needs the gate."""
+
+
+class GuessedWrong(Exception):
+    """A file is not what its beginning promised: what the database read of it is void."""
+
+    def __init__(self, known: Known) -> None:
+        self.known = known
+        super().__init__("a file was read in the wrong way")
+
+
+@dataclass
+class Feed:
+    """The names under which a database finds some files, and what the gate saw of them."""
+
+    names: list[Path] = field(default_factory=list)
+    passed: list[Passed] = field(default_factory=list)
+    gated: bool = False
+    """Whether every file went through the gate."""
+
+    @property
+    def ascii(self) -> bool:
+        """Whether all files are ASCII, as far as is known beforehand."""
+        return all(one.ascii for one in self.passed)
+
+    @property
+    def tame(self) -> bool:
+        return all(one.tame for one in self.passed)
+
+
+class Feeder:
+    """Makes the feeds of one reading, in a private directory.
+
+    The names in it are ours: a database would take a star or a bracket in a file's own name for a pattern.
+
+    A file that begins like a pristine one is given to the database at once, and looked at in full meanwhile. If it
+    turns out not to be pristine, ``running`` raises ``GuessedWrong`` and all is read again, with what is known then.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        on_bytes: OnBytes = lambda n: None,
+        *,
+        name: str = "input",
+        known: Known | None = None,
+    ) -> None:
+        self._directory, self._name = directory, name
+        self._on_bytes = on_bytes
+        self._known: Known = dict(known or {})
+        self._guesses: list[tuple[Path, Passed, Callable[[], Passed | None]]] = []
+        self._pipes: list[tuple[Path, Gate]] = []
+        self._guessed_wrong = False
+        self._failure: BaseException | None = None
+        self._stop = threading.Event()
+        self._names = 0
+
+    def feed(self, paths: Sequence[Path], rules: LineRules, *, awkward: bytes = b"") -> Feed:
+        """Looks at the beginning of each file and decides how it is read.
+
+        The gate changes the separator of files that may have quotes, so if one of those needs it, all go through.
+        """
+        found = [self._look(path, rules, awkward=awkward) for path in paths]
+        feed = Feed(gated=rules.quotes and None in found)
+        for path, passed in zip(paths, found, strict=True):
+            if passed is not None and not feed.gated:
+                feed.names.append(self.link(path))
+                feed.passed.append(passed)
+            else:
+                gate = Gate(path, rules)
+                feed.names.append(self._pipe(gate))
+                feed.passed.append(gate.passed)
+        return feed
+
+    def _look(self, path: Path, rules: LineRules, *, awkward: bytes) -> Passed | None:
+        if path in self._known:
+            return self._known[path]
+        guess = count_pristine(path, rules, awkward=awkward, only=_BEGINNING)
+        if guess is not None:
+
+            def look_at_all() -> Passed | None:
+                return count_pristine(path, rules, awkward=awkward, on_bytes=self._hear_bytes)
+
+            self._guesses.append((path, guess, look_at_all))
+        return guess
+
+    def _new_name(self) -> Path:
+        self._names += 1
+        return self._directory / f"{self._name}_{self._names}"
+
+    def link(self, path: Path) -> Path:
+        """A name of ours for a file that is read as it is."""
+        name = self._new_name()
+        name.symlink_to(path.resolve())
+        return name
+
+    def _pipe(self, gate: Gate) -> Path:
+        name = self._new_name()
+        os.mkfifo(name, mode=0o600)
+        self._pipes.append((name, gate))
+        return name
+
+    @contextmanager
+    def running(self, interrupt: Callable[[], None]) -> Iterator[None]:
+        """Fills the pipes while the statement inside reads them; a file's failure becomes the statement's."""
+        looking = threading.Thread(target=self._check_guesses, args=(interrupt,), daemon=True)
+        filling = [
+            threading.Thread(target=self._fill, args=(name, gate, interrupt), daemon=True) for name, gate in self._pipes
+        ]
+        for thread in (looking, *filling):
+            thread.start()
+        try:
+            yield
+        except Exception:
+            looking.join()  # the statement may have failed over bytes that it should not have seen
+            self._raise_what_went_wrong()
+            raise
+        else:
+            looking.join()
+        finally:
+            self._stop.set()
+            for thread in (looking, *filling):
+                thread.join()
+        self._raise_what_went_wrong()
+
+    def _raise_what_went_wrong(self) -> None:
+        if self._failure is not None:
+            raise self._failure from None
+        if self._guessed_wrong:
+            raise GuessedWrong(self._known)
+
+    def _check_guesses(self, interrupt: Callable[[], None]) -> None:
+        try:
+            for path, guess, look_at_all in self._guesses:
+                found = self._known[path] = look_at_all()
+                if found is None or guess.ascii > found.ascii or guess.tame > found.tame:
+                    self._guessed_wrong = True
+                    interrupt()
+                else:
+                    guess.lines, guess.bytes = found.lines, found.bytes
+        except _Stopped:
+            pass
+        except BaseException as error:  # as in _fill
+            self._failure = self._failure or error
+            interrupt()
+
+    def _hear_bytes(self, n: int) -> None:
+        if self._stop.is_set():
+            raise _Stopped
+        self._on_bytes(n)
+
+    def _fill(self, name: Path, gate: Gate, interrupt: Callable[[], None]) -> None:
+        pipe = self._open(name)
+        if pipe is None:
+            return
+        try:
+            for block in gate.blocks(self._on_bytes):
+                _write(pipe, block)
+        except BrokenPipeError:
+            pass  # the statement ended early and says itself why
+        except BaseException as error:  # whatever it is, the statement that waits for this file must end
+            self._failure = self._failure or error
+            interrupt()
+        finally:
+            os.close(pipe)
+
+    def _open(self, name: Path) -> int | None:
+        """The pipe, once somebody reads it; None if nobody will."""
+        while not self._stop.wait(_RETRY_SECONDS):
+            try:
+                pipe = os.open(name, os.O_WRONLY | os.O_NONBLOCK)
+            except OSError:
+                continue
+            os.set_blocking(pipe, True)
+            return pipe
+        return None
+
+
+class _Stopped(Exception):
+    """Nobody waits for the result any more."""
+
+
+def _write(pipe: int, block: bytes) -> None:
+    left = memoryview(block)
+    while left:
+        left = left[os.write(pipe, left) :]

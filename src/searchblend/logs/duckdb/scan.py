@@ -1,0 +1,215 @@
+"""Layouts in DuckDB: a scan that yields the fields of every line, and what is wrong with a line, if anything."""
+
+# ruff: noqa: S608  every text in the SQL is a literal of ours, a name of ours, or quoted
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from searchblend.core.errors import InputError, RunError
+from searchblend.logs.duckdb import normal_forms
+from searchblend.logs.duckdb.feed import Feed, Feeder
+from searchblend.logs.duckdb.session import DuckDBSession, quoted, quoted_name
+from searchblend.logs.formats.gate import MAX_LINE, SEPARATOR
+from searchblend.logs.formats.judge import NO, WITHOUT_URL, YES
+from searchblend.logs.formats.layout import Columns, Delimited, JsonLines
+from searchblend.logs.summary import (
+    BAD_LINE,
+    BAD_OPTIN,
+    CLICK_WITHOUT_QUERY,
+    MISSING_USER,
+    TOO_FEW_FIELDS,
+    UNUSABLE_QUERY,
+    UNUSABLE_URL,
+)
+
+PROBLEMS: Final = (
+    "",
+    BAD_LINE,
+    TOO_FEW_FIELDS,
+    MISSING_USER,
+    CLICK_WITHOUT_QUERY,
+    UNUSABLE_QUERY,
+    WITHOUT_URL,
+    BAD_OPTIN,
+    UNUSABLE_URL,
+)
+"""What can be wrong with the fields of a line, in the order in which it is looked for. The place is the number."""
+_ASCII_BLANKS: Final = "' ' || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)"
+REJECTED_TABLE: Final = "rejected_lines"
+
+Case = tuple[str, str]
+"""a problem, and the SQL of the condition for it"""
+
+
+@dataclass(frozen=True)
+class Scan:
+    """A SELECT over some files."""
+
+    select: str
+    roles: Mapping[str, str]
+    """role → SQL of its text. User and query are never NULL in a line that is not broken; URL, time and rank may be."""
+    broken: Sequence[Case] = ()
+    """what is wrong with lines whose fields need not be looked at; these conditions are never NULL"""
+    no_query: str | None = None
+    ascii: bool = False
+    tame: bool = False
+
+    def problem(self, *, host_only: bool) -> str:
+        """SQL for the number of a line's problem, 0 if there is none. Nearly every line passes a few cheap tests."""
+        query, url = self.roles["query"], self.roles.get("url")
+        good = self._surely_has_user_and_query()
+        unusable_query = f"{query} = {quoted(self.no_query or '')} OR NOT coalesce(query_is_usable({query}), false)"
+        cases = [
+            *self.broken,
+            (MISSING_USER, f"trim({self.roles['user']}, {_ASCII_BLANKS}) = ''"),
+            (UNUSABLE_QUERY, unusable_query),
+        ]
+        if url is not None:
+            cases.append((WITHOUT_URL, f"{url} = '' OR {url} IS NULL"))
+        if "optin" in self.roles:
+            good.append(f"{self._optin_answer()} IN {_texts(YES | NO)}")
+            cases.append((BAD_OPTIN, f"NOT ({good[-1]})"))
+        if url is not None:
+            good.append(f"{url} <> ''")
+            good += normal_forms.surely_usable_url(url, ascii_file=self.ascii, tame_file=self.tame, host_only=host_only)
+            usable = f"{'host' if host_only else 'url'}_is_usable({url})"
+            cases.append((UNUSABLE_URL, f"NOT coalesce({usable}, false)"))
+        if url is not None:  # many lines only lack a URL: they need not wait for the slower tests either
+            only = " AND ".join([f"({url} = '' OR {url} IS NULL)", *self._surely_has_user_and_query()])
+            cases.insert(0, (WITHOUT_URL, only))
+        whens = "\n".join(f"WHEN {condition} THEN {PROBLEMS.index(problem)}" for problem, condition in cases)
+        return f"(CASE WHEN {' AND '.join(good)} THEN 0 {whens} ELSE 0 END)::UTINYINT"
+
+    def is_kept(self) -> str:
+        """SQL: anything but a line that is good at a glance and only lacks a URL; those need not be kept to be counted.
+
+        A CASE, since DuckDB stops at the first condition that fails in a CASE, and not under a NOT.
+        """
+        url = self.roles.get("url")
+        if url is None:
+            return "true"
+        dropped = " AND ".join([f"({url} = '' OR {url} IS NULL)", *self._surely_has_user_and_query()])
+        return f"CASE WHEN {dropped} THEN false ELSE true END"
+
+    def _surely_has_user_and_query(self) -> list[str]:
+        query = self.roles["query"]
+        return [
+            *(f"NOT ({condition})" for _, condition in self.broken),
+            f"{self.roles['user']} >= '!'",
+            *normal_forms.surely_usable_query(query, ascii_file=self.ascii),
+            *([f"{query} <> {quoted(self.no_query)}"] if self.no_query is not None else []),
+        ]
+
+    def _optin_answer(self) -> str:
+        return f"lower(trim(coalesce({self.roles['optin']}, ''), ' '))"
+
+    def optin(self) -> str:
+        return f"{self._optin_answer()} IN {_texts(YES)}"
+
+    def digest(self, key: str) -> str:
+        """SQL: the keyed MD5 of all that tells one line of a user from another, as a number (see ``engine``)."""
+        parts = ", chr(31), ".join([quoted(key), *(self.roles.get(role, "''") for role in _HASHED)])
+        return f"md5_number(concat({parts}))"  # to concat, NULL is an empty text
+
+
+_HASHED: Final = ("user", "time", "query", "url", "rank")
+
+
+def scan_delimited(layout: Delimited, feed: Feed) -> Scan:
+    """Fields f0, f1, … of every line; NULL means that the line ended before this field."""
+    names = [f"f{i}" for i in range(layout.n_fields)]
+    delimiter = SEPARATOR if feed.gated else layout.delimiter
+    too_few = f"{names[-1]} IS NULL"
+    if layout.may_end_after is not None:
+        too_few += f" AND (f{layout.may_end_after} IS NOT NULL OR f{layout.may_end_after - 1} IS NULL)"
+    roles = {role: names[position] for role, position in layout.positions.items()}
+    if layout.may_end_after is not None and layout.positions["query"] >= layout.may_end_after:
+        roles["query"] = f"coalesce({roles['query']}, '')"
+    return Scan(
+        read_text(feed.names, names, delimiter, header=layout.header),
+        roles,
+        [(TOO_FEW_FIELDS, too_few)],
+        layout.no_query,
+        feed.ascii,
+        feed.tame,
+    )
+
+
+def scan_json(layout: JsonLines, feed: Feed) -> Scan:
+    """The members of every line's object; members that are themselves objects or lists make a line unusable."""
+    paths = {role: quoted('$."' + key.replace('"', '\\"') + '"') for role, key in layout.keys.items()}
+    members = ", ".join(f"coalesce(line->>{path}, '') AS {role}" for role, path in paths.items())
+    nested = " OR ".join(f"json_type(line, {path}) IN ('OBJECT', 'ARRAY')" for path in paths.values())
+    lines = read_text(feed.names, ["line"], SEPARATOR, header=False)
+    valid = (
+        f"CASE WHEN json_valid(line) THEN json_type(line) = 'OBJECT' AND NOT coalesce({nested}, false) ELSE false END"
+    )
+    good = f"SELECT CASE WHEN {valid} THEN line END AS line FROM ({lines})"
+    return Scan(
+        f"SELECT {members}, line IS NULL AS is_broken FROM ({good})",
+        {role: role for role in paths},
+        [(BAD_LINE, "is_broken")],
+    )
+
+
+def scan_columns(layout: Columns, files: Sequence[Path], *, places: bool = False) -> Scan:
+    """The columns of Parquet files as texts; points in time as microseconds, which every engine writes alike.
+
+    ``places`` adds the number of the file and of the row in it.
+    """
+    columns = []
+    for role, name in layout.columns.items():
+        column = quoted_name(name)
+        is_time = layout.types[role].startswith(("TIMESTAMP", "DATE"))
+        columns.append(f"coalesce({f'epoch_us({column})' if is_time else column}::VARCHAR, '') AS {role}")
+    if places:
+        columns += ["file_index", "file_row_number"]
+    select = f"SELECT {', '.join(columns)} FROM {read_parquet(files, f'file_row_number = {places}')}"
+    return Scan(select, {role: role for role in layout.columns})
+
+
+def read_text(files: Sequence[Path], names: Sequence[str], delimiter: str, *, header: bool) -> str:
+    """SELECT of the fields of text files that passed the gate.
+
+    Nothing is left to DuckDB's guesses: no quotes, no comments, no word for NULL (a line feed cannot occur in a
+    field). A line with too many fields is noted, without its text, in the table of rejected lines.
+    """
+    columns = ", ".join(f"'{name}': 'VARCHAR'" for name in names)
+    return f"""
+        SELECT * FROM read_csv([{_paths(files)}],
+            auto_detect = false, columns = {{{columns}}}, header = {str(header).lower()},
+            delim = {quoted(delimiter)}, quote = '', escape = '', comment = '', nullstr = chr(10), new_line = '\\n',
+            compression = 'none', null_padding = true, strict_mode = true, max_line_size = {MAX_LINE + 1},
+            ignore_errors = true, store_rejects = true, rejects_limit = 0, rejects_line_size_limit = 1,
+            rejects_table = '{REJECTED_TABLE}', rejects_scan = '{REJECTED_TABLE}_scans')
+    """
+
+
+def _paths(files: Sequence[Path]) -> str:
+    return ", ".join(quoted(os.fspath(file)) for file in files)
+
+
+def _texts(texts: frozenset[str]) -> str:
+    return "(" + ", ".join(quoted(text) for text in sorted(texts)) + ")"
+
+
+def read_parquet(files: Sequence[Path], *options: str) -> str:
+    """The table function. A folder called ``user=alice`` is a folder, not a column of the log."""
+    return f"read_parquet({', '.join([f'[{_paths(files)}]', 'hive_partitioning = false', *options])})"
+
+
+def parquet_types(session: DuckDBSession, path: Path) -> dict[str, str]:
+    """name → type of a file's columns, in DuckDB's words."""
+    link = Feeder(session.directory, name="schema").link(path)
+    try:
+        found = session.rows(f"DESCRIBE SELECT * FROM {read_parquet([link])}")
+    except RunError as error:
+        raise InputError(path, "the Parquet file cannot be read: cut off or damaged") from error
+    finally:
+        link.unlink()
+    return {name: kind for name, kind, *_ in found}

@@ -1,0 +1,175 @@
+"""One DuckDB connection with its limits, its private directory, and its failures said in our words."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from searchblend.core.errors import InvalidParameter, OutputError, RunError
+
+Number = TypeVar("Number", bound=np.unsignedinteger)
+OnFraction = Callable[[float], None]
+_POLL_SECONDS: Final = 0.1
+
+
+class DatabaseError(RunError):
+    """The database gave up for a reason of its own."""
+
+
+def quoted(text: str) -> str:
+    """A text as an SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def quoted_name(name: str) -> str:
+    """A name as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+class DuckDBSession:
+    """A database in memory that spills to its own directory. ``close`` removes every trace of both."""
+
+    def __init__(self, memory: str | None, threads: int | None, temp_directory: str | os.PathLike[str] | None) -> None:
+        try:
+            self.directory = Path(tempfile.mkdtemp(prefix="searchblend-", dir=temp_directory))
+        except OSError as error:
+            raise OutputError(
+                f"{temp_directory or tempfile.gettempdir()}: no temporary directory can be made"
+            ) from error
+        try:
+            self._connection = duckdb.connect(":memory:")
+            self._set("memory", "memory_limit", memory)
+            self._set("threads", "threads", threads)
+            self.execute("SET preserve_insertion_order = false")  # nothing here depends on the order of lines
+            self.execute(f"SET temp_directory = {quoted(os.fspath(self.directory / 'spill'))}")
+            self.execute("SET autoinstall_known_extensions = false")
+        except BaseException:
+            self.close()
+            raise
+        self._tables = 0
+
+    def _set(self, option: str, setting: str, value: str | int | None) -> None:
+        if value is None:
+            return
+        try:
+            self._connection.execute(f"SET {setting} = {quoted(str(value))}")
+        except duckdb.Error as error:
+            expected = "a size such as 2GB" if option == "memory" else "a whole number of at least 1"
+            raise InvalidParameter(option, f"expected {expected}") from error
+
+    def close(self) -> None:
+        if hasattr(self, "_connection"):
+            self._connection.close()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def new_name(self, kind: str) -> str:
+        """A table name nobody has yet."""
+        self._tables += 1
+        return f"{kind}_{self._tables}"
+
+    def drop_all_tables(self) -> None:
+        for (name,) in self.rows("SELECT table_name FROM duckdb_tables()"):
+            self.execute(f"DROP TABLE {quoted_name(name)}")
+
+    def interrupt(self) -> None:
+        """Stop the statement under way; may be called from another thread."""
+        self._connection.interrupt()
+
+    def add_function(self, name: str, function: Callable[[str], bool]) -> None:
+        self._connection.create_function(name, function, ["VARCHAR"], "BOOLEAN")
+
+    def execute(self, statement: str, parameters: Sequence[object] = ()) -> None:
+        with _our_words():
+            self._connection.execute(statement, parameters)
+
+    def execute_counting(self, statement: str) -> int:
+        """Executes, and returns how many rows DuckDB's own profile says were read from files and tables."""
+        with _our_words():
+            self._connection.execute("PRAGMA enable_profiling = 'no_output'")
+            try:
+                self._connection.execute(statement)
+                profile = json.loads(self._connection.get_profiling_information())
+            finally:
+                self._connection.execute("PRAGMA disable_profiling")
+        return int(profile["query"]["total_rows_scanned"])
+
+    @contextmanager
+    def numbers(self, name: str, values: NDArray[np.unsignedinteger]) -> Iterator[None]:
+        """An array as a table with the one column ``value``."""
+        self._connection.register(name, {"value": values})
+        try:
+            yield
+        finally:
+            self._connection.unregister(name)
+
+    def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        with _our_words():
+            return self._connection.execute(statement, parameters).fetchall()
+
+    def value(self, statement: str, parameters: Sequence[object] = ()) -> Any:
+        return self.rows(statement, parameters)[0][0]
+
+    def column(self, statement: str, kind: type[Number], parameters: Sequence[object] = ()) -> NDArray[Number]:
+        """The one column of whole numbers that a statement yields."""
+        (column,) = self.columns(statement, kind, parameters)
+        return column
+
+    def columns(self, statement: str, kind: type[Number], parameters: Sequence[object] = ()) -> list[NDArray[Number]]:
+        """The columns of whole numbers that a statement yields."""
+        with _our_words():
+            found = self._connection.execute(statement, parameters).fetchnumpy().values()
+            return [np.asarray(column, dtype=kind) for column in found]
+
+    def arrays(self, statement: str, parameters: Sequence[object] = ()) -> list[NDArray[Any]]:
+        """The columns that a statement yields, of any type; where there are NULLs, masked."""
+        with _our_words():
+            return list(self._connection.execute(statement, parameters).fetchnumpy().values())
+
+    @contextmanager
+    def watched(self, on_fraction: OnFraction) -> Iterator[None]:
+        """Tells how far the statements inside are, several times a second."""
+        done = threading.Event()
+
+        def poll() -> None:
+            while not done.wait(_POLL_SECONDS):
+                on_fraction(max(self._connection.query_progress(), 0.0) / 100)
+
+        watcher = threading.Thread(target=poll, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watcher.join()
+
+
+@contextmanager
+def _our_words() -> Iterator[None]:
+    """DuckDB's messages may quote the data, so only their kind is passed on."""
+    try:
+        yield
+    except duckdb.OutOfMemoryException as error:
+        raise RunError(
+            "not enough memory or temporary disk space: allow more memory, or name a temp directory with more room"
+        ) from error
+    except duckdb.ConnectionException as error:
+        raise RunError("the log is closed") from error
+    except duckdb.InterruptException:
+        raise
+    except (duckdb.IOException, duckdb.FatalException) as error:
+        if "No space left" in str(error) or "Could not write" in str(error):
+            raise OutputError("no space left in the temp directory: name one with more room") from error
+        raise DatabaseError(f"the database could not go on ({type(error).__name__})") from error
+    except duckdb.Error as error:
+        raise DatabaseError(f"the database could not go on ({type(error).__name__})") from error

@@ -1,0 +1,188 @@
+"""Which files a log consists of, and their bytes: plain, gzip or zstd."""
+
+from __future__ import annotations
+
+import glob
+import io
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from os import fspath
+from pathlib import Path
+from typing import Final, Protocol, TypeAlias
+
+import zstandard
+
+from searchblend.core.errors import InputError
+from searchblend.logs.formats.table_folders import refuse_table
+
+Buffer: TypeAlias = bytes | memoryview
+LogPaths = str | Path | Sequence[str | Path]
+
+BOM: Final = b"\xef\xbb\xbf"
+_COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd"}
+_OTHER_NAMES: Final = {".bz2": "bzip2", ".xz": "xz", ".zip": "zip", ".7z": "7-Zip", ".lz4": "LZ4", ".br": "Brotli"}
+_OTHER_BYTES: Final = {
+    b"\x1f\x8b": "compressed with gzip: its name must end in .gz",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd: its name must end in .zst",
+    b"BZh": "compressed with bzip2, which is not read: decompress it first",
+    b"\xfd7zXZ\0": "compressed with xz, which is not read: decompress it first",
+    b"PK\x03\x04": "a zip archive, which is not read: unpack it first",
+    b"\xff\xfe": "UTF-16: convert it to UTF-8 first",
+    b"\xfe\xff": "UTF-16: convert it to UTF-8 first",
+}
+_CHUNK: Final = 1 << 20
+_PROBLEMS: Final = {
+    FileNotFoundError: "no such file",
+    PermissionError: "may not be read",
+    IsADirectoryError: "is a directory",
+}
+
+
+def expand(paths: LogPaths) -> list[Path]:
+    """The files behind paths, globs and directories, each once; the files of a glob or directory are sorted."""
+    given = [paths] if isinstance(paths, str | Path) else list(paths)
+    found = list(dict.fromkeys(file for one in given for file in _expand_one(Path(one))))
+    if not found:
+        raise InputError("log", "no file was given")
+    ways = [way for file in found for way in (file.absolute(), file.resolve())]
+    for folder in dict.fromkeys(folder for way in ways for folder in way.parents):
+        refuse_table(folder)
+    for file in found:
+        if other := _OTHER_NAMES.get(file.suffix.lower()):
+            raise InputError(file, f"is compressed with {other}, which is not read: decompress it, or use .gz or .zst")
+    return found
+
+
+def _expand_one(path: Path) -> list[Path]:
+    if path.is_dir():
+        refuse_table(path)
+        inside = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith((".", "_")))
+        if not inside:
+            raise InputError(path, "the directory holds no files")
+        return inside
+    if path.exists() and not path.is_file():
+        raise InputError(path, "is a pipe or a device, and a log is read more than once: write it to a file first")
+    if path.exists() or not glob.has_magic(fspath(path)):
+        return [path]
+    matches = sorted(Path(match) for match in glob.glob(fspath(path), recursive=True))  # noqa: PTH207
+    if not matches:
+        raise InputError(path, "no file matches")
+    return [file for file in matches if file.is_file()]
+
+
+class ByteSource(Protocol):
+    """What a reader needs of a file: the next bytes, and how far into the file they reach."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
+class _Decompressor(Protocol):
+    """What zlib's and zstandard's objects have in common."""
+
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
+
+    def decompress(self, data: Buffer, /) -> bytes: ...
+
+
+class _Decompressed:
+    """Decompresses as it reads, member after member, and notices a file that ends in the middle of one.
+
+    Input goes in by small slices, so that a megabyte of one letter, a few bytes when compressed, never comes out
+    as one huge piece.
+    """
+
+    def __init__(self, raw: io.FileIO, new_member: Callable[[], _Decompressor], slice_size: int) -> None:
+        self._raw, self._new_member, self._slice_size = raw, new_member, slice_size
+        self._member = new_member()
+        self._pending = memoryview(b"")
+
+    def read(self, size: int, /) -> bytes:
+        out: list[bytes] = []
+        length = 0
+        while length < size:
+            if self._member.eof and not self._next_member():
+                break
+            if not self._pending and not self._refill():
+                raise EOFError
+            text = self._member.decompress(self._pending[: self._slice_size])
+            self._pending = self._pending[self._slice_size :]
+            length += len(text)
+            out.append(text)
+        return b"".join(out)
+
+    def _refill(self) -> bool:
+        self._pending = memoryview(self._raw.read(_CHUNK))
+        return bool(self._pending)
+
+    def _next_member(self) -> bool:
+        """Another member may follow, after zero bytes of padding."""
+        rest = self._member.unused_data + self._pending
+        while not (rest := rest.lstrip(b"\0")):
+            if not self._refill():
+                return False
+            rest = bytes(self._pending)
+        self._pending = memoryview(rest)
+        self._member = self._new_member()
+        return True
+
+
+def _gzip(raw: io.FileIO) -> ByteSource:
+    return _Decompressed(raw, lambda: zlib.decompressobj(31), 1 << 14)
+
+
+def _zstd(raw: io.FileIO) -> ByteSource:
+    return _Decompressed(raw, lambda: zstandard.ZstdDecompressor().decompressobj(), 1 << 10)
+
+
+def compression_of(path: Path) -> str | None:
+    """``gzip``, ``zstd`` or None, by the name and not by the first bytes: those may be somebody's line."""
+    return _COMPRESSIONS.get(path.suffix.lower())
+
+
+def other_than_text(start: bytes) -> str | None:
+    """What a file is that begins with these bytes, if it is known and no UTF-8 text."""
+    known = next((what for magic, what in _OTHER_BYTES.items() if start.startswith(magic)), None)
+    if known is None and b"\0\0" in (start[:4:2], start[1:4:2]):
+        return "UTF-16: convert it to UTF-8 first"
+    return known
+
+
+@contextmanager
+def open_raw(path: Path) -> Iterator[io.FileIO]:
+    """The file's bytes; failures to open or read it become ``InputError``."""
+    try:
+        with path.open("rb", buffering=0) as raw:
+            yield raw
+    except OSError as error:
+        problem = next((text for kind, text in _PROBLEMS.items() if isinstance(error, kind)), "cannot be read")
+        raise InputError(path, problem) from error
+
+
+@contextmanager
+def open_text_bytes(path: Path) -> Iterator[tuple[ByteSource, io.FileIO]]:
+    """The decompressed bytes, and the file itself, whose position tells how far the reading is."""
+    kind = compression_of(path)
+    with open_raw(path) as raw:
+        if kind is None:
+            yield raw, raw
+            return
+        try:
+            yield (_gzip(raw) if kind == "gzip" else _zstd(raw)), raw
+        except EOFError as error:
+            raise InputError(path, f"the {kind} file is cut off: its end is missing") from error
+        except (zlib.error, zstandard.ZstdError) as error:
+            raise InputError(path, f"the {kind} file is damaged") from error
+
+
+def first_lines(path: Path, limit: int = 1 << 16) -> bytes:
+    """The beginning of the text, for its header."""
+    with open_text_bytes(path) as (source, _):
+        start = b""
+        while len(start) < limit and (more := source.read(limit - len(start))):
+            start += more
+    return start

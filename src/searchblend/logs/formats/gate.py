@@ -1,0 +1,306 @@
+"""The gate that every byte of a text log passes before a database sees it.
+
+A CSV reader of a database is fast and forgiving: DuckDB's drops a line of 100 MB without a word, reads a NUL byte as
+text, and gives up a whole file over one stray carriage return. So the gate looks at the bytes first. What it lets
+through are whole lines of valid UTF-8, at most 1 MiB each, ended by a line feed, without quotes; what it holds
+back it counts, by reason and line number.
+
+What becomes of a line depends on that line alone (``proofs/input_reading.md``): where one person's line begins and ends
+is decided by line feeds, and no other line is changed or held back for it.
+
+Most files are *pristine*: nothing would be held back or changed. ``count_pristine`` detects that at memory speed and
+the database then reads the file itself. All others flow through ``Gate``, which gives the same fields of every line.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from searchblend.core.errors import InputError
+from searchblend.logs.formats.files import BOM, ByteSource, compression_of, open_raw, open_text_bytes
+from searchblend.logs.formats.layout import LineRules
+from searchblend.logs.summary import BAD_QUOTES, INVALID_UTF8, LINE_TOO_LONG, NUL_BYTE, Malformed, Place
+
+MAX_LINE: Final = 1 << 20
+SEPARATOR: Final = "\x1f"
+"""What stands between the fields of a CSV line that has passed the gate. In a field of CSV it counts as a blank."""
+
+_BLOCK: Final = 1 << 22
+_SCAN_BLOCK: Final = 1 << 16
+_LINE_FEED: Final = 10
+_LINE_WITH_BOM: Final = b"\n" + BOM
+_FIELD: Final = rb'(?:"(?:[^"]|"")*"|[^",]*)'
+_RECORD: Final = re.compile(_FIELD + rb"(?:," + _FIELD + rb")*")
+_OPEN_RECORD: Final = re.compile(rb"(?:" + _FIELD + rb',)*"(?:[^"]|"")*')
+_NEXT_FIELD: Final = re.compile(rb'(?:^|,)(?:"((?:[^"]|"")*)"|([^",]*))')
+
+OnBytes = Callable[[int], None]
+
+
+@dataclass
+class Passed:
+    """What the gate saw of one file."""
+
+    bytes: int = 0
+    lines: int = 0
+    """Lines let through, the header among them; not blank ones."""
+    ascii: bool = False
+    """Whether there is surely nothing but ASCII."""
+    tame: bool = False
+    """Whether there are surely none of the bytes that were called awkward."""
+    held_back: dict[str, Malformed] = field(default_factory=dict)
+
+    def hold_back(self, reason: str, place: Place) -> None:
+        self.held_back.setdefault(reason, Malformed()).add(place)
+
+
+def count_pristine(
+    path: Path,
+    rules: LineRules,
+    *,
+    awkward: bytes = b"",
+    only: int | None = None,
+    on_bytes: OnBytes = lambda n: None,
+) -> Passed | None:
+    """The size of a plain file that needs no gate, or None as soon as something shows that it does.
+
+    ``only`` looks at no more than so many bytes of its beginning.
+    """
+    if compression_of(path) is not None:
+        return None
+    passed = Passed(ascii=True, tame=True)
+    utf8 = _Utf8Check()
+    unwanted = b"\0\r" + (b'"\x1f' if rules.quotes else b"")
+    in_this_line, last, tail = 0, _LINE_FEED, b""
+    with open_raw(path) as raw:
+        while block := raw.read(_SCAN_BLOCK):
+            if any(byte in block for byte in unwanted) or not utf8.accepts(block):
+                return None
+            if passed.bytes == 0 and block.startswith(BOM):
+                return None
+            if not (rules.header or utf8.only_ascii) and _LINE_WITH_BOM in tail + block:
+                return None
+            first_end = block.find(b"\n")
+            if in_this_line + (len(block) if first_end < 0 else first_end) > MAX_LINE:
+                return None
+            in_this_line = in_this_line + len(block) if first_end < 0 else len(block) - 1 - block.rfind(b"\n")
+            passed.lines += count_lines(block, after=last)
+            passed.ascii = utf8.only_ascii
+            passed.tame = passed.tame and not any(byte in block for byte in awkward)
+            passed.bytes += len(block)
+            last, tail = block[-1], block[-len(BOM) :]
+            on_bytes(len(block))
+            if only is not None and passed.bytes >= only:
+                return passed
+    passed.lines += last != _LINE_FEED
+    return passed if utf8.accepts(b"", last=True) else None
+
+
+def count_lines(block: bytes, *, after: int = _LINE_FEED) -> int:
+    """How many lines that are not blank end in a block; ``after`` is the byte before it."""
+    is_end = np.frombuffer(block, dtype=np.uint8) == _LINE_FEED
+    blank = np.count_nonzero(is_end[1:] & is_end[:-1]) + (after == _LINE_FEED and is_end[0])
+    return int(np.count_nonzero(is_end) - blank)
+
+
+class _Utf8Check:
+    """Whether blocks of a file, one after the other, are valid UTF-8."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self.only_ascii = True
+
+    def accepts(self, block: bytes, *, last: bool = False) -> bool:
+        if self.only_ascii and block.isascii():
+            return True
+        self.only_ascii = False
+        try:
+            self._decoder.decode(block, final=last)
+        except UnicodeDecodeError:
+            return False
+        return True
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+class Gate:
+    """Lets the good lines of one file through, in blocks, and counts the others."""
+
+    def __init__(self, path: Path, rules: LineRules) -> None:
+        self.path = path
+        self.passed = Passed()
+        self._rules = rules
+        self._line = 1
+        """The number of the line that comes next."""
+        self._open_record = b""
+        """The beginning of a quoted record whose end is in the next block."""
+
+    def blocks(self, on_bytes: OnBytes = lambda n: None) -> Iterator[bytes]:
+        """Blocks of whole lines, each ended by a line feed. ``on_bytes`` hears how many bytes of the file were read."""
+        for _, block in self.numbered_blocks(on_bytes):
+            yield block
+
+    def numbered_blocks(self, on_bytes: OnBytes = lambda n: None) -> Iterator[tuple[int | list[int], bytes]]:
+        """Blocks with the number of their first line, or of every line where they are not consecutive."""
+        with open_text_bytes(self.path) as (source, raw):
+            try:
+                told = 0
+                for block in self._whole_lines(source):
+                    on_bytes(raw.tell() - told)
+                    told = raw.tell()
+                    cleaned = self._pass_block(block)
+                    if cleaned is not None:
+                        yield cleaned
+                if self._open_record:
+                    cleaned = self._line_by_line(self._open_record, last=True)
+                    if cleaned is not None:
+                        yield cleaned
+            except EOFError as error:
+                raise InputError(self.path, "the compressed file is cut off", line=self._line) from error
+
+    def _whole_lines(self, source: ByteSource) -> Iterator[bytes]:
+        """The text in blocks that end at a line end. A line that is too long is never kept: it is passed over."""
+        carry = b""
+        skipping = False
+        while block := source.read(_BLOCK):
+            if self.passed.bytes == 0 and self._rules.header:
+                block = block.removeprefix(BOM)
+            self.passed.bytes += len(block)
+            if skipping:
+                _, found, block = block.partition(b"\n")
+                if not found:
+                    continue
+                skipping = False
+                self._line += 1
+            cut = block.rfind(b"\n") + 1
+            if cut:
+                yield carry + block[:cut]
+                carry = block[cut:]
+            else:
+                carry += block
+            if len(carry) > MAX_LINE + 1:  # a carriage return may belong to its end
+                self._hold_back(LINE_TOO_LONG)
+                carry, skipping = b"", True
+        if carry:
+            yield carry + b"\n"
+
+    def _pass_block(self, block: bytes) -> tuple[int | list[int], bytes] | None:
+        first = self._line
+        if b"\r" in block:
+            block = block.replace(b"\r\n", b"\n")
+        block, self._open_record = self._open_record + block, b""
+        if self._needs_a_closer_look(block):
+            return self._line_by_line(block, last=False)
+        self._line += block.count(b"\n")
+        self.passed.lines += count_lines(block)
+        return first, block.replace(b",", SEPARATOR.encode()) if self._rules.quotes else block
+
+    def _needs_a_closer_look(self, block: bytes) -> bool:
+        return (
+            b"\r" in block
+            or (self._rules.quotes and (b'"' in block or b"\x1f" in block))
+            or (not self._rules.header and (block.startswith(BOM) or _LINE_WITH_BOM in block))
+            or _may_have_a_byte_problem(block)
+        )
+
+    def _line_by_line(self, block: bytes, *, last: bool) -> tuple[list[int], bytes] | None:
+        kept: list[bytes] = []
+        numbers: list[int] = []
+        doubtful = _may_have_a_byte_problem(block)
+        lines = block[:-1].split(b"\n")
+        position = 0
+        while position < len(lines):
+            record, used = lines[position], 1
+            if self._rules.quoted_line_feeds:
+                record, used = _joined_record(lines, position, last=last)
+                if not used:
+                    self._open_record = b"\n".join(lines[position:]) + b"\n"
+                    break
+            text = self._cleaned(record, doubtful=doubtful)
+            if text:
+                kept.append(text)
+                numbers.append(self._line)
+            position += used
+            self._line += used
+        self.passed.lines += len(kept)
+        return (numbers, b"\n".join(kept) + b"\n") if kept else None
+
+    def _cleaned(self, record: bytes, *, doubtful: bool) -> bytes:
+        """A line as a database may see it; empty if it is blank or was held back."""
+        if doubtful and (reason := _byte_problem(record)) is not None:
+            self._hold_back(reason)
+            return b""
+        if not self._rules.header:
+            while record.startswith(BOM):
+                record = record[len(BOM) :]
+        record = record.replace(b"\r", b" ")
+        if not self._rules.quotes or not record:
+            return record
+        fields = csv_fields(record)
+        if fields is None:
+            self._hold_back(BAD_QUOTES)
+            return b""
+        if b"\x1f" in record:
+            fields = [field.replace(b"\x1f", b" ") for field in fields]
+        return b"\x1f".join(fields) or b" "  # nothing in quotes is no blank line: it has too few fields
+
+    def _hold_back(self, reason: str) -> None:
+        self.passed.hold_back(reason, Place(str(self.path), self._line))
+
+
+def _joined_record(lines: list[bytes], position: int, *, last: bool) -> tuple[bytes, int]:
+    """The record that begins at a line, and how many lines it takes: 0 if it may go on in the next block.
+
+    A line that opens a quote and is not closed within 1 MiB is a record by itself: reading goes on at the next line.
+    """
+    first = lines[position]
+    if not _OPEN_RECORD.fullmatch(first):
+        return first, 1
+    length = len(first)
+    for end in range(position + 1, len(lines)):
+        length += len(lines[end])
+        if length > MAX_LINE:
+            return first, 1
+        if lines[end].count(b'"') % 2:  # only such a line can close the quote
+            record = b" ".join(lines[position : end + 1])
+            return (record, end + 1 - position) if _RECORD.fullmatch(record) else (first, 1)
+    return (first, 1) if last else (b"", 0)
+
+
+def _may_have_a_byte_problem(block: bytes) -> bool:
+    """Whether any line of a block may have one; a line over 1 MiB covers one of the windows."""
+    return (
+        b"\0" in block
+        or not (block.isascii() or _is_utf8(block))
+        or any(block.find(b"\n", at, at + MAX_LINE // 2) < 0 for at in range(0, len(block), MAX_LINE // 2))
+    )
+
+
+def _byte_problem(line: bytes) -> str | None:
+    if len(line) > MAX_LINE:
+        return LINE_TOO_LONG
+    if b"\0" in line:
+        return NUL_BYTE
+    return None if _is_utf8(line) else INVALID_UTF8
+
+
+def csv_fields(record: bytes) -> list[bytes] | None:
+    """The fields of a CSV record without their quotes (RFC 4180), or None if its quotes do not balance."""
+    if b'"' not in record:
+        return record.split(b",")
+    if not _RECORD.fullmatch(record):
+        return None
+    return [found[2] if found[1] is None else found[1].replace(b'""', b'"') for found in _NEXT_FIELD.finditer(record)]

@@ -1,0 +1,129 @@
+"""What is wrong with a line, if anything: the rule in Python. Engines say the same in their own language.
+
+The first of these that applies is the line's problem: it is not a line of the format; too few or too many fields; no
+user; a click without its query; an unusable query; *no URL* (in a log that has URLs; not malformed, but dropped); an
+opt-in that is neither yes nor no; an unusable URL.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from searchblend.logs.duckdb import normal_forms
+from searchblend.logs.formats.gate import SEPARATOR
+from searchblend.logs.formats.layout import Columns, Delimited, JsonLines, Layout, Sessions
+from searchblend.logs.formats.yandex import CLICK, MOST_FIELDS, QUERY, SESSION
+from searchblend.logs.summary import (
+    BAD_LINE,
+    BAD_OPTIN,
+    CLICK_WITHOUT_QUERY,
+    MISSING_USER,
+    TOO_FEW_FIELDS,
+    TOO_MANY_FIELDS,
+    UNUSABLE_QUERY,
+    UNUSABLE_URL,
+)
+
+WITHOUT_URL: Final = "without_url"
+YES: Final = frozenset({"1", "true", "t", "yes", "y", "on"})
+NO: Final = frozenset({"0", "false", "f", "no", "n", "off", ""})
+ASCII_BLANKS: Final = " \t\n\v\f\r"
+
+Judge = Callable[[str], str | None]
+"""The problem of a line that has passed the gate; lines come in the order of the file."""
+
+
+def judge_for(layout: Layout, *, host_only: bool) -> Judge:
+    match layout:
+        case Delimited():
+            return lambda line: _judge_delimited(layout, line, host_only=host_only)
+        case JsonLines():
+            return lambda line: _judge_json(layout, line, host_only=host_only)
+        case Sessions():
+            return _SessionJudge()
+        case Columns():
+            raise AssertionError("Parquet has no lines of text")
+
+
+def _judge_delimited(layout: Delimited, line: str, *, host_only: bool) -> str | None:
+    fields = line.split(SEPARATOR if layout.quotes else layout.delimiter)
+    if len(fields) > layout.n_fields:
+        return TOO_MANY_FIELDS
+    if len(fields) < layout.n_fields and len(fields) != layout.may_end_after:
+        return TOO_FEW_FIELDS
+    fields += [""] * (layout.n_fields - len(fields))
+    texts = {role: fields[position] for role, position in layout.positions.items()}
+    return judge_texts(texts, has_urls=layout.has_urls, no_query=layout.no_query, host_only=host_only)
+
+
+def _judge_json(layout: JsonLines, line: str, *, host_only: bool) -> str | None:
+    if SEPARATOR in line:
+        return TOO_MANY_FIELDS
+    try:
+        found = json.loads(line, object_pairs_hook=_first_of_each)
+        json.dumps(found, ensure_ascii=False).encode()  # half of a surrogate pair is no text
+    except (ValueError, RecursionError):
+        return BAD_LINE
+    if not isinstance(found, dict):
+        return BAD_LINE
+    members = {role: found.get(key) for role, key in layout.keys.items()}
+    if any(isinstance(member, dict | list) for member in members.values()):
+        return BAD_LINE
+    texts = {role: "" if member is None else str(member) for role, member in members.items()}
+    return judge_texts(texts, has_urls=layout.has_urls, host_only=host_only)
+
+
+def _first_of_each(members: list[tuple[str, object]]) -> dict[str, object]:
+    return dict(reversed(members))
+
+
+def judge_texts(
+    texts: Mapping[str, str], *, has_urls: bool, no_query: str | None = None, host_only: bool = False
+) -> str | None:
+    """The problem of a line with these fields."""
+    if not texts["user"].strip(ASCII_BLANKS):
+        return MISSING_USER
+    query = texts["query"]
+    if query == no_query or not normal_forms.query_is_usable(query):
+        return UNUSABLE_QUERY
+    if has_urls and not texts["url"]:
+        return WITHOUT_URL
+    if texts.get("optin", "").strip(" ").lower() not in YES | NO:
+        return BAD_OPTIN
+    usable = normal_forms.host_is_usable if host_only else normal_forms.url_is_usable
+    return UNUSABLE_URL if has_urls and not usable(texts["url"]) else None
+
+
+class _SessionJudge:
+    """Knows the session at hand. Clicks come after their query, in the same session."""
+
+    _SESSION: Final = re.compile(SESSION, re.ASCII)
+    _QUERY: Final = re.compile(QUERY, re.ASCII)
+    _CLICK: Final = re.compile(CLICK, re.ASCII)
+
+    def __init__(self) -> None:
+        self._session = ""
+        self._has_user = False
+        self._pages: set[str] = set()
+
+    def __call__(self, line: str) -> str | None:
+        fields = line.split("\t")
+        if len(fields) > MOST_FIELDS:
+            return TOO_MANY_FIELDS
+        is_session, is_query = self._SESSION.fullmatch(line), self._QUERY.fullmatch(line)
+        if not is_session and not is_query and not self._CLICK.fullmatch(line):
+            return BAD_LINE
+        if fields[0] != self._session:
+            self._session, self._has_user, self._pages = fields[0], False, set()
+        if is_session:
+            self._has_user = True
+            return None
+        if is_query:
+            self._pages.add(fields[3])
+            return None
+        if not self._has_user:
+            return MISSING_USER
+        return None if fields[3] in self._pages else CLICK_WITHOUT_QUERY

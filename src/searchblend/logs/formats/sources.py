@@ -1,0 +1,89 @@
+"""Which format a log is in: said by the caller, or told from the name of each file and from its header.
+
+No line of a person decides anything about a file. So formats without a header are never guessed from their lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from searchblend.core.errors import InputError, InvalidColumns, InvalidParameter
+from searchblend.logs.formats import aol
+from searchblend.logs.formats.column_map import ColumnMap
+from searchblend.logs.formats.delimited import delimited_layout, header_line
+from searchblend.logs.formats.excite import EXCITE
+from searchblend.logs.formats.files import first_lines
+from searchblend.logs.formats.jsonl import is_named_json, json_layout
+from searchblend.logs.formats.layout import Layout, Source
+from searchblend.logs.formats.parquet import MAGIC, columns_layout
+from searchblend.logs.formats.yandex import YANDEX
+
+FORMATS: Final = ("auto", "aol", "yandex", "excite", "tsv", "csv", "jsonl", "parquet")
+ColumnTypes = Callable[[Path], Mapping[str, str]]
+"""name → type of the columns of a Parquet file; an engine knows them"""
+
+
+def find_sources(
+    files: Sequence[Path],
+    format_name: str,
+    columns: ColumnMap,
+    column_types: ColumnTypes,
+    *,
+    quoted_line_feeds: bool = False,
+) -> list[Source]:
+    """The files, those with the same layout together. All must be in one format, and all or none have URLs."""
+    if format_name not in FORMATS:
+        raise InvalidParameter("format", f"expected one of {', '.join(FORMATS)}")
+    sources: list[Source] = []
+    for file in files:
+        layout = _layout(file, format_name, columns, column_types, quoted_line_feeds=quoted_line_feeds)
+        same = next((paths for other, paths in sources if other == layout), None)
+        if same is not None:
+            same.append(file)
+            continue
+        sources.append((layout, [file]))
+        first = sources[0][0]
+        if layout.format != first.format:
+            raise InputError(file, f"is in format {layout.format}, other files of this log in {first.format}")
+        if layout.has_urls != first.has_urls:
+            with_urls, without = ("this file", "others") if layout.has_urls else ("others", "this file")
+            raise InputError(file, f"{with_urls} of this log have a column of URLs and {without} have none")
+    return sources
+
+
+def _layout(
+    path: Path, format_name: str, columns: ColumnMap, column_types: ColumnTypes, *, quoted_line_feeds: bool
+) -> Layout:
+    name = "jsonl" if format_name == "auto" and is_named_json(path) else format_name
+    if name == "jsonl":
+        return json_layout(columns)
+    if name in ("yandex", "excite"):
+        return _without_columns(name, columns)
+    start = first_lines(path)
+    if name == "parquet" or (name == "auto" and start.startswith(MAGIC)):
+        return columns_layout(path, column_types(path), columns)
+    header = header_line(path, start)
+    if name == "aol" or (name == "auto" and aol.is_aol(header)):
+        return _aol_layout(path, header, columns)
+    said = None if name == "auto" else name
+    return delimited_layout(path, header, said, columns, quoted_line_feeds=quoted_line_feeds)
+
+
+def _aol_layout(path: Path, header: str, columns: ColumnMap) -> Layout:
+    if not aol.is_aol(header):
+        raise InputError(path, f"expected the header {' '.join(aol.HEADER)}", line=1)
+    if columns.named or columns.optin is not None:
+        named = columns.find(path, aol.HEADER)
+        return replace(aol.AOL, positions={role: aol.HEADER.index(name) for role, name in named.items()})
+    if not columns.urls:
+        return replace(aol.AOL, positions={role: at for role, at in aol.AOL.positions.items() if role != "url"})
+    return aol.AOL
+
+
+def _without_columns(name: str, columns: ColumnMap) -> Layout:
+    if columns.named or columns.optin is not None or (name == "yandex" and not columns.urls):
+        raise InvalidColumns(f"columns: the {name} format has none to choose from")
+    return YANDEX if name == "yandex" else EXCITE

@@ -1,0 +1,260 @@
+"""One Spark session with its private directory: which Java it runs on, and its failures said in our words.
+
+This is the one place that loads PySpark by itself: everything else in ``spark_*`` is imported only through it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from searchblend.core.errors import InvalidParameter, OutputError, RunError, UsageError
+from searchblend.logs.spark.java import find_java, java_home
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+OnNotice = Callable[[str], None]
+"""Hears which Java and which Spark are used."""
+
+_MASTER: Final = re.compile(r"local(-cluster)?(\[.*\])?|spark://.+|yarn|k8s://.+")
+_CONNECT_SECONDS: Final = 4.0
+_EXECUTOR_SECONDS: Final = 60.0
+_POLL_SECONDS: Final = 0.2
+_ROWS_AT_ONCE: Final = 1000
+_SPARK_PARTITIONS: Final = "200"
+"""What Spark takes when nobody says otherwise: far too many for a small log."""
+_PARTITION_BYTES: Final = 1 << 25
+_DEFAULTS: Final = {
+    "spark.app.name": "searchblend",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+_ON_THIS_MACHINE: Final = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+_SQL_SETTINGS: Final = {
+    "spark.sql.session.timeZone": "UTC",  # points in time become numbers, the same everywhere
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.execution.arrow.pyspark.enabled": "false",  # nothing here is large enough to ask for pandas
+}
+
+
+def check_master(master: str) -> None:
+    """Refuses a master that is none, or that nobody answers for: Spark itself would try for a minute."""
+    if not _MASTER.fullmatch(master):
+        raise InvalidParameter("master", "expected local[N], spark://HOST:PORT, yarn or k8s://URL")
+    if not master.startswith("spark://"):
+        return
+    for address in master.removeprefix("spark://").split(","):
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdecimal():
+            raise InvalidParameter("master", "expected spark://HOST:PORT")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
+        except (OSError, OverflowError):
+            continue
+        return
+    raise RunError(f"{master}: the Spark master cannot be reached; is it running, and is this its address?")
+
+
+class SparkRunner:
+    """A Spark session and all that was kept on its executors. ``close`` removes every trace of ours.
+
+    A session that is active in this process is used as it is and left running; else one is started, and stopped in
+    the end.
+    """
+
+    def __init__(
+        self,
+        master: str | None = None,
+        temp_directory: str | os.PathLike[str] | None = None,
+        on_notice: OnNotice = lambda text: None,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        self._sql = _load_pyspark()
+        try:
+            self.directory = Path(tempfile.mkdtemp(prefix="searchblend-", dir=temp_directory))
+        except OSError as error:
+            raise OutputError(
+                f"{temp_directory or tempfile.gettempdir()}: no temporary directory can be made"
+            ) from error
+        self.directory.chmod(0o711)  # executors may run under another name; the names inside are not listed to them
+        self._kept: list[DataFrame] = []
+        self._own: Any = None
+        try:
+            active = self._sql.SparkSession.getActiveSession()
+            if active is None:
+                active, java = self._start(master, settings or {})
+                on_notice(f"Spark {active.version} on {java}, master {active.sparkContext.master}")
+            self.spark: SparkSession = active.newSession()
+            for name, value in _SQL_SETTINGS.items():
+                self.spark.conf.set(name, value)
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self, master: str | None, settings: Mapping[str, str]) -> tuple[SparkSession, str]:
+        if master is not None:
+            check_master(master)
+        pyspark = import_module("pyspark")
+        given = {**_DEFAULTS, **settings, **({} if master is None else {"spark.master": master})}
+        gateway, java = self._launch(pyspark.SparkConf(loadDefaults=False).setAll(list(given.items())))
+        try:
+            conf = pyspark.SparkConf(_jvm=gateway.jvm)  # with what spark-submit or spark-defaults.conf say
+            conf.setIfMissing("spark.master", "local[*]")
+            if conf.get("spark.master").startswith("local"):
+                given = {**_ON_THIS_MACHINE, **given}
+            for name, value in given.items():
+                conf.setIfMissing(name, value)
+            self._own = pyspark.SparkContext(conf=conf, gateway=gateway)
+        except Exception as error:
+            raise RunError(f"{master or 'spark'}: the master did not take the application") from error
+        self._own.setLogLevel("OFF")
+        self._await_executors()
+        return self._sql.SparkSession(self._own), java
+
+    def _launch(self, conf: Any) -> tuple[Any, str]:
+        """The Java of the driver, and what it is. Under ``spark-submit`` it is there already."""
+        gateways = import_module("pyspark.java_gateway")
+        if "PYSPARK_GATEWAY_PORT" in os.environ:
+            gateway = gateways.launch_gateway()
+            return gateway, f"Java {gateway.jvm.java.lang.System.getProperty('java.version')} (spark-submit)"
+        java = find_java()
+        home = java_home(java, self.directory)
+        # What Java and Spark's own logging say goes to a file of ours: it may quote file names and data.
+        with (self.directory / "spark.log").open("wb") as log, _environment("JAVA_HOME", str(home)):
+            try:
+                return gateways.launch_gateway(conf, {"stdout": log, "stderr": log}), str(java)
+            except Exception as error:
+                raise RunError(f"Spark did not start on {java}") from error
+
+    def _await_executors(self) -> None:
+        """A cluster may take an application and never run anything of it; then a job would wait forever."""
+        if self._own.master.startswith("local["):
+            return
+        tracker = self._own._jsc.sc().statusTracker()
+        end = time.monotonic() + _EXECUTOR_SECONDS
+        while len(tracker.getExecutorInfos()) < 2:  # one is the driver
+            if time.monotonic() > end:
+                raise RunError(
+                    f"{self._own.master}: no executor came within {_EXECUTOR_SECONDS:.0f} s: are there workers, "
+                    "with the cores and the memory that were asked for?"
+                )
+            time.sleep(_POLL_SECONDS)
+
+    def set_partitions(self, n_bytes: int) -> None:
+        """Into how many parts the lines are dealt: one per core, or more of a large log, unless somebody said."""
+        if self.spark.conf.get("spark.sql.shuffle.partitions") == _SPARK_PARTITIONS:
+            n = max(self.spark.sparkContext.defaultParallelism, n_bytes // _PARTITION_BYTES)
+            self.spark.conf.set("spark.sql.shuffle.partitions", str(n))
+
+    def keep(self, frame: DataFrame) -> DataFrame:
+        """Leaves the rows on the executors, once they are computed, until the log is closed."""
+        kept = frame.persist()
+        self._kept.append(kept)
+        return kept
+
+    def forget(self, frame: DataFrame) -> None:
+        frame.unpersist()
+        self._kept = [other for other in self._kept if other is not frame]
+
+    def frame(self, rows: Sequence[tuple[Any, ...]], schema: str) -> DataFrame:
+        """A small table from the driver.
+
+        It goes as JSON: Spark's own way of making a table from Python's rows would start Python on the executors.
+        """
+        names = [column.split()[0] for column in schema.split(", ")]
+        jvm: Any = self.spark._jvm
+        chunks = jvm.java.util.ArrayList()
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            some = rows[start : start + _ROWS_AT_ONCE]
+            chunks.add(json.dumps([dict(zip(names, row, strict=True)) for row in some]))
+        encoder = jvm.org.apache.spark.sql.Encoders.STRING()
+        sent = self._sql.DataFrame(self.spark._jsparkSession.createDataset(chunks, encoder).toDF(), self.spark)
+        functions = import_module("pyspark.sql.functions")
+        table: DataFrame = sent.select(functions.inline(functions.from_json("value", f"array<struct<{schema}>>")))
+        return table
+
+    def close(self) -> None:
+        with suppress(Exception):  # it may be gone already
+            for frame in self._kept:
+                frame.unpersist()
+        self._kept = []
+        if self._own is not None:
+            own, self._own = self._own, None
+            gateway = own._gateway
+            with suppress(Exception):  # it may be gone already
+                own.stop()
+            type(own)._gateway = type(own)._jvm = None
+            with suppress(Exception):  # it may be gone already
+                gateway.shutdown()
+                gateway.proc.stdin.close()
+                gateway.proc.wait(timeout=20)
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    @contextmanager
+    def watched(self, on_fraction: Callable[[float], None]) -> Iterator[None]:
+        """Tells how far the job inside is: the tasks done of the stages under way, never less than before."""
+        done, most = threading.Event(), 0.0
+        tracker = self.spark.sparkContext.statusTracker()
+
+        def poll() -> None:
+            nonlocal most
+            while not done.wait(_POLL_SECONDS):
+                stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+                tasks = sum(stage.numTasks for stage in stages if stage)
+                if tasks:
+                    most = max(most, sum(stage.numCompletedTasks for stage in stages if stage) / tasks)
+                    on_fraction(most)
+
+        watcher = threading.Thread(target=poll, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watcher.join()
+
+
+def _load_pyspark() -> Any:
+    try:
+        return import_module("pyspark.sql")
+    except ModuleNotFoundError as error:
+        raise UsageError("the Spark engine needs PySpark: pip install searchblend[spark]") from error
+
+
+@contextmanager
+def _environment(name: str, value: str) -> Iterator[None]:
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        del os.environ[name]
+        if before is not None:
+            os.environ[name] = before
+
+
+@contextmanager
+def our_words() -> Iterator[None]:
+    """Spark's messages may quote the data, so only their kind is passed on."""
+    errors = import_module("pyspark.errors")
+    try:
+        yield
+    except errors.PySparkException as error:
+        kind = error.getCondition() or type(error).__name__
+        raise RunError(f"Spark could not go on ({kind})") from error
+    except import_module("py4j.protocol").Py4JError as error:
+        raise RunError("Spark could not go on: its driver is gone or failed") from error

@@ -1,0 +1,115 @@
+"""Which values of a column many people share: private selection from a plain table of (user, value) rows.
+
+For tables that are no search log: nothing but the two columns is read, and values are published as they are written.
+One value of each user counts, drawn by a keyed hash among the user's different ones; every value that occurs gets
+noise, and those that reach the threshold are named with their noisy counts (proofs/stability_histogram.md).
+"""
+
+# ruff: noqa: S608  every text in the SQL is a literal of ours, or quoted
+
+from __future__ import annotations
+
+import os
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from searchblend.blender.best.stability_histogram import CuratorDesign
+from searchblend.blender.groups import ONE_RECORD
+from searchblend.blender.guarantees import selection_guarantee
+from searchblend.core.errors import InputError, InvalidColumns, listed
+from searchblend.core.params import check_epsilon
+from searchblend.core.privacy import Budget, Guarantee
+from searchblend.core.randomness import Randomness, SystemRandomness
+from searchblend.logs.duckdb.feed import Feeder
+from searchblend.logs.duckdb.scan import parquet_types, read_parquet
+from searchblend.logs.duckdb.session import DatabaseError, DuckDBSession, quoted, quoted_name
+from searchblend.logs.duckdb.tally import DuckDBTally
+from searchblend.logs.formats.files import LogPaths, expand, open_raw
+from searchblend.logs.formats.parquet import MAGIC, TEXT_OR_NUMBER
+from searchblend.logs.read import DEFAULT_MEMORY
+from searchblend.mechanisms.noisy_counts import noisy_counts
+
+
+@dataclass(frozen=True)
+class HeavyValues:
+    """What was selected, and the promise under which."""
+
+    counts: Mapping[str, int]
+    """Noisy numbers of users, the largest first."""
+    threshold: int
+    """T: no count is below it."""
+    guarantee: Guarantee
+
+
+def select_values(
+    paths: LogPaths,
+    budget: Budget,
+    *,
+    user: str = "user",
+    value: str = "value",
+    memory: str | None = DEFAULT_MEMORY,
+    threads: int | None = None,
+    temp_directory: str | os.PathLike[str] | None = None,
+    randomness: Randomness | None = None,
+) -> HeavyValues:
+    """The values that enough users of Parquet files have, with noisy counts; (ε, δ)-private under replace-one.
+
+    ``user`` and ``value`` name the columns, texts or whole numbers. Rows where one of them is missing are left out.
+    """
+    check_epsilon(budget)
+    source = randomness or SystemRandomness()
+    design = CuratorDesign.of(budget, ONE_RECORD)
+    files = expand(paths)
+    with closing(DuckDBSession(memory, threads, temp_directory)) as session:
+        try:
+            tally = value_tally(session, files, user, value, b64encode(source.take(15)).decode())
+        except DatabaseError as error:
+            raise InputError(files[0], "this Parquet file, or another of the table, is damaged") from error
+        passed = noisy_counts(tally, design.threshold, randomness=source)
+    counts = {str(record.query): n for record, n in passed.items()}
+    ordered = sorted(counts, key=lambda one: (-counts[one], one.encode()))
+    return HeavyValues(
+        {one: counts[one] for one in ordered},
+        design.threshold.integer,
+        selection_guarantee(budget, design, source),
+    )
+
+
+def value_tally(session: DuckDBSession, files: Sequence[Path], user: str, value: str, key: str) -> DuckDBTally:
+    """How many users drew each value, where the key decides the draws."""
+    feeder = Feeder(session.directory)
+    rows = []
+    for path in files:
+        _check_columns(path, session, (user, value))
+        rows.append(
+            f"SELECT {quoted_name(user)}::VARCHAR AS person, {quoted_name(value)}::VARCHAR AS held "
+            f"FROM {read_parquet([feeder.link(path)])}"
+        )
+    return DuckDBTally(session, _counted(" UNION ALL ".join(rows), key))
+
+
+def _check_columns(path: Path, session: DuckDBSession, names: Sequence[str]) -> None:
+    with open_raw(path) as raw:
+        if raw.read(len(MAGIC)) != MAGIC:
+            raise InputError(path, "expected a Parquet file")
+    types = parquet_types(session, path)
+    for name in names:
+        if name not in types:
+            raise InvalidColumns(f"{path}: no column '{name}': there are {listed(types)}")
+        if not TEXT_OR_NUMBER.fullmatch(types[name]):
+            raise InvalidColumns(f"{path}: column '{name}' has type {types[name]}; expected texts or whole numbers")
+
+
+def _counted(rows: str, key: str) -> str:
+    """SELECT of each value that some user drew, with its users.
+
+    The hash reaches over the user too, so that users do not prefer the same values. A key of 20 letters leaves room for
+    the rest in one block of MD5; without its last bit the number is one whose smallest DuckDB finds twice as fast.
+    """
+    score = f"(md5_number({quoted(key)} || person || chr(31) || held) >> 1)::HUGEINT"
+    whole = f"SELECT * FROM ({rows}) WHERE held IS NOT NULL AND person IS NOT NULL"
+    drawn = f"SELECT arg_min(held, {score}) AS held FROM ({whole}) GROUP BY person"
+    return f"SELECT held AS query, NULL::VARCHAR AS url, count(*) AS n FROM ({drawn}) GROUP BY held"

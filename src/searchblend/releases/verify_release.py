@@ -1,0 +1,130 @@
+"""Checks a released click graph without the log: hashes, and (ε, δ) computed again from what the statement says."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from searchblend.clickgraph.release.design import ClickGraphDesign
+from searchblend.clickgraph.use.graph import ClickGraph
+from searchblend.core.errors import InputError, InvalidParameter, MessageError
+from searchblend.wire.click_graph import STATEMENT, decode_noise
+from searchblend.wire.click_graph_files import read_click_graph, read_statement
+from searchblend.wire.click_graph_statement import params_of_statement
+
+CANNOT_PROVE: Final = (
+    "that the noise was drawn, from a secret source, and only once",
+    "that each user's activity was limited as stated, and that user ids are one to a person",
+    "that what is stated to be public came from outside the log",
+    "that the parameters were chosen without looking at the log",
+    "what other releases about the same people have cost",
+)
+_CLOSE: Final = 1e-9
+
+
+@dataclass(frozen=True)
+class Check:
+    name: str
+    holds: bool
+    detail: str
+
+    def as_json(self) -> dict[str, Any]:
+        return {"name": self.name, "holds": self.holds, "detail": self.detail}
+
+
+def verify_release(folder: Path, *, on_step: Callable[[str], None] = lambda step: None) -> list[Check]:
+    """Every check that the folder allows; a folder that is no release at all is an ``InputError``."""
+    if not folder.is_dir():
+        raise InputError(folder, "expected the folder of a released click graph")
+    statement = read_statement(folder / STATEMENT)
+    on_step("hashes")
+    checks = list(_files(folder, statement))
+    on_step("budget")
+    checks += _budget(statement)
+    if all(check.holds for check in checks):
+        checks += _tables(read_click_graph(folder, on_step=on_step), statement)
+    return checks
+
+
+def _files(folder: Path, statement: dict[str, Any]) -> Iterator[Check]:
+    stated = statement.get("files", {})
+    for name, entry in sorted(stated.items()):
+        path, expected = folder / name, entry.get("sha256") if isinstance(entry, dict) else None
+        if Path(name).name != name or not path.is_file():
+            yield Check(f"file {name}", False, "is missing")
+            continue
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        same = found == expected
+        yield Check(f"file {name}", same, f"SHA-256 {'as stated' if same else 'differs from the statement'}")
+    extra = sorted(path.name for path in folder.iterdir() if path.name not in {*stated, STATEMENT})
+    yield Check("no other files", not extra, f"not in the statement: {', '.join(extra)}" if extra else "all are listed")
+
+
+def _budget(statement: dict[str, Any]) -> Iterator[Check]:
+    """The design follows from the parameters alone, so it can be computed again and compared."""
+    parameters, guarantee = statement.get("parameters", {}), statement.get("guarantee", {})
+    try:
+        design = ClickGraphDesign.of(params_of_statement(parameters))
+        noise, _ = decode_noise(parameters)
+    except (MessageError, InvalidParameter) as error:
+        yield Check("parameters", False, str(error))
+        return
+    budget = design.params.budget
+    promised = (guarantee.get("epsilon"), guarantee.get("delta")) if isinstance(guarantee, dict) else (None, None)
+    yield Check(
+        "promise",
+        promised == (budget.epsilon, budget.delta),
+        f"the guarantee states the ε = {budget.epsilon:g} and δ = {budget.delta:g} of the parameters",
+    )
+    yield Check(
+        "conditions",
+        isinstance(guarantee, dict) and guarantee.get("holds") is True,
+        "all conditions of the guarantee are stated to hold",
+    )
+    yield Check(
+        "δ computed again",
+        design.delta <= budget.delta,
+        f"these noises, caps and thresholds need δ = {design.delta:.3g} at ε = {budget.epsilon:g}",
+    )
+    same = _same(parameters.get("design"), json.loads(json.dumps(design.as_json())))
+    yield Check("noise and thresholds", same, "as stated" if same else "differ from those that the parameters give")
+    law = design.query_counts.law
+    same = noise.get("queries") == law
+    yield Check("noise of the tables", same, f"{law.law} of scale {law.scale:.4g} on query counts")
+
+
+def _same(stated: Any, computed: Any) -> bool:
+    """Equal documents, numbers up to rounding."""
+    if isinstance(computed, dict):
+        return (
+            isinstance(stated, dict)
+            and stated.keys() == computed.keys()
+            and all(_same(stated[key], value) for key, value in computed.items())
+        )
+    if isinstance(computed, list):
+        return isinstance(stated, list) and len(stated) == len(computed) and all(map(_same, stated, computed))
+    if isinstance(computed, float) and isinstance(stated, int | float):
+        return math.isclose(stated, computed, rel_tol=_CLOSE)
+    return bool(stated == computed)
+
+
+def _tables(graph: ClickGraph, statement: dict[str, Any]) -> Iterator[Check]:
+    """What noisy values with a threshold can look like."""
+    design = ClickGraphDesign.of(params_of_statement(statement["parameters"]))
+    if design.reuses_noise:
+        least = design.rounds[-1].threshold or 0
+        below = int((graph.searches.count < least).sum())
+        yield Check(
+            "query counts", not below, f"all are at least {least}" if not below else f"{below} are below {least}"
+        )
+    step = design.click_counts
+    if step and step.threshold is not None:
+        below = int((graph.clicks.counts.count < step.threshold).sum())
+        detail = f"all are at least {step.threshold}" if not below else f"{below} are below {step.threshold}"
+        yield Check("click counts", not below, detail)

@@ -1,0 +1,112 @@
+"""How every route reads a body and says no. A refusal names its kind and never repeats what was sent."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from typing import Any, Final
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+
+from searchblend.core.errors import InvalidParameter, SearchblendError, UsageError
+from searchblend.store.ledger_errors import BudgetExceeded
+from searchblend.store.store_errors import StoreError, StoreUnavailable, UnknownName, WrongState
+from searchblend.wire.problems import MEDIA_TYPE, PROBLEMS
+
+LARGEST_JSON: Final = 64 * 1024
+_DECIMAL: Final = re.compile(r"0|[1-9][0-9]{0,8}")
+
+
+class Refusal(Exception):
+    """Ends a request with a problem document. ``detail`` is written by us and holds nothing of the request."""
+
+    def __init__(self, problem: str, detail: str | None = None) -> None:
+        self.problem, self.detail = problem, detail
+        super().__init__(problem)
+
+
+def problem_response(problem: str, detail: str | None = None) -> Response:
+    kind = PROBLEMS[problem]
+    headers = {"Cache-Control": "no-store"}
+    if kind.retry:
+        # Spread out, so that everybody who was turned away does not come back at once.
+        headers["Retry-After"] = str(random.SystemRandom().randint(1, 5))
+    if kind.status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return JSONResponse(kind.document(detail), kind.status, headers, MEDIA_TYPE)
+
+
+def refusal_of(error: Exception) -> Refusal | None:
+    """The problem that an error of the lower layers is to a caller; None if it is a mistake of ours."""
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, StoreUnavailable):
+        return Refusal("storage-unavailable")
+    if isinstance(error, BudgetExceeded):
+        return Refusal("budget-exceeded", str(error))
+    if isinstance(error, UnknownName):
+        return Refusal("unknown-task")
+    if isinstance(error, WrongState):
+        return Refusal("wrong-state", str(error))
+    if isinstance(error, InvalidParameter | UsageError):
+        return Refusal("invalid-request", str(error))
+    if isinstance(error, StoreError):
+        return Refusal("invalid-request", str(error))
+    if isinstance(error, SearchblendError):
+        return Refusal("invalid-request")
+    if isinstance(error, ClientDisconnect):
+        return Refusal("malformed")
+    return None
+
+
+def number_of(text: str) -> int | None:
+    """A number in the one way it is written: ASCII digits, no leading zeros, at most nine. Else nothing."""
+    return int(text) if _DECIMAL.fullmatch(text) else None
+
+
+def round_number(text: str) -> int:
+    """The round that an address names: every round has one address."""
+    number = number_of(text)
+    if not number:
+        raise Refusal("unknown-task")
+    return number
+
+
+async def read_body(request: Request, *, media_type: str, at_most: int) -> bytes:
+    """The body, of this media type and no longer than this: a longer one is not read to its end."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != media_type:
+        raise Refusal("unsupported-media-type", f"expected {media_type}")
+    length = request.headers.get("content-length", "")
+    if length.isdecimal() and int(length) > at_most:
+        raise Refusal("too-large")
+    parts: list[bytes] = []
+    size = 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > at_most:
+            raise Refusal("too-large")
+        parts.append(chunk)
+    return b"".join(parts)
+
+
+async def read_json(request: Request) -> dict[str, Any]:
+    """A JSON object; an empty body is an empty one."""
+    if request.headers.get("content-length", "0") == "0" and "transfer-encoding" not in request.headers:
+        return {}
+    body = await read_body(request, media_type="application/json", at_most=LARGEST_JSON)
+    try:
+        document = json.loads(body or b"{}")
+    except (ValueError, RecursionError):
+        raise Refusal("malformed", "expected a JSON object") from None
+    if not isinstance(document, dict):
+        raise Refusal("malformed", "expected a JSON object")
+    return document
+
+
+def bearer(request: Request) -> str | None:
+    """The credential of the Authorization header, if there is one that could be one."""
+    scheme, _, credential = request.headers.get("authorization", "").partition(" ")
+    usable = scheme.lower() == "bearer" and 0 < len(credential) <= 500 and credential.isascii()
+    return credential if usable else None

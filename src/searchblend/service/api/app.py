@@ -1,0 +1,113 @@
+"""The ASGI application of a role: its operations, its pages, and one place where every error ends."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Final
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from searchblend.service.api.admin_api import AdminApi
+from searchblend.service.api.answers import Refusal, problem_response, refusal_of
+from searchblend.service.api.collector import Collector
+from searchblend.service.api.distribution import Distribution
+from searchblend.service.api.intake import Intake
+from searchblend.service.api.openapi import openapi_document
+from searchblend.service.console.planner_page import Planner
+from searchblend.service.console.routes import console_routes, public_routes
+from searchblend.service.console.visit import error_page
+from searchblend.service.http.health import healthz
+from searchblend.service.operations import Handler, Operation
+from searchblend.service.services import Services
+
+TAGS: Final = ("collector", "intake", "publisher", "admin")
+_FOR_PEOPLE: Final = ("/console", "/trends/")
+"""addresses whose errors are pages, not documents"""
+ROLE_TAGS: Final[dict[str, tuple[str, ...]]] = {"all": TAGS, **{tag: (tag,) for tag in TAGS}}
+
+
+def all_operations(services: Services, *, manifest_seconds: int = 60) -> list[Operation]:
+    """Everything that the service answers, whatever the role."""
+    return [
+        *Collector(services).operations(),
+        *Intake(services).operations(),
+        *Distribution(services, manifest_seconds=manifest_seconds).operations(),
+        *AdminApi(services).operations(),
+    ]
+
+
+def build_app(
+    services: Services, role: str = "all", *, manifest_seconds: int = 60, planner: Planner | None = None
+) -> Starlette:
+    """The application of a role; ``curator`` has none. ``planner`` forecasts rounds for the console."""
+    tags = ROLE_TAGS[role]
+    operations = [
+        operation for operation in all_operations(services, manifest_seconds=manifest_seconds) if operation.tag in tags
+    ]
+    routes = [
+        Route(operation.path, _guarded(operation.handler, operation.name, services), methods=[operation.method])
+        for operation in operations
+    ]
+    document = openapi_document(operations)
+
+    async def openapi(request: Request) -> Response:
+        return JSONResponse(document)
+
+    for path, handler in (("/openapi.json", openapi), ("/healthz", healthz)):
+        routes.append(Route(path, _guarded(handler, f"GET {path}", services), methods=["GET"]))
+
+    if "admin" in tags:
+        routes += console_routes(services, planner)
+    if "admin" in tags or "publisher" in tags:
+        routes += public_routes(services, manifest_seconds, has_artifacts="publisher" in tags)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        await services.start()
+        try:
+            yield
+        finally:
+            await services.stop()
+
+    handlers: dict[int, Callable[[Request, Exception], Awaitable[Response]]] = {
+        404: _problem_handler("not-found"),
+        405: _problem_handler("method-not-allowed"),
+    }
+    return Starlette(routes=_merged(routes), lifespan=lifespan, exception_handlers=handlers)
+
+
+def _merged(routes: list[Route]) -> list[Route]:
+    """GET before others of the same path is only a matter of looks; Starlette tells 405 from 404 by partial matches."""
+    return sorted(routes, key=lambda route: route.path)
+
+
+def _problem_handler(problem: str) -> Callable[[Request, Exception], Awaitable[Response]]:
+    async def handle(request: Request, error: Exception) -> Response:
+        if request.url.path.startswith(_FOR_PEOPLE):
+            return error_page(request, Refusal(problem), None, "")
+        return problem_response(problem)
+
+    return handle
+
+
+def _guarded(handler: Handler, name: str, services: Services) -> Handler:
+    """Every error becomes a problem document; what we did not expect is logged by class and place alone."""
+
+    async def handle(request: Request) -> Response:
+        try:
+            response = await handler(request)
+        except Exception as error:
+            refusal = refusal_of(error)
+            if refusal is None:
+                services.logbook.failure("request failed", error, route=name)
+                response = problem_response("internal")
+            else:
+                response = problem_response(refusal.problem, refusal.detail)
+        services.metrics.count("requests_total", route=name, status=str(response.status_code))
+        return response
+
+    return handle

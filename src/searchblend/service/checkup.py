@@ -1,0 +1,186 @@
+"""What can be checked about a running service: chains, the conservation law, deadlines, keys, signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from searchblend.core.errors import SearchblendError
+from searchblend.service.clock import Clock
+from searchblend.service.round_model import is_signed_by_curator, shape_of
+from searchblend.service.settings import ServeSettings
+from searchblend.service.task_settings import TaskSettings
+from searchblend.service.workers.curator_key import curator_points
+from searchblend.service.workers.publisher import MANIFEST_SECONDS, SigningKeys, has_refused_key
+from searchblend.service.workers.signing_record import keys_trouble
+from searchblend.service.workers.vault import Vault
+from searchblend.store.rounds import Round, Task
+from searchblend.store.schema import SCHEMA_VERSION, schema_version
+from searchblend.store.service_store import ServiceStore
+from searchblend.store.states import ENDED, HOLDS_RAW, State
+
+_MOST_ATTEMPTS: Final = 5
+_DAY: Final = 86_400
+_SHREDDING_SLACK: Final = 15
+"""seconds that the clock's arrow and the curator's job may take after a deadline"""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One check and how it went."""
+
+    check: str
+    fine: bool
+    detail: str
+
+    def as_json(self) -> dict[str, Any]:
+        return {"check": self.check, "fine": self.fine, "detail": self.detail}
+
+
+def check_up(store: ServiceStore, clock: Clock, settings: ServeSettings) -> list[Finding]:
+    """All checks. Opening the store has already refused an unsafe database."""
+    return [
+        Finding("durability", True, f"{store.database.dialect}: commits reach the disk before they return"),
+        _schema(store),
+        _chain("audit log", lambda: store.audit.verify()),
+        _chain("ledger", lambda: store.ledger.check()),
+        *_unreadable(store),
+        *_overdue(store, clock),
+        *_rounds(store),
+        _jobs(store),
+        *_manifests(store, clock),
+        _keys(store, clock, settings),
+        *_round_keys(store, settings),
+        *_signing_keys(store, settings),
+    ]
+
+
+def trouble(store: ServiceStore, clock: Clock) -> str | None:
+    """Why a server should not be called ready: what must not wait has waited too long. Names no task."""
+    late = store.rounds.overdue_shredding(clock.now() - _SHREDDING_SLACK)
+    return f"shredding is overdue in {len(late)} rounds" if late else None
+
+
+def gauges(store: ServiceStore, clock: Clock) -> dict[str, float]:
+    """Numbers for alarms, cheap enough for every look at the metrics. None of them is about one person."""
+    now, rounds = clock.now(), store.rounds.rounds()
+    manifests = [store.artifacts.manifest(task.task) for task in store.rounds.tasks() if not task.killed]
+    waiting = store.jobs.waiting()
+    states = {f'rounds{{state="{state}"}}': float(sum(found.state is state for found in rounds)) for state in State}
+    return {
+        **states,
+        "shredding_overdue": len(store.rounds.overdue_shredding(now)),
+        "oldest_unfinished_round_seconds": max(
+            (now - found.changed for found in rounds if found.state not in ENDED), default=0
+        ),
+        "signature_expires_seconds": min((latest[1] - now for latest in manifests if latest), default=0),
+        "round_keys_refused": sum(has_refused_key(store, found) for found in rounds),
+        "jobs_waiting": len(waiting),
+        "jobs_stuck": sum(attempts > _MOST_ATTEMPTS for _, _, attempts in waiting),
+    }
+
+
+def _schema(store: ServiceStore) -> Finding:
+    version = schema_version(store.database)
+    return Finding("schema", version == SCHEMA_VERSION, f"version {version}")
+
+
+def _chain(name: str, check: Callable[[], object]) -> Finding:
+    try:
+        check()
+    except SearchblendError as error:
+        return Finding(name, False, str(error))
+    return Finding(name, True, "the chain is whole")
+
+
+def _unreadable(store: ServiceStore) -> Iterator[Finding]:
+    """Rows of another version, or damaged. Others go on without them; somebody has to look at these."""
+    for task in store.rounds.tasks():
+        if why := settings_trouble(task):
+            yield Finding(f"task {task.task[:8]}", False, f"its settings cannot be read: {why}")
+    for task_id, number in store.rounds.unreadable():
+        yield Finding(f"round {task_id[:8]}/{number}", False, "is in a state that this version does not know")
+
+
+def settings_trouble(row: Task | Round) -> str | None:
+    """Why the settings of a task or round cannot be read, if so."""
+    try:
+        TaskSettings.of_json(row.settings)
+    except (SearchblendError, TypeError, ValueError) as error:
+        return str(error) if isinstance(error, SearchblendError) else type(error).__name__
+    return None
+
+
+def _overdue(store: ServiceStore, clock: Clock) -> Iterator[Finding]:
+    for task, number, late in store.rounds.overdue_shredding(clock.now()):
+        yield Finding(f"shredding {task[:8]}/{number}", False, f"overdue by {late} s")
+
+
+def _rounds(store: ServiceStore) -> Iterator[Finding]:
+    for found in store.rounds.rounds():
+        name = f"{found.task[:8]}/{found.number}"
+        if found.shape:
+            yield _conservation(store, found, f"conservation {name}")
+        if found.state not in HOLDS_RAW and (left := store.contributions.count(found.key)):
+            yield Finding(f"shredding {name}", False, f"{left} sealed records are left")
+
+
+def _conservation(store: ServiceStore, found: Round, check: str) -> Finding:
+    try:
+        per_report = shape_of(found).counts_per_report
+    except (TypeError, ValueError, KeyError):
+        return Finding(check, False, "the shape of its reports cannot be read")
+    law = store.reports.conservation(found.key, per_report, found.reports)
+    return Finding(check, law.holds, f"{law.counted} counts, {law.expected} expected")
+
+
+def _jobs(store: ServiceStore) -> Finding:
+    stuck = [f"{kind} ({attempts} attempts)" for _, kind, attempts in store.jobs.waiting() if attempts > _MOST_ATTEMPTS]
+    return Finding("jobs", not stuck, ", ".join(stuck) or f"{len(store.jobs.waiting())} waiting")
+
+
+def _manifests(store: ServiceStore, clock: Clock) -> Iterator[Finding]:
+    for task in store.rounds.tasks():
+        latest = store.artifacts.manifest(task.task)
+        if latest is None:
+            yield Finding(f"manifest {task.task[:8]}", False, "never signed: is the publisher running?")
+        else:
+            left = latest[1] - clock.now()
+            early = left > MANIFEST_SECONDS + _DAY
+            detail = "signed for a later time: a clock is or was wrong" if early else f"expires in {left // 3600} h"
+            yield Finding(f"manifest {task.task[:8]}", left > _DAY and not early, detail)
+
+
+def _keys(store: ServiceStore, clock: Clock, settings: ServeSettings) -> Finding:
+    """Keys that outlived their round; where the curator runs elsewhere there are none to look at."""
+    if not settings.vault_folder.is_dir():
+        return Finding("round keys", True, "none on this machine")
+    held = Vault(settings.vault_folder).held()
+    late = [key for key in held if not key.is_needed(store.rounds.key_facts(key.task, key.number), clock.now())]
+    return Finding("round keys", not late, f"{len(held)} held, {len(late)} of them past their round")
+
+
+def _round_keys(store: ServiceStore, settings: ServeSettings) -> Iterator[Finding]:
+    """Rounds whose key, or anything else that the curator signed, is not as the curator opened them."""
+    curators = curator_points(settings)
+    if not curators:
+        yield Finding("curator's key", True, "not known on this machine; --curator-key names it")
+        return
+    for found in store.rounds.rounds(states=HOLDS_RAW):
+        if found.public_key is not None:
+            fine = is_signed_by_curator(found, curators)
+            detail = "signed by the curator" if fine else "not signed by the curator: the round was changed"
+            yield Finding(f"curator's signature {found.task[:8]}/{found.number}", fine, detail)
+
+
+def _signing_keys(store: ServiceStore, settings: ServeSettings) -> Iterator[Finding]:
+    """Whether the folder's keys are those on record; where the publisher runs elsewhere there are none to look at."""
+    try:
+        ids = [key.key_id for key in SigningKeys(settings.signing_folder).all()]
+    except SearchblendError as error:
+        yield Finding("signing keys", False, str(error))
+        return
+    if ids:
+        why = keys_trouble(store, ids)
+        yield Finding("signing keys", why is None, why or f"{len(ids)}, those on record")

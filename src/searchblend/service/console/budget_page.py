@@ -1,0 +1,156 @@
+"""The ledger for people: what was charged, both totals, and what the next round would cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from searchblend.accounting.spend import Spend
+from searchblend.accounting.totals import Totals, default_delta, fits, remaining, total_of
+from searchblend.core.privacy import Budget, Neighbors
+from searchblend.service.checkup import settings_trouble
+from searchblend.service.console.charts import Chart, Series
+from searchblend.service.console.formats import plain
+from searchblend.service.task_settings import TaskSettings
+from searchblend.store.ledger_book import Book, Entry
+from searchblend.store.rounds import Task
+from searchblend.store.service_store import ServiceStore
+
+_POINTS: Final = 12
+_SHOWN: Final = 60
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A window or the lifetime of a population."""
+
+    name: str
+    releases: int
+    totals: Totals
+    cap: Budget | None
+    left: float | None
+
+    @property
+    def used(self) -> float | None:
+        """Share of the cap."""
+        return None if self.cap is None or self.left is None else 1 - self.left / self.cap.epsilon
+
+
+@dataclass(frozen=True)
+class NextRound:
+    """What one more round of a task would do."""
+
+    task: Task
+    epsilon: float
+    delta: float
+    window: str
+    window_after: float
+    lifetime_after: float
+    allowed: bool
+
+
+@dataclass(frozen=True)
+class PopulationBudget:
+    population: str
+    lifetime: Scope
+    windows: list[Scope]
+    chart: Chart
+    entries: list[tuple[Entry, bool]]
+    """newest first, and whether it was published"""
+    n_entries: int
+
+
+@dataclass(frozen=True)
+class BudgetPage:
+    cap_words: list[str]
+    planned: bool
+    populations: list[PopulationBudget]
+    next_rounds: list[NextRound]
+    rows: int
+
+
+def read_budget(store: ServiceStore) -> tuple[Book, list[Task]]:
+    return store.ledger.book(), store.rounds.tasks()
+
+
+def budget_page(book: Book, tasks: list[Task], now: int) -> BudgetPage:
+    populations = list(dict.fromkeys(entry.population for entry in book.entries.values()))
+    cap = book.cap
+    words = []
+    for name, budget in (("each window", cap.window if cap else None), ("a lifetime", cap.lifetime if cap else None)):
+        if budget:
+            words.append(f"ε = {plain(budget.epsilon)}, δ = {plain(budget.delta)} for {name}")
+    return BudgetPage(
+        cap_words=words,
+        planned=bool(cap and cap.planned),
+        populations=[_population(book, population) for population in populations],
+        next_rounds=[_next_round(book, task, now) for task in tasks if not task.killed and not settings_trouble(task)],
+        rows=book.length,
+    )
+
+
+def _population(book: Book, population: str) -> PopulationBudget:
+    entries = [entry for entry in book.entries.values() if entry.population == population]
+    windows = list(dict.fromkeys(entry.window for entry in entries))
+    return PopulationBudget(
+        population=population,
+        lifetime=_scope(book, population, None),
+        windows=[_scope(book, population, window) for window in reversed(windows[-_POINTS:])],
+        chart=_chart(entries),
+        entries=[(entry, entry.release_id in book.published) for entry in reversed(entries[-_SHOWN:])],
+        n_entries=len(entries),
+    )
+
+
+def _scope(book: Book, population: str, window: str | None) -> Scope:
+    spends, cap = book.spends(population, window), book.cap
+    budget = None if cap is None else (cap.lifetime if window is None else cap.window)
+    left = remaining(spends, budget, planned=bool(cap and cap.planned))[0] if budget else None
+    return Scope(window or "lifetime", len(spends), _totals(tuple(spends)), budget, left)
+
+
+@lru_cache(maxsize=512)
+def _totals(spends: tuple[Spend, ...]) -> Totals:
+    """Loss distributions take a while; the same releases always add up to the same."""
+    return total_of(spends, default_delta(spends))
+
+
+def _chart(entries: list[Entry]) -> Chart:
+    n, step = len(entries), 1
+    while n > step * _POINTS:
+        step *= 2  # so that most points stay where they were when a release is added, and are remembered
+    places = sorted({1, *range(step, n + 1, step), n})
+    totals = [_totals(tuple(entry.spend for entry in entries[:place])) for place in places]
+    return Chart(
+        title="Total ε of a lifetime, release by release",
+        x_label="releases",
+        y_label="ε in all",
+        xs=[float(place) for place in places],
+        x_names=[str(place) for place in places],
+        series=[
+            Series("plain sum", [total.summed_epsilon for total in totals]),
+            Series("privacy loss distributions", [total.loss_distribution_epsilon for total in totals], dashed=True),
+        ],
+        form=plain,
+        unit="plain",
+    )
+
+
+def _next_round(book: Book, task: Task, now: int) -> NextRound:
+    settings = TaskSettings.of_json(task.settings)
+    window = settings.window_at(now + settings.optin_seconds)  # of its first debit
+    spend = Spend.generic(settings.params.budget, Neighbors.REPLACE_ONE, "planned round")
+    after = {name: [*book.spends(settings.population, name), spend, spend] for name in (window, None)}
+    budgets = {window: book.cap.window if book.cap else None, None: book.cap.lifetime if book.cap else None}
+    planned = bool(book.cap and book.cap.planned)
+    return NextRound(
+        task=task,
+        epsilon=settings.epsilon,
+        delta=settings.delta,
+        window=window,
+        window_after=sum(entry.epsilon for entry in after[window]),
+        lifetime_after=sum(entry.epsilon for entry in after[None]),
+        allowed=(book.cap is not None or settings.uncapped)
+        and all(budget is None or fits(after[name], budget, planned=planned) for name, budget in budgets.items()),
+    )

@@ -1,0 +1,138 @@
+"""The way in: signing in and out, and the guard before every other page."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from urllib.parse import parse_qs
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from searchblend.service.api.answers import Refusal, refusal_of
+from searchblend.service.console.render import page
+from searchblend.service.console.sessions import (
+    COOKIE,
+    FORM_COOKIE,
+    SESSION_SECONDS,
+    FailureLimit,
+    check_form,
+    form_token,
+    new_secret,
+    secret_of,
+    set_cookie,
+)
+from searchblend.service.console.visit import (
+    ConsoleRoute,
+    Visit,
+    error_page,
+    next_page,
+    read_form,
+    see_other,
+    to_sign_in,
+)
+from searchblend.service.services import Services
+from searchblend.store.tokens import ROLES, Admin
+
+
+class Door:
+    """Sessions over HTTP."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._limit = FailureLimit()
+
+    def table(self) -> list[ConsoleRoute]:
+        return [ConsoleRoute("POST", "/console/sign-out", ROLES, self.sign_out)]
+
+    def routes(self) -> list[Route]:
+        """The two that need no session."""
+        return [
+            Route("/console/sign-in", self._open(self.sign_in_page), methods=["GET"]),
+            Route("/console/sign-in", self._open(self.sign_in), methods=["POST"]),
+        ]
+
+    async def sign_in_page(self, request: Request) -> Response:
+        secret = secret_of(request, FORM_COOKIE) or new_secret()
+        answer = page(
+            request,
+            "sign_in.html",
+            form=form_token(secret),
+            next=next_page(request.query_params.get("next", "")),
+            wrong=False,
+        )
+        set_cookie(request, answer, FORM_COOKIE, secret, path="/console/sign-in", seconds=3600)
+        return answer
+
+    async def sign_in(self, request: Request) -> Response:
+        """An attempt counts as failed before anything is compared, so that many at once are not more than a few."""
+        form = await read_form(request)
+        secret = secret_of(request, FORM_COOKIE)
+        check_form(request, secret, (form.get("form") or [""])[0])
+        address = request.client.host if request.client else ""
+        self._limit.refuse_if_spent(address)
+        self._limit.failed(address)
+        token, onward = (form.get("token") or [""])[0].strip()[:500], next_page((form.get("next") or [""])[0])
+        now = self._services.clock.now()
+        opened = await self._services.console.call(
+            lambda store: store.sessions.open(token, now=now, seconds=SESSION_SECONDS)
+        )
+        if opened is None:
+            await self._services.failed_sign_ins.add("console")
+            return page(request, "sign_in.html", 401, form=form_token(secret), next=onward, wrong=True)
+        self._limit.forgive(address)
+        answer = see_other(onward)
+        set_cookie(request, answer, COOKIE, opened[0], path="/console", seconds=SESSION_SECONDS)
+        return answer
+
+    async def sign_out(self, visit: Visit) -> Response:
+        await self._services.console.call(lambda store: store.sessions.close(visit.secret))
+        answer = see_other("/console/sign-in")
+        answer.delete_cookie(COOKIE, path="/console", httponly=True, samesite="strict")
+        return answer
+
+    def _open(self, handler: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+        async def handle(request: Request) -> Response:
+            try:
+                return await handler(request)
+            except Exception as error:
+                return self._failed(request, error, None)
+
+        return handle
+
+    def guarded(self, row: ConsoleRoute) -> Callable[[Request], Awaitable[Response]]:
+        async def handle(request: Request) -> Response:
+            admin: Admin | None = None
+            try:
+                secret = secret_of(request, COOKIE)
+                admin = await self._admin(secret)
+                if admin is None:
+                    return to_sign_in(request)
+                form = await read_form(request) if row.method == "POST" else parse_qs(request.url.query)
+                if row.method == "POST":
+                    check_form(request, secret, (form.get("form") or [""])[0])
+                if admin.role not in row.roles:
+                    raise Refusal("forbidden", f"this needs the role {' or '.join(row.roles)}; yours is {admin.role}")
+                response = await row.answer(Visit(request, admin, secret, form))
+            except Exception as error:
+                response = self._failed(request, error, admin)
+            self._services.metrics.count("requests_total", route=row.name, status=str(response.status_code))
+            return response
+
+        return handle
+
+    async def _admin(self, secret: str) -> Admin | None:
+        if not secret:
+            return None
+        now = self._services.clock.now()
+        return await self._services.console.call(lambda store: store.sessions.admin(secret, now))
+
+    def _failed(self, request: Request, error: Exception, admin: Admin | None) -> Response:
+        refusal = refusal_of(error)
+        if refusal is None:
+            self._services.logbook.failure("page failed", error)
+            refusal = Refusal("internal")
+        return error_page(request, refusal, admin, self._form_token(request) if admin else "")
+
+    def _form_token(self, request: Request) -> str:
+        return form_token(secret_of(request, COOKIE))

@@ -1,0 +1,315 @@
+"""The first page: tasks, rounds in time, what waits for whom, and what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from searchblend.accounting.totals import remaining
+from searchblend.service.checkup import settings_trouble
+from searchblend.service.console.formats import moment, percent, plain, span
+from searchblend.service.console.steps import Step, deadline, step_of
+from searchblend.service.round_model import settings_of, shape_of
+from searchblend.service.task_settings import TaskSettings
+from searchblend.store.ledger_book import Book
+from searchblend.store.rounds import Round, Task
+from searchblend.store.service_store import ServiceStore
+from searchblend.store.states import ENDED, State
+
+_DAY: Final = 86_400
+_MOST_REFUSED: Final = 0.05
+_FEW_REPORTS: Final = 20
+_MOST_ATTEMPTS: Final = 5
+_NEAR_CAP: Final = 0.8
+_SHOWN_ROUNDS: Final = 12
+_TIMELINE_WIDTH: Final = 1000
+
+
+@dataclass(frozen=True)
+class Alert:
+    """Something that somebody should look at."""
+
+    level: str
+    """``bad`` or ``warn``"""
+    title: str
+    detail: str
+    link: str
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A round that somebody or something is to move on."""
+
+    who: str
+    task: Task
+    found: Round
+    step: Step
+    ends: int | None
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A stretch of a round on the timeline, in thousandths of its width."""
+
+    x: float
+    width: float
+    kind: str
+    label: str
+    link: str
+
+
+@dataclass(frozen=True)
+class Lane:
+    task: Task
+    bars: list[Bar]
+
+
+@dataclass(frozen=True)
+class TaskCard:
+    task: Task
+    rounds: int
+    published: int
+    latest: Round | None
+    step: Step | None
+
+
+@dataclass(frozen=True)
+class Overview:
+    cards: list[TaskCard]
+    waiting: list[Waiting]
+    alerts: list[Alert]
+    lanes: list[Lane]
+    ticks: list[tuple[float, str]]
+    now_at: float
+
+
+@dataclass(frozen=True)
+class Figures:
+    """All that the page is made of, read in a fixed number of statements."""
+
+    tasks: list[Task]
+    rounds: list[Round]
+    counted: dict[int, tuple[int, int]]
+    contributed: dict[int, int]
+    refused: dict[int, dict[str, int]]
+    signatures: dict[str, int]
+    jobs: list[tuple[int, str, int]]
+    book: Book
+    unreadable: list[tuple[str, int]]
+    """task and number of rounds in a state that this version does not know"""
+    overdue: list[tuple[str, int, int]]
+    """task, number and seconds of rounds whose raw records or key have outlived their deadline"""
+
+    @classmethod
+    def read(cls, store: ServiceStore, now: int) -> Figures:
+        return cls(
+            store.rounds.tasks(),
+            store.rounds.rounds(),
+            store.figures.counted(),
+            store.figures.contributed(),
+            store.figures.refused(),
+            store.figures.signatures(),
+            store.jobs.waiting(),
+            store.ledger.book(),
+            store.rounds.unreadable(),
+            store.rounds.overdue_shredding(now),
+        )
+
+    def latest(self, task: Task) -> Round | None:
+        return next((found for found in reversed(self.rounds) if found.task == task.task), None)
+
+
+def overview(figures: Figures, now: int, role: str) -> Overview:
+    """``role``: of who looks; what waits for them comes first."""
+    names = {task.task: task for task in figures.tasks}
+    open_rounds = [found for found in figures.rounds if found.state not in ENDED]
+    waiting = [
+        Waiting(step_of(found).who, names[found.task], found, step_of(found), deadline(found)) for found in open_rounds
+    ]
+    lanes, ticks, now_at = _timeline(figures, now)
+    return Overview(
+        cards=[_card(figures, task) for task in figures.tasks],
+        waiting=sorted(waiting, key=lambda entry: (entry.who != role, entry.who not in ("operator", "reviewer"))),
+        alerts=list(alerts(figures, now)),
+        lanes=lanes,
+        ticks=ticks,
+        now_at=now_at,
+    )
+
+
+def _card(figures: Figures, task: Task) -> TaskCard:
+    rounds = [found for found in figures.rounds if found.task == task.task]
+    latest = rounds[-1] if rounds else None
+    published = sum(found.state is State.PUBLISHED for found in rounds)
+    return TaskCard(task, len(rounds), published, latest, step_of(latest) if latest else None)
+
+
+def alerts(figures: Figures, now: int) -> Iterator[Alert]:
+    """Everything of the list that is so now; worst first."""
+    names = {task.task: task.name for task in figures.tasks}
+    for task, number, late in figures.overdue:
+        yield Alert(
+            "bad",
+            "Shredding is overdue",
+            f"{names[task]}, round {number}: raw records and their key should have been gone {span(late)} ago. "
+            "Is the curator running?",
+            f"/console/tasks/{task}/rounds/{number}",
+        )
+    yield from _unreadable_alerts(figures, names)
+    for found in figures.rounds:
+        where, link = f"{names[found.task]}, round {found.number}", round_link(found)
+        yield from _conservation_alert(figures, found, where, link)
+        yield from _refusal_alert(figures, found, where, link)
+    yield from _signature_alerts(figures, now)
+    yield from _cap_alerts(figures, now)
+    for key, kind, attempts in figures.jobs:
+        if attempts > _MOST_ATTEMPTS:
+            stuck = next((found for found in figures.rounds if found.key == key), None)
+            link = round_link(stuck) if stuck else "/console"
+            yield Alert(
+                "bad", "A job does not succeed", f"{kind}: {attempts} attempts; the server's log says why.", link
+            )
+
+
+def _unreadable_alerts(figures: Figures, names: Mapping[str, str]) -> Iterator[Alert]:
+    for task in figures.tasks:
+        if why := settings_trouble(task):
+            detail = f"{task.name}: {why}. Was it made by another version? The other tasks go on without it."
+            yield Alert("bad", "A task cannot be read", detail, "/console")
+    for name, number in figures.unreadable:
+        detail = f"{names[name]}, round {number}: is in a state that this version does not know."
+        yield Alert("bad", "A round cannot be read", detail, "/console")
+
+
+def _conservation_alert(figures: Figures, found: Round, where: str, link: str) -> Iterator[Alert]:
+    if not found.shape or found.state is State.ABORTED:
+        return
+    counts, ids = figures.counted.get(found.key, (0, 0))
+    try:
+        per_report = shape_of(found).counts_per_report
+    except (TypeError, ValueError, KeyError):
+        yield Alert("bad", "A round cannot be read", f"{where}: the shape of its reports.", link)
+        return
+    expected = per_report * (ids if found.reports is None else found.reports)
+    if counts != expected:
+        yield Alert(
+            "bad",
+            "Conservation check failed",
+            f"{where}: {counts:,} counts where {expected:,} are expected. The round will not be estimated.",
+            link,
+        )
+
+
+def _refusal_alert(figures: Figures, found: Round, where: str, link: str) -> Iterator[Alert]:
+    if found.state in ENDED:
+        return
+    refused = sum(figures.refused.get(found.key, {}).values())
+    seen = figures.counted.get(found.key, (0, 0))[1] + figures.contributed.get(found.key, 0)
+    if refused >= _FEW_REPORTS and refused > _MOST_REFUSED * (refused + seen):
+        share = refused / (refused + seen)
+        yield Alert("warn", "Many messages are refused", f"{where}: {percent(share)} of {refused + seen:,}.", link)
+
+
+def _signature_alerts(figures: Figures, now: int) -> Iterator[Alert]:
+    for task in figures.tasks:
+        expires, link = figures.signatures.get(task.task), f"/console/tasks/{task.task}"
+        if task.killed:
+            continue
+        if expires is None:
+            if now - task.created > 60:
+                yield Alert("warn", "Never signed", f"{task.name}: is the publisher running?", link)
+        elif expires - now < _DAY:
+            yield Alert(
+                "bad" if expires <= now else "warn",
+                "Signature near its end" if expires > now else "Signature has expired",
+                f"{task.name}: devices stop trusting the manifest on {moment(expires)}. Is the publisher running?",
+                link,
+            )
+
+
+def _cap_alerts(figures: Figures, now: int) -> Iterator[Alert]:
+    book = figures.book
+    if book.cap is None:
+        return
+    for task in figures.tasks:
+        if settings_trouble(task):
+            continue
+        settings = TaskSettings.of_json(task.settings)
+        for scope, window, budget in (
+            ("this window", settings.window_at(now), book.cap.window),
+            ("a lifetime", None, book.cap.lifetime),
+        ):
+            if budget is None or task.killed:
+                continue
+            spends = book.spends(settings.population, window)
+            left = remaining(spends, budget, planned=book.cap.planned)[0] if spends else budget.epsilon
+            if left < 2 * settings.epsilon or left < (1 - _NEAR_CAP) * budget.epsilon:
+                detail = (
+                    f"{task.name}: ε = {plain(left)} of {plain(budget.epsilon)} is left for {scope}; "
+                    f"a round costs ε = {plain(settings.epsilon)} for each group."
+                )
+                yield Alert("warn", "Ledger near its cap", detail, "/console/budget")
+
+
+def round_link(found: Round) -> str:
+    return f"/console/tasks/{found.task}/rounds/{found.number}"
+
+
+def _timeline(figures: Figures, now: int) -> tuple[list[Lane], list[tuple[float, str]], float]:
+    shown = {
+        task.task: [found for found in figures.rounds if found.task == task.task][-_SHOWN_ROUNDS:]
+        for task in figures.tasks
+    }
+    spans = [_stretches(found, now) for rounds in shown.values() for found in rounds]
+    moments = [at for stretches in spans for begin, end, _ in stretches for at in (begin, end)]
+    if not moments:
+        return [], [], 0.0
+    begins, ends = min(moments), max([*moments, now])
+    room = max((ends - begins) * 0.02, 1.0)
+    first, last = begins - room, ends + room
+
+    def x(at: float) -> float:
+        return round(_TIMELINE_WIDTH * (at - first) / (last - first), 1)
+
+    lanes = [
+        Lane(
+            task,
+            [
+                Bar(
+                    x(begin),
+                    max(x(end) - x(begin), 3.0),
+                    kind,
+                    f"Round {found.number}: {step_of(found).title}",
+                    round_link(found),
+                )
+                for found in shown[task.task]
+                for begin, end, kind in _stretches(found, now)
+            ],
+        )
+        for task in figures.tasks
+        if shown[task.task]
+    ]
+    ticks = [(x(first + (last - first) * i / 4), moment(int(first + (last - first) * i / 4))) for i in range(5)]
+    return lanes, ticks, x(now)
+
+
+def _stretches(found: Round, now: int) -> list[tuple[int, int, str]]:
+    """From, to and kind: opt-in window, client window, ended; a draft or an abort is a mark where it happened."""
+    stretches: list[tuple[int, int, str]] = []
+    if found.optin_closes is not None and not settings_trouble(found):
+        opened = found.optin_closes - settings_of(found).optin_seconds
+        end = (
+            found.optin_closes
+            if found.state is State.OPTIN_OPEN
+            else min(found.optin_closes, found.client_opens or found.changed)
+        )
+        stretches.append((opened, max(end, opened), "optin"))
+    if found.client_opens is not None:
+        end = found.grace_until or found.client_closes or now
+        end = end if found.state in (State.CLIENT_OPEN, State.CLIENT_GRACE) else min(end, found.changed)
+        stretches.append((found.client_opens, max(end, found.client_opens), "client"))
+    if found.state in ENDED or not stretches:
+        kind = {State.PUBLISHED: "published", State.ABORTED: "aborted"}.get(found.state, "draft")
+        stretches.append((found.changed, found.changed, kind))
+    return stretches

@@ -1,0 +1,236 @@
+"""The pages that are read: each asks the store once, in a fixed number of statements, and renders."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import Callable
+from typing import TypeVar
+from urllib.parse import parse_qs
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from searchblend.core.errors import InvalidParameter
+from searchblend.service.api.answers import Refusal, number_of, refusal_of
+from searchblend.service.console import (
+    budget_page,
+    overview,
+    planner_page,
+    refusals_page,
+    review_page,
+    round_page,
+    search_page,
+    task_page,
+    trends_page,
+)
+from searchblend.service.console.render import HEADERS, rendered, shared_page, static, takes_gzip
+from searchblend.service.console.visit import (
+    OPERATOR,
+    ROUND,
+    TASK,
+    ConsoleRoute,
+    Visit,
+    between_rounds,
+    console_page,
+    error_page,
+    see_other,
+)
+from searchblend.service.services import Services
+from searchblend.store.service_store import ServiceStore
+from searchblend.store.tokens import ROLES
+
+T = TypeVar("T")
+
+
+class Pages:
+    """What people look at."""
+
+    def __init__(self, services: Services, planner: planner_page.Planner | None = None) -> None:
+        self._services, self._planner = services, planner
+        self._planning = asyncio.Lock()
+        self._forecasts: dict[planner_page.Question, planner_page.Forecast] = {}
+
+    def table(self) -> list[ConsoleRoute]:
+        return [
+            ConsoleRoute("GET", "/console", ROLES, self.overview),
+            ConsoleRoute("GET", "/console/new-task", OPERATOR, self.new_task),
+            ConsoleRoute("GET", TASK, ROLES, self.task),
+            ConsoleRoute("GET", f"{TASK}/trends", ROLES, self.trends),
+            ConsoleRoute("GET", ROUND, ROLES, self.round),
+            ConsoleRoute("GET", f"{ROUND}/live", ROLES, self.live),
+            ConsoleRoute("GET", f"{ROUND}/files/{{name}}", ROLES, self.file),
+            ConsoleRoute("GET", "/console/review", ROLES, self.queue),
+            ConsoleRoute("GET", "/console/trends", ROLES, self.all_trends),
+            ConsoleRoute("GET", "/console/search", ROLES, self.all_searches),
+            ConsoleRoute("GET", f"{TASK}/search", ROLES, self.search),
+            ConsoleRoute("GET", "/console/budget", ROLES, self.budget),
+            ConsoleRoute("GET", "/console/planner", ROLES, self.planner),
+            ConsoleRoute("GET", "/console/refusals", ROLES, self.refusals),
+        ]
+
+    async def _read(self, read: Callable[[ServiceStore], T]) -> T:
+        return await self._services.console.call(read)
+
+    def _page(self, visit: Visit, template: str, status: int = 200, **values: object) -> Response:
+        return console_page(visit, template, self._services.clock.now(), status, **values)
+
+    async def new_task(self, visit: Visit) -> Response:
+        values = task_page.default_values()
+        return self._page(visit, "new_task.html", groups=task_page.GROUPS, values=values, wrong="", problem="")
+
+    async def overview(self, visit: Visit) -> Response:
+        now = self._services.clock.now()
+        figures = await self._read(lambda store: overview.Figures.read(store, now))
+        return self._page(visit, "overview.html", view=overview.overview(figures, now, visit.admin.role))
+
+    async def task(self, visit: Visit) -> Response:
+        view = await self._read(lambda store: task_page.read_task(store, visit.task))
+        return self._page(visit, "task.html", view=view, groups=task_page.GROUPS, codes=None)
+
+    async def round(self, visit: Visit) -> Response:
+        place, containing = number_of(visit.field("from")) or 0, visit.field("find")[:200]
+        view = await self._read(
+            lambda store: round_page.read_round(store, visit.task, visit.number, first=place, containing=containing)
+        )
+        return self._page(visit, "round.html", view=view, live=view.live, find=containing, per_page=round_page.PER_PAGE)
+
+    async def live(self, visit: Visit) -> Response:
+        """The part of a round's page that changes; the whole page anew when the round has moved on."""
+
+        def read(store: ServiceStore) -> round_page.Live:
+            found = store.rounds.round(store.rounds.task(visit.task).task, visit.number)
+            return round_page.Live.read(store, found)
+
+        live = await self._read(read)
+        if visit.field("version") != str(live.found.version):
+            return Response(status_code=200, headers={**HEADERS, "HX-Refresh": "true", "Cache-Control": "no-store"})
+        return self._page(visit, "_live.html", live=live)
+
+    async def file(self, visit: Visit) -> Response:
+        name = visit.request.path_params["name"]
+
+        def read(store: ServiceStore) -> tuple[bytes, str]:
+            found = store.rounds.round(store.rounds.task(visit.task).task, visit.number)
+            sha256 = store.artifacts.of_round(found.key).get(name)
+            content = store.artifacts.get(sha256) if sha256 else None
+            if content is None:
+                raise Refusal("not-found")
+            return content
+
+        content, media_type = await self._read(read)
+        headers = {**HEADERS, "Cache-Control": "no-store", "Content-Disposition": f'attachment; filename="{name}"'}
+        return Response(content, headers=headers, media_type=media_type)
+
+    async def queue(self, visit: Visit) -> Response:
+        return self._page(visit, "queue.html", rounds=await self._read(review_page.read_queue))
+
+    async def all_trends(self, visit: Visit) -> Response:
+        return await self._choose(visit, "trends", "Trends")
+
+    async def all_searches(self, visit: Visit) -> Response:
+        return await self._choose(visit, "search", "Local search")
+
+    async def _choose(self, visit: Visit, to: str, title: str) -> Response:
+        """To the task's own page if there is one task, else a choice."""
+        tasks = await self._read(lambda store: store.rounds.tasks())
+        if len(tasks) == 1:
+            return see_other(f"/console/tasks/{tasks[0].task}/{to}")
+        return self._page(visit, "choose_task.html", tasks=tasks, to=to, title=title)
+
+    async def search(self, visit: Visit) -> Response:
+        typed = visit.field("typed")[: search_page.LONGEST_TYPED]
+        view = await self._read(lambda store: search_page.read_search(store, visit.task, typed))
+        return self._page(visit, "search.html", view=view)
+
+    async def trends(self, visit: Visit) -> Response:
+        wanted, between = visit.form.get("q", []), between_rounds(visit.form)
+        data = await self._read(lambda store: trends_page.read_trends(store, visit.task, wanted, between))
+        return self._page(visit, "trends.html", view=trends_page.trends(data), public=False)
+
+    async def budget(self, visit: Visit) -> Response:
+        book, tasks = await self._read(budget_page.read_budget)
+        view = await asyncio.to_thread(budget_page.budget_page, book, tasks, self._services.clock.now())
+        return self._page(visit, "budget.html", view=view)
+
+    async def refusals(self, visit: Visit) -> Response:
+        return self._page(visit, "refusals.html", view=await self._read(refusals_page.read_refusals))
+
+    async def planner(self, visit: Visit) -> Response:
+        """The form at once; the forecast when it is asked for, since it takes seconds."""
+        problem, view = "", None
+        question = planner_page.Question()
+        try:
+            question = planner_page.Question.of_form(visit.fields)
+            if visit.field("show") and self._planner:
+                view = planner_page.planner_page(question, await self._forecast(question))
+        except InvalidParameter as error:
+            problem = str(error)
+        return self._page(
+            visit,
+            "planner.html",
+            400 if problem else 200,
+            question=question,
+            sliders=planner_page.SLIDERS,
+            view=view,
+            problem=problem,
+            can_plan=self._planner is not None,
+        )
+
+    async def _forecast(self, question: planner_page.Question) -> planner_page.Forecast:
+        """One at a time, so that people who move sliders do not take the machine; the last ones are remembered."""
+        assert self._planner is not None
+        async with self._planning:
+            if question not in self._forecasts:
+                if len(self._forecasts) >= 32:
+                    del self._forecasts[next(iter(self._forecasts))]
+                epsilons = planner_page.asked_epsilons(question)
+                self._forecasts[question] = await asyncio.to_thread(self._planner, question, epsilons)
+        return self._forecasts[question]
+
+
+class PublicPages:
+    """What everybody may look at: the published trends of a task."""
+
+    def __init__(self, services: Services, seconds: int, *, has_artifacts: bool) -> None:
+        self._services, self._seconds, self._has_artifacts = services, seconds, has_artifacts
+
+    def routes(self) -> list[Route]:
+        return [Route("/trends/{task}", self.trends, methods=["GET"])]
+
+    async def trends(self, request: Request) -> Response:
+        try:
+            content = await self._content(request)
+        except Exception as error:
+            refusal = refusal_of(error)
+            if refusal is None:
+                self._services.logbook.failure("page failed", error)
+            return error_page(request, refusal or Refusal("internal"), None, "")
+        return shared_page(content, is_gzip=takes_gzip(request), cache=f"public, max-age={self._seconds}")
+
+    async def _content(self, request: Request) -> bytes:
+        """The page's bytes: read, rendered and compressed in the thread for public reading, and kept."""
+        form, is_gzip, path = parse_qs(request.url.query), takes_gzip(request), request.url.path
+        name, public = request.path_params["task"], self._services.public
+        wanted, between = tuple(form.get("q", [])[:20]), between_rounds(form)
+        task, published = await self._services.reader.call(lambda store: store.rounds.published(name))
+
+        def make(store: ServiceStore) -> bytes:
+            view = trends_page.trends(trends_page.read_trends(store, task.task, wanted, between))
+            files = view.files if self._has_artifacts else {}
+            content = rendered("public_trends.html", path, view=view, public=True, files=files)
+            return gzip.compress(content, 6) if is_gzip else content
+
+        key = ("page", path, published, wanted, between, is_gzip)
+        return await self._services.pages.get(key, lambda: public.call(make))
+
+
+def static_route() -> Route:
+    async def handle(request: Request) -> Response:
+        try:
+            return await static(request)
+        except Refusal as refusal:
+            return error_page(request, refusal, None, "")
+
+    return Route("/console/static/{name:path}", handle, methods=["GET"])

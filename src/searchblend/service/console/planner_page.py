@@ -1,0 +1,125 @@
+"""What a round would give, before anybody is asked. The simulation itself comes from whoever starts the service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from searchblend.core.errors import InvalidParameter
+from searchblend.service.console.charts import Chart, Series
+from searchblend.service.console.formats import number, plain
+
+EPSILONS: Final = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
+METHODS: Final = {"best": "method best", "paper": "method paper"}
+
+
+@dataclass(frozen=True)
+class Question:
+    """The sliders."""
+
+    users: int = 100_000
+    optin_percent: float = 5.0
+    epsilon: float = 4.0
+    delta_exponent: int = 5
+    max_head_queries: int = 50
+
+    def __post_init__(self) -> None:
+        for slider in SLIDERS:
+            value = getattr(self, slider.name)
+            if not slider.least <= value <= slider.most:
+                raise InvalidParameter(slider.name, f"expected {slider.least:g} to {slider.most:g}")
+
+    @property
+    def delta(self) -> float:
+        return 10.0**-self.delta_exponent
+
+    @classmethod
+    def of_form(cls, form: Mapping[str, str]) -> Question:
+        values: dict[str, Any] = {}
+        for slider in SLIDERS:
+            text = form.get(slider.name, "").strip()
+            if text:
+                try:
+                    values[slider.name] = float(text) if slider.step < 1 else int(float(text))
+                except (ValueError, OverflowError):
+                    raise InvalidParameter(slider.name, "expected a number") from None
+        return cls(**values)
+
+
+@dataclass(frozen=True)
+class Slider:
+    name: str
+    label: str
+    least: float
+    most: float
+    step: float
+    unit: str
+
+
+SLIDERS: Final = (
+    Slider("users", "People in all", 5_000, 2_000_000, 5_000, ""),
+    Slider("optin_percent", "Opt-in share", 0.5, 30, 0.5, "%"),
+    Slider("epsilon", "ε for each group", 0.5, 8, 0.5, ""),
+    Slider("delta_exponent", "δ = 10 to the minus", 4, 9, 1, ""),
+    Slider("max_head_queries", "Longest list, M", 10, 500, 10, "queries"),
+)
+
+Forecast = Mapping[str, Any]
+"""``curves``: method → figure → for each ε a {mean, low, high}, or None where every list would be empty"""
+Planner = Callable[[Question, Sequence[float]], Forecast]
+
+
+@dataclass(frozen=True)
+class PlannerPage:
+    question: Question
+    charts: list[Chart]
+    chosen: list[tuple[str, list[str]]]
+    methods: list[str]
+
+
+_FIGURES: Final = (
+    ("head_queries", "Queries in the list", "queries", number),
+    ("query_l1", "L1 error of query shares", "L1", plain),
+    ("ndcg", "NDCG of the order", "NDCG", plain),
+)
+
+
+def planner_page(question: Question, forecast: Forecast) -> PlannerPage:
+    epsilons = sorted({*EPSILONS, question.epsilon})
+    charts = [
+        Chart(
+            title=f"{title} over ε",
+            x_label="ε for each group",
+            y_label=label,
+            xs=epsilons,
+            x_names=[f"{epsilon:g}" for epsilon in epsilons],
+            series=[_series(words, forecast["curves"][method][name]) for method, words in METHODS.items()],
+            form=form,
+            unit="plain",
+        )
+        for name, title, label, form in _FIGURES
+    ]
+    place = epsilons.index(question.epsilon)
+    chosen = [
+        (title, [_words(forecast["curves"][method][name][place], form) for method in METHODS])
+        for name, title, _, form in _FIGURES
+    ]
+    return PlannerPage(question, charts, chosen, list(METHODS.values()))
+
+
+def asked_epsilons(question: Question) -> list[float]:
+    return sorted({*EPSILONS, question.epsilon})
+
+
+def _series(name: str, bands: Sequence[Mapping[str, float] | None]) -> Series:
+    def column(figure: str) -> list[float | None]:
+        return [band[figure] if band else None for band in bands]
+
+    return Series(name, column("mean"), column("low"), column("high"))
+
+
+def _words(band: Mapping[str, float] | None, form: Callable[[float | None], str]) -> str:
+    if band is None:
+        return "the list would be empty"
+    return f"{form(band['mean'])} ({form(band['low'])} to {form(band['high'])})"

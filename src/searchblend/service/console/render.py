@@ -1,0 +1,109 @@
+"""Templates to answers: everything escaped, the headers that keep a page to itself, and what travels is small."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import Response
+
+from searchblend.service.api.answers import Refusal
+from searchblend.service.console.formats import FILTERS
+
+_HERE: Final = Path(__file__).parent
+_STATIC: Final = _HERE / "static"
+_TYPES: Final = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".json": "application/json",
+    ".LICENSE": "text/plain; charset=utf-8",
+}
+_WORTH_IT: Final = 1000
+HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+"""on every page: scripts and styles are files of ours, and nobody frames us"""
+
+
+@cache
+def environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters.update(FILTERS)
+    return made
+
+
+def page(request: Request, template: str, status: int = 200, cache: str = "no-store", **values: Any) -> Response:
+    """A rendered template; compressed where the browser can take it."""
+    content = rendered(template, request.url.path, **values)
+    return compressed(request, content, "text/html; charset=utf-8", status=status, cache=cache)
+
+
+def rendered(template: str, path: str, **values: Any) -> bytes:
+    return environment().get_template(template).render(path=path, **values).encode()
+
+
+def compressed(request: Request, content: bytes, media_type: str, *, status: int = 200, cache: str) -> Response:
+    headers = {**HEADERS, "Cache-Control": cache, "Vary": "Accept-Encoding"}
+    if len(content) > _WORTH_IT and takes_gzip(request):
+        content, headers["Content-Encoding"] = gzip.compress(content, 6), "gzip"
+    return Response(content, status, headers, media_type=media_type)
+
+
+def takes_gzip(request: Request) -> bool:
+    return "gzip" in request.headers.get("accept-encoding", "")
+
+
+def shared_page(content: bytes, *, is_gzip: bool, cache: str) -> Response:
+    """A page that was rendered, and compressed, before."""
+    headers = {**HEADERS, "Cache-Control": cache, "Vary": "Accept-Encoding"}
+    if is_gzip:
+        headers["Content-Encoding"] = "gzip"
+    return Response(content, headers=headers, media_type="text/html; charset=utf-8")
+
+
+async def static(request: Request) -> Response:
+    """A file of the package; only the names that are there exist."""
+    name = request.path_params["name"]
+    found = static_files().get(name)
+    if found is None:
+        raise Refusal("not-found")
+    content, media_type, tag = found
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers={"ETag": tag})
+    answer = compressed(request, content, media_type, cache="public, max-age=3600")
+    answer.headers["ETag"] = tag
+    return answer
+
+
+@cache
+def static_files() -> dict[str, tuple[bytes, str, str]]:
+    """Path below ``static`` to content, media type and entity tag."""
+    found = {}
+    for path in sorted(_STATIC.rglob("*")):
+        if path.is_file():
+            content = path.read_bytes()
+            tag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
+            found[str(path.relative_to(_STATIC))] = (content, _TYPES[path.suffix], tag)
+    return found

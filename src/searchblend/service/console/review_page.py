@@ -1,0 +1,97 @@
+"""The list before anybody else sees it: filter hits first in sight, every removal with a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from searchblend.core.errors import InvalidParameter
+from searchblend.service.api.answers import number_of
+from searchblend.service.filters import REASONS
+from searchblend.service.lifecycle import Lifecycle
+from searchblend.store.rounds import Round, Task
+from searchblend.store.service_store import ServiceStore
+from searchblend.store.states import State
+
+REASON_WORDS: Final = {
+    "email": "an e-mail address",
+    "phone": "a phone number",
+    "card": "a card number",
+    "credentials": "a password or a token",
+    "long-number": "a long number",
+    "blocklist": "a word of the blocklist",
+    "unsafe-url": "an address that could harm",
+    "other": "something else",
+}
+assert tuple(REASON_WORDS) == REASONS
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A query or a URL of the candidate list."""
+
+    place: str
+    """its name in the form: ``3`` or ``3.1``"""
+    text: str
+    reason: str
+    """of the filter that caught it, else nothing"""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    query: Listed
+    urls: list[Listed]
+
+
+@dataclass(frozen=True)
+class ReviewPage:
+    task: Task
+    found: Round
+    candidates: list[Candidate]
+    hits: int
+    n_users: int
+    own: bool
+    """whether the reader opened the round, and so may not review it"""
+    fewest: int
+
+
+def read_queue(store: ServiceStore) -> list[tuple[Task, Round]]:
+    names = {task.task: task for task in store.rounds.tasks()}
+    return [(names[found.task], found) for found in store.rounds.rounds(states={State.SHREDDED})]
+
+
+def read_review(store: ServiceStore, lifecycle: Lifecycle, task_name: str, number: int, reader: str) -> ReviewPage:
+    task = store.rounds.task(task_name)
+    found = store.rounds.round(task.task, number)
+    figures, hits = lifecycle.look_at_candidate(found, actor=reader)
+    reasons = {(hit["query"], hit["url"]): hit["reason"] for hit in hits}
+    candidates = [
+        Candidate(
+            Listed(str(i), query, reasons.get((i, None), "")),
+            [Listed(f"{i}.{j}", url, reasons.get((i, j), "")) for j, url in enumerate(figures.head.urls(query))],
+        )
+        for i, query in enumerate(figures.head.queries)
+    ]
+    fewest = int(found.settings["min_queries"])
+    return ReviewPage(task, found, candidates, len(hits), figures.n_users, found.opened_by == reader, fewest)
+
+
+def removals(
+    form: Mapping[str, Sequence[str]],
+) -> tuple[list[tuple[int, int | None, str]], list[tuple[int, int | None]]]:
+    """What the reviewer ticked: entries to remove, each with the reason; and hits to keep on purpose."""
+    ticked = [_place(text) for text in form.get("remove", ())]
+    keep = [_place(text) for text in form.get("keep", ())]
+    reason = (form.get("reason") or [""])[0]
+    if ticked and reason not in REASONS:
+        raise InvalidParameter("reason", "choose why the ticked entries are removed")
+    return [(*place, reason) for place in ticked], keep
+
+
+def _place(text: str) -> tuple[int, int | None]:
+    first, dot, second = text.partition(".")
+    query, url = number_of(first), number_of(second)
+    if query is None or (dot and url is None):
+        raise InvalidParameter("remove", "expected positions of the candidate list")
+    return query, url

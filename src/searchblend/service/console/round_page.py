@@ -1,0 +1,296 @@
+"""One round: where it stands, what comes next, who took part, what it cost, and what came out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+from searchblend.accounting.totals import remaining
+from searchblend.service.console.steps import REASONS, Step, deadline, step_of
+from searchblend.service.round_model import settings_of, shape_of
+from searchblend.service.task_settings import TaskSettings
+from searchblend.service.workers.curator import Curator
+from searchblend.service.workers.estimator import Estimator
+from searchblend.service.workers.publisher import Publisher
+from searchblend.store.ledger_book import Book
+from searchblend.store.rounds import Round, Task
+from searchblend.store.service_store import ServiceStore
+from searchblend.store.states import ENDED, NEXT, State
+
+PER_PAGE: Final = 100
+_WORKERS: Final = {
+    **dict.fromkeys(Curator.KINDS, "curator"),
+    **dict.fromkeys(Publisher.KINDS, "publisher"),
+    **dict.fromkeys(Estimator.KINDS, "estimator"),
+}
+_RESULT: Final = "result.json"
+_WORDS: Final = {"round drafted": "Drafted", "opening asked for": "Opening asked for", "counts loaded": "Counts loaded"}
+
+
+@dataclass(frozen=True)
+class Live:
+    """What changes while people look at it."""
+
+    found: Round
+    step: Step
+    ends: int | None
+    optin_records: int
+    reports: int
+    refusals: dict[str, int]
+    counted: int
+    expected: int
+    working: str
+    """the job that is under way, if one is"""
+    attempts: int
+
+    @property
+    def refused(self) -> int:
+        return sum(self.refusals.values())
+
+    @property
+    def arrived(self) -> int:
+        """Everything that was taken or refused in this window."""
+        taken = self.optin_records if self.found.state is State.OPTIN_OPEN else self.reports
+        return taken + self.refused
+
+    @property
+    def worker(self) -> str:
+        """Who has the job that is under way."""
+        return _WORKERS.get(self.working, "service")
+
+    @property
+    def conserves(self) -> bool:
+        return self.counted == self.expected
+
+    @property
+    def moves(self) -> bool:
+        """Whether looking again makes sense."""
+        return self.found.state not in ENDED
+
+    @classmethod
+    def read(cls, store: ServiceStore, found: Round) -> Live:
+        """Four statements, whatever the round holds."""
+        reports = store.reports.n_seen(found.key) if found.reports is None else found.reports
+        per_report = shape_of(found).counts_per_report if found.shape else 0
+        law = store.reports.conservation(found.key, per_report, found.reports)
+        jobs = [(kind, attempts) for key, kind, attempts in store.jobs.waiting() if key == found.key]
+        return cls(
+            found=found,
+            step=step_of(found),
+            ends=deadline(found),
+            optin_records=store.contributions.count(found.key),
+            reports=reports,
+            refusals=store.reports.refusals(found.key),
+            counted=law.counted if found.state is not State.ABORTED else 0,
+            expected=law.expected if found.state is not State.ABORTED else 0,
+            working=jobs[0][0] if jobs else "",
+            attempts=jobs[0][1] if jobs else 0,
+        )
+
+
+@dataclass(frozen=True)
+class Spent:
+    """A population's budget as a round sees it."""
+
+    population: str
+    window: str
+    window_epsilon: float
+    lifetime_epsilon: float
+    window_left: float | None
+    lifetime_left: float | None
+    window_cap: float | None
+    lifetime_cap: float | None
+    of_round: list[dict[str, Any]]
+    """the debits of this round"""
+
+    @classmethod
+    def of(cls, book: Book, found: Round, settings: TaskSettings) -> Spent:
+        population, window = settings.population, found.budget_window
+        spends = {name: book.spends(population, name) for name in (window, None)}
+        cap = book.cap
+        budgets = {window: cap.window if cap else None, None: cap.lifetime if cap else None}
+
+        def left(name: str | None) -> float | None:
+            budget = budgets[name]
+            if budget is None:
+                return None
+            return (
+                remaining(spends[name], budget, planned=bool(cap and cap.planned))[0]
+                if spends[name]
+                else budget.epsilon
+            )
+
+        def limit(name: str | None) -> float | None:
+            budget = budgets[name]
+            return budget.epsilon if budget else None
+
+        return cls(
+            population=population,
+            window=window,
+            window_epsilon=sum(spend.epsilon for spend in spends[window]),
+            lifetime_epsilon=sum(spend.epsilon for spend in spends[None]),
+            window_left=left(window),
+            lifetime_left=left(None),
+            window_cap=limit(window),
+            lifetime_cap=limit(None),
+            of_round=[
+                {
+                    "group": "opt-in users" if entry.release_id.endswith("/opt-in") else "clients",
+                    "window": entry.window,
+                    "epsilon": entry.spend.epsilon,
+                    "delta": entry.spend.delta,
+                    "mechanism": entry.spend.mechanism,
+                }
+                for entry in book.entries.values()
+                if entry.release_id in (f"{found.name}/opt-in", f"{found.name}/clients")
+            ],
+        )
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a published round says, one page of it."""
+
+    groups: dict[str, int]
+    check: dict[str, Any] | None
+    flagged: frozenset[str]
+    rows: list[dict[str, Any]]
+    rest: dict[str, Any]
+    urls: dict[str, list[dict[str, Any]]]
+    n_rows: int
+    first: int
+    most: float
+
+    @classmethod
+    def of(cls, content: bytes, *, first: int, containing: str) -> Result:
+        document = json.loads(content)
+        listed, rest = document["trends"][:-1], document["trends"][-1]
+        wanted = [
+            {**row, "place": place} for place, row in enumerate(listed, 1) if containing.lower() in row["query"].lower()
+        ]
+        first = max(0, min(first, len(wanted) - 1)) // PER_PAGE * PER_PAGE
+        rows = wanted[first : first + PER_PAGE]
+        shown = {row["query"] for row in rows}
+        urls: dict[str, list[dict[str, Any]]] = {}
+        for row in document["records"]:
+            if row["query"] in shown and row["url"] is not None:
+                urls.setdefault(row["query"], []).append(row)
+        check = document.get("group_check")
+        return cls(
+            groups=document["groups"],
+            check=check,
+            flagged=frozenset(check["flagged_queries"]) if check else frozenset(),
+            rows=rows,
+            rest=rest,
+            urls=urls,
+            n_rows=len(wanted),
+            first=first,
+            most=max((row["interval"][1] or 0.0 for row in listed), default=1.0) or 1.0,
+        )
+
+
+@dataclass(frozen=True)
+class RoundPage:
+    task: Task
+    found: Round
+    live: Live
+    settings: TaskSettings
+    states: list[tuple[State, str, str]]
+    """the way of a round: state, title, and ``done``, ``now`` or ``ahead``"""
+    history: list[dict[str, Any]]
+    why: str
+    """why it ended without a result"""
+    spent: Spent
+    result: Result | None
+    files: dict[str, str]
+    can_draft: bool
+    optin_users: int | None
+    """as far as is known: sealed records now, or those that were there when the window closed"""
+
+
+def read_round(store: ServiceStore, task_name: str, number: int, *, first: int, containing: str) -> RoundPage:
+    task = store.rounds.task(task_name)
+    found = store.rounds.round(task.task, number)
+    settings = settings_of(found)
+    files = store.artifacts.of_round(found.key) if found.state is State.PUBLISHED else {}
+    content = store.artifacts.get(files[_RESULT]) if _RESULT in files else None
+    history = [_event(row) for row in store.figures.history(task.task) if row["detail"].get("round") == number]
+    last = store.rounds.rounds(task.task)[-1]
+    live = Live.read(store, found)
+    return RoundPage(
+        task=task,
+        found=found,
+        live=live,
+        settings=settings,
+        states=_way(found, history),
+        history=history,
+        why=next((row["why"] for row in reversed(history) if row["why"]), ""),
+        spent=Spent.of(store.ledger.book(), found, settings),
+        result=Result.of(content[0], first=first, containing=containing) if content else None,
+        files=files,
+        optin_users=live.optin_records
+        or next((row["figures"]["records"] for row in history if "records" in row["figures"]), None),
+        can_draft=last.number == number and found.state in ENDED and not task.killed,
+    )
+
+
+def _event(row: dict[str, Any]) -> dict[str, Any]:
+    detail = row["detail"]
+    moved = State(detail["to"]) if "to" in detail else None
+    words = step_title(moved) if moved else _WORDS.get(row["action"], row["action"].capitalize())
+    reason = detail.get("reason", "") if moved is State.ABORTED else ""
+    return {
+        "when": row["when"],
+        "who": row["actor"],
+        "what": words,
+        "state": moved,
+        "why": REASONS.get(reason, reason),
+        "figures": {
+            name: detail[name] for name in ("records", "refused", "queries", "deleted", "reports") if name in detail
+        },
+        "removed": detail.get("removed", {}),
+    }
+
+
+def step_title(state: State) -> str:
+    from_step = {State.OPTIN_OPEN: "Opt-in window opened", State.CLIENT_OPEN: "Client window opened"}
+    names = {
+        State.OPTIN_CLOSED: "Opt-in window closed",
+        State.HEADLIST_READY: "Head list drawn",
+        State.SHREDDED: "Raw records shredded",
+        State.REVIEWED: "List approved",
+        State.CLIENT_GRACE: "Client window closed",
+        State.CLOSED: "Last report taken",
+        State.ESTIMATED: "Estimated",
+        State.PUBLISHED: "Published",
+        State.ABORTED: "Ended without a result",
+        State.DRAFT: "Drafted",
+    }
+    return {**from_step, **names}[state]
+
+
+def _way(found: Round, history: list[dict[str, Any]]) -> list[tuple[State, str, str]]:
+    """The states that people care about, in order; an aborted round stops where it was."""
+    shown = {
+        State.DRAFT: "Draft",
+        State.OPTIN_OPEN: "Opt-in",
+        State.OPTIN_CLOSED: "Head list",
+        State.SHREDDED: "Review",
+        State.CLIENT_OPEN: "Clients",
+        State.CLOSED: "Estimate",
+        State.PUBLISHED: "Published",
+    }
+    order = [State.DRAFT]
+    while order[-1] in NEXT:
+        order.append(NEXT[order[-1]])
+    moved = [row["state"] for row in history if row["state"] not in (None, State.ABORTED)]
+    at = found.state if found.state is not State.ABORTED else (moved[-1] if moved else State.DRAFT)
+    place = max(i for i, state in enumerate(shown) if order.index(state) <= order.index(at))
+    ended = found.state is State.ABORTED
+    marks = [
+        "done" if i < place else ("stopped" if ended else "now") if i == place else "ahead" for i in range(len(shown))
+    ]
+    if found.state is State.PUBLISHED:
+        marks[-1] = "done"
+    return [(state, title, mark) for (state, title), mark in zip(shown.items(), marks, strict=True)]

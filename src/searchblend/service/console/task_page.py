@@ -1,0 +1,201 @@
+"""A task: its settings as a form with help, its rounds, and its codes for opt-in users."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from searchblend.blender.pipeline import METHODS
+from searchblend.core.errors import InvalidParameter
+from searchblend.service.checkup import settings_trouble
+from searchblend.service.console.steps import step_of
+from searchblend.service.task_settings import SILENT_DEVICES, WINDOWS, TaskSettings
+from searchblend.store.rounds import Round, Task
+from searchblend.store.service_store import ServiceStore
+from searchblend.store.states import ENDED
+
+_DAY: Final = 86_400
+_UNITS: Final = {"seconds": 1, "minutes": 60, "hours": 3600, "days": _DAY}
+
+
+@dataclass(frozen=True)
+class Field:
+    """One setting in a form."""
+
+    name: str
+    label: str
+    help: str
+    kind: str
+    """``text``, ``number``, ``choice``, ``yes`` or ``time``"""
+    choices: tuple[str, ...] = ()
+    step: str = "1"
+
+
+@dataclass(frozen=True)
+class FieldGroup:
+    title: str
+    fields: tuple[Field, ...]
+    is_open: bool = True
+
+
+GROUPS: Final = (
+    FieldGroup(
+        "What and whom",
+        (
+            Field("name", "Name", "What people call the task; no other task may have it.", "text"),
+            Field("engine", "Search engine", "Whose searches; lists of several engines are kept apart.", "text"),
+            Field("market", "Market", "Country or language of the people who take part.", "text"),
+            Field(
+                "population",
+                "Population",
+                "Whom the ledger charges. Tasks that ask the same people must say the same.",
+                "text",
+            ),
+        ),
+    ),
+    FieldGroup(
+        "Privacy",
+        (
+            Field(
+                "epsilon",
+                "ε for each group",
+                "What one round costs a person; 4 is usual, less protects more.",
+                "number",
+                step="any",
+            ),
+            Field("delta", "δ for each group", "Far below one over the number of people.", "number", step="any"),
+            Field(
+                "budget_window", "Budget window", "The period of the cap; debits count when made.", "choice", WINDOWS
+            ),
+            Field("uncapped", "Without a cap", "Open rounds although no cap bounds what they cost together.", "yes"),
+        ),
+    ),
+    FieldGroup(
+        "The list",
+        (
+            Field("max_head_queries", "Longest list", "At most so many queries are asked about.", "number"),
+            Field("has_urls", "With URLs", "Count clicked URLs as well as queries.", "yes"),
+            Field("method", "Method", "best, or the paper's own.", "choice", METHODS),
+        ),
+    ),
+    FieldGroup(
+        "Fewest people",
+        (
+            Field("min_optin", "Opt-in users", "With fewer a round ends without a list.", "number"),
+            Field("min_clients", "Reporting devices", "With fewer a round ends without a result.", "number"),
+            Field("min_queries", "Queries in the list", "With fewer after the review a round ends.", "number"),
+            Field("expected_clients", "Devices expected", "To choose how devices report, before they do.", "number"),
+        ),
+    ),
+    FieldGroup(
+        "Times",
+        (
+            Field("optin_seconds", "Opt-in window", "How long sealed records are taken.", "time"),
+            Field("client_seconds", "Client window", "How long reports are taken.", "time"),
+            Field("grace_seconds", "Grace period", "For reports that are on their way.", "time"),
+            Field("shred_seconds", "Raw records live at most", "Whatever happens, they are gone after this.", "time"),
+            Field("repeat_seconds", "A new round every", "0: only by hand.", "time"),
+        ),
+        is_open=False,
+    ),
+    FieldGroup(
+        "Fine print",
+        (
+            Field(
+                "head_fraction", "Share of opt-in users who name the list", "Method paper only.", "number", step="any"
+            ),
+            Field("query_budget_fraction", "Share of ε for queries", "The rest is for URLs.", "number", step="any"),
+            Field(
+                "records_per_optin",
+                "Records of an opt-in user",
+                "Up to so many are sent, sealed; together they weigh as one person.",
+                "number",
+            ),
+            Field("records_per_client", "Records of a client", "They share one ε: each is randomized more.", "number"),
+            Field("wide_list", "Wide list", "More URLs for each query, each less exact.", "yes"),
+            Field(
+                "silent_devices",
+                "Devices without searches",
+                "Stay silent, or report that they have none.",
+                "choice",
+                SILENT_DEVICES,
+            ),
+            Field("min_device_version", "Least device version", "Older ones are told to update.", "text"),
+            Field("consent", "Consent text", "What opt-in users agree to, word by word.", "long"),
+        ),
+        is_open=False,
+    ),
+)
+"""every setting once; a test compares with TaskSettings"""
+_KINDS: Final = {field.name: field for group in GROUPS for field in group.fields}
+_DEFAULTS: Final = TaskSettings(name="x")
+
+
+def default_values() -> dict[str, Any]:
+    """What the empty form shows."""
+    return {**shown_values({**_DEFAULTS.as_json(), "name": ""})}
+
+
+def shown_values(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as the form shows them: times as a number and a unit."""
+    values: dict[str, Any] = {}
+    for name, value in settings.items():
+        field = _KINDS[name]
+        if field.kind == "time":
+            unit = next(unit for unit in ("days", "hours", "minutes", "seconds") if value % _UNITS[unit] == 0)
+            values[name], values[f"{name}_unit"] = value // _UNITS[unit], unit
+        else:
+            values[name] = value
+    return values
+
+
+def settings_of_form(form: Mapping[str, str]) -> TaskSettings:
+    """The settings that a form asks for; a wrong field is named."""
+    document: dict[str, Any] = {}
+    for field in fields(TaskSettings):
+        kind = _KINDS[field.name].kind
+        text = form.get(field.name, "").strip()
+        if kind == "yes":
+            document[field.name] = text == "yes"
+        elif kind in ("number", "time"):
+            value = _number(field.name, text, whole=isinstance(getattr(_DEFAULTS, field.name), int))
+            unit = _UNITS.get(form.get(f"{field.name}_unit", "seconds"), 1) if kind == "time" else 1
+            document[field.name] = value * unit
+        else:
+            document[field.name] = text.replace("\r\n", "\n")
+    return TaskSettings.of_json(document)
+
+
+def _number(name: str, text: str, *, whole: bool) -> float:
+    try:
+        return int(text) if whole else float(text)
+    except ValueError:
+        raise InvalidParameter(name, "expected a whole number" if whole else "expected a number") from None
+
+
+@dataclass(frozen=True)
+class TaskPage:
+    task: Task
+    values: dict[str, Any]
+    trouble: str | None
+    """why the settings cannot be read, if so"""
+    rounds: list[tuple[Round, str]]
+    """newest first, with their state in words"""
+    can_draft: bool
+    is_busy: bool
+
+
+def read_task(store: ServiceStore, name: str) -> TaskPage:
+    task = store.rounds.task(name)
+    rounds = store.rounds.rounds(task.task)
+    is_busy = bool(rounds) and rounds[-1].state not in ENDED
+    trouble = settings_trouble(task)
+    return TaskPage(
+        task=task,
+        values={} if trouble else shown_values(TaskSettings.of_json(task.settings).as_json()),
+        trouble=trouble,
+        rounds=[(found, step_of(found).title) for found in reversed(rounds)],
+        can_draft=not is_busy and not task.killed and not trouble,
+        is_busy=is_busy,
+    )

@@ -1,0 +1,192 @@
+"""Published rounds over time: lines with bands, what changed, and what is within noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from searchblend.core.visible import visible
+from searchblend.service.console.charts import COLOURS, Chart, Series
+from searchblend.service.console.formats import percent
+from searchblend.store.artifacts import TrendRow
+from searchblend.store.rounds import Round, Task
+from searchblend.store.service_store import ServiceStore
+from searchblend.store.states import State
+
+LEVEL: Final = 0.05
+_SHOWN_CHANGES: Final = 10
+_SHOWN_NOISE: Final = 25
+_DEFAULT_LINES: Final = 5
+
+
+@dataclass(frozen=True)
+class Change:
+    """A query in two rounds."""
+
+    query: str
+    before: float
+    after: float
+    z: float
+    p_value: float
+    significant: bool
+
+    @property
+    def difference(self) -> float:
+        return self.after - self.before
+
+
+@dataclass(frozen=True)
+class Changes:
+    """All queries of two rounds, told apart by whether noise explains them."""
+
+    before: int
+    after: int
+    rising: list[Change]
+    falling: list[Change]
+    within_noise: list[Change]
+    n_within_noise: int
+    compared: int
+    new: list[str]
+    gone: list[str]
+
+
+@dataclass(frozen=True)
+class Trends:
+    task: Task
+    numbers: list[int]
+    """of published rounds"""
+    shown: list[str]
+    known: list[str]
+    """all queries of the latest round, best first"""
+    chart: Chart | None
+    changes: Changes | None
+    files: dict[str, str]
+    """of the latest round"""
+    published: int | None
+
+
+@dataclass(frozen=True)
+class TrendData:
+    """Rows of the shown queries in all rounds, and of all queries in the two rounds that are compared."""
+
+    task: Task
+    rounds: list[Round]
+    shown: list[str]
+    lines: dict[int, dict[str, TrendRow]]
+    """by round number"""
+    latest: list[str]
+    pair: tuple[int, int] | None
+    compared: tuple[dict[str, TrendRow], dict[str, TrendRow]] | None
+    files: dict[str, str]
+
+
+def read_trends(
+    store: ServiceStore, task_name: str, wanted: Sequence[str], between: tuple[int, int] | None = None
+) -> TrendData:
+    """Five statements, however many rounds there are; a year of long lists is never read as a whole."""
+    task = store.rounds.task(task_name)
+    rounds = store.rounds.rounds(task.task, states={State.PUBLISHED})
+    keys = {found.number: found.key for found in rounds}
+    pair = _pair(list(keys), between)
+    needed = {number: keys[number] for number in (*(pair or ()), *list(keys)[-1:])}
+    read = store.figures.lists(sorted(set(needed.values())))
+    lists = {number: {row.query: row for row in read[key] if row.query is not None} for number, key in needed.items()}
+    latest = list(lists[rounds[-1].number]) if rounds else []
+    shown = list(dict.fromkeys(query for query in wanted if query))[:COLOURS] or latest[:_DEFAULT_LINES]
+    found = store.figures.lines(task.task, shown)
+    there = {row.query for rows in found.values() for row in rows}
+    return TrendData(
+        task=task,
+        rounds=rounds,
+        shown=[query for query in shown if query in there],
+        lines={
+            number: {row.query: row for row in found.get(key, []) if row.query is not None}
+            for number, key in keys.items()
+        },
+        latest=latest,
+        pair=pair,
+        compared=(lists[pair[0]], lists[pair[1]]) if pair else None,
+        files=store.artifacts.of_round(rounds[-1].key) if rounds else {},
+    )
+
+
+def trends(data: TrendData) -> Trends:
+    return Trends(
+        task=data.task,
+        numbers=list(data.lines),
+        shown=data.shown,
+        known=data.latest,
+        chart=_chart(data.lines, data.shown) if data.lines else None,
+        changes=compare(*data.compared, *data.pair) if data.compared and data.pair else None,
+        files=data.files,
+        published=data.rounds[-1].changed if data.rounds else None,
+    )
+
+
+def _pair(numbers: list[int], wanted: tuple[int, int] | None) -> tuple[int, int] | None:
+    if wanted and wanted[0] in numbers and wanted[1] in numbers and wanted[0] != wanted[1]:
+        return min(wanted), max(wanted)
+    return (numbers[-2], numbers[-1]) if len(numbers) > 1 else None
+
+
+def _chart(by_round: dict[int, dict[str, TrendRow]], shown: list[str]) -> Chart:
+    def column(query: str, name: str) -> list[float | None]:
+        return [getattr(rows[query], name) if query in rows else None for rows in by_round.values()]
+
+    return Chart(
+        title="Share of searches by round, with 95 % intervals",
+        x_label="round",
+        y_label="share of searches",
+        xs=[float(number) for number in by_round],
+        x_names=[str(number) for number in by_round],
+        series=[
+            Series(visible(query), column(query, "probability"), column(query, "low"), column(query, "high"))
+            for query in shown
+        ],
+        form=percent,
+        unit="percent",
+    )
+
+
+def compare(first: dict[str, TrendRow], second: dict[str, TrendRow], before: int, after: int) -> Changes:
+    """Two-sided tests of every query in both lists, corrected for their number by Holm's rule."""
+    tested = [_tested(query, first[query], second[query]) for query in second if query in first]
+    found = _holm([entry for entry in tested if entry is not None])
+    by_size = sorted(found, key=lambda entry: -abs(entry.z))
+    significant = [entry for entry in by_size if entry.significant]
+    noise = [entry for entry in by_size if not entry.significant]
+    return Changes(
+        before=before,
+        after=after,
+        rising=[entry for entry in significant if entry.difference > 0][:_SHOWN_CHANGES],
+        falling=[entry for entry in significant if entry.difference < 0][:_SHOWN_CHANGES],
+        within_noise=noise[:_SHOWN_NOISE],
+        n_within_noise=len(noise),
+        compared=len(found),
+        new=[query for query in second if query not in first][:_SHOWN_CHANGES],
+        gone=[query for query in first if query not in second][:_SHOWN_CHANGES],
+    )
+
+
+def _tested(query: str, first: TrendRow, second: TrendRow) -> Change | None:
+    if None in (first.probability, second.probability, first.variance, second.variance):
+        return None
+    assert first.probability is not None
+    assert second.probability is not None
+    variance = (first.variance or 0.0) + (second.variance or 0.0)
+    if variance <= 0:
+        return None
+    z = (second.probability - first.probability) / math.sqrt(variance)
+    return Change(query, first.probability, second.probability, z, math.erfc(abs(z) / math.sqrt(2)), False)
+
+
+def _holm(changes: list[Change]) -> list[Change]:
+    ordered = sorted(changes, key=lambda entry: entry.p_value)
+    kept: list[Change] = []
+    holds = True
+    for place, entry in enumerate(ordered):
+        holds = holds and entry.p_value <= LEVEL / (len(ordered) - place)
+        kept.append(Change(entry.query, entry.before, entry.after, entry.z, entry.p_value, holds))
+    return kept

@@ -1,0 +1,145 @@
+"""A request to the console: who makes it, what it carries, and how every answer is dressed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import parse_qs, quote
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from searchblend.service.api.answers import Refusal, number_of, read_body, round_number
+from searchblend.service.console.render import HEADERS, page
+from searchblend.service.console.sessions import form_token
+from searchblend.store.tokens import Admin
+from searchblend.wire.problems import PROBLEMS
+
+FORM: Final = "application/x-www-form-urlencoded"
+_LARGEST_FORM: Final = 1024 * 1024
+_MOST_FIELDS: Final = 50_000
+OPERATOR: Final = ("operator",)
+REVIEWER: Final = ("reviewer",)
+TASK: Final = "/console/tasks/{task}"
+ROUND: Final = "/console/tasks/{task}/rounds/{round}"
+_DONE: Final = {
+    "task": "The task is made. Draft its first round when you are ready.",
+    "drafted": "The round is drafted. Nobody has been asked yet.",
+    "open": "Opening was asked for; the curator makes the key.",
+    "close-opt-in": "The opt-in window is closed.",
+    "close-clients": "The client window is closed; reports on their way are still counted.",
+    "end-grace": "No more reports are taken.",
+    "abort": "The round has ended without a result.",
+    "kill": "The task is stopped for good.",
+    "approved": "The list is approved.",
+    "rejected": "The list was rejected; the round has ended.",
+    "blocklist": "The blocklist is saved.",
+}
+"""what a page says after an action, by a word in its address: nothing of the address itself is shown"""
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A request of somebody who may make it."""
+
+    request: Request
+    admin: Admin
+    secret: str
+    form: Mapping[str, list[str]]
+
+    def field(self, name: str) -> str:
+        return (self.form.get(name) or [""])[0]
+
+    @property
+    def fields(self) -> dict[str, str]:
+        return {name: values[0] for name, values in self.form.items()}
+
+    @property
+    def task(self) -> str:
+        return str(self.request.path_params["task"])
+
+    @property
+    def number(self) -> int:
+        return round_number(self.request.path_params["round"])
+
+    @property
+    def here(self) -> str:
+        return f"/console/tasks/{quote(self.task)}/rounds/{self.number}"
+
+
+Answer = Callable[[Visit], Awaitable[Response]]
+
+
+@dataclass(frozen=True)
+class ConsoleRoute:
+    """One row of the table: routes and the roles' test come from it."""
+
+    method: str
+    path: str
+    roles: tuple[str, ...]
+    answer: Answer
+
+    @property
+    def name(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+def console_page(visit: Visit, template: str, now: int, status: int = 200, **values: Any) -> Response:
+    """A page for somebody who is signed in."""
+    done = _DONE.get(visit.request.query_params.get("done", ""), "")
+    return page(
+        visit.request, template, status, admin=visit.admin, form=form_token(visit.secret), done=done, now=now, **values
+    )
+
+
+def error_page(request: Request, refusal: Refusal, admin: Admin | None, form: str) -> Response:
+    """A refusal in the console's own look."""
+    kind = PROBLEMS[refusal.problem]
+    answer = page(
+        request,
+        "error.html",
+        kind.status,
+        admin=admin,
+        form=form,
+        done="",
+        title=getattr(refusal, "title", kind.title),
+        detail=refusal.detail or "",
+        code=kind.status,
+        retry=kind.retry,
+    )
+    if kind.retry:
+        answer.headers["Retry-After"] = "30"
+    return answer
+
+
+async def read_form(request: Request) -> dict[str, list[str]]:
+    body = await read_body(request, media_type=FORM, at_most=_LARGEST_FORM)
+    try:
+        return parse_qs(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS, strict_parsing=False)
+    except ValueError:
+        raise Refusal("malformed") from None
+
+
+def to_sign_in(request: Request) -> Response:
+    if request.headers.get("hx-request"):
+        return Response(status_code=401, headers={**HEADERS, "HX-Redirect": "/console/sign-in"})
+    if request.method != "GET":
+        return error_page(request, Refusal("bad-credential", "sign in again; nothing was done"), None, "")
+    onward = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    return see_other(f"/console/sign-in?next={quote(onward, safe='')}")
+
+
+def next_page(text: str) -> str:
+    """Where to go after signing in: only ever a page of the console."""
+    is_ours = text == "/console" or text.startswith(("/console/", "/console?"))
+    return text if is_ours and text.isascii() and text.isprintable() and "\\" not in text else "/console"
+
+
+def see_other(where: str) -> Response:
+    return RedirectResponse(where, 303, {**HEADERS, "Cache-Control": "no-store"})
+
+
+def between_rounds(form: Mapping[str, list[str]]) -> tuple[int, int] | None:
+    before, after = (number_of((form.get(name) or [""])[0]) for name in ("before", "after"))
+    return None if before is None or after is None else (before, after)

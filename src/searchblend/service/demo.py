@@ -1,0 +1,225 @@
+"""A scripted population that plays a whole round over real HTTP: what devices, an operator and a reviewer would do.
+
+Devices verify the manifest, seal or randomize on their own, and send the same bytes again when an answer is lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from searchblend.blender.best.subset_report import subset_report
+from searchblend.blender.paper.local_report import local_report
+from searchblend.core.errors import RunError
+from searchblend.core.records import Record
+from searchblend.service.api.collector import REPORT
+from searchblend.service.api.intake import SEALED
+from searchblend.wire.head_list import HeadListMessage, decode_head_list
+from searchblend.wire.report import ReportShape, cells_as_parts, encode_report
+from searchblend.wire.sealed import SealingContext, seal_records
+from searchblend.wire.signing import verify_manifest
+
+OnProgress = Callable[[str, int, int], None]
+"""step, done, in all"""
+_THREADS: Final = 8
+_TRIES: Final = 60
+_AGAIN: Final = (429, 503)
+_LOOK_SECONDS: Final = 0.5
+
+
+class Transport:
+    """One connection per thread; the same bytes again until they are answered."""
+
+    def __init__(self, address: str) -> None:
+        parts = urlsplit(address)
+        self._host, self._port = parts.hostname or "", parts.port or 80
+        self._local = threading.local()
+        self._made: list[http.client.HTTPConnection] = []
+
+    def send(
+        self, method: str, path: str, body: bytes = b"", *, media_type: str = "", credential: str = ""
+    ) -> tuple[int, bytes]:
+        headers = {
+            **({"Content-Type": media_type} if media_type else {}),
+            **({"Authorization": f"Bearer {credential}"} if credential else {}),
+        }
+        for attempt in range(_TRIES):
+            try:
+                connection = self._connection()
+                connection.request(method, path, body or None, headers)
+                answer = connection.getresponse()
+                content = answer.read()
+            except (OSError, http.client.HTTPException):
+                self._local.connection = None
+            else:
+                if answer.status not in _AGAIN:
+                    return answer.status, content
+            time.sleep(min(0.05 * 2**attempt, 1.0))
+        raise RunError("the service does not answer")
+
+    def _connection(self) -> http.client.HTTPConnection:
+        connection: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = http.client.HTTPConnection(self._host, self._port, timeout=60)
+            self._local.connection = connection
+            self._made.append(connection)
+        return connection
+
+    def close(self) -> None:
+        for connection in self._made:
+            connection.close()
+
+
+@dataclass(frozen=True)
+class Staff:
+    """Tokens of the people who run the demo; the reviewer is not the operator."""
+
+    operator: str
+    reviewer: str
+
+
+class Population:
+    """The people of the demo, each with one record, and their devices."""
+
+    def __init__(self, transport: Transport, pinned: Mapping[str, bytes], on_progress: OnProgress) -> None:
+        self._transport = transport
+        self._pinned, self._on_progress = pinned, on_progress
+
+    def play_round(
+        self, task: str, staff: Staff, optin_users: Sequence[Record], clients: Sequence[Record]
+    ) -> dict[str, Any]:
+        """One round from draft to publication; the published trends."""
+        number = self._admin("POST", f"/tasks/{task}/rounds", staff.operator)["round"]
+        at = f"/tasks/{task}/rounds/{number}"
+        self._admin("POST", f"{at}/open", staff.operator)
+        manifest = self._manifest(task, "opt-in")
+        self._contribute(task, manifest, optin_users)
+        self._admin("POST", f"{at}/close-opt-in", staff.operator)
+        self._on_progress("curator: head list, then the key is destroyed", 0, 1)
+        self._wait(at, staff.operator, "SHREDDED")
+        self._admin("POST", f"{at}/review", staff.reviewer)
+        manifest = self._manifest(task, "client")
+        self._report(task, manifest, clients)
+        self._admin("POST", f"{at}/close-clients", staff.operator)
+        self._admin("POST", f"{at}/end-grace", staff.operator)
+        self._on_progress("estimates", 0, 1)
+        final = self._wait(at, staff.operator, "PUBLISHED")
+        trends = json.loads(self._get(f"/v1/tasks/{task}/trends"))["trends"]
+        return {
+            "task": task,
+            "round": number,
+            "opt_in_users": len(optin_users),
+            "reports_counted": final["reports_counted"],
+            "conservation": final["conservation"],
+            "files": final["files"],
+            "trends": [row for row in trends if row["round"] == number],
+        }
+
+    def follow(
+        self, token: str, optin_users: Sequence[Record], clients: Sequence[Record], stop: threading.Event
+    ) -> None:
+        """Take part in every window of every task, once each, until told to stop; people run the rounds themselves."""
+        done: set[tuple[str, int, str]] = set()
+        while not stop.wait(_LOOK_SECONDS):
+            for task in [row["task"] for row in self._admin("GET", "/tasks", token)["tasks"]]:
+                manifest = self._current_manifest(task)
+                if manifest is None or (task, manifest["round"], manifest["phase"]) in done:
+                    continue
+                done.add((task, manifest["round"], manifest["phase"]))
+                with contextlib.suppress(RunError):  # a window that closes meanwhile is no failure
+                    if manifest["phase"] == "opt-in":
+                        self._contribute(task, manifest, optin_users)
+                    elif manifest["phase"] == "client":
+                        self._report(task, manifest, clients)
+
+    def _current_manifest(self, task: str) -> dict[str, Any] | None:
+        status, content = self._transport.send("GET", f"/v1/tasks/{task}/manifest")
+        return verify_manifest(content, self._pinned) if status == 200 else None
+
+    def _contribute(self, task: str, manifest: Mapping[str, Any], people: Sequence[Record]) -> None:
+        optin = manifest["optin"]
+        context = SealingContext(bytes.fromhex(task), manifest["round"], bytes.fromhex(optin["consent"]))
+        key, path = bytes.fromhex(optin["public_key"]), f"/v1/tasks/{task}/rounds/{manifest['round']}/contributions"
+
+        def contribute(record: Record) -> None:
+            credential = secrets.token_urlsafe(16)
+            sealed = seal_records([record], context, context.tag_of(credential), key)
+            self._accepted("POST", path, sealed, SEALED, credential)
+
+        self._everybody("opt-in users seal and send", contribute, people)
+
+    def _report(self, task: str, manifest: Mapping[str, Any], people: Sequence[Record]) -> None:
+        message = decode_head_list(json.loads(self._get(f"/v1/artifacts/{manifest['client']['artifact']}")))
+        if message.head.digest != manifest["client"]["digest"]:
+            raise RunError("the head list is not the one that the manifest names")
+        shape = ReportShape.of(bytes.fromhex(task), manifest["round"], message.head, message.params, message.design)
+        path = f"/v1/tasks/{task}/rounds/{manifest['round']}/reports"
+
+        def report(record: Record) -> None:
+            self._accepted("POST", path, device_report(record, message, shape), REPORT)
+
+        self._everybody("clients randomize and report", report, people)
+
+    def _everybody(self, step: str, act: Callable[[Record], None], people: Sequence[Record]) -> None:
+        self._on_progress(step, 0, len(people))
+        done = 0
+        with ThreadPoolExecutor(_THREADS) as threads:
+            for _ in threads.map(act, people):
+                done += 1
+                if done % 500 == 0 or done == len(people):
+                    self._on_progress(step, done, len(people))
+
+    def _accepted(self, method: str, path: str, body: bytes, media_type: str, credential: str = "") -> None:
+        status, _ = self._transport.send(method, path, body, media_type=media_type, credential=credential)
+        if status != 200:
+            raise RunError(f"a device was refused with status {status}")
+
+    def _manifest(self, task: str, phase: str) -> dict[str, Any]:
+        """The verified manifest, once it announces this phase."""
+        for _ in range(_TRIES * 10):
+            manifest = self._current_manifest(task)
+            if manifest and manifest["phase"] == phase:
+                return manifest
+            time.sleep(0.1)
+        raise RunError(f"the manifest never announced the {phase} phase")
+
+    def _wait(self, at: str, token: str, state: str) -> dict[str, Any]:
+        for _ in range(_TRIES * 20):
+            found = self._admin("GET", at, token)
+            if found["state"] == state:
+                return found
+            if found["state"] == "ABORTED":
+                raise RunError("the round was aborted; `searchblend audit-log show` says why")
+            time.sleep(0.1)
+        raise RunError(f"the round never reached {state}")
+
+    def _admin(self, method: str, path: str, token: str) -> dict[str, Any]:
+        status, content = self._transport.send(method, f"/admin/v1{path}", credential=token)
+        if status != 200:
+            raise RunError(f"{method} {path}: status {status}")
+        document: dict[str, Any] = json.loads(content)
+        return document
+
+    def _get(self, path: str) -> bytes:
+        status, content = self._transport.send("GET", path)
+        if status != 200:
+            raise RunError(f"GET: status {status}")
+        return content
+
+
+def device_report(record: Record, message: HeadListMessage, shape: ReportShape) -> bytes:
+    """What one client's device sends."""
+    if message.design is None:
+        parts = cells_as_parts(local_report([record], message.head, message.params))
+    else:
+        parts = subset_report([record], message.head, message.design, message.params)
+    return encode_report(parts, shape)

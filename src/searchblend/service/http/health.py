@@ -1,0 +1,88 @@
+"""Health and metrics on a listener, a thread and a database connection of their own, out of a flood's reach.
+
+They are for whoever watches the service, inside. The public address answers ``/healthz`` alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Final
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from searchblend.service.checkup import gauges, trouble
+from searchblend.service.http.connections import Connections
+from searchblend.service.http.server import HttpServer
+from searchblend.service.metrics import OPENMETRICS, PLAIN
+from searchblend.service.services import Services
+from searchblend.store.service_store import ServiceStore
+from searchblend.store.store_errors import StoreError
+
+_MOST_CONNECTIONS: Final = 64
+_PEER_SECONDS: Final = 10.0
+_END_SECONDS: Final = 5.0
+
+
+def health_app(services: Services, connections: Connections, *, with_rounds: bool) -> Starlette:
+    """``/healthz``, ``/readyz``, ``/metrics``; ``with_rounds``: metrics and readiness tell of all rounds, not of
+    this process alone."""
+
+    async def alive(request: Request) -> Response:
+        if not services.is_answering():
+            return PlainTextResponse("the public address is stuck\n", 503)
+        return await healthz(request)
+
+    async def readyz(request: Request) -> Response:
+        def look(store: ServiceStore) -> str | None:
+            store.database.execute("SELECT 1")
+            overdue = trouble(store, services.clock) if with_rounds else None
+            return overdue or next((why for look in services.troubles if (why := look(store))), None)
+
+        try:
+            problem = await services.health.call(look)
+        except StoreError:
+            problem = "the database is out of reach"
+        if not services.is_working():
+            problem = "the worker does not run"
+        return PlainTextResponse(f"{problem}\n", 503) if problem else PlainTextResponse("ready\n")
+
+    async def metrics(request: Request) -> Response:
+        def look(store: ServiceStore) -> dict[str, float]:
+            return gauges(store, services.clock)
+
+        services.metrics.set("reports_waiting", services.writer.n_waiting)
+        services.metrics.set("connections", len(connections))
+        more: dict[str, float] = {}
+        if with_rounds:
+            with contextlib.suppress(StoreError):  # what this process has counted is still worth knowing
+                more = await services.health.call(look)
+        openmetrics = OPENMETRICS.partition(";")[0] in request.headers.get("accept", "")
+        text = services.metrics.text(more, openmetrics=openmetrics)
+        return Response(text, headers={"content-type": OPENMETRICS if openmetrics else PLAIN})
+
+    handlers = (("/healthz", alive), ("/readyz", readyz), ("/metrics", metrics))
+    return Starlette(routes=[Route(path, handler, methods=["GET"]) for path, handler in handlers])
+
+
+async def healthz(request: Request) -> Response:
+    """The process answers."""
+    return PlainTextResponse("ok\n")
+
+
+@contextlib.contextmanager
+def health_listener(app: Starlette, listener: socket.socket) -> Iterator[None]:
+    """Answer beside whatever else runs."""
+    server = HttpServer(app, Connections(_MOST_CONNECTIONS, _PEER_SECONDS))
+    thread = threading.Thread(target=server.run, args=([listener],), name="health", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join(_END_SECONDS)

@@ -1,0 +1,257 @@
+"""A server process: the application of its role, its workers, and how both end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+from searchblend.core.errors import RunError, UsageError
+from searchblend.service.api.app import ROLE_TAGS, build_app
+from searchblend.service.clock import Clock, SteadyClock
+from searchblend.service.console.planner_page import Planner
+from searchblend.service.crash_points import crash_points
+from searchblend.service.http.connections import Connections
+from searchblend.service.http.health import health_app, health_listener
+from searchblend.service.http.process_limits import affordable_connections, no_core_files
+from searchblend.service.http.server import BACKLOG, HttpServer
+from searchblend.service.logbook import Logbook
+from searchblend.service.services import Services
+from searchblend.service.settings import ServeSettings
+from searchblend.service.workers.curator_key import curator_points, make_curator_key, require_curator
+from searchblend.service.workers.curator_process import CuratorProcess, make_curator
+from searchblend.service.workers.estimator import Estimator
+from searchblend.service.workers.private_folder import make_private_folder
+from searchblend.service.workers.publisher import Publisher, SigningKeys
+from searchblend.service.workers.signing_record import keys_trouble
+from searchblend.service.workers.vault import Vault
+from searchblend.service.workers.worker import Runner, Worker
+from searchblend.service.workers.worker_thread import WorkerThread
+from searchblend.store.private_file import read_private
+from searchblend.store.service_store import ServiceStore, open_store
+from searchblend.wire.tokens import TokenVerifier
+
+OnReady = Callable[[str, str], None]
+"""takes the public address and the one for health"""
+
+
+def serve(
+    settings: ServeSettings,
+    *,
+    anonymous_intake: bool = False,
+    on_ready: OnReady = lambda address, health: None,
+    planner: Planner | None = None,
+) -> None:
+    """Run until SIGTERM or SIGINT. What was acknowledged is on disk; what waits is committed before the end."""
+    no_core_files()
+    prepare_folders(settings)
+    _check_tls(settings)
+    logbook, clock, on_point = Logbook(), SteadyClock(), crash_points()
+    with open_store(settings.where, on_point=on_point) as store:
+        logbook.write("starting", role=settings.role, version=version("searchblend"), database=store.database.dialect)
+    services = Services(
+        settings.where,
+        clock=clock,
+        logbook=logbook,
+        anonymous_intake=anonymous_intake,
+        reports_per_second=settings.reports_per_second,
+        most_waiting=settings.queue,
+        tokens=_token_verifier(settings),
+        on_point=on_point,
+        database_seconds=settings.database_seconds,
+    )
+    _add_troubles(settings, clock, services)
+    if settings.role == "curator":
+        _run_curator(settings, clock, services, on_point, on_ready)
+        return
+    with _workers(settings, clock, services, on_point):
+        _run_http(settings, services, on_ready, planner)
+    logbook.write("stopped", role=settings.role)
+
+
+def prepare_folders(settings: ServeSettings) -> None:
+    """Make the folders of the role's keys; what cannot be made or read ends the process before anybody is listened to.
+
+    A server that took records without a worker that can use its keys would take them for nothing.
+    """
+    make_private_folder(settings.folder)
+    if settings.role in ("all", "curator"):
+        Vault(settings.vault_folder)
+        make_curator_key(settings.vault_folder)
+    if settings.role in ("all", "publisher"):
+        SigningKeys(settings.signing_folder).add_if_none()
+        require_curator(settings)
+
+
+def _add_troubles(settings: ServeSettings, clock: SteadyClock, services: Services) -> None:
+    """Where the role has jobs: a clock that jumped, and signing keys that are not those on record."""
+    if settings.role not in ("collector", "intake"):
+        services.troubles.append(lambda store: clock.trouble())
+    if settings.role in ("all", "publisher"):
+        keys = SigningKeys(settings.signing_folder)
+        services.troubles.append(lambda store: keys_trouble(store, [key.key_id for key in keys.all()]))
+
+
+def _check_tls(settings: ServeSettings) -> None:
+    """Load certificate and key once here: the HTTP server would do so after its address was printed."""
+    if not settings.tls_certificate:
+        return
+    for path, read in ((settings.tls_certificate, Path.read_bytes), (settings.tls_key, read_private)):
+        try:
+            read(Path(path))
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+    try:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        # An empty password instead of a question on the terminal.
+        context.load_cert_chain(settings.tls_certificate, settings.tls_key, password=lambda: "")
+    except (ssl.SSLError, OSError, ValueError) as error:
+        raise UsageError(
+            f"{settings.tls_certificate}, {settings.tls_key}: expected a certificate and its key without a password, "
+            "both PEM"
+        ) from error
+
+
+def _token_verifier(settings: ServeSettings) -> TokenVerifier | None:
+    if not settings.token_key:
+        return None
+    try:
+        return TokenVerifier(Path(settings.token_key).read_bytes(), settings.token_issuer)
+    except OSError as error:
+        raise UsageError(f"{settings.token_key}: cannot be read: {error.strerror}") from error
+
+
+def _run_http(settings: ServeSettings, services: Services, on_ready: OnReady, planner: Planner | None) -> None:
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(_listen(settings.host, settings.port))
+        health = stack.enter_context(_listen(settings.health_host, settings.health_listens))
+        most = affordable_connections(settings.connections)
+        connections = Connections(
+            most, settings.peer_seconds, lambda reason: services.metrics.count("connections_cut_total", reason=reason)
+        )
+        app = build_app(services, settings.role, manifest_seconds=settings.manifest_seconds, planner=planner)
+        tls = (settings.tls_certificate, settings.tls_key) if settings.tls_certificate else None
+        server = HttpServer(app, connections, tls)
+        services.is_answering = server.is_answering
+
+        def stop() -> None:
+            server.should_exit = True
+
+        _on_signals(stop, settings, services.logbook)
+        answers = health_app(services, connections, with_rounds="admin" in ROLE_TAGS[settings.role])
+        stack.enter_context(health_listener(answers, health))
+        services.logbook.write("listening", port=_port(listener), health_port=_port(health), connections=most)
+        scheme = "https" if tls else "http"
+        on_ready(f"{scheme}://{settings.host}:{_port(listener)}", f"http://{settings.health_host}:{_port(health)}")
+        server.run(sockets=[listener])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server((host, port), backlog=BACKLOG)
+    except OSError as error:
+        raise RunError(f"{host}:{port}: cannot listen: {error.strerror}") from error
+
+
+def _port(listener: socket.socket) -> int:
+    port: int = listener.getsockname()[1]
+    return port
+
+
+def _on_signals(stop: Callable[[], None], settings: ServeSettings, logbook: Logbook) -> None:
+    """End in order on SIGTERM and SIGINT, and in any case after ``stop_seconds``: a database may never answer.
+
+    What was not committed by then was not acknowledged either.
+    """
+
+    def give_up() -> None:
+        logbook.write("stopped late", role=settings.role, seconds=settings.stop_seconds)
+        os._exit(1)
+
+    def handle(number: int, frame: object) -> None:
+        stop()
+        watchdog = threading.Timer(settings.stop_seconds, give_up)
+        watchdog.daemon = True
+        watchdog.start()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, handle)
+
+
+def _run_curator(
+    settings: ServeSettings,
+    clock: Clock,
+    services: Services,
+    on_point: Callable[[str], None],
+    on_ready: OnReady,
+) -> None:
+    """No port: it hears nothing but the database and the signals that end it."""
+    stop = threading.Event()
+    _on_signals(stop.set, settings, services.logbook)
+    on_ready("no port", "")
+    with open_store(settings.where, on_point=on_point) as store:
+        make_worker(settings, store, clock, services).run_until(stop, every=settings.poll_seconds)
+    services.logbook.write("stopped", role=settings.role)
+
+
+@contextlib.contextmanager
+def _workers(
+    settings: ServeSettings, clock: Clock, services: Services, on_point: Callable[[str], None]
+) -> Iterator[None]:
+    """A thread beside the HTTP server, where the role has jobs."""
+    if settings.role in ("collector", "intake"):
+        yield
+        return
+
+    @contextlib.contextmanager
+    def begin() -> Iterator[Worker]:
+        with open_store(settings.where, on_point=on_point) as store:
+            yield make_worker(settings, store, clock, services)
+
+    thread = WorkerThread(begin, services.logbook, every=settings.poll_seconds)
+    services.is_working = thread.is_working
+    with thread.running():
+        yield
+
+
+def make_worker(settings: ServeSettings, store: ServiceStore, clock: Clock, services: Services) -> Worker:
+    """Who does what: keys are read by the role that needs them, and by no other."""
+    runners: list[Runner] = []
+    each_time: list[Callable[[], int]] = [store.artifacts.wipe]
+    if settings.role in ("all", "curator"):
+        # It only counts files here; keys and records are opened in a process that ends with its job.
+        curator = make_curator(settings, store, clock, anonymous_intake=services.anonymous_intake)
+        runners.append(CuratorProcess(settings, clock, curator.leaves, anonymous_intake=services.anonymous_intake))
+        each_time.append(curator.destroy_leftovers)
+    if settings.role in ("all", "publisher"):
+        publisher = Publisher(store, clock, SigningKeys(settings.signing_folder), curator_points(settings))
+        runners.append(publisher)
+        each_time.append(publisher.refresh_manifests)
+    if settings.role in ("all", "admin"):
+        runners.append(Estimator(store, clock))
+    each_time.append(_TroubleLog(store, services).look)
+    tick = settings.role in ("all", "admin", "curator")
+    return Worker(
+        store, clock, runners, tick=tick, each_time=each_time, logbook=services.logbook, metrics=services.metrics
+    )
+
+
+class _TroubleLog:
+    """Writes to the log what keeps the process from being ready, once, and when all is well again."""
+
+    def __init__(self, store: ServiceStore, services: Services) -> None:
+        self._store, self._services = store, services
+        self._known: list[str] = []
+
+    def look(self) -> int:
+        found = [why for look in self._services.troubles if (why := look(self._store))]
+        if found != self._known:
+            self._services.logbook.write(f"not ready: {'; '.join(found)}" if found else "ready again")
+            self._known = found
+        return 0

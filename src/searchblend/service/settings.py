@@ -1,0 +1,177 @@
+"""How a server process is set up: flags before environment before file before defaults."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final
+
+from searchblend.core.errors import InvalidParameter, UsageError, listed
+from searchblend.service import crash_points
+
+ROLES: Final = ("all", "collector", "intake", "curator", "publisher", "admin")
+PREFIX: Final = "SEARCHBLEND_"
+_OF_TESTS: Final = (crash_points.VARIABLE, "SEARCHBLEND_TEST_")
+"""how variables begin that are no settings, and no mistakes either"""
+_LARGEST_PORT: Final = 65_535
+_HEALTH_OFFSET: Final = 1_000
+_KINDS: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
+    "int": ((int,), "expected a whole number"),
+    "float": ((int, float), "expected a number"),
+    "str": ((str,), "expected a text"),
+}
+"""what a TOML file may hold for each kind of setting: TOML has kinds of its own, so nothing is converted"""
+
+
+@dataclass(frozen=True)
+class ServeSettings:
+    """One process. Every field can be a flag (``--data-dir``), a variable (``SEARCHBLEND_DATA_DIR``) or a TOML key."""
+
+    role: str = "all"
+    data_dir: str = "searchblend-data"
+    """the SQLite file, signing keys and round keys live here, unless told otherwise"""
+    database: str = ""
+    """postgresql://…, or empty for service.db in the data directory"""
+    database_seconds: float = 15.0
+    """how long a request waits for the database before it is told to come back"""
+    key_dir: str = ""
+    """the rounds' private keys; only the curator needs it (``keys`` in the data directory)"""
+    signing_dir: str = ""
+    """the manifests' signing keys; only the publisher needs it (``signing`` in the data directory)"""
+    curator_key: str = ""
+    """the curator's public key (several with commas), for a publisher without the curator's key folder"""
+    host: str = "127.0.0.1"
+    port: int = 8470
+    health_host: str = "127.0.0.1"
+    """where /healthz, /readyz and /metrics are answered; not meant for everybody"""
+    health_port: int = 0
+    """0: 1000 more than port, or any that is free if port is 0"""
+    tls_certificate: str = ""
+    tls_key: str = ""
+    token_key: str = ""
+    """PEM public key of a token issuer; with it every report sent here needs a single-use token"""
+    token_issuer: str = "issuer.example"  # noqa: S105  # a name
+    """the issuer's name, as it stands in the token challenge"""
+    reports_per_second: int = 0
+    """0: no limit"""
+    connections: int = 4_000
+    """open at once; beyond it the one that has been silent for longest is cut"""
+    peer_seconds: float = 30.0
+    """how long a peer may take to send a request, to send the next one, to read 64 KiB of an answer"""
+    stop_seconds: float = 30.0
+    """how long the process may take to end after SIGTERM, whatever the database does"""
+    queue: int = 20_000
+    """reports that may wait for a commit before senders are turned away"""
+    manifest_seconds: int = 60
+    """how long caches may keep a manifest"""
+    poll_seconds: float = 1.0
+    """how often workers look for work"""
+
+    def __post_init__(self) -> None:
+        if self.role not in ROLES:
+            raise InvalidParameter("role", f"expected one of {', '.join(ROLES)}")
+        for field, least, most in (
+            ("port", 0, _LARGEST_PORT),
+            ("health_port", 0, _LARGEST_PORT),
+            ("connections", 16, 10**6),
+            ("reports_per_second", 0, 10**9),
+            ("queue", 1, 10**7),
+            ("manifest_seconds", 0, 86_400),
+        ):
+            if not least <= getattr(self, field) <= most:
+                raise InvalidParameter(field, f"expected {least} to {most}")
+        for field in ("database_seconds", "peer_seconds", "stop_seconds", "poll_seconds"):
+            if not 0 < getattr(self, field) <= 3600:
+                raise InvalidParameter(field, "expected more than 0 and at most 3600")
+        if self.port + _HEALTH_OFFSET > _LARGEST_PORT and not self.health_port:
+            raise InvalidParameter("health_port", f"expected for a port above {_LARGEST_PORT - _HEALTH_OFFSET}")
+        if bool(self.tls_certificate) != bool(self.tls_key):
+            raise InvalidParameter("tls_certificate", "expected together with tls_key")
+        if self.database and not self.database.startswith(("postgresql://", "postgres://")):
+            raise InvalidParameter("database", "expected postgresql://…; a SQLite file lives in the data directory")
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.data_dir)
+
+    @property
+    def health_listens(self) -> int:
+        """The port for health; 0 for any that is free."""
+        return self.health_port or (self.port and self.port + _HEALTH_OFFSET)
+
+    @property
+    def where(self) -> str:
+        """What ``open_store`` takes."""
+        return self.database or str(self.folder / "service.db")
+
+    @property
+    def vault_folder(self) -> Path:
+        return Path(self.key_dir) if self.key_dir else self.folder / "keys"
+
+    @property
+    def signing_folder(self) -> Path:
+        return Path(self.signing_dir) if self.signing_dir else self.folder / "signing"
+
+
+def load_settings(
+    flags: Mapping[str, Any], file: Path | None = None, environment: Mapping[str, str] | None = None
+) -> ServeSettings:
+    """The settings of all sources; ``flags`` that are None were not given."""
+    in_file = _from_file(file) if file is not None else {}
+    texts: dict[str, Any] = {}
+    known = {field.name: str(field.type) for field in fields(ServeSettings)}
+    for name, text in (os.environ if environment is None else environment).items():
+        if name.upper().startswith(PREFIX) and not name.startswith(_OF_TESTS):
+            texts[_field_of(name, known)] = text
+    texts |= {name: value for name, value in flags.items() if value is not None and name in known}
+    values = in_file | {name: _typed(name, value, known[name]) for name, value in texts.items()}
+    try:
+        return ServeSettings(**values)
+    except InvalidParameter as error:
+        if error.field in in_file and error.field not in texts:
+            raise UsageError(f"{file}: {error}") from error
+        raise
+
+
+def _field_of(name: str, known: Collection[str]) -> str:
+    """The setting that a variable is about. One that is misspelt would be a default in silence: it is refused."""
+    variables = {f"{PREFIX}{field.upper()}": field for field in known}
+    if name not in variables:
+        nearest = get_close_matches(name.upper(), variables, n=1, cutoff=0)
+        raise UsageError(f"{listed([name])}: no such variable; the nearest is {nearest[0]}")
+    return variables[name]
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: not TOML: {error}") from error
+    except RecursionError as error:
+        raise UsageError(f"{path}: not TOML: nested too deeply") from error
+    kinds = {field.name: str(field.type) for field in fields(ServeSettings)}
+    unknown = set(document) - set(kinds)
+    if unknown:
+        raise UsageError(f"{path}: unknown settings: {listed(sorted(unknown))}")
+    for name, value in document.items():
+        allowed, expected = _KINDS[kinds[name]]
+        if not isinstance(value, allowed) or isinstance(value, bool):
+            raise UsageError(f"{path}: {name}: {expected}")
+    return document
+
+
+def _typed(name: str, value: Any, kind: str) -> Any:
+    """What a flag or a variable says, which is always a text, as the setting's own kind."""
+    convert = {"int": int, "float": float}.get(kind, str)
+    try:
+        if isinstance(value, bool):
+            raise ValueError
+        return convert(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidParameter(name, _KINDS[kind][1]) from None

@@ -1,0 +1,340 @@
+"""The curator's jobs: make a round's key, draw the head list once, destroy the key. The only code that opens records.
+
+It listens on no port. The head list, its debit and the state change are one commit. What was drawn is kept beside the
+key before that: whoever has the job run again, by a crash or by a row of the database that was set back, gets the same
+list. A crash before it was kept leaves nothing that anybody saw, so that drawing again is sound.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from searchblend.accounting.spend import Spend
+from searchblend.blender.best.best import curator_design
+from searchblend.blender.best.stability_histogram import count_head_list
+from searchblend.blender.groups import InMemoryGroup
+from searchblend.blender.paper.create_head_list import create_head_list
+from searchblend.blender.paper.estimate_optin import estimate_optin_probabilities
+from searchblend.blender.pipeline import split_optin
+from searchblend.core.admission import admit
+from searchblend.core.errors import MessageError
+from searchblend.core.privacy import Neighbors
+from searchblend.core.randomness import Randomness, SystemRandomness
+from searchblend.core.records import WILDCARD, HeadList, Record
+from searchblend.service.clock import Clock
+from searchblend.service.lifecycle import CANDIDATE, Lifecycle
+from searchblend.service.round_model import (
+    HeadFigures,
+    is_signed_by_curator,
+    round_key_of,
+    sealing_context,
+    settings_of,
+)
+from searchblend.service.task_settings import TaskSettings
+from searchblend.service.workers.vault import HeldKey, KeyLost, Vault
+from searchblend.store.jobs import Job
+from searchblend.store.ledger_errors import BudgetExceeded
+from searchblend.store.rounds import Round
+from searchblend.store.service_store import ServiceStore
+from searchblend.store.states import HOLDS_RAW, State
+from searchblend.store.store_errors import StoreError
+from searchblend.wire.sealed import Opener, encapsulation
+from searchblend.wire.signing import SigningKey
+
+CURATOR: Final = "curator"
+HOLDER: Final = "curator"
+"""the inner document that says which folder has the round's key"""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What came of opening a round's records, once."""
+
+    figures: HeadFigures | None
+    """None: there were too few for a list"""
+    records: int
+    refused: Mapping[str, int]
+    dropped: Mapping[str, int]
+    """records that no device may keep, by reason; their total is among ``refused``"""
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """For the audit log."""
+        return {"records": self.records, "refused": sum(self.refused.values())}
+
+    def as_bytes(self) -> bytes:
+        figures = None if self.figures is None else self.figures.as_bytes().decode()
+        return json.dumps({**vars(self), "figures": figures}).encode()
+
+    @classmethod
+    def of_bytes(cls, content: bytes) -> Drawn:
+        document = json.loads(content)
+        figures = document["figures"]
+        return cls(**{**document, "figures": None if figures is None else HeadFigures.of_bytes(figures.encode())})
+
+
+class Curator:
+    """Runs the jobs that need a round's private key."""
+
+    KINDS: Final = ("open", "head-list", "shred")
+
+    def __init__(
+        self,
+        store: ServiceStore,
+        clock: Clock,
+        vault: Vault,
+        signer: SigningKey,
+        randomness: Randomness | None = None,
+        *,
+        anonymous_intake: bool = False,
+    ) -> None:
+        self._store, self._clock, self._vault, self._signer = store, clock, vault, signer
+        self._anonymous_intake = anonymous_intake
+        self._randomness = randomness or SystemRandomness()
+        self._lifecycle = Lifecycle(store, clock)
+
+    def run(self, job: Job) -> None:
+        found = self._store.rounds.by_key(job.round_key)
+        steps: dict[str, Callable[[Job, Round], None]] = {
+            "open": self._open,
+            "head-list": self._head_list,
+            "shred": self._shred,
+        }
+        steps[job.kind](job, found)
+
+    def leaves(self) -> list[tuple[int, str]]:
+        """Jobs that need a key in another curator's folder: this one cannot do them, and must not call the key lost."""
+        mine, held = self._vault.identity.encode(), self._vault.held()
+        return [
+            (found.key, kind)
+            for found in self._store.rounds.rounds(states=HOLDS_RAW)
+            if found.public_key is not None
+            and self._store.artifacts.kept(found.key, HOLDER) not in (None, mine)
+            and not any(key[:2] == (found.task, found.number) and key.is_for(found.public_key) for key in held)
+            for kind in ("head-list", "shred")
+        ]
+
+    def destroy_leftovers(self) -> int:
+        """Keys that no round needs any more, or never did (a crash, or another curator was faster); how many."""
+        left = 0
+        for held in self._vault.held():
+            facts = self._store.rounds.key_facts(held.task, held.number)
+            if not held.is_needed(facts, self._clock.now()) or self._is_overtaken(held):
+                self._vault.destroy_file(held)
+                left += 1
+        return left
+
+    def _is_overtaken(self, held: HeldKey) -> bool:
+        """Whether the round was opened with another key, by this curator's own word: rows can be changed."""
+        try:
+            found = self._store.rounds.round(held.task, held.number)
+        except StoreError:
+            return False
+        return found.public_key is not None and not held.is_for(found.public_key) and self._is_as_opened(found)
+
+    def _open(self, job: Job, found: Round) -> None:
+        if found.state is not State.DRAFT:
+            self._drop(job)
+            return
+        public_key = self._vault.create(found.task, found.number)
+        self._store.on_point("open: key written")
+        settings, now = settings_of(found), self._clock.now()
+        with self._store.transaction():
+            self._store.jobs.finish(job)
+            opened_by = self._store.artifacts.kept(found.key, "opened_by") or b""
+            closes = now + settings.optin_seconds
+            opened = replace(found, public_key=public_key, optin_closes=closes)
+            self._store.artifacts.keep(found.key, HOLDER, self._vault.identity.encode())
+            self._store.rounds.advance(
+                found,
+                State.OPTIN_OPEN,
+                actor=CURATOR,
+                now=now,
+                opened_by=opened_by.decode(),
+                public_key=public_key,
+                key_signature=json.dumps(self._signer.sign(round_key_of(opened).signed_bytes).as_json()),
+                optin_closes=closes,
+                shred_by=now + settings.shred_seconds,
+            )
+
+    def _head_list(self, job: Job, found: Round) -> None:
+        if found.state is not State.OPTIN_CLOSED:
+            self._drop(job)
+            return
+        if not self._is_as_opened(found):
+            self._give_up(job, found, "altered-round")
+            return
+        try:
+            assert found.public_key is not None
+            key = self._vault.private_key(found.task, found.number, found.public_key)
+        except KeyLost:
+            self._give_up(job, found, "key-lost")
+            return
+        kept = self._vault.drawn(found.task, found.number, found.public_key)
+        if kept is None:
+            self._announce_opening(job, found)
+            drawn = self._draw(found, key)
+            kept = self._vault.keep_drawn(found.task, found.number, found.public_key, drawn.as_bytes())
+        self._store.on_point("head list: drawn")
+        drawn = Drawn.of_bytes(kept)
+        if drawn.figures is None:
+            self._give_up(job, found, "too-few-usable-records", drawn.numbers)
+            return
+        try:
+            self._commit_head_list(job, found, drawn, drawn.figures)
+        except BudgetExceeded:
+            self._give_up(job, found, "budget-exceeded", drawn.numbers)  # nobody saw what was drawn
+
+    def _draw(self, found: Round, key: bytes) -> Drawn:
+        users, refused, dropped = self._opened(found, key)
+        settings, n = settings_of(found), len(users)
+        enough = n >= settings.min_optin
+        figures = draw_head_list(users, refused.total(), settings, self._randomness) if enough else None
+        return Drawn(figures, n, refused, dropped)
+
+    def _commit_head_list(self, job: Job, found: Round, drawn: Drawn, figures: HeadFigures) -> None:
+        settings = settings_of(found)
+        spend = Spend.generic(settings.params.budget, Neighbors.REPLACE_ONE, f"head list, method {settings.method}")
+        now = self._clock.now()
+        window = settings.window_at(now)
+        with self._store.transaction():
+            self._store.jobs.finish(job)
+            self._store.ledger.debit(f"{found.name}/opt-in", settings.population, window, spend)
+            ready = self._store.rounds.advance(
+                found,
+                State.HEADLIST_READY,
+                actor=CURATOR,
+                now=now,
+                budget_window=window,
+                detail={
+                    **drawn.numbers,
+                    **({"not_admitted": drawn.dropped} if drawn.dropped else {}),
+                    # No digest: with the published list at hand it would confirm a guess at what a reviewer removes.
+                    "queries": len(figures.head),
+                },
+            )
+            if len(figures.head) < settings.min_queries:
+                # Seen by the operator, so it is paid for; nothing is published.
+                self._lifecycle.abort(ready, actor=CURATOR, reason="too-few-queries")
+            else:
+                self._store.artifacts.keep(found.key, CANDIDATE, figures.as_bytes())
+                self._store.jobs.add(found.key, "shred", self._clock.now())
+            if drawn.refused:
+                self._store.reports.refuse({(found.key, reason): n for reason, n in drawn.refused.items()})
+            self._store.on_point("head list: before commit")
+        self._store.on_point("head list: after commit")
+
+    def _shred(self, job: Job, found: Round) -> None:
+        """Key first: from then on not even this program can read a record, whatever is still on some disk."""
+        self._vault.destroy(found.task, found.number)
+        self._store.on_point("shred: key destroyed")
+        with self._store.transaction():
+            n = self._store.contributions.shred(found.key)
+            if found.state is State.HEADLIST_READY:
+                self._store.rounds.advance(
+                    found, State.SHREDDED, actor=CURATOR, now=self._clock.now(), detail={"deleted": n}
+                )
+            else:
+                note = {"task": found.task, "round": found.number, "deleted": n}
+                self._store.audit.append(CURATOR, "raw records shredded", self._clock.now(), note)
+            self._store.jobs.finish(job)
+        if self._store.database.dialect == "sqlite":
+            self._store.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _is_as_opened(self, found: Round) -> bool:
+        """Whether the row says what this curator signed: records were sealed under these settings and no others."""
+        own = {self._signer.key_id: self._signer.public_point}
+        return is_signed_by_curator(found, own)
+
+    def _announce_opening(self, job: Job, found: Round) -> None:
+        """Committed before the first record is opened: whatever stops this attempt, the log has it."""
+        note = {
+            "task": found.task,
+            "round": found.number,
+            "attempt": job.attempts,
+            "records": self._store.contributions.count(found.key),
+        }
+        self._store.audit.append(CURATOR, "opening records", self._clock.now(), note)
+
+    def _opened(self, found: Round, key: bytes) -> tuple[list[list[Record]], Counter[str], Counter[str]]:
+        """Everybody's records in memory; what was refused, by reason; and which records are what no device keeps.
+
+        Rows are not believed: whoever can write to the database can copy them. A record opens under the tag that it was
+        sealed for and under no other, a tag and an encapsulation count once, and a tag is that of an enrolled code.
+        """
+        settings, context = settings_of(found), sealing_context(found)
+        opener = Opener(key, context, at_most=settings.records_per_optin)
+        enrolled = {context.tag_of_hash(code_hash) for code_hash in self._store.tokens.enrolled(found.task)}
+        users: list[list[Record]] = []
+        tags: set[bytes] = set()
+        encapsulations: set[bytes] = set()
+        refused: Counter[str] = Counter()
+        dropped: Counter[str] = Counter()
+        for tag, sealed in self._store.contributions.all(found.key):
+            enc = encapsulation(sealed)
+            if tag not in enrolled and not self._anonymous_intake:
+                refused["bad-credential"] += 1
+            elif tag in tags or enc in encapsulations:
+                refused["conflicting-contribution"] += 1
+            elif (records := _opened_records(opener, sealed, tag, settings)) is None:
+                refused["malformed"] += 1
+            else:
+                tags.add(tag)
+                encapsulations.add(enc)
+                if kept := _admitted(records, dropped):
+                    users.append(kept)
+        if dropped:
+            refused["not-admitted"] = dropped.total()
+        return users, refused, dropped
+
+    def _give_up(self, job: Job, found: Round, reason: str, numbers: Mapping[str, int] | None = None) -> None:
+        """End the round; the audit log, which only the operator's people read, has how many records were opened."""
+        with self._store.transaction():
+            self._store.jobs.finish(job)
+            self._lifecycle.abort(found, actor=CURATOR, reason=reason, detail=numbers)
+
+    def _drop(self, job: Job) -> None:
+        with self._store.transaction():
+            self._store.jobs.finish(job)
+
+
+def _opened_records(opener: Opener, sealed: bytes, tag: bytes, settings: TaskSettings) -> list[Record] | None:
+    try:
+        records = opener.open(sealed, tag)
+    except MessageError:
+        return None
+    return records if all((record.url is not WILDCARD) == settings.has_urls for record in records) else None
+
+
+def _admitted(records: Iterable[Record], dropped: Counter[str]) -> list[Record]:
+    """The records that a device may keep, as it would keep them; each of the others is dropped alone, and counted."""
+    kept = []
+    for query, url in records:
+        found = admit(str(query), url if isinstance(url, str) else None)
+        if found.reason is None:
+            kept.append(Record(found.query, WILDCARD if found.url is None else found.url))
+        else:
+            dropped[found.reason] += 1
+    return kept
+
+
+def draw_head_list(
+    users: list[list[Record]], refused: int, settings: TaskSettings, randomness: Randomness
+) -> HeadFigures:
+    """The private head list of these people; the only place of the service where the curator's noise is drawn."""
+    params = settings.params
+    group = InMemoryGroup.from_users(users, randomness=randomness)
+    if settings.method == "best":
+        wide = settings.wide_list and settings.has_urls
+        counted = count_head_list(group, params, curator_design(params, wide=wide), randomness=randomness)
+        return HeadFigures(counted.head, group.n_users, refused, counts=counted.counts)
+    head_users, estimate_users = split_optin(group, params, randomness)
+    candidates = create_head_list(head_users, params, randomness=randomness)
+    if not len(candidates):
+        return HeadFigures(HeadList({}), group.n_users, refused)
+    head, optin = estimate_optin_probabilities(estimate_users, candidates, params, randomness=randomness)
+    return HeadFigures(head, group.n_users, refused, optin=optin, head_users=head_users.n_users)

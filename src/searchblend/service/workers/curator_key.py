@@ -1,0 +1,83 @@
+"""The curator's signing key, for the rounds that it opens; in its key folder, which nobody else reads."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+from typing import Final
+
+from searchblend.core.errors import InputError, InvalidParameter, MessageError, OutputError, UsageError
+from searchblend.service.settings import ServeSettings
+from searchblend.service.workers.private_folder import make_private_folder
+from searchblend.store.private_file import read_private
+from searchblend.wire.signing import SigningKey, key_id
+
+FILE: Final = "curator.pem"
+_POINT_BYTES: Final = 65
+
+
+def read_curator_key(folder: Path) -> SigningKey | None:
+    """The key of this folder, if there is one."""
+    path = folder / FILE
+    try:
+        return SigningKey.of_pem(read_private(path))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror}") from error
+    except MessageError as error:
+        raise InputError(path, str(error)) from error
+
+
+def make_curator_key(folder: Path) -> SigningKey:
+    """The key of this folder; made if there is none. It appears complete, and the first of two makers wins."""
+    known = read_curator_key(folder)
+    if known is not None:
+        return known
+    make_private_folder(folder)
+    path, partial = folder / FILE, folder / f".{FILE}.{secrets.token_hex(8)}"
+    try:
+        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(SigningKey.new().as_pem())
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileExistsError):
+            os.link(partial, path)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
+    finally:
+        partial.unlink(missing_ok=True)
+    made = read_curator_key(folder)
+    assert made is not None
+    return made
+
+
+def curator_points(settings: ServeSettings) -> dict[str, bytes]:
+    """The curators whose rounds are believed here, by key id: those that were named, or the one of this key folder.
+
+    A publisher of its own reads no folder of the curator's, wherever it is.
+    """
+    if settings.curator_key:
+        return dict(_point(text) for text in settings.curator_key.replace(",", " ").split())
+    key = None if settings.role == "publisher" else read_curator_key(settings.vault_folder)
+    return {} if key is None else {key.key_id: key.public_point}
+
+
+def require_curator(settings: ServeSettings) -> None:
+    """A publisher that knows no curator could sign no round's key."""
+    if not curator_points(settings):
+        raise UsageError(
+            "curator_key: expected the curator's public key; `searchblend keys curator` shows it where the curator runs"
+        )
+
+
+def _point(text: str) -> tuple[str, bytes]:
+    try:
+        raw = bytes.fromhex(text)
+    except ValueError:
+        raw = b""
+    if len(raw) != _POINT_BYTES or raw[0] != 4:
+        raise InvalidParameter("curator_key", "expected uncompressed P-256 points: 130 hexadecimal digits from 04 each")
+    return key_id(raw), raw

@@ -1,0 +1,128 @@
+"""The curator's jobs, each in a process of its own that ends with the job.
+
+A round's private key and opened records are in that process's memory and in no other: overwriting them is not in an
+interpreter's power, but the operating system takes the whole memory away when the process ends. The process that waits
+for it, and lives on for months, holds neither at any time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, Final
+
+from searchblend.core.errors import RunError, SearchblendError
+from searchblend.service.clock import Clock
+from searchblend.service.crash_points import crash_points
+from searchblend.service.http.process_limits import no_core_files
+from searchblend.service.settings import ServeSettings
+from searchblend.service.workers.curator import Curator
+from searchblend.service.workers.curator_key import make_curator_key
+from searchblend.service.workers.vault import Vault
+from searchblend.store.jobs import Job
+from searchblend.store.service_store import ServiceStore, open_store
+from searchblend.store.store_errors import LeaseLost, StoreUnavailable, WrongState
+
+_PASSED_ON: Final = {kind.__name__: kind for kind in (StoreUnavailable, LeaseLost, WrongState)}
+"""errors that the worker tells apart"""
+_DIE_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG
+
+
+def make_curator(settings: ServeSettings, store: ServiceStore, clock: Clock, *, anonymous_intake: bool) -> Curator:
+    vault, signer = Vault(settings.vault_folder), make_curator_key(settings.vault_folder)
+    return Curator(store, clock, vault, signer, anonymous_intake=anonymous_intake)
+
+
+class CuratorProcess:
+    """Runs the curator's jobs elsewhere, one after another."""
+
+    KINDS: Final = Curator.KINDS
+
+    def __init__(
+        self,
+        settings: ServeSettings,
+        clock: Clock,
+        leaves: Callable[[], list[tuple[int, str]]],
+        *,
+        anonymous_intake: bool,
+    ) -> None:
+        self._settings, self._clock, self.leaves = settings, clock, leaves
+        self._anonymous_intake = anonymous_intake
+
+    def run(self, job: Job) -> None:
+        # By its standard input: the arguments of a process are for everybody to see, and a URL may hold a password.
+        request = {
+            "settings": asdict(self._settings),
+            "now": self._clock.now(),
+            "job": asdict(job),
+            "anonymous": self._anonymous_intake,
+        }
+        command = [sys.executable, "-P", "-m", "searchblend.service.workers.curator_process", str(os.getpid())]
+        ended = subprocess.run(  # noqa: S603  # ourselves
+            command,
+            input=json.dumps(request).encode(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            process_group=0,
+            check=False,
+        )
+        _raise_again(ended.stdout)
+
+
+def _raise_again(answer: bytes) -> None:
+    try:
+        kind, message = json.loads(answer)
+    except ValueError:
+        raise RunError("the curator's process ended without an answer") from None
+    if kind:
+        raise _PASSED_ON.get(kind, RunError)(message or f"the curator's process: {kind}")
+
+
+class _GivenClock:
+    """The time of whoever asked, which may know better than the machine's clock."""
+
+    def __init__(self, now: int) -> None:
+        self._ahead = now - time.monotonic()
+
+    def now(self) -> int:
+        return int(self._ahead + time.monotonic())
+
+
+def _run(request: dict[str, Any], parent: int) -> tuple[str, str]:
+    """The job; the kind of error that ended it, and its words if they are ours, which quote nobody."""
+    settings = ServeSettings(**request["settings"])
+    try:
+        with open_store(settings.where, on_point=crash_points(and_then=parent)) as store:
+            curator = make_curator(settings, store, _GivenClock(request["now"]), anonymous_intake=request["anonymous"])
+            curator.run(Job(**request["job"]))
+    except SearchblendError as error:
+        return type(error).__name__, str(error)
+    except Exception as error:
+        return type(error).__name__, ""
+    return "", ""
+
+
+def _end_with(parent: int) -> None:
+    """Whoever waits for the job is killed: then nobody waits, and keys and records have no business here."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+    if os.getppid() != parent:
+        sys.exit(1)
+
+
+def main() -> None:
+    no_core_files()
+    parent = int(sys.argv[1])
+    _end_with(parent)
+    print(json.dumps(_run(json.load(sys.stdin), parent)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,240 @@
+"""From counts to trends: the estimator's job. Post-processing of private outputs: it costs nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import numpy as np
+
+from searchblend.blender.best.best import curator_design, estimate_best
+from searchblend.blender.best.observations import SetLaw
+from searchblend.blender.best.subset_report_bulk import ReportCounts, SubsetCounts
+from searchblend.blender.estimates import Floats
+from searchblend.blender.guarantees import best_guarantee, paper_guarantee
+from searchblend.blender.mechanism_figures import best_figures, paper_figures
+from searchblend.blender.paper.blend import blend_probabilities
+from searchblend.blender.paper.estimate_client import estimate_client_probabilities
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.blender.release import BlenderRelease, GroupSizes
+from searchblend.core.privacy import TrustModel
+from searchblend.core.randomness import SystemRandomness
+from searchblend.mechanisms.tally import Ints
+from searchblend.mechanisms.threshold import printed_threshold
+from searchblend.service.clock import Clock
+from searchblend.service.lifecycle import REVIEWED
+from searchblend.service.round_model import HeadFigures, settings_of, shape_of
+from searchblend.service.task_settings import TaskSettings
+from searchblend.store.jobs import Job
+from searchblend.store.rounds import Round
+from searchblend.store.service_store import ServiceStore
+from searchblend.store.states import State
+from searchblend.store.store_errors import StoreError
+from searchblend.wire.release import (
+    BLENDER_PUBLIC,
+    PAPER_CAVEAT,
+    csv_table,
+    parameters_document,
+    result_document,
+    statement_document,
+)
+from searchblend.wire.report import ONE_CELL, SETS, ReportShape
+
+ESTIMATOR: Final = "estimator"
+FILE_PREFIX: Final = "file:"
+_CAVEATS: Final = (
+    "Reports come from devices that no one vouches for. The influence beside a trend is how far one fabricated report "
+    "moves the clients' estimate, times the clients' weight in the blend; a report that also shifts the weights or the "
+    "check of the groups can move the trend further.",
+    "Participation is not hidden: who sends a report or a sealed record can be seen on the network.",
+    "The unit is one device or contributor; a person with two is protected once for each.",
+    "Every further round adds to everybody's ε and δ; the ledger of the population has the total.",
+)
+
+
+class Estimator:
+    """Runs the job between CLOSED and ESTIMATED."""
+
+    KINDS: Final = ("estimate",)
+
+    def __init__(self, store: ServiceStore, clock: Clock) -> None:
+        self._store, self._clock = store, clock
+
+    def run(self, job: Job) -> None:
+        found = self._store.rounds.by_key(job.round_key)
+        if found.state is not State.CLOSED:
+            with self._store.transaction():
+                self._store.jobs.finish(job)
+            return
+        shape = shape_of(found)
+        law = self._store.reports.conservation(found.key, shape.counts_per_report, found.reports)
+        if not law.holds:
+            raise StoreError(f"round {found.number}: {law.counted} counts, expected {law.expected}: not estimated")
+        files, influence = self._estimate(found, shape)
+        with self._store.transaction():
+            self._store.rounds.advance(
+                found,
+                State.ESTIMATED,
+                actor=ESTIMATOR,
+                now=self._clock.now(),
+                detail={"result": hashlib.sha256(files["result.json"]).hexdigest()},
+            )
+            for name, content in files.items():
+                self._store.artifacts.keep(found.key, FILE_PREFIX + name, content)
+            self._store.artifacts.keep(found.key, "influence", json.dumps(influence).encode())
+            self._store.jobs.add(found.key, "publish", self._clock.now())
+            self._store.jobs.finish(job)
+            self._store.on_point("estimate: before commit")
+        self._store.on_point("estimate: after commit")
+
+    def leaves(self) -> tuple[()]:
+        return ()
+
+    def _estimate(self, found: Round, shape: ReportShape) -> tuple[dict[str, bytes], list[float | None]]:
+        content = self._store.artifacts.kept(found.key, REVIEWED)
+        if content is None:
+            raise StoreError("the reviewed list is missing")
+        figures, settings = HeadFigures.of_bytes(content), settings_of(found)
+        counts = self._store.reports.counts(found.key, shape.n_counters)
+        made = estimate(figures, counts, shape, settings, found.reports or 0)
+        created = datetime.fromtimestamp(self._clock.now(), UTC).isoformat(timespec="seconds")
+        gain = report_gains(figures, shape, settings, counts)
+        influence = [
+            None if not np.isfinite(value) else float(value) for value in gain * (1 - made.queries.optin_weight)
+        ]
+        return release_files(made, created, influence), influence
+
+
+@dataclass(frozen=True)
+class _Kinds:
+    """Counters of a round, told apart by what the reports were about."""
+
+    queries: SubsetCounts | None
+    cells: SubsetCounts | None
+
+
+def estimate(
+    figures: HeadFigures, counts: Ints, shape: ReportShape, settings: TaskSettings, n_clients: int
+) -> BlenderRelease:
+    """Both groups' figures of a reviewed list, blended by the round's method."""
+    params, head = settings.params, figures.head
+    if settings.method == "best":
+        assert figures.design is not None
+        counted = figures.counted(settings)
+        found = estimate_best(counted, report_counts(counts, shape), figures.design, params, n_clients)
+        curator = curator_design(params, wide=settings.wide_list and settings.has_urls)
+        return BlenderRelease(
+            method="best",
+            params=params,
+            head=head,
+            sizes=GroupSizes(figures.n_users, n_clients, figures.n_users, figures.n_users),
+            mechanism=best_figures(curator, figures.design, head, params),
+            optin=found.optin,
+            client=found.client,
+            records=found.records,
+            queries=found.queries,
+            projected=True,
+            guarantee=best_guarantee(params, curator, SystemRandomness(), TrustModel.LOCAL),
+            design=figures.design,
+            check=found.check,
+        )
+    assert figures.optin is not None
+    client = estimate_client_probabilities(counts[: head.n_cells], head, params)
+    return BlenderRelease(
+        method="paper",
+        params=params,
+        head=head,
+        sizes=GroupSizes(figures.n_users, n_clients, figures.head_users, figures.optin.n),
+        mechanism=paper_figures(printed_threshold(params.budget), ReportProbabilities.of(head, params), params),
+        optin=figures.optin,
+        client=client,
+        records=blend_probabilities(figures.optin.records, client.records),
+        queries=blend_probabilities(figures.optin.queries, client.queries),
+        projected=True,
+        guarantee=paper_guarantee(params, SystemRandomness(), TrustModel.LOCAL),
+    )
+
+
+def report_counts(counts: Ints, shape: ReportShape) -> ReportCounts:
+    """A round's counters in the estimator's form."""
+    if shape.suite == ONE_CELL:
+        return ReportCounts(two_stage=counts[: shape.cell_items])
+    kinds = _kinds(counts, shape)
+    return ReportCounts(queries=kinds.queries, cells=kinds.cells)
+
+
+def _kinds(counts: Ints, shape: ReportShape) -> _Kinds:
+    """Items and sinks; the number of reports follows, since every set has the same size."""
+
+    def of(first: int, n: int, subset: int, sink: int) -> SubsetCounts | None:
+        if not n:
+            return None
+        items, sinks = counts[first : first + n], int(counts[sink])
+        # Without a sink ⋆ is the last item: it is reported like the others and not estimated.
+        return SubsetCounts(items[: n - (shape.suite == SETS)], sinks, int(items.sum()) // subset + sinks)
+
+    return _Kinds(
+        of(0, shape.query_items, shape.query_subset, shape.query_sink),
+        of(shape.query_items, shape.cell_items, shape.cell_subset, shape.query_sink + 1),
+    )
+
+
+def report_gains(figures: HeadFigures, shape: ReportShape, settings: TaskSettings, counts: Ints) -> Floats:
+    """By how much one made-up report moves the clients' estimate of each query (⋆ last), at the most.
+
+    An honest report moves it by 1/n; randomization must be undone, and undoing it magnifies: by 1/(t − a) for a cell,
+    by 1/(p − q) for each item of a set. Counted are parts, and a made-up report says the same in all its m_C parts.
+    """
+    head, params = figures.head, settings.params
+    widths = np.array(head.n_urls, dtype=np.float64)
+    if shape.suite == ONE_CELL:
+        stages = (ReportProbabilities.exact if figures.design else ReportProbabilities.of)(head, params)
+        t, k = stages.keep_query, stages.n_queries
+        return np.full(len(widths), shape.records / (t - (1 - t) / max(k - 1, 1)) / max(int(counts.sum()), 1))
+    assert figures.design is not None
+    kinds, gains = _kinds(counts, shape), np.zeros(len(widths))
+    queries, cells = figures.design.about_queries(head, params), figures.design.about_cells(head, params)
+    if queries is not None and kinds.queries and kinds.queries.n:
+        law = SetLaw.of(queries)
+        gains = np.maximum(gains, shape.records / (law.own - law.other) / kinds.queries.n)
+    if cells is not None and kinds.cells and kinds.cells.n:
+        law = SetLaw.of(cells)
+        named = np.minimum(widths, shape.cell_subset) * shape.records
+        gains = np.maximum(gains, named / (law.own - law.other) / kinds.cells.n)
+    return gains
+
+
+def release_files(release: BlenderRelease, created: str, influence: list[float | None]) -> dict[str, bytes]:
+    """``result.json``, both tables, and the statement with their hashes."""
+    document = result_document(release)
+    by_query = dict(zip([*release.head.queries, None], influence, strict=True))
+    for row in document["trends"]:
+        row["report_influence"] = by_query[row["query"]]
+    files = {
+        "result.json": _json(document),
+        "records.csv": csv_table(document["records"], ["query", "url"]).encode(),
+        "trends.csv": csv_table(document["trends"], ["query"], ["report_influence"]).encode(),
+    }
+    statement = statement_document(
+        kind="blender round",
+        method=release.method,
+        created=created,
+        parameters=parameters_document(release),
+        guarantee=release.guarantee.as_json(),
+        public=BLENDER_PUBLIC,
+        caveats=[*_CAVEATS, *([PAPER_CAVEAT] if release.method == "paper" else [])],
+        files={
+            name: {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+            for name, content in files.items()
+        },
+        notice=None,
+    )
+    return {**files, "statement.json": _json(statement)}
+
+
+def _json(document: Mapping[str, Any]) -> bytes:
+    return (json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n").encode()

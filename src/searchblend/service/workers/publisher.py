@@ -1,0 +1,378 @@
+"""The publisher's jobs: open the clients' window, sign manifests, publish results. Holds the signing keys."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+from searchblend.accounting.client_spends import subset_selection_spend
+from searchblend.accounting.spend import Spend
+from searchblend.blender.best.subset_report import GAMMA_STEPS, TWO_STAGE
+from searchblend.core.errors import InputError, MessageError, OutputError, UsageError
+from searchblend.core.privacy import Neighbors
+from searchblend.service.clock import Clock
+from searchblend.service.lifecycle import REVIEWED, Lifecycle
+from searchblend.service.round_model import HeadFigures, settings_digest, settings_of, shape_of
+from searchblend.service.task_settings import TaskSettings
+from searchblend.service.workers.estimator import FILE_PREFIX
+from searchblend.service.workers.pack_files import make_pack_files, pack_part
+from searchblend.service.workers.private_folder import make_private_folder
+from searchblend.service.workers.signing_record import OtherSigningKeys, adopt_keys, keys_on_record, keys_trouble
+from searchblend.store.artifacts import TrendRow
+from searchblend.store.jobs import Job
+from searchblend.store.ledger_errors import BudgetExceeded
+from searchblend.store.private_file import read_private
+from searchblend.store.rounds import Round, Task
+from searchblend.store.service_store import ServiceStore
+from searchblend.store.states import State
+from searchblend.store.store_errors import StoreError, StoreUnavailable
+from searchblend.wire.head_list import encode_head_list
+from searchblend.wire.manifest import (
+    FORMAT,
+    MANIFEST_MINOR,
+    MANIFEST_VERSION,
+    MOST_SIGNATURES,
+    decode_payload,
+    decode_signed,
+    encode_manifest,
+    encode_signed,
+)
+from searchblend.wire.signing import SigningKey, is_round_key_signed, sign_manifest
+
+PUBLISHER: Final = "publisher"
+MANIFEST_SECONDS: Final = 7 * 86_400
+_EARLY_SECONDS: Final = 300
+"""how far the clocks of two publishers may differ"""
+HEAD_LIST: Final = "headlist.json"
+REFUSED_KEY: Final = "refused key"
+_FILES: Final = {
+    "result.json": "application/json",
+    "records.csv": "text/csv; charset=utf-8",
+    "trends.csv": "text/csv; charset=utf-8",
+    "statement.json": "application/json",
+}
+_CHANGES_ALWAYS: Final = ("sequence", "issued", "expires")
+
+
+class SigningKeys:
+    """A folder of PEM files; every key in it signs."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def all(self) -> list[SigningKey]:
+        return [_read_key(path) for path in sorted(self._folder.glob("*.pem"))]
+
+    def add(self) -> SigningKey:
+        """A new key; one more than a manifest may carry signatures is refused."""
+        if len(self.all()) >= MOST_SIGNATURES:
+            raise UsageError(
+                f"{self._folder}: {MOST_SIGNATURES} signing keys are there, and a manifest carries no more signatures; "
+                "remove one first"
+            )
+        key = SigningKey.new()
+        make_private_folder(self._folder)
+        path = self._folder / f"{key.key_id}.pem"
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(key.as_pem())
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
+        return key
+
+    def add_if_none(self) -> None:
+        """Make the first key; refuse a folder whose keys could not all sign."""
+        keys = self.all()
+        if len(keys) > MOST_SIGNATURES:
+            raise UsageError(f"{self._folder}: expected at most {MOST_SIGNATURES} signing keys")
+        if not keys:
+            self.add()
+
+    def remove(self, key_id: str) -> None:
+        keys = self.all()
+        if key_id not in {key.key_id for key in keys}:
+            raise UsageError("no signing key of this id")
+        if len(keys) == 1:
+            raise UsageError("the last signing key cannot be removed; add another first")
+        path = self._folder / f"{key_id}.pem"
+        try:
+            path.unlink()
+        except OSError as error:
+            raise OutputError(f"{path}: cannot be removed: {error.strerror}") from error
+
+
+def _read_key(path: Path) -> SigningKey:
+    try:
+        return SigningKey.of_pem(read_private(path))
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror}") from error
+    except MessageError as error:
+        raise InputError(path, str(error)) from error
+
+
+class Publisher:
+    """Runs the jobs that end in something public."""
+
+    KINDS: Final = ("client-open", "publish")
+
+    def __init__(self, store: ServiceStore, clock: Clock, keys: SigningKeys, curators: Mapping[str, bytes]) -> None:
+        self._store, self._clock, self._keys, self._curators = store, clock, keys, curators
+        self._lifecycle = Lifecycle(store, clock)
+
+    def run(self, job: Job) -> None:
+        found = self._store.rounds.by_key(job.round_key)
+        (self._client_open if job.kind == "client-open" else self._publish)(job, found)
+
+    def leaves(self) -> tuple[()]:
+        return ()
+
+    def _client_open(self, job: Job, found: Round) -> None:
+        """The head list becomes public and every client is charged: one commit."""
+        if found.state is not State.REVIEWED:
+            self._drop(job)
+            return
+        settings, figures = settings_of(found), self._figures(found)
+        document = encode_head_list(figures.head, settings.params, figures.design)
+        content = json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
+        spend = client_spend(figures, settings)
+        try:
+            self._open_to_clients(job, found, content, settings, spend)
+        except BudgetExceeded:
+            # Another task of the population was faster. Nothing of the list was published.
+            with self._store.transaction():
+                self._store.jobs.finish(job)
+                self._lifecycle.abort(found, actor=PUBLISHER, reason="budget-exceeded")
+
+    def _open_to_clients(self, job: Job, found: Round, content: bytes, settings: TaskSettings, spend: Spend) -> None:
+        now = self._clock.now()
+        closes, window = now + settings.client_seconds, settings.window_at(now)
+        with self._store.transaction():
+            self._store.ledger.debit(f"{found.name}/clients", settings.population, window, spend)
+            self._store.artifacts.attach(found.key, {HEAD_LIST: self._store.artifacts.put(content, "application/json")})
+            self._store.rounds.advance(
+                found,
+                State.CLIENT_OPEN,
+                actor=PUBLISHER,
+                now=now,
+                budget_window=window,
+                client_opens=now,
+                client_closes=closes,
+                grace_until=closes + settings.grace_seconds,
+            )
+            self._store.jobs.finish(job)
+            self._store.on_point("client open: before commit")
+
+    def _publish(self, job: Job, found: Round) -> None:
+        """What the estimator left becomes public as it is, once."""
+        if found.state is not State.ESTIMATED:
+            self._drop(job)
+            return
+        files = {name: self._store.artifacts.kept(found.key, FILE_PREFIX + name) for name in _FILES}
+        contents = {name: content for name, content in files.items() if content is not None}
+        if len(contents) != len(_FILES):
+            raise StoreError("a file of the result is missing")
+        result = json.loads(contents["result.json"])
+        rows = trend_rows(result)
+        packs = make_pack_files(self._store, found, result)
+        self._store.on_point("publish: before")
+        with self._store.transaction():
+            self._store.rounds.advance(found, State.PUBLISHED, actor=PUBLISHER, now=self._clock.now())
+            typed = {name: (content, _FILES[name]) for name, content in contents.items()} | packs
+            names = {name: self._store.artifacts.put(content, kind) for name, (content, kind) in typed.items()}
+            self._store.artifacts.attach(found.key, names)
+            self._store.artifacts.add_trends(found.key, rows)
+            for group in ("opt-in", "clients"):
+                self._store.ledger.publish(f"{found.name}/{group}", {"statement.json": contents["statement.json"]})
+            self._store.reports.forget_ids(found.key)
+            for name in _FILES:
+                self._store.artifacts.drop(found.key, FILE_PREFIX + name)
+            self._store.jobs.finish(job)
+            self._store.on_point("publish: before commit")
+        self._store.on_point("publish: after commit")
+
+    def refresh_manifests(self) -> int:
+        """Sign what has changed, and what would expire; how many. A task that fails holds up no other."""
+        keys = self._keys.all()
+        if not keys:
+            return 0
+        self._compare_with_record([key.key_id for key in keys])
+        signed, failed = 0, None
+        for task in self._store.rounds.tasks():
+            try:
+                signed += self._refresh(task, keys)
+            except StoreUnavailable:
+                raise
+            except Exception as error:  # whatever is wrong with a row of one task is that task's trouble
+                failed = failed or error
+        if failed is not None:
+            raise failed
+        return signed
+
+    def _compare_with_record(self, key_ids: Sequence[str]) -> None:
+        if keys_on_record(self._store) is None and len(key_ids) <= MOST_SIGNATURES:
+            with self._store.transaction():
+                if keys_on_record(self._store) is None:  # of two that start at once one comes first
+                    adopt_keys(self._store, key_ids, actor=PUBLISHER, now=self._clock.now())
+        if why := keys_trouble(self._store, key_ids):
+            raise OtherSigningKeys(why)
+
+    def _refresh(self, task: Task, keys: Sequence[SigningKey]) -> bool:
+        now = self._clock.now()
+        with self._store.transaction():
+            latest = self._store.artifacts.manifest(task.task)
+            # Never below the clock: a database restored from a backup must not fall behind what devices have seen.
+            sequence = max(latest[0] + 1 if latest else 1, now)
+            wanted = self._manifest(task, sequence, now)
+            if wanted["optin"] is not None and not self._is_curators(wanted):
+                return False
+            if latest is not None:
+                # One from a future that did not come is no fresh one: devices refuse it until its time.
+                fresh = MANIFEST_SECONDS // 2 < latest[1] - now <= MANIFEST_SECONDS + _EARLY_SECONDS
+                if fresh and _says(latest[2], wanted, keys):
+                    return False
+            message = encode_signed(sign_manifest(encode_manifest(wanted), keys))
+            self._store.artifacts.add_manifest(task.task, sequence, wanted["expires"], message)
+        return True
+
+    def _manifest(self, task: Task, sequence: int, now: int) -> dict[str, Any]:
+        rounds = self._store.rounds.rounds(task.task)
+        current = rounds[-1] if rounds else None
+        settings = settings_of(current) if current else TaskSettings.of_json(task.settings)
+        phase = {State.OPTIN_OPEN: "opt-in", State.CLIENT_OPEN: "client"}.get(
+            current.state if current else State.DRAFT, "idle"
+        )
+        phase = "idle" if task.killed else phase
+        return {
+            "format": FORMAT,
+            "version": MANIFEST_VERSION,
+            "minor": MANIFEST_MINOR,
+            "task": task.task,
+            "name": task.name,
+            "engine": settings.engine,
+            "market": settings.market,
+            "sequence": sequence,
+            "issued": now,
+            "expires": now + MANIFEST_SECONDS,
+            "phase": phase,
+            "round": current.number if current else 0,
+            "killed": task.killed,
+            "min_device_version": settings.min_device_version,
+            "silent_devices": settings.silent_devices,
+            "method": settings.method,
+            "epsilon": repr(float(settings.epsilon)),
+            "delta": repr(float(settings.delta)),
+            "records_per_client": settings.records_per_client,
+            "records_per_optin": settings.records_per_optin,
+            "optin": _optin_part(current, settings) if phase == "opt-in" and current else None,
+            "client": self._client_part(current) if phase == "client" and current else None,
+            "pack": pack_part(self._store, rounds),
+        }
+
+    def _is_curators(self, wanted: dict[str, Any]) -> bool:
+        """Whether the round's key is the curator's. If it is not, no device is told of it, and the audit log is.
+
+        The mark stays with the round, so that the log has it once and every process can see it (``gauges``).
+        """
+        found = self._store.rounds.round(wanted["task"], wanted["round"])
+        is_signed, is_marked = is_round_key_signed(wanted, self._curators), has_refused_key(self._store, found)
+        if is_signed and is_marked:
+            self._store.artifacts.drop(found.key, REFUSED_KEY)
+        if not is_signed and not is_marked:
+            self._store.artifacts.keep(found.key, REFUSED_KEY, b"")
+            note = {"task": found.task, "round": found.number}
+            self._store.audit.append(PUBLISHER, "round key refused", self._clock.now(), note)
+        return is_signed
+
+    def _client_part(self, found: Round) -> dict[str, Any]:
+        figures = self._figures(found)
+        return {
+            "artifact": self._store.artifacts.of_round(found.key)[HEAD_LIST],
+            "digest": figures.head.digest,
+            "mechanism": figures.design.mechanism if figures.design else "two-stage",
+            "report_bytes": shape_of(found).size,
+            "opens": found.client_opens,
+            "closes": found.client_closes,
+        }
+
+    def _figures(self, found: Round) -> HeadFigures:
+        content = self._store.artifacts.kept(found.key, REVIEWED)
+        if content is None:
+            raise StoreError("the reviewed list is missing")
+        return HeadFigures.of_bytes(content)
+
+    def _drop(self, job: Job) -> None:
+        with self._store.transaction():
+            self._store.jobs.finish(job)
+
+
+def _says(message: bytes, wanted: dict[str, Any], keys: Sequence[SigningKey]) -> bool:
+    """Whether a signed manifest is what would be signed now; one that no device can read is not."""
+    try:
+        signed = decode_signed(message)
+        before = decode_payload(signed.payload)
+    except MessageError:
+        return False
+    same = all(before.get(name) == wanted[name] for name in wanted if name not in _CHANGES_ALWAYS)
+    return same and {signature.key_id for signature in signed.signatures} == {key.key_id for key in keys}
+
+
+def _optin_part(found: Round, settings: TaskSettings) -> dict[str, Any]:
+    return {
+        "public_key": (found.public_key or b"").hex(),
+        "consent": settings.consent_digest.hex(),
+        "closes": found.optin_closes,
+        "settings": settings_digest(found),
+        "curator": _signature(found.key_signature),
+    }
+
+
+def _signature(text: str | None) -> Any:
+    try:
+        return json.loads(text or "null")
+    except ValueError:  # somebody wrote it by hand
+        return None
+
+
+def has_refused_key(store: ServiceStore, found: Round) -> bool:
+    """Whether the publisher has refused the key of this open round."""
+    return found.state is State.OPTIN_OPEN and store.artifacts.kept(found.key, REFUSED_KEY) is not None
+
+
+def client_spend(figures: HeadFigures, settings: TaskSettings) -> Spend:
+    """What a report costs: sets by their exact law, the two-stage reports by their (ε, δ)."""
+    params, design = settings.params, figures.design
+    if design is None:
+        return Spend.generic(params.budget, Neighbors.REPLACE_ONE, "two-stage randomized response")
+    epsilon = params.budget.epsilon
+    if design.mechanism == TWO_STAGE:
+        return Spend(epsilon, 0.0, Neighbors.REPLACE_ONE, TWO_STAGE)
+    share = Fraction(design.query_steps, GAMMA_STEPS)
+    kinds = ((share, design.about_queries(figures.head, params)), (1 - share, design.about_cells(figures.head, params)))
+    parts = [(weight, mechanism) for weight, mechanism in kinds if mechanism is not None]
+    return subset_selection_spend(parts, epsilon, records_per_client=params.records_per_client)
+
+
+def trend_rows(result: dict[str, Any]) -> list[TrendRow]:
+    """The published rows of a result document, best first, ⋆ last."""
+    return [
+        TrendRow(
+            place=place,
+            query=row["query"],
+            probability=row["probability"],
+            low=row["interval"][0],
+            high=row["interval"][1],
+            variance=row["variance"],
+            optin=row["optin"]["probability"] if row["optin"] else None,
+            client=row["client"]["probability"] if row["client"] else None,
+            optin_weight=row["optin_weight"],
+            influence=row["report_influence"],
+        )
+        for place, row in enumerate(result["trends"])
+    ]

@@ -1,0 +1,141 @@
+"""The loop that moves rounds on: the clock's arrows, leased jobs, manifests. Any number of workers may run.
+
+One round's trouble is its own: whatever a step does, the others are taken in the same pass. A job that the database
+interrupted is taken up again within seconds; one that fails by itself is tried a few times, and then ends its round.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection
+from typing import Final, Protocol
+
+from searchblend.service.clock import Clock
+from searchblend.service.lifecycle import Lifecycle
+from searchblend.service.logbook import Logbook
+from searchblend.service.metrics import Metrics
+from searchblend.store.jobs import Job
+from searchblend.store.service_store import ServiceStore
+from searchblend.store.states import ENDED
+from searchblend.store.store_errors import LeaseLost, StoreUnavailable, WrongState
+
+LEASE_SECONDS: Final = 300
+MOST_ATTEMPTS: Final = 8
+"""of a job that fails by itself: about four minutes of trying"""
+INTERRUPTED_SECONDS: Final = 2
+"""until a job that the database interrupted is tried again"""
+WORKER: Final = "worker"
+_LONGEST_WAIT: Final = 300
+_NEVER_GIVEN_UP: Final = "shred"
+
+
+class Runner(Protocol):
+    """Something that runs jobs of some kinds."""
+
+    @property
+    def KINDS(self) -> tuple[str, ...]: ...  # noqa: N802  # a constant of its classes
+
+    def run(self, job: Job) -> None: ...
+
+    def leaves(self) -> Collection[tuple[int, str]]:
+        """Round key and kind of jobs that another process has to do."""
+        ...
+
+
+class Worker:
+    """One thread's work."""
+
+    def __init__(
+        self,
+        store: ServiceStore,
+        clock: Clock,
+        runners: list[Runner],
+        *,
+        tick: bool,
+        each_time: list[Callable[[], int]],
+        logbook: Logbook,
+        metrics: Metrics,
+    ) -> None:
+        self._store, self._clock, self._runners = store, clock, runners
+        self._lifecycle, self._logbook, self._metrics = Lifecycle(store, clock), logbook, metrics
+        ticks = [lambda: self._lifecycle.tick(self._tick_failed)] if tick else []
+        self._steps: list[Callable[[], int]] = [*ticks, self._run_jobs, *each_time]
+        self._interrupted: list[Job] = []
+
+    def run_once(self) -> int:
+        """Everything that can be done now; how many things were. A step that fails keeps no other from its turn."""
+        done = 0
+        for step in self._steps:
+            try:
+                done += step()
+            except StoreUnavailable:
+                raise
+            except Exception as error:  # the others' deadlines must be kept whatever one step does
+                self._logbook.failure("worker failed", error)
+        return done
+
+    def run_until(self, stop: threading.Event, *, every: float) -> None:
+        while not stop.is_set():
+            try:
+                done = self.run_once()
+            except StoreUnavailable as error:
+                self._logbook.failure("database out of reach", error)
+                done = 0
+            if not done:
+                stop.wait(every)
+
+    def _run_jobs(self) -> int:
+        self._give_back_interrupted()
+        kinds = {kind: runner for runner in self._runners for kind in runner.KINDS}
+        done = 0
+        while job := self._lease(list(kinds)):
+            self._run(kinds[job.kind], job)
+            done += 1
+        return done
+
+    def _lease(self, kinds: list[str]) -> Job | None:
+        if not kinds:
+            return None
+        leave = [job for runner in self._runners for job in runner.leaves()]
+        return self._store.jobs.lease(kinds, self._clock.now(), LEASE_SECONDS, leave=leave)
+
+    def _run(self, runner: Runner, job: Job) -> None:
+        try:
+            runner.run(job)
+        except StoreUnavailable:
+            self._interrupted.append(job)
+            raise
+        except (LeaseLost, WrongState) as error:
+            self._logbook.failure("job overtaken", error, job=job.kind)
+            self._retry_later(job)
+        except Exception as error:  # a job may fail in any way; the loop and the other jobs go on
+            self._logbook.failure("job failed", error, job=job.kind, attempt=job.attempts)
+            self._metrics.count("jobs_total", result="failed")
+            if job.attempts < MOST_ATTEMPTS or job.kind == _NEVER_GIVEN_UP:
+                self._retry_later(job)
+            else:
+                self._end_round(job, error)
+        else:
+            self._logbook.write("job done", job=job.kind, attempt=job.attempts)
+            self._metrics.count("jobs_total", result="done")
+
+    def _end_round(self, job: Job, error: Exception) -> None:
+        """The job fails for good: its round ends, and the audit log says at which job and by which kind of error."""
+        detail = {"job": job.kind, "attempts": job.attempts, "error": type(error).__name__}
+        with self._store.transaction():
+            self._store.jobs.finish(job)
+            found = self._store.rounds.by_key(job.round_key)
+            if found.state not in ENDED:
+                self._lifecycle.abort(found, actor=WORKER, reason="job-failed", detail=detail)
+
+    def _retry_later(self, job: Job) -> None:
+        self._store.jobs.give_back(job, self._clock.now() + min(2**job.attempts, _LONGEST_WAIT))
+
+    def _give_back_interrupted(self) -> None:
+        """Jobs whose database was away: nobody waits for the end of their leases, and no attempt is counted."""
+        while self._interrupted:
+            self._store.jobs.give_back(self._interrupted[-1], self._clock.now() + INTERRUPTED_SECONDS, counted=False)
+            self._interrupted.pop()
+
+    def _tick_failed(self, error: Exception, task: str) -> None:
+        self._logbook.failure("tick failed", error, task=task)

@@ -1,0 +1,112 @@
+"""People known only by how many hold each record: a simulation that costs the same for a thousand and for a billion.
+
+The algorithms ask a group for tallies and cell counts and nothing else, and one record per user makes both functions of
+the counts. Drawing the counts (multinomial) instead of the people is therefore the same experiment
+(proofs/counted_people.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from searchblend.blender.estimates import Floats
+from searchblend.blender.groups import ONE_RECORD, Spread
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.randomness import Randomness
+from searchblend.core.records import HeadList, Record
+from searchblend.mechanisms.tally import InMemoryTally, Ints, ListedRecords, RecordUniverse
+from searchblend.synthetic.population import Profile, url_shares
+
+
+class RecordModel:
+    """Shares of single records; what they leave of 1 belongs to records so rare that no list names them."""
+
+    def __init__(self, universe: RecordUniverse, shares: Floats) -> None:
+        self.universe, self.shares = universe, shares
+
+    @classmethod
+    def of_profile(cls, profile: Profile, ranks: int = 20_000) -> RecordModel:
+        shares = profile.shares()[:ranks, None] * url_shares(np.arange(ranks, dtype=np.int64))
+        return cls(profile.records, shares.ravel())
+
+    @classmethod
+    def of_records(cls, records: Sequence[Record], shares: Sequence[float]) -> RecordModel:
+        return cls(ListedRecords(records), np.array(shares, dtype=np.float64))
+
+    def draw(self, n_users: int, generator: np.random.Generator) -> CountGroup:
+        """A group of this many people."""
+        rest = max(1 - float(self.shares.sum()), 0.0)
+        drawn = generator.multinomial(n_users, np.append(self.shares, rest))
+        return CountGroup(self.universe, drawn[:-1], n_users, generator)
+
+
+class CountGroup:
+    """A ``UserGroup`` of counts; one record per user."""
+
+    def __init__(self, universe: RecordUniverse, counts: Ints, n_users: int, generator: np.random.Generator) -> None:
+        self._universe, self._counts, self._n_users, self._generator = universe, counts, n_users, generator
+        self._held = np.flatnonzero(counts)
+
+    @property
+    def n_users(self) -> int:
+        return self._n_users
+
+    @property
+    def has_urls(self) -> bool:
+        return self._universe.has_urls
+
+    def seeded(self, generator: np.random.Generator) -> CountGroup:
+        """The same people; what is drawn from them next comes from this generator."""
+        return CountGroup(self._universe, self._counts, self._n_users, generator)
+
+    def split(self, fraction: float, *, randomness: Randomness | None = None) -> tuple[CountGroup, CountGroup]:
+        cut = round(fraction * self._n_users)
+        everybody = np.append(self._counts[self._held], self._n_users - int(self._counts.sum()))
+        part = np.zeros_like(self._counts)
+        part[self._held] = self._generator.multivariate_hypergeometric(everybody, cut, method="marginals")[:-1]
+        return self._parts(part, cut)
+
+    def tilted_split(self, fraction: float, tilt: float) -> tuple[CountGroup, CountGroup]:
+        """Opt-in users unlike clients: the odds of opting in are multiplied by exp(N(0, tilt)), drawn for each query.
+
+        People whose records the model does not name have queries of their own, and so odds of their own.
+        """
+        numbers, where = np.unique(self._universe.query_numbers(self._held), return_inverse=True)
+        rest = self._n_users - int(self._counts.sum())
+        odds = fraction / (1 - fraction) * np.exp(tilt * self._generator.standard_normal(len(numbers)))
+        part = np.zeros_like(self._counts)
+        part[self._held] = self._generator.binomial(self._counts[self._held], (odds / (1 + odds))[where])
+        points, weights = np.polynomial.hermite_e.hermegauss(41)
+        mean_odds = fraction / (1 - fraction) * np.exp(tilt * points)
+        share = float(weights @ (mean_odds / (1 + mean_odds)) / weights.sum())
+        return self._parts(part, int(part.sum()) + int(self._generator.binomial(rest, share)))
+
+    def _parts(self, part: Ints, n_part: int) -> tuple[CountGroup, CountGroup]:
+        return (
+            CountGroup(self._universe, part, n_part, self._generator),
+            CountGroup(self._universe, self._counts - part, self._n_users - n_part, self._generator),
+        )
+
+    def top_queries(self, n: int) -> dict[str, float]:
+        """The n most frequent queries with their shares, most frequent first; ties by bytes."""
+        numbers, first, where = np.unique(
+            self._universe.query_numbers(self._held), return_index=True, return_inverse=True
+        )
+        totals = np.bincount(where, weights=self._counts[self._held], minlength=len(numbers))
+        near = np.argsort(-totals, kind="stable")[: 2 * n]
+        named = [(str(self._universe[int(self._held[first[i]])].query), float(totals[i])) for i in near.tolist()]
+        named.sort(key=lambda pair: (-pair[1], pair[0].encode()))
+        return {query: total / self._n_users for query, total in named[:n]}
+
+    def tally(self, spread: Spread = ONE_RECORD, *, randomness: Randomness | None = None) -> InMemoryTally:
+        if spread.records != 1:
+            raise InvalidParameter("records_per_optin", "a group of counts has one record per user")
+        return InMemoryTally(self._universe, self._held, self._counts[self._held] * spread.units)
+
+    def cell_counts(self, head: HeadList, draws: int = 1, *, randomness: Randomness | None = None) -> Ints:
+        cells = self._universe.cells(head, self._held)
+        counts = np.bincount(cells, weights=self._counts[self._held], minlength=head.n_cells).astype(np.int64)
+        counts[-1] += self._n_users - int(self._counts.sum())
+        return counts * draws

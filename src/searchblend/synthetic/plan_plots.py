@@ -1,0 +1,69 @@
+"""Plots that a person would publish. Matplotlib is loaded here and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import matplotlib
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from searchblend.core.errors import OutputError, UsageError
+from searchblend.synthetic.plan import Band, MethodForecast
+
+COLORS: Final = {"best": "#0b6e4f", "paper": "#b3541e"}
+SUFFIXES: Final = (".png", ".svg")
+
+
+def new_figure(columns: int = 1, rows: int = 1) -> tuple[Figure, list[Axes]]:
+    figure, grid = plt.subplots(rows, columns, figsize=(5.2 * columns, 3.8 * rows), layout="constrained", squeeze=False)
+    axes = list(grid.flat)
+    for axis in axes:
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.grid(axis="y", alpha=0.25)
+    return figure, axes
+
+
+def check_suffix(path: Path) -> None:
+    """Refuse a plot that could not be drawn, before the work is done."""
+    if path.suffix not in SUFFIXES:
+        raise UsageError(f"{path}: expected a file name that ends in {' or '.join(SUFFIXES)}")
+
+
+def save(figure: Figure, path: Path) -> None:
+    check_suffix(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=150)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
+    finally:
+        plt.close(figure)
+
+
+def plan_figure(epsilons: Sequence[float], curves: Mapping[str, Sequence[MethodForecast]], title: str) -> Figure:
+    """Query error and list length over ε, both methods, with the middle 80 % of the simulated runs."""
+    figure, (errors, lengths) = new_figure(2)
+    for method, forecasts in curves.items():
+        draw_band(errors, epsilons, [forecast.query_l1 for forecast in forecasts], method)
+        draw_band(lengths, epsilons, [forecast.head_queries for forecast in forecasts], method)
+    errors.set(xlabel="ε", ylabel="L1 error of the queries", yscale="log")
+    lengths.set(xlabel="ε", ylabel="queries in the head list", ylim=(0, None))
+    errors.legend(frameon=False, title="method")
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def draw_band(axis: Axes, x: Sequence[float], bands: Sequence[Band | None], label: str, **style: Any) -> None:
+    """A line through the means with its band; gaps where there is nothing to show."""
+    nan = float("nan")
+    values = [(band.mean, band.low, band.high) if band else (nan, nan, nan) for band in bands]
+    means, lows, highs = zip(*values, strict=True)
+    color = COLORS.get(label)
+    axis.plot(x, means, marker="o", markersize=4, color=color, label=label, **style)
+    axis.fill_between(x, lows, highs, color=color, alpha=0.18, linewidth=0)

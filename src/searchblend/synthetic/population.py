@@ -1,0 +1,191 @@
+"""Made-up people with the shape of the AOL and Yandex logs: one random record each.
+
+AOL is calibrated to published figures: the shares of the ten most frequent queries ([BLJ] Fig. 9), 8.8 % of the mass
+in the 50 most frequent, 4,811,646 clicked queries and 519,371 clicking users (Fig. 8), and 50 head queries first
+reached at 5 % opt-in with ε = 4 (footnote 9). For Yandex only sizes are published (13,171,961 clicked queries,
+4,970,073 clicking users) and that its head is flatter, the most popular queries having been removed; its shares are a
+fit, C/(r + 10) for the first thousand ranks. The names of AOL's first ten are the published ones; all other queries and
+all URLs are made up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchblend.blender.groups import InMemoryGroup
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.records import HeadList, Record
+from searchblend.mechanisms.tally import Ints
+
+AOL_USERS: Final = 519_371
+AOL_QUERIES: Final = 4_811_646
+YANDEX_USERS: Final = 4_970_073
+YANDEX_QUERIES: Final = 13_171_961
+_TOP: Final = {
+    "google": 0.0211,
+    "yahoo": 0.0067,
+    "google.com": 0.0066,
+    "myspace.com": 0.0055,
+    "mapquest": 0.0055,
+    "yahoo.com": 0.0048,
+    "www.google.com": 0.0044,
+    "myspace": 0.0034,
+    "ebay": 0.0030,
+}
+URLS_PER_QUERY: Final = 11
+_MIDDLE_MASS: Final = 0.027
+_LAST_OF_MIDDLE: Final = 0.0004
+_TAIL_EXPONENT: Final = 0.76
+_YANDEX_HEAD: Final = 0.0356
+_OTHER_WEIGHTS: Final = np.arange(1, URLS_PER_QUERY, dtype=np.float64) ** -1.5
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The shape of a log: how many people, how common each query, and the paper's parameters for it (Fig. 11)."""
+
+    name: str
+    n_users: int
+    shares: Callable[[], NDArray[np.float64]]
+    """p(rank), rank 1 first"""
+    delta: float
+    optin_fraction: float
+    max_head_queries: int
+    names: tuple[str, ...] = field(default=())
+    """texts of the first queries; the others are made up"""
+
+    @property
+    def records(self) -> RankedRecords:
+        return RankedRecords(self.names)
+
+    def population(self, n_users: int | None = None, *, seed: int) -> InMemoryGroup:
+        """Made-up people, one record each."""
+        n = n_users or self.n_users
+        numbers = self.record_numbers(n, np.random.Generator(np.random.PCG64(seed)))
+        each = np.ones(n, dtype=np.int64)
+        return InMemoryGroup(self.records, numbers, np.arange(n, dtype=np.int64), each, numbers)
+
+    def record_numbers(self, n: int, generator: np.random.Generator) -> Ints:
+        """``n`` independent records, as numbers of ``RankedRecords``.
+
+        URLs of a query: the first holds 40-95 % of its clicks (uniform, fixed for the query), the rest is spread over
+        ten more with weights r^-1.5.
+        """
+        cumulative = _cumulative(self.shares)
+        ranks = np.searchsorted(cumulative, generator.random(n) * cumulative[-1], side="right")
+        ranks = np.minimum(ranks, len(cumulative) - 1)
+        others = np.cumsum(_OTHER_WEIGHTS)
+        other_url = 1 + np.searchsorted(others, generator.random(n) * others[-1], side="right")
+        is_first = generator.random(n) < _first_url_share(ranks)
+        url = np.where(is_first, 0, np.minimum(other_url, URLS_PER_QUERY - 1))
+        numbers: Ints = ranks * URLS_PER_QUERY + url
+        return numbers
+
+
+@lru_cache(maxsize=2)
+def _cumulative(shares: Callable[[], NDArray[np.float64]]) -> NDArray[np.float64]:
+    return np.cumsum(shares())
+
+
+def aol_query_shares() -> NDArray[np.float64]:
+    """p(rank), rank 1 first: ranks 1-9 as published, 10-50 falling to .0004 with 2.7 % together, then a power law.
+
+    The tail's exponent is the one with which an ε = 4 list first reaches 50 queries at 5 % opt-in.
+    """
+    top = np.array(list(_TOP.values()))
+    middle = _middle_shares(first=top[-1], last=_LAST_OF_MIDDLE, n=41, mass=_MIDDLE_MASS)
+    return _with_tail(np.concatenate([top, middle]), AOL_QUERIES, _TAIL_EXPONENT)
+
+
+def yandex_query_shares() -> NDArray[np.float64]:
+    """p(rank), rank 1 first: C/(r + 10) for a thousand ranks, then a power law that continues it."""
+    head = _YANDEX_HEAD / (np.arange(1, 1001) + 10)
+    return _with_tail(head, YANDEX_QUERIES, 0.83)
+
+
+def _with_tail(head: NDArray[np.float64], n: int, exponent: float) -> NDArray[np.float64]:
+    tail = np.arange(len(head) + 1, n + 1, dtype=np.float64) ** -exponent
+    tail *= (1 - head.sum()) / tail.sum()
+    return np.concatenate([head, tail])
+
+
+def _middle_shares(first: float, last: float, n: int, mass: float) -> NDArray[np.float64]:
+    """n shares falling from just under ``first`` to ``last`` with a given sum: first·(last/first)^(x^g), g solved."""
+    x = np.arange(1, n + 1) / n
+    low, high = 0.05, 5.0
+    for _ in range(80):
+        bend = (low + high) / 2
+        shares = first * (last / first) ** (x**bend)
+        low, high = (low, bend) if shares.sum() > mass else (bend, high)
+    return shares
+
+
+AOL: Final = Profile("aol", AOL_USERS, aol_query_shares, 1e-5, 0.05, 50, tuple(_TOP))
+YANDEX: Final = Profile("yandex", YANDEX_USERS, yandex_query_shares, 1e-7, 0.03, 500)
+PROFILES: Final = {profile.name: profile for profile in (AOL, YANDEX)}
+
+
+def profile_named(name: str) -> Profile:
+    if name not in PROFILES:
+        raise InvalidParameter("profile", f"expected one of {', '.join(PROFILES)}")
+    return PROFILES[name]
+
+
+@dataclass(frozen=True)
+class RankedRecords:
+    """Records numbered rank·11 + url: texts are made only for the few that are asked for."""
+
+    names: tuple[str, ...] = AOL.names
+    has_urls: bool = True
+
+    def __getitem__(self, number: int) -> Record:
+        rank, url = divmod(int(number), URLS_PER_QUERY)
+        query = self.names[rank] if rank < len(self.names) else f"query {rank + 1}"
+        return Record(query, f"http://site{rank + 1}-{url + 1}.example")
+
+    def query_numbers(self, numbers: Ints) -> Ints:
+        return numbers // URLS_PER_QUERY
+
+    def cells(self, head: HeadList, numbers: Ints) -> Ints:
+        """Only numbers of listed queries are looked at one by one."""
+        ranks = numbers // URLS_PER_QUERY
+        listed = np.array([self._rank(query) for query in head.queries], dtype=np.int64)
+        cells = np.full(len(numbers), head.n_cells - 1, dtype=np.int64)
+        inside = np.flatnonzero(np.isin(ranks, listed))
+        distinct, where = np.unique(numbers[inside], return_inverse=True)
+        cells[inside] = np.array([head.cell_of(self[number]) for number in distinct.tolist()], dtype=np.int64)[where]
+        return cells
+
+    def _rank(self, query: str) -> int:
+        if query in self.names:
+            return self.names.index(query)
+        return int(query.removeprefix("query ")) - 1 if query.startswith("query ") else -1
+
+
+def aol_population(n_users: int = AOL_USERS, *, seed: int) -> InMemoryGroup:
+    """``AOL.population``."""
+    return AOL.population(n_users, seed=seed)
+
+
+def url_shares(ranks: Ints) -> NDArray[np.float64]:
+    """The shares of a query's eleven URLs, one row per rank (0 is the most frequent query)."""
+    first = _first_url_share(ranks)[:, None]
+    return np.hstack([first, (1 - first) * _OTHER_WEIGHTS / _OTHER_WEIGHTS.sum()])
+
+
+def _first_url_share(ranks: Ints) -> NDArray[np.float64]:
+    return 0.40 + 0.55 * _fixed_uniform(ranks)
+
+
+def _fixed_uniform(ranks: NDArray[np.int64]) -> NDArray[np.float64]:
+    """A number in [0, 1) that belongs to the rank (the top bits of a multiplicative hash), the same for every seed."""
+    mixed = (ranks.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(32)
+    mixed *= np.uint64(0xD6E8FEB86659FD93)
+    return (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53

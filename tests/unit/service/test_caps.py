@@ -1,0 +1,84 @@
+"""The cap of a window holds for the debits made in it, and a task without any cap says so by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from searchblend.accounting.totals import Cap
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.privacy import Budget
+from searchblend.store.ledger_errors import BudgetExceeded
+from searchblend.store.states import State
+from service_parts import Service, people
+
+WEEK = 7 * 86_400
+
+
+@pytest.fixture
+def service(tmp_path):
+    made = Service.start(str(tmp_path / "service.db"), tmp_path)
+    yield made
+    made.store.close()
+
+
+def test_rounds_drafted_in_several_weeks_spend_the_cap_of_the_week_in_which_they_are_debited(service):
+    """Three rounds, opened a week apart, whose lists are all drawn in one week: its cap pays two debits, not six."""
+    service.store.ledger.set_cap(Cap(window=Budget(8.0, 1e-2)))
+    tasks = []
+    for n in range(3):
+        task = service.task(name=f"task {n}", optin_seconds=30 * 86_400, shred_seconds=60 * 86_400)
+        service.contribute(service.open(task), people(400, seed=n))
+        tasks.append(task)
+        service.clock.time += WEEK
+    for task in tasks:
+        service.lifecycle.close_optin(service.current(task), actor="ann")
+        service.work()
+    assert [service.current(task).state for task in tasks] == [State.SHREDDED, State.SHREDDED, State.ABORTED]
+    for task in tasks[:2]:
+        service.lifecycle.review(service.current(task), actor="rob")
+        service.work()
+        assert service.current(task).state is State.ABORTED
+    assert sum(entry.spend.epsilon for entry in service.store.ledger.entries()) == 8.0
+
+
+def test_each_group_is_debited_in_the_window_of_its_own_debit(service):
+    service.store.ledger.set_cap(Cap(window=Budget(8.0, 1e-2)))
+    task = service.task()
+    drafted = service.open(task).budget_window
+    service.contribute(service.current(task), people(400, seed=1))
+    service.lifecycle.close_optin(service.current(task), actor="ann")
+    service.work()
+    service.clock.time += WEEK
+    service.lifecycle.review(service.current(task), actor="rob")
+    service.work()
+    windows = {entry.release_id.split("/")[-1]: entry.window for entry in service.store.ledger.entries()}
+    assert windows["opt-in"] == drafted != windows["clients"]
+    assert service.current(task).budget_window == windows["clients"]
+
+
+def test_a_full_window_does_not_keep_a_round_from_opening_that_is_debited_in_the_next(service):
+    service.store.ledger.set_cap(Cap(window=Budget(8.0, 1e-2)))
+    first = service.task(name="first")
+    service.contribute(service.open(first), people(400, seed=1))
+    service.head_list(first)
+    with pytest.raises(BudgetExceeded):
+        service.open(service.task(name="at once"))
+    assert (
+        service.open(service.task(name="later", optin_seconds=WEEK, shred_seconds=2 * WEEK)).state is State.OPTIN_OPEN
+    )
+
+
+def test_without_a_cap_there_is_no_task_that_does_not_say_so(service):
+    with pytest.raises(InvalidParameter, match="no cap is on record"):
+        service.task(uncapped=False)
+    service.task(name="free")
+    service.store.ledger.set_cap(Cap(window=Budget(8.0, 1e-2)))
+    service.task(name="capped", uncapped=False)
+
+
+def test_a_task_of_before_without_a_cap_opens_no_round(service):
+    settings = {name: value for name, value in service.task().settings.items() if name != "uncapped"}
+    old = service.store.rounds.add_task("ab" * 16, "old", settings, actor="ann", now=1)
+    with pytest.raises(BudgetExceeded, match="no cap is on record"):
+        service.open(old)
+    assert service.store.jobs.waiting() == []

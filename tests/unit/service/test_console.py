@@ -1,0 +1,518 @@
+"""The console over HTTP: roles, sessions, forms, headers, and what pages cost the database."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import re
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from console_person import Person
+from console_site import BAD_URL, SCRIPT, SETTINGS, searchers
+from searchblend.accounting.totals import Cap
+from searchblend.core.privacy import Budget
+from searchblend.service.console.render import HEADERS, static_files
+from searchblend.service.console.routes import console_table
+from searchblend.service.console.sessions import (
+    COOKIE,
+    FAILURE_SECONDS,
+    MOST_FAILURES,
+    SESSION_SECONDS,
+    FailureLimit,
+    form_token,
+)
+from searchblend.service.console.task_page import GROUPS, default_values, settings_of_form, shown_values
+from searchblend.service.console.visit import next_page
+from searchblend.service.task_settings import TaskSettings
+from searchblend.store.states import State
+from searchblend.store.tokens import ROLES
+from service_http import http_service
+from service_parts import people
+
+EVERYBODY = set(ROLES)
+TASK, ROUND = "/console/tasks/{task}", "/console/tasks/{task}/rounds/{round}"
+ALLOWED = {
+    "GET /console": EVERYBODY,
+    "GET /console/new-task": {"operator"},
+    "POST /console/new-task": {"operator"},
+    f"GET {TASK}": EVERYBODY,
+    f"POST {TASK}/rounds": {"operator"},
+    f"POST {TASK}/kill": {"operator"},
+    f"POST {TASK}/enrolments": {"operator"},
+    f"GET {TASK}/trends": EVERYBODY,
+    f"GET {TASK}/search": EVERYBODY,
+    f"GET {ROUND}": EVERYBODY,
+    f"GET {ROUND}/live": EVERYBODY,
+    f"GET {ROUND}/files/{{name}}": EVERYBODY,
+    f"POST {ROUND}/open": {"operator"},
+    f"POST {ROUND}/close-opt-in": {"operator"},
+    f"POST {ROUND}/close-clients": {"operator"},
+    f"POST {ROUND}/end-grace": {"operator"},
+    f"POST {ROUND}/abort": {"operator"},
+    "GET /console/review": EVERYBODY,
+    f"GET {ROUND}/review": {"reviewer"},
+    f"POST {ROUND}/approve": {"reviewer"},
+    f"POST {ROUND}/reject": {"reviewer"},
+    "GET /console/blocklist": {"reviewer"},
+    "POST /console/blocklist": {"reviewer"},
+    "GET /console/trends": EVERYBODY,
+    "GET /console/search": EVERYBODY,
+    "GET /console/budget": EVERYBODY,
+    "GET /console/planner": EVERYBODY,
+    "GET /console/refusals": EVERYBODY,
+    "POST /console/sign-out": EVERYBODY,
+}
+"""written down here by hand: the routes' own table is what is tested"""
+
+
+@pytest.fixture(scope="module")
+def http(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("console")
+    with http_service(str(folder / "service.db"), folder) as service:
+        yield service
+
+
+@pytest.fixture
+def fresh(tmp_path):
+    with http_service(str(tmp_path / "service.db"), tmp_path) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def operator(http):
+    return Person(http, "operator")
+
+
+def candidate_round(http, **changes):
+    """A round that waits for its review, opened by ann; its list holds a script and a bad address."""
+    task = http.parts.task(**{**SETTINGS, **changes})
+    http.parts.contribute(http.parts.open(task), searchers(500, seed=3, odd=True))
+    http.parts.lifecycle.close_optin(http.parts.current(task), actor="ann")
+    http.parts.work()
+    return task, http.parts.current(task)
+
+
+def test_the_matrix_names_every_call_of_the_console(http):
+    assert {row.name for row in console_table(http.services)} == set(ALLOWED)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_matrix(http, role):
+    somebody = Person(http, role)
+    for name, allowed in ALLOWED.items():
+        if name == "POST /console/sign-out":
+            continue
+        method, path = name.split(" ")
+        path = path.format(task="unknown", round="1", name="x")
+        status = (somebody.get(path) if method == "GET" else somebody.post(path)).status_code
+        if role in allowed:
+            assert status in (200, 303, 400, 404, 409), name
+        else:
+            assert status == 403, name
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_nobody_gets_in_without_a_session(http, name):
+    method, path = name.split(" ")
+    path = path.format(task="unknown", round="1", name="x")
+    http.client.base_url = "https://testserver"
+    for cookie in ("", "unknown", "x" * 500):
+        http.client.cookies.clear()
+        if cookie:
+            http.client.cookies.set(COOKIE, cookie)
+        answer = http.client.request(method, path, follow_redirects=False, data={} if method == "POST" else None)
+        assert answer.status_code == (303 if method == "GET" else 401)
+        if method == "GET":
+            assert answer.headers["location"].startswith("/console/sign-in?next=%2Fconsole")
+    polled = http.client.get("/console", headers={"hx-request": "true"}, follow_redirects=False)
+    assert (polled.status_code, polled.headers["hx-redirect"]) == (401, "/console/sign-in")
+
+
+def test_csrf_a_form_needs_the_proof_of_its_own_session(fresh):
+    operator, other = Person(fresh, "operator"), Person(fresh, "viewer")
+    values = {name: str(value) for name, value in default_values().items()} | {
+        "name": "made",
+        "has_urls": "yes",
+        "uncapped": "yes",
+    }
+    wrong = ["", "x", form_token("another secret"), form_token(other.cookies[COOKIE]), "A" * 88]
+    for form in wrong:
+        answer = operator.post("/console/new-task", {**values, "form": form})
+        assert answer.status_code == 403
+        assert "form is out of date" in answer.text
+    elsewhere = operator.post("/console/new-task", values, headers={"sec-fetch-site": "cross-site"})
+    assert (elsewhere.status_code, "another site" in elsewhere.text) == (403, True)
+    assert fresh.parts.store.rounds.tasks() == []
+    form = Person.form_of(operator.get("/console/new-task"))
+    assert operator.post("/console/new-task", {**values, "form": form}).status_code == 303
+    assert [task.name for task in fresh.parts.store.rounds.tasks()] == ["made"]
+    two = {Person.form_of(operator.get("/console")) for _ in range(2)}
+    assert len(two) == 2, "the proof is masked anew on every page"
+    signing_in = fresh.client.post("/console/sign-in", data={"token": fresh.tokens["operator"], "form": "x"})
+    assert signing_in.status_code == 403
+
+
+def test_xss_what_people_searched_for_is_shown_inert(fresh):
+    reviewer = Person(fresh, "reviewer")
+    task, found = candidate_round(fresh, name='<b>bold</b>"')
+    at = f"/console/tasks/{task.task}/rounds/{found.number}"
+    review = reviewer.get(f"{at}/review")
+    keep = re.findall(r'name="keep" value="([\d.]+)"', review.text)
+    assert reviewer.post(f"{at}/approve", {"keep": keep}).status_code == 303
+    fresh.parts.work()
+    found = fresh.parts.current(task)
+    fresh.parts.count(found, fresh.parts.messages(found, searchers(300, seed=4, odd=True)))
+    assert fresh.parts.finish(task).state is State.PUBLISHED
+    odd = {"find": '"><script>x</script>', "q": SCRIPT, "typed": SCRIPT}
+    pages = {
+        "review": review,
+        "round": reviewer.get(at, params=odd),
+        "trends": reviewer.get(f"/console/tasks/{task.task}/trends", params=odd),
+        "public": fresh.client.get(f"/trends/{task.task}", params=odd),
+        "search": reviewer.get(f"/console/tasks/{task.task}/search", params=odd),
+        "overview": reviewer.get("/console"),
+        "list": reviewer.get(at),
+    }
+    for name, answer in pages.items():
+        assert answer.status_code == 200, name
+        for tag in re.findall(r"<script[^>]*>", answer.text):
+            assert "src=" in tag or "application/json" in tag, name
+        assert "<script>window" not in answer.text, name
+        assert not re.search(r"""(href|src|action)\s*=\s*["']?\s*javascript:""", answer.text, re.IGNORECASE), name
+        assert not re.search(r"<[^>]+\son\w+\s*=", answer.text), name
+        assert "<b>bold" not in answer.text, name
+    assert html.escape(SCRIPT) in pages["list"].text
+    assert BAD_URL in html.unescape(pages["list"].text)
+    assert html.escape(SCRIPT) in pages["review"].text
+
+
+def test_clickjacking_and_other_headers_are_on_every_answer(http, operator):
+    answers = [operator.get("/console"), operator.get("/console/nowhere"), operator.get("/console/tasks/none")]
+    answers += [http.client.get("/console/sign-in"), http.client.get("/console/static/console.css")]
+    answers += [http.client.get("/trends/none"), operator.post("/console/new-task", {"form": "x"})]
+    answers += [operator.get("/console/sign-out"), operator.get("/console/trends")]
+    for answer in answers:
+        for name, value in HEADERS.items():
+            assert answer.headers[name] == value, answer.url
+    policy = HEADERS["Content-Security-Policy"]
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    assert answers[0].headers["cache-control"] == "no-store"
+
+
+def test_cookie_flags(http):
+    http.client.cookies.clear()
+    for base, proxy, secure in (
+        ("https://testserver", {}, True),
+        ("http://testserver", {}, True),
+        ("http://localhost:8470", {}, False),
+        ("http://127.0.0.1:8470", {}, False),
+        ("http://127.0.0.1:8470", {"x-forwarded-proto": "https"}, True),
+        ("http://127.0.0.1:8470", {"x-forwarded-proto": "http"}, False),
+        ("http://testserver", {"x-forwarded-proto": "http"}, True),
+        ("https://localhost", {}, True),
+    ):
+        http.client.base_url = base
+        http.client.cookies.clear()
+        page = http.client.get("/console/sign-in", headers=proxy)
+        cookie = page.headers["set-cookie"]
+        secret = re.search("searchblend_form=([^;]+)", cookie)[1]
+        answer = http.client.post(
+            "/console/sign-in",
+            data={"form": form_token(secret), "token": http.tokens["viewer"]},
+            headers={"cookie": f"searchblend_form={secret}", **proxy},
+            follow_redirects=False,
+        )
+        for text in (cookie, answer.headers["set-cookie"]):
+            flags = {part.strip().lower() for part in text.split(";")[1:]}
+            assert {"httponly", "samesite=strict"} <= flags
+            assert ("secure" in flags) == secure, base
+        assert "path=/console" in answer.headers["set-cookie"].lower()
+        assert f"max-age={SESSION_SECONDS}" in answer.headers["set-cookie"].lower()
+        assert http.tokens["viewer"] not in answer.headers["set-cookie"]
+    http.client.base_url = "https://testserver"
+
+
+def test_a_session_ends_with_its_time_its_token_or_by_signing_out(fresh):
+    store, clock = fresh.parts.store, fresh.parts.clock
+    somebody = Person(fresh, "viewer")
+    assert somebody.get("/console").status_code == 200
+    clock.time += SESSION_SECONDS - 1
+    assert somebody.get("/console").status_code == 200
+    clock.time += 1
+    assert somebody.get("/console").status_code == 303
+    somebody.sign_in()
+    assert len(store.database.execute("SELECT * FROM sessions")) == 1, "the old one is gone"
+    cookie = somebody.cookies[COOKIE]
+    assert cookie not in str(store.database.execute("SELECT * FROM sessions")), "only its hash is kept"
+    assert somebody.post("/console/sign-out").status_code == 303
+    somebody.cookies = {COOKIE: cookie}
+    assert somebody.get("/console").status_code == 303
+    somebody.sign_in()
+    store.tokens.revoke_admin("viewer", actor="test", now=1)
+    assert somebody.get("/console").status_code == 303
+    assert "signed in" in [row["action"] for row in (entry.as_json() for entry in store.audit.rows())]
+
+
+def test_brute_force_ends_after_a_few_failures(fresh):
+    somebody = Person(fresh, "operator")
+    for _ in range(MOST_FAILURES):
+        assert somebody.sign_in("sba_wrong").status_code == 401
+    refused = somebody.sign_in("sba_wrong")
+    assert (refused.status_code, "retry-after" in refused.headers) == (429, True)
+    assert somebody.sign_in(fresh.tokens["operator"]).status_code == 429, "not even the right one is tried"
+
+
+def test_many_attempts_at_once_are_no_way_around_the_limit(fresh):
+    """All are sent before the first is answered: the store is kept waiting meanwhile."""
+    somebody = Person(fresh, "operator")
+    form_page = fresh.client.get("/console/sign-in")
+    data = {"form": Person.form_of(form_page), "token": "sba_wrong", "next": "/console"}
+    waits = threading.Event()
+    somebody.http.services.console._executor.submit(waits.wait, 20)
+
+    def attempt(_: int) -> int:
+        return fresh.client.post("/console/sign-in", data=data, follow_redirects=False).status_code
+
+    with ThreadPoolExecutor(3 * MOST_FAILURES) as threads:
+        answers = [threads.submit(attempt, i) for i in range(3 * MOST_FAILURES)]
+        time.sleep(2.0)
+        waits.set()
+        statuses = [answer.result() for answer in answers]
+    assert statuses.count(401) <= MOST_FAILURES
+    assert statuses.count(429) >= 2 * MOST_FAILURES
+
+
+def test_the_limit_forgets_and_keeps_addresses_apart():
+    now = 0.0
+    limit = FailureLimit(lambda: now)
+    for _ in range(MOST_FAILURES):
+        limit.failed("a")
+    with pytest.raises(Exception, match="rate-limited"):
+        limit.refuse_if_spent("a")
+    limit.refuse_if_spent("b")
+    now = FAILURE_SECONDS + 1.0
+    limit.refuse_if_spent("a")
+
+
+def test_signing_in_leads_to_our_own_pages_alone():
+    assert next_page("/console/budget?x=1") == "/console/budget?x=1"
+    for elsewhere in ("https://evil.example", "//evil.example", "/consoles", "/console/\\evil", "javascript:1", "/v1"):
+        assert next_page(elsewhere) == "/console"
+
+
+def test_reviewer_is_not_who_opened(fresh):
+    """The same name would be the same person, whatever roles their tokens have."""
+    reviewer = Person(fresh, "reviewer")
+    task = fresh.parts.task(**SETTINGS, name="own")
+    found = fresh.parts.lifecycle.draft_round(task, actor="reviewer")
+    fresh.parts.lifecycle.request_open(found, actor="reviewer")
+    fresh.parts.work()
+    fresh.parts.contribute(fresh.parts.current(task), searchers(400, seed=1))
+    fresh.parts.lifecycle.close_optin(fresh.parts.current(task), actor="ann")
+    fresh.parts.work()
+    at = f"/console/tasks/{task.task}/rounds/1"
+    assert "somebody else must review it" in reviewer.get(f"{at}/review").text
+    for action in ("approve", "reject"):
+        answer = reviewer.post(f"{at}/{action}", {"reason": "other"})
+        assert (answer.status_code, "somebody else" in answer.text) == (409, True)
+    assert fresh.parts.current(task).state is State.SHREDDED
+
+
+def test_a_removal_and_a_rejection_need_a_reason(fresh):
+    reviewer = Person(fresh, "reviewer")
+    task, _ = candidate_round(fresh, name="reasons")
+    at = f"/console/tasks/{task.task}/rounds/1"
+    for action, data in (
+        ("approve", {"remove": "0", "reason": ""}),
+        ("approve", {"remove": "0", "reason": "because"}),
+        ("approve", {"remove": "x", "reason": "other"}),
+        ("approve", {"remove": "999", "reason": "other"}),
+        ("reject", {"reason": ""}),
+    ):
+        answer = reviewer.post(f"{at}/{action}", data)
+        assert (answer.status_code, "Nothing was done" in answer.text) == (400, True)
+    assert fresh.parts.current(task).state is State.SHREDDED
+    assert reviewer.post(f"{at}/reject", {"reason": "other"}).status_code == 303
+    assert fresh.parts.current(task).state is State.ABORTED
+    page = reviewer.get(at).text
+    assert "The reviewer rejected the list." in page
+    assert SCRIPT not in fresh.parts.log.getvalue()
+
+
+def test_the_candidate_list_is_for_reviewers_alone(fresh):
+    task, _ = candidate_round(fresh, name="secret until reviewed")
+    for role in ("viewer", "operator", "auditor"):
+        somebody = Person(fresh, role)
+        for path in (
+            "/console",
+            "/console/review",
+            f"/console/tasks/{task.task}",
+            f"/console/tasks/{task.task}/rounds/1",
+        ):
+            text = somebody.get(path).text
+            assert "weather" not in text
+            assert html.escape(SCRIPT) not in text
+        assert somebody.get(f"/console/tasks/{task.task}/rounds/1/review").status_code == 403
+
+
+def test_the_form_has_every_setting_once_and_gives_them_back(operator):
+    names = [field.name for group in GROUPS for field in group.fields]
+    assert sorted(names) == sorted(field.name for field in fields(TaskSettings))
+    settings = TaskSettings(name="x", grace_seconds=90, repeat_seconds=7200, wide_list=True, consent="a\nb")
+    form = {
+        name: ("yes" if value else "") if isinstance(value, bool) else str(value)
+        for name, value in shown_values(settings.as_json()).items()
+    }
+    assert settings_of_form(form) == settings
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "says"),
+    [
+        ("epsilon", "-1", "epsilon"),
+        ("epsilon", "much", "expected a number"),
+        ("min_optin", "1", "min_optin"),
+        ("name", "", "expected 1 to 100"),
+        ("optin_seconds", "1.5", "expected a whole number"),
+    ],
+)
+def test_a_wrong_setting_is_named_and_what_was_typed_stays(operator, field, value, says):
+    values = {name: str(shown) for name, shown in default_values().items()} | {
+        "name": "typed by hand",
+        "has_urls": "yes",
+    }
+    answer = operator.post("/console/new-task", {**values, field: value})
+    assert answer.status_code == 400
+    assert says in html.unescape(answer.text)
+    assert field == "name" or "typed by hand" in answer.text
+
+
+def test_actions_in_the_wrong_state_are_explained(fresh):
+    operator = Person(fresh, "operator")
+    task = fresh.parts.task(**SETTINGS, name="states")
+    fresh.parts.lifecycle.draft_round(task, actor="ann")
+    at = f"/console/tasks/{task.task}/rounds/1"
+    answer = operator.post(f"{at}/close-clients")
+    assert (answer.status_code, "another state" in answer.text) == (409, True)
+    assert operator.post(f"{at}/abort").status_code == 400
+    assert operator.post(f"{at}/abort", {"sure": "yes"}).status_code == 303
+    assert operator.post(f"/console/tasks/{task.task}/kill").status_code == 400
+    assert operator.post(f"/console/tasks/{task.task}/enrolments", {"count": "0"}).status_code == 400
+    codes = operator.post(f"/console/tasks/{task.task}/enrolments", {"count": "3"}).text
+    assert len(re.findall("sbe_", codes)) == 3
+    assert operator.post(f"/console/tasks/{task.task}/kill", {"sure": "yes"}).status_code == 303
+    assert fresh.parts.store.rounds.task(task.task).killed
+    huge = operator.post("/console/new-task", {"consent": "x" * 2_000_000})
+    assert huge.status_code == 413
+
+
+def test_empty_states_and_unknown_things(fresh):
+    somebody = Person(fresh, "viewer")
+    assert "No task yet." in somebody.get("/console").text
+    assert "Nothing was charged yet." in somebody.get("/console/budget").text
+    assert "Nothing was refused." in somebody.get("/console/refusals").text
+    assert "Nothing waits for a review." in somebody.get("/console/review").text
+    assert "No task yet." in somebody.get("/console/search").text
+    task = fresh.parts.task(**SETTINGS, name="alone")
+    assert somebody.get("/console/trends").headers["location"] == f"/console/tasks/{task.task}/trends"
+    assert "No round is published yet." in somebody.get(f"/console/tasks/{task.task}/trends").text
+    assert "No pack yet." in somebody.get(f"/console/tasks/{task.task}/search").text
+    for path in ("/console/tasks/x", f"/console/tasks/{task.task}/rounds/9", "/console/tasks/x/rounds/y", "/trends/x"):
+        answer = somebody.get(path)
+        assert (answer.status_code, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert somebody.get("/console/static/../render.py").status_code == 404
+    wrong = somebody.get("/console/planner", params={"users": "0"})
+    assert (wrong.status_code, "expected 5000 to" in wrong.text) == (400, True)
+
+
+@pytest.mark.parametrize(
+    ("role", "there"), [("admin", (303, 200)), ("publisher", (404, 200)), ("collector", (404, 404))]
+)
+def test_each_role_has_the_pages_that_it_should(tmp_path, role, there):
+    with http_service(str(tmp_path / "service.db"), tmp_path, role=role) as http:
+        task = http.parts.task(**SETTINGS, name="roles")
+        http.parts.contribute(http.parts.open(task), people(300, seed=1))
+        found = http.parts.head_list(task)
+        http.parts.count(found, http.parts.messages(found, people(100, seed=2)))
+        http.parts.finish(task)
+        public = http.client.get(f"/trends/{task.task}")
+        assert (http.client.get("/console", follow_redirects=False).status_code, public.status_code) == there
+        links = re.findall(r'href="(/v1/artifacts/[^"]+)"', public.text)
+        assert bool(links) == (role == "publisher")
+        assert all(http.client.get(link).status_code == 200 for link in links)
+
+
+def test_alerts(fresh):
+    operator = Person(fresh, "operator")
+    parts = fresh.parts
+    assert "All is well" in operator.get("/console").text
+    parts.store.ledger.set_cap(Cap(lifetime=Budget(10.0, 1e-2)))
+    task = parts.task(**SETTINGS, name="alarming")
+    parts.contribute(parts.open(task), people(400, seed=1))
+    found = parts.head_list(task)
+    parts.count(found, parts.messages(found, people(100, seed=2)))
+    parts.store.reports.refuse({(found.key, "malformed"): 30})
+    parts.store.database.execute("UPDATE counts SET n = n + 1 WHERE round_key = ?", (found.key,))
+    late = parts.task(**SETTINGS, name="late", population="others")
+    parts.open(late)
+    parts.clock.time += 6 * 86_400 + 3600
+    operator.sign_in()
+    text = operator.get("/console").text
+    for alert in (
+        "Shredding is overdue",
+        "Conservation check failed",
+        "Many messages are refused",
+        "Signature near its end",
+        "Ledger near its cap",
+    ):
+        assert alert in text, alert
+    parts.clock.time += 2 * 86_400
+    operator.sign_in()
+    assert "Signature has expired" in operator.get("/console").text
+
+
+def test_a_few_refusals_among_many_contributions_are_no_alarm(fresh):
+    operator, parts = Person(fresh, "operator"), fresh.parts
+    task = parts.task(**SETTINGS, name="busy")
+    found = parts.open(task)
+    parts.contribute(found, people(400, seed=1))
+    parts.store.reports.refuse({(found.key, "bad-credential"): 20})
+    assert "Many messages are refused" not in operator.get("/console").text
+    assert "4.76 % of all" in operator.get(f"/console/tasks/{task.task}/rounds/1").text
+    parts.store.reports.refuse({(found.key, "bad-credential"): 20})
+    assert "Many messages are refused" in operator.get("/console").text
+
+
+def test_vendored_files_are_the_ones_on_record():
+    files = static_files()
+    record = json.loads(files["vendor/VENDORED.json"][0])
+    listed = {name: digest for package in record.values() for name, digest in package["files"].items()}
+    there = {name.removeprefix("vendor/") for name in files if name.startswith("vendor/")} - {"VENDORED.json"}
+    assert set(listed) == there
+    for name, digest in listed.items():
+        assert hashlib.sha256(files[f"vendor/{name}"][0]).hexdigest() == digest
+    committed = {
+        "htmx.min.js": "e484d9171a9db30a39c8f16e3d709d4137f3211c659f8e6125816635033d593f",
+        "uPlot.iife.min.js": "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f",
+        "uPlot.min.css": "df630c6a8d6f8eeaff264b50f73ce5b114f646ffd9a0bb74f049b0a00135fa04",
+    }
+    assert committed.items() <= listed.items()
+    assert all(f"{name.split('.')[0]}.LICENSE" in there for name in committed)
+
+
+def test_no_template_asks_another_host_or_has_inline_script_or_style():
+    folder = Path(__file__).parents[3] / "src/searchblend/service/console"
+    for path in [*folder.glob("templates/*.html"), folder / "static/console.css", folder / "static/console.js"]:
+        text = path.read_text()
+        assert not re.search(r"(src|href|url)\s*[=(]\s*[\"']?(https?:)?//", text), path.name
+        assert " style=" not in text, path.name
+        assert not re.search(r"\son\w+=", text), path.name
+        assert "|safe" not in text.replace(" ", ""), path.name

@@ -1,0 +1,127 @@
+"""Whoever sees sealed records or writes to the database makes nobody count twice, and brings nothing back."""
+
+from __future__ import annotations
+
+import secrets
+
+import pytest
+
+from databases import DATABASES, fresh_database
+from searchblend.core.records import Record
+from searchblend.service.round_model import sealing_context
+from searchblend.store.states import State
+from searchblend.wire.sealed import encapsulation, seal_records
+from service_http import http_service
+from service_parts import people
+
+N = 60
+VICTIM = Record("a query of one person", "http://secret.example")
+
+
+@pytest.fixture(params=DATABASES)
+def http(request, tmp_path):
+    with http_service(fresh_database(request.param, tmp_path), tmp_path) as service:
+        yield service
+
+
+@pytest.fixture
+def found(http):
+    """A round that takes records, with those of some people."""
+    found = http.parts.open(http.parts.task(min_queries=1))
+    http.parts.contribute(found, people(N, seed=1))
+    return found
+
+
+def sealed_for(found, code, record=VICTIM):
+    context = sealing_context(found)
+    return seal_records([record], context, context.tag_of(code), found.public_key)
+
+
+def insert(http, found, tag, sealed):
+    http.parts.store.database.execute(
+        "INSERT INTO contributions (round_key, tag, sealed) VALUES (?, ?, ?)", (found.key, tag, sealed)
+    )
+
+
+def counted(http, found):
+    """How many people the curator counted, and what it refused."""
+    http.parts.lifecycle.close_optin(http.parts.store.rounds.by_key(found.key), actor="ann")
+    http.parts.work()
+    details = [row.as_json()["detail"] for row in http.parts.store.audit.rows()]
+    (detail,) = (detail for detail in details if detail.get("to") == State.HEADLIST_READY)
+    return detail["records"], http.parts.store.reports.refusals(found.key)
+
+
+def test_a_record_sent_again_under_other_codes_counts_once(http, found):
+    victim, *others = http.parts.lifecycle.enrol(http.parts.store.rounds.task(found.task), 9, actor="ann")
+    sealed = sealed_for(found, victim)
+    for code in (victim, *others):
+        assert http.contribute(found, sealed, code).status_code == 200
+    records, refused = counted(http, found)
+    assert records == N + 1
+    assert sum(refused.values()) == 8
+
+
+def test_rows_copied_in_the_database_count_once(http, found):
+    """Under new tags, and under those of enrolled people who have sent nothing."""
+    victim, *others = http.parts.lifecycle.enrol(http.parts.store.rounds.task(found.task), 9, actor="ann")
+    sealed, context = sealed_for(found, victim), sealing_context(found)
+    assert http.contribute(found, sealed, victim).status_code == 200
+    for code in others:
+        insert(http, found, context.tag_of(code), sealed)
+    for tag in (secrets.token_bytes(32), b"", b"short", b"x" * 4000):
+        insert(http, found, tag or b"\0", sealed)
+    records, refused = counted(http, found)
+    assert records == N + 1
+    assert refused["bad-credential"] == 4
+    assert sum(refused.values()) == 12
+
+
+def test_a_record_of_an_unknown_tag_is_not_counted(http, found):
+    """Anybody can seal; only people with an enrolment code are counted, whatever is written into the table."""
+    insert(http, found, sealing_context(found).tag_of("sbe_nobody"), sealed_for(found, "sbe_nobody"))
+    assert counted(http, found) == (N, {"bad-credential": 1})
+
+
+def test_a_tag_counts_once_even_without_the_tables_own_rule(http, found):
+    database = http.parts.store.database
+    database.execute("CREATE TABLE copies AS SELECT * FROM contributions")
+    database.execute("DROP TABLE contributions")
+    database.execute("ALTER TABLE copies RENAME TO contributions")
+    database.execute("INSERT INTO contributions SELECT * FROM contributions")
+    assert counted(http, found) == (N, {"conflicting-contribution": N})
+
+
+def test_an_encapsulation_counts_once(http, found, monkeypatch):
+    """If one ciphertext ever opened under two tags, it would still be one person's."""
+    codes = http.parts.lifecycle.enrol(http.parts.store.rounds.task(found.task), 2, actor="ann")
+    sealed, context = sealed_for(found, codes[0]), sealing_context(found)
+    monkeypatch.setattr("searchblend.service.workers.curator._opened_records", lambda *_: [VICTIM])
+    for code in codes:
+        insert(http, found, context.tag_of(code), sealed)
+    assert counted(http, found) == (N + 1, {"conflicting-contribution": 1})
+
+
+def test_a_record_of_another_round_does_not_open(http, found):
+    """The number of a round is bound in, so that a kept copy is worth nothing in the next."""
+    code = http.parts.lifecycle.enrol(http.parts.store.rounds.task(found.task), 1, actor="ann")[0]
+    context = sealing_context(found)
+    earlier = type(context)(context.task, found.number + 1, context.consent)
+    insert(http, found, context.tag_of(code), seal_records([VICTIM], earlier, earlier.tag_of(code), found.public_key))
+    assert counted(http, found) == (N, {"malformed": 1})
+
+
+def test_a_withdrawn_record_does_not_come_back(http, found):
+    """The same bytes again, sent by whoever has seen them; also bytes that were held up until after the withdrawal."""
+    task = http.parts.store.rounds.task(found.task)
+    for code, arrives in zip(http.parts.lifecycle.enrol(task, 2, actor="ann"), (True, False), strict=True):
+        sealed = sealed_for(found, code)
+        assert not arrives or http.contribute(found, sealed, code).status_code == 200
+        assert http.contribute(found, b"", code, "DELETE").status_code == 204
+        assert http.contribute(found, sealed, code).status_code == 409
+    assert http.parts.store.contributions.count(found.key) == N
+    assert counted(http, found)[0] == N
+
+
+def test_no_two_sealings_share_an_encapsulation(found):
+    assert encapsulation(sealed_for(found, "sbe_somebody")) != encapsulation(sealed_for(found, "sbe_somebody"))

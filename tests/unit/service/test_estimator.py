@@ -1,0 +1,167 @@
+"""The service's counters, back in the estimator's form: the same as counting the reports themselves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from searchblend.blender.best.best import curator_design
+from searchblend.blender.best.stability_histogram import count_head_list
+from searchblend.blender.best.subset_report import (
+    PLAIN_SETS,
+    SINK_SETS,
+    TWO_STAGE,
+    ReportDesign,
+    SubsetReport,
+    subset_report,
+)
+from searchblend.blender.best.subset_report_bulk import count_subset_reports
+from searchblend.blender.groups import InMemoryGroup
+from searchblend.blender.paper.estimate_client import estimate_client_probabilities
+from searchblend.blender.paper.local_report import local_report
+from searchblend.blender.pipeline import run_blender
+from searchblend.core.privacy import TrustModel
+from searchblend.core.records import HeadList, Record
+from searchblend.service.round_model import HeadFigures
+from searchblend.service.task_settings import TaskSettings
+from searchblend.service.workers.estimator import estimate, report_counts, report_gains
+from searchblend.wire.report import ReportShape, cells_as_parts, counters_of
+
+QUERIES = ["google", "yahoo", "ebay", "maps"]
+DESIGNS = [
+    ReportDesign(0, 1, 1, TWO_STAGE),
+    ReportDesign(0, 1, 3, SINK_SETS),
+    ReportDesign(20, 2, 1, SINK_SETS),
+    ReportDesign(10, 2, 3, SINK_SETS),
+    ReportDesign(0, 1, 3, PLAIN_SETS),
+    ReportDesign(10, 2, 3, PLAIN_SETS),
+]
+
+
+def people(n, seed):
+    generator = np.random.default_rng(seed)
+    return [Record(QUERIES[generator.choice(4, p=[0.4, 0.3, 0.2, 0.1])], f"u{generator.integers(2)}") for _ in range(n)]
+
+
+def figures_of(settings, n=2000):
+    params = settings.params
+    group = InMemoryGroup.from_users([[record] for record in people(n, 1)])
+    counted = count_head_list(group, params, curator_design(params))
+    return HeadFigures(counted.head, n, 0, counts=counted.counts)
+
+
+def counts_of(reports, shape):
+    counters = [counter for parts in reports for counter in counters_of(parts, shape)]
+    return np.bincount(counters, minlength=shape.n_counters)
+
+
+def same(found, expected):
+    for kind in ("queries", "cells"):
+        one, other = getattr(found, kind), getattr(expected, kind)
+        assert (one is None) == (other is None)
+        if one is not None:
+            assert one.items.tolist() == other.items.tolist()
+            assert (one.sinks, one.n) == (other.sinks, other.n)
+    assert (found.two_stage is None) == (expected.two_stage is None)
+    if found.two_stage is not None:
+        assert found.two_stage.tolist() == expected.two_stage.tolist()
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda design: f"{design.mechanism} {design.query_steps}")
+@pytest.mark.parametrize("m", [1, 2])
+def test_counters_come_back_as_the_reports_they_were(design, m):
+    settings = TaskSettings(name="x", records_per_client=m, epsilon=2.0)
+    params, figures = settings.params, figures_of(settings)
+    shape = ReportShape.of(b"t" * 16, 1, figures.head, params, design)
+    reports = [subset_report([record], figures.head, design, params) for record in people(300, 2)]
+    counts = counts_of(reports, shape)
+    assert counts.sum() == shape.counts_per_report * 300
+    flat = [part for parts in reports for part in parts]
+    same(report_counts(counts, shape), count_subset_reports(flat, figures.head, design, params))
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda design: f"{design.mechanism} {design.query_steps}")
+def test_estimates_find_the_shares(design):
+    settings = TaskSettings(name="x", epsilon=4.0, method="best")
+    params = settings.params
+    figures = replace(figures_of(settings), design=design)
+    shape = ReportShape.of(b"t" * 16, 1, figures.head, params, design)
+    reports = [subset_report([record], figures.head, design, params) for record in people(4000, 3)]
+    counts = counts_of(reports, shape)
+    release = estimate(figures, counts, shape, settings, 4000)
+    by_query = dict(zip(release.head.queries, release.queries.probability, strict=False))
+    for query, share in zip(QUERIES, [0.4, 0.3, 0.2, 0.1], strict=True):
+        assert by_query[query] == pytest.approx(share, abs=0.06)
+
+
+def forged_parts(figures, shape, query):
+    """The worst parts about a query: all of the set is its URLs' cells, or the query is in the set."""
+    head = figures.head
+    if shape.cell_items:
+        first = min(head.first_cells()[query], shape.cell_items - shape.cell_subset)
+        yield SubsetReport(False, tuple(range(first, first + shape.cell_subset)))
+    if shape.query_items:
+        first = min(query, shape.query_items - shape.query_subset)
+        yield SubsetReport(True, tuple(range(first, first + shape.query_subset)))
+
+
+def client_shares(figures, counts, shape, settings, n):
+    if figures.design is None:
+        head = figures.head
+        return estimate_client_probabilities(counts[: head.n_cells], head, settings.params).queries.probability
+    return estimate(figures, counts, shape, settings, n).client.queries.probability
+
+
+@pytest.mark.parametrize("design", [*DESIGNS, None], ids=lambda design: str(design and design.mechanism))
+@pytest.mark.parametrize("m", [1, 2, 3])
+def test_a_made_up_report_moves_an_estimate_by_no_more_than_its_influence(design, m):
+    """All its parts say the worst about one query; with the gain of a single part it would move more than is said."""
+    n = 1000
+    settings = TaskSettings(name="x", method="best" if design else "paper", epsilon=4.0, records_per_client=m)
+    params, figures = settings.params, replace(figures_of(TaskSettings(name="x")), design=design)
+    shape = ReportShape.of(b"t" * 16, 1, figures.head, params, design)
+    reports = [
+        subset_report([record], figures.head, design, params)
+        if design
+        else cells_as_parts(local_report([record], figures.head, params))
+        for record in people(n, 3)
+    ]
+    counts = counts_of(reports, shape)
+    before = client_shares(figures, counts, shape, settings, n)
+    gains = report_gains(figures, shape, settings, counts)
+    assert (gains >= 1 / n - 1e-12).all()
+    largest = 0.0
+    for query in range(len(figures.head)):
+        for part in forged_parts(figures, shape, query):
+            forged = counts + counts_of([(part,) * m], shape)
+            moved = abs(client_shares(figures, forged, shape, settings, n + 1) - before)
+            assert (moved <= gains).all()
+            largest = max(largest, float((moved / gains).max()))
+    if design is None or design.query_steps == 0:
+        assert largest > 0.6  # and it is no bound that anything would keep
+
+
+def test_the_printed_method_is_estimated_from_cells():
+    settings = TaskSettings(name="x", method="paper")
+    head = HeadList({"google": ["a"], "yahoo": ["b"]})
+    shape = ReportShape.of(b"t" * 16, 1, head, settings.params, None)
+    reports = [cells_as_parts(local_report([Record("google", "a")], head, settings.params)) for _ in range(500)]
+    counts = counts_of(reports, shape)
+    assert report_counts(counts, shape).two_stage.tolist() == counts[: head.n_cells].tolist()
+
+
+@pytest.mark.parametrize("m", [1, 2])
+def test_a_round_marks_variances_that_are_not_valid_as_a_run_does(m):
+    settings = TaskSettings(name="x", records_per_client=m)
+    params, design = settings.params, DESIGNS[1]
+    figures = replace(figures_of(settings), design=design)
+    shape = ReportShape.of(b"t" * 16, 1, figures.head, params, design)
+    counts = counts_of([subset_report([record], figures.head, design, params) for record in people(300, 2)], shape)
+    in_round = estimate(figures, counts, shape, settings, 300)
+    groups = [InMemoryGroup.from_users([[record] for record in people(2000, seed)]) for seed in (1, 2)]
+    in_run = run_blender(*groups, params)
+    assert in_round.mechanism["client"]["variances_valid"] is in_run.mechanism["client"]["variances_valid"] is (m == 1)
+    assert set(in_round.mechanism["optin"]) == set(in_run.mechanism["optin"])
+    assert in_round.guarantee.groups[1].trust is TrustModel.LOCAL

@@ -1,0 +1,87 @@
+"""Failed sign-ins and looks at the unreviewed list are in the audit log; a flood of failures is a few rows."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from console_person import Person
+from databases import fresh_database
+from searchblend.service.api.failed_sign_ins import FailedSignIns
+from searchblend.service.store_thread import StoreThread
+from searchblend.store.service_store import open_store
+from service_http import http_service
+from service_parts import ManualClock, people
+
+
+def failures(store):
+    rows = [json.loads(row.body) for row in store.audit.rows()]
+    return [row["detail"]["failures"] for row in rows if row["action"] == "sign-in failed"]
+
+
+def test_every_failed_sign_in_is_counted_and_a_flood_is_two_rows(tmp_path):
+    where = fresh_database("sqlite", tmp_path)
+    with http_service(where, tmp_path) as http:
+        for _ in range(30):
+            assert http.client.get("/admin/v1/tasks", headers={"authorization": "Bearer sba_canary"}).status_code == 401
+        somebody = Person(http, "operator")
+        for _ in range(5):
+            assert somebody.sign_in("sba_canary").status_code == 401
+        assert http.client.get("/admin/v1/tasks").status_code == 401
+        assert failures(http.parts.store) == [{"admin API": 1}]
+    with open_store(where) as store:
+        assert failures(store) == [{"admin API": 1}, {"admin API": 29, "console": 5}]
+        assert "canary" not in str(store.audit.rows())
+        store.audit.verify()
+
+
+def test_what_waited_is_written_when_its_time_has_come(tmp_path):
+    where = fresh_database("sqlite", tmp_path)
+
+    async def attack(store):
+        thread = StoreThread(where, "test")
+        failed = FailedSignIns(thread, ManualClock(), lambda error: pytest.fail(str(error)), seconds=0.05)
+        for _ in range(10):
+            await failed.add("console")
+        while sum(row["console"] for row in failures(store)) < 10:
+            await asyncio.sleep(0.01)
+        await failed.stop()
+        await thread.close()
+
+    with open_store(where) as store:
+        asyncio.run(asyncio.wait_for(attack(store), 60))
+        assert failures(store)[0] == {"console": 1}
+
+
+def test_a_log_out_of_reach_loses_no_failure_and_refuses_nobody(tmp_path):
+    where, problems = fresh_database("sqlite", tmp_path), []
+
+    async def attack():
+        thread = StoreThread(where, "test")
+        failed = FailedSignIns(thread, ManualClock(), problems.append, seconds=60)
+        await failed.add("console")
+        open_store(where).close()
+        await failed.stop()
+        await thread.close()
+
+    asyncio.run(attack())
+    assert len(problems) == 1
+    with open_store(where) as store:
+        assert failures(store) == [{"console": 1}]
+
+
+def test_looks_at_the_unreviewed_list_are_in_the_audit_log(tmp_path):
+    with http_service(fresh_database("sqlite", tmp_path), tmp_path) as http:
+        parts, task = http.parts, http.parts.task()
+        parts.contribute(parts.open(task), people(400, seed=1))
+        parts.lifecycle.close_optin(parts.current(task), actor="ann")
+        parts.work()
+        at = f"/tasks/{task.task}/rounds/1"
+        assert http.admin("GET", f"{at}/candidate", "operator").status_code == 403
+        assert http.admin("GET", f"{at}/candidate", "reviewer").status_code == 200
+        assert Person(http, "reviewer").get(f"/console{at}/review").status_code == 200
+        rows = [json.loads(row.body) for row in parts.store.audit.rows()]
+        seen = [(row["actor"], row["detail"]) for row in rows if row["action"] == "candidate list seen"]
+        assert seen == [("reviewer", {"task": task.task, "round": 1})] * 2

@@ -1,0 +1,83 @@
+"""A long list takes seconds to approve; reports and readers do not wait for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from databases import DATABASES, fresh_database
+from searchblend.service import lifecycle
+from searchblend.service.round_model import shape_of
+from searchblend.store.database_sqlite import SqliteStore
+from searchblend.store.reports import Arrivals, Outcome
+from searchblend.store.service_store import ServiceStore, open_database
+from searchblend.store.states import State
+from searchblend.store.store_errors import WrongState
+from searchblend.wire.report_batch import decode_reports
+from service_parts import Service, people
+
+
+@pytest.fixture(params=DATABASES)
+def service(request, tmp_path):
+    made = Service.start(fresh_database(request.param, tmp_path), tmp_path)
+    made.where = request.param
+    yield made
+    made.store.close()
+
+
+def impatient(service):
+    """Another connection, which does not wait for locks."""
+    if service.store.database.dialect == "sqlite":
+        return ServiceStore(SqliteStore(service.store.database.path, busy_seconds=0))
+    return ServiceStore(open_database(service.store.database._url))
+
+
+def to_review(service, name):
+    task = service.task(name=name)
+    service.contribute(service.open(task), people(400, seed=1))
+    service.lifecycle.close_optin(service.current(task), actor="ann")
+    service.work()
+    return task
+
+
+def during_the_choice(monkeypatch, act):
+    """Call ``act`` while a review decides how clients will report."""
+    choose = lifecycle.choose_design
+
+    def chosen(*arguments):
+        act()
+        return choose(*arguments)
+
+    monkeypatch.setattr(lifecycle, "choose_design", chosen)
+
+
+def test_reports_are_committed_while_a_list_is_approved(service, monkeypatch):
+    open_task = service.task(name="open")
+    service.contribute(service.open(open_task), people(400, seed=1))
+    found = service.head_list(open_task)
+    batch = decode_reports(b"".join(service.messages(found, people(3, seed=2))), shape_of(found))
+    task = to_review(service, "reviewed")
+    other, outcomes = impatient(service), []
+
+    def report():
+        outcomes.extend(other.reports.add([Arrivals(found.key, batch.ids, batch.counters)], service.clock.now()))
+
+    during_the_choice(monkeypatch, report)
+    assert service.lifecycle.review(service.current(task), actor="rob").state is State.REVIEWED
+    other.close()
+    assert outcomes == [Outcome.TAKEN]
+
+
+def test_a_round_that_is_ended_while_its_list_is_approved_stays_ended(service, monkeypatch):
+    task = to_review(service, "reviewed")
+    other = impatient(service)
+
+    def abort():
+        lifecycle.Lifecycle(other, service.clock).abort(service.current(task), actor="ann", reason="operator")
+
+    during_the_choice(monkeypatch, abort)
+    with pytest.raises(WrongState):
+        service.lifecycle.review(service.current(task), actor="rob")
+    other.close()
+    found = service.current(task)
+    assert found.state is State.ABORTED
+    assert service.store.artifacts.kept(found.key, lifecycle.REVIEWED) is None

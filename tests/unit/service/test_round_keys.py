@@ -1,0 +1,170 @@
+"""A round whose row was changed after the curator opened it: no device is told of it, and no record of it is opened."""
+
+from __future__ import annotations
+
+import json
+import stat
+
+import pytest
+
+from databases import DATABASES, fresh_database
+from searchblend.core.errors import InputError, InvalidParameter, UsageError
+from searchblend.service.checkup import check_up, gauges
+from searchblend.service.round_model import is_signed_by_curator
+from searchblend.service.serve import prepare_folders
+from searchblend.service.settings import ServeSettings
+from searchblend.service.workers.curator_key import FILE, curator_points, make_curator_key, read_curator_key
+from searchblend.store.states import State
+from searchblend.wire.sealed import new_round_key
+from searchblend.wire.signing import SigningKey, is_round_key_signed, verify_manifest
+from service_parts import Service, people
+
+
+@pytest.fixture(params=DATABASES)
+def service(request, tmp_path):
+    made = Service.start(fresh_database(request.param, tmp_path), tmp_path)
+    yield made
+    made.store.close()
+
+
+def change(service, found, **columns):
+    """What somebody with a password of the database can do."""
+    for name, value in columns.items():
+        service.store.database.execute(f"UPDATE rounds SET {name} = ? WHERE round_key = ?", (value, found.key))
+
+
+def settings_with(found, **changes):
+    return json.dumps({**found.settings, **changes})
+
+
+def manifest(service, task):
+    pinned = {key.key_id: key.public_point for key in service.signing_keys.all()}
+    return verify_manifest(service.store.artifacts.manifest(task.task)[2], pinned)
+
+
+def sign_again(service):
+    """Make the publisher sign anew."""
+    service.clock.time += 5 * 86_400
+    service.work()
+
+
+def actions(service):
+    return [row.as_json()["action"] for row in service.store.audit.rows()]
+
+
+def findings(service):
+    settings = ServeSettings(data_dir=str(service.folder))
+    return {found.check: found for found in check_up(service.store, service.clock, settings)}
+
+
+LONG = {"optin_seconds": 30 * 86_400, "shred_seconds": 60 * 86_400}
+CHANGES = {
+    "the public key": lambda found: {"public_key": new_round_key()[1]},
+    "no signature": lambda found: {"key_signature": None},
+    "a signature that is none": lambda found: {"key_signature": "{"},
+    "a stranger's signature": lambda found: {
+        "key_signature": json.dumps(SigningKey.new().sign(b"anything").as_json()),
+        "public_key": new_round_key()[1],
+    },
+    "when it closes": lambda found: {"optin_closes": found.optin_closes + 1},
+    "epsilon": lambda found: {"settings": settings_with(found, epsilon=8.0)},
+    "how many people it needs": lambda found: {"settings": settings_with(found, min_optin=50)},
+    "the consent text": lambda found: {"settings": settings_with(found, consent="I agree to anything.")},
+}
+
+
+def test_the_manifest_carries_the_curators_signature(service):
+    task = service.task()
+    service.open(task)
+    curator = service.curator_key
+    assert is_round_key_signed(manifest(service, task), {curator.key_id: curator.public_point})
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_the_publisher_signs_no_round_that_was_changed(service, what):
+    task, other = service.task(name="changed", **LONG, min_optin=100), service.task(name="left alone", **LONG)
+    found, _ = service.open(task), service.open(other)
+    before = manifest(service, task)
+    change(service, found, **CHANGES[what](found))
+    for _ in range(2):
+        sign_again(service)
+    assert manifest(service, task) == before, "nothing was signed since"
+    assert manifest(service, other)["issued"] == service.clock.now(), "one task's trouble is its own"
+    assert actions(service).count("round key refused") == 1
+    assert gauges(service.store, service.clock)["round_keys_refused"] == 1
+    assert not findings(service)[f"curator's signature {task.task[:8]}/1"].fine
+    assert findings(service)[f"curator's signature {other.task[:8]}/1"].fine
+
+
+def test_a_change_that_is_undone_is_forgotten(service):
+    task = service.task(**LONG)
+    found = service.open(task)
+    change(service, found, public_key=new_round_key()[1])
+    sign_again(service)
+    change(service, found, public_key=found.public_key)
+    sign_again(service)
+    assert manifest(service, task)["issued"] == service.clock.now()
+    assert gauges(service.store, service.clock)["round_keys_refused"] == 0
+    service.contribute(found, people(60, seed=1))
+    service.lifecycle.close_optin(service.current(task), actor="ann")
+    service.work()
+    assert service.current(task).state is State.SHREDDED, "the right key outlived the swap"
+
+
+@pytest.mark.parametrize("what", [what for what in CHANGES if what != "when it closes"])
+def test_the_curator_opens_no_record_of_a_round_that_was_changed(service, what):
+    """People sealed their records under the settings that the curator signed."""
+    task = service.task(min_optin=100)
+    found = service.open(task)
+    service.contribute(found, people(200, seed=1))
+    service.lifecycle.close_optin(found, actor="ann")
+    change(service, found, **CHANGES[what](found))
+    service.work()
+    assert service.current(task).state is State.ABORTED
+    assert service.store.audit.rows()[-1].as_json()["action"] == "raw records shredded"
+    assert "altered-round" in [row.as_json()["detail"].get("reason") for row in service.store.audit.rows()]
+    assert "opening records" not in actions(service)
+    assert service.vault.held() == []
+
+
+def test_a_signature_of_one_round_is_none_of_the_next(service):
+    task, other = service.task(name="one"), service.task(name="other")
+    one, two = service.open(task), service.open(other)
+    change(service, two, public_key=one.public_key, key_signature=one.key_signature)
+    curators = {service.curator_key.key_id: service.curator_key.public_point}
+    assert is_signed_by_curator(service.current(task), curators)
+    assert not is_signed_by_curator(service.current(other), curators)
+
+
+def test_doctor_says_that_it_knows_no_curator(service):
+    service.open(service.task())
+    (service.folder / "keys" / FILE).unlink()
+    assert findings(service)["curator's key"].detail == "not known on this machine; --curator-key names it"
+
+
+def test_the_curators_key_is_made_once_and_for_its_owner_alone(tmp_path):
+    assert read_curator_key(tmp_path / "keys") is None
+    first = make_curator_key(tmp_path / "keys")
+    assert make_curator_key(tmp_path / "keys").key_id == first.key_id
+    (file,) = (tmp_path / "keys").iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    file.chmod(0o644)
+    with pytest.raises(InputError, match="other users"):
+        read_curator_key(tmp_path / "keys")
+
+
+def test_a_publisher_of_its_own_must_be_told_whose_rounds_to_believe(tmp_path):
+    point = make_curator_key(tmp_path / "keys").public_point
+    alone = ServeSettings(role="publisher", data_dir=str(tmp_path))
+    assert curator_points(alone) == {}, "the curator's folder is the curator's"
+    with pytest.raises(UsageError, match="searchblend keys curator"):
+        prepare_folders(alone)
+    other = SigningKey.new().public_point
+    told = ServeSettings(role="publisher", data_dir=str(tmp_path), curator_key=f"{point.hex()},{other.hex()}")
+    prepare_folders(told)
+    assert set(curator_points(told).values()) == {point, other}
+    assert set(curator_points(ServeSettings(data_dir=str(tmp_path))).values()) == {point}
+    for wrong in ("04", "zz", point.hex()[2:]):
+        with pytest.raises(InvalidParameter, match="curator_key"):
+            curator_points(ServeSettings(role="publisher", curator_key=wrong))
