@@ -106,7 +106,7 @@ def test_every_module_with_errors_of_its_own_is_named():
         for name in modules
         if name.startswith("searchblend.")
     }
-    assert own - {"errors.py"} == set(re.findall(r"[\w/]+\.py", errors.__doc__ or ""))
+    assert own - {"core/errors.py"} == set(re.findall(r"[\w/]+\.py", errors.__doc__ or ""))
 
 
 def test_the_code_map_names_every_folder_once():

@@ -13,7 +13,7 @@ import pytest
 from searchblend.core.normalization import fold, normalize, normalize_url, single_blanks
 from searchblend.core.unicode14 import END, TABLE, VERSION, all_assigned, unassigned_ranges
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 HAS_UNICODE_14 = unicodedata.unidata_version == VERSION
 WHITE_SPACE = {*range(0x09, 0x0E), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B)}
 WHITE_SPACE |= {0x2028, 0x2029, 0x202F, 0x205F, 0x3000}
