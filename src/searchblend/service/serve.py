@@ -252,6 +252,6 @@ class _TroubleLog:
     def look(self) -> int:
         troubles = [why for look in self._services.troubles if (why := look(self._store))]
         if troubles != self._known:
-            self._services.logbook.write(f"not ready: {'; '.join(troubles)}" if found else "ready again")
+            self._services.logbook.write(f"not ready: {'; '.join(troubles)}" if troubles else "ready again")
             self._known = troubles
         return 0
