@@ -28,45 +28,45 @@ from searchblend.wire.sealed import SealingContext
 from searchblend.wire.signing import is_signed
 
 
-def settings_of(found: Round) -> TaskSettings:
-    return TaskSettings.of_json(found.settings)
+def settings_of(round_: Round) -> TaskSettings:
+    return TaskSettings.of_json(round_.settings)
 
 
-def sealing_context(found: Round) -> SealingContext:
-    return SealingContext(bytes.fromhex(found.task), found.number, settings_of(found).consent_digest)
+def sealing_context(round_: Round) -> SealingContext:
+    return SealingContext(bytes.fromhex(round_.task), round_.number, settings_of(round_).consent_digest)
 
 
-def round_key_of(found: Round) -> RoundKey:
+def round_key_of(round_: Round) -> RoundKey:
     """What the curator signs of an open round."""
-    assert found.public_key is not None
-    assert found.optin_closes is not None
-    settings = settings_of(found)
+    assert round_.public_key is not None
+    assert round_.optin_closes is not None
+    settings = settings_of(round_)
     return RoundKey(
-        task=found.task,
-        round=found.number,
-        public_key=found.public_key.hex(),
+        task=round_.task,
+        round=round_.number,
+        public_key=round_.public_key.hex(),
         consent=settings.consent_digest.hex(),
-        closes=found.optin_closes,
+        closes=round_.optin_closes,
         epsilon=repr(float(settings.epsilon)),
         delta=repr(float(settings.delta)),
         records_per_optin=settings.records_per_optin,
-        settings=settings_digest(found),
+        settings=settings_digest(round_),
     )
 
 
-def settings_digest(found: Round) -> str:
+def settings_digest(round_: Round) -> str:
     """SHA-256 of the settings that the round was drafted with."""
-    text = json.dumps(found.settings, sort_keys=True, separators=(",", ":"))
+    text = json.dumps(round_.settings, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def is_signed_by_curator(found: Round, curators: Mapping[str, bytes]) -> bool:
+def is_signed_by_curator(round_: Round, curators: Mapping[str, bytes]) -> bool:
     """Whether one of these curators has signed the round as it stands in the database now."""
-    if found.key_signature is None or found.public_key is None or found.optin_closes is None:
+    if round_.key_signature is None or round_.public_key is None or round_.optin_closes is None:
         return False
     try:
-        signature = decode_signature(json.loads(found.key_signature), "round")
-        content = round_key_of(found).signed_bytes
+        signature = decode_signature(json.loads(round_.key_signature), "round")
+        content = round_key_of(round_).signed_bytes
     except (SearchblendError, TypeError, ValueError):  # somebody wrote there by hand
         return False
     return is_signed(content, [signature], curators)
@@ -76,9 +76,9 @@ def shape_document(shape: ReportShape) -> dict[str, Any]:
     return {**asdict(shape), "task": shape.task.hex(), "digest": shape.digest.hex()}
 
 
-def shape_of(found: Round) -> ReportShape:
-    assert found.shape is not None
-    fields = dict(found.shape)
+def shape_of(round_: Round) -> ReportShape:
+    assert round_.shape is not None
+    fields = dict(round_.shape)
     return ReportShape(**{**fields, "task": bytes.fromhex(fields["task"]), "digest": bytes.fromhex(fields["digest"])})
 
 

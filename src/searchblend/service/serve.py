@@ -250,8 +250,8 @@ class _TroubleLog:
         self._known: list[str] = []
 
     def look(self) -> int:
-        found = [why for look in self._services.troubles if (why := look(self._store))]
-        if found != self._known:
-            self._services.logbook.write(f"not ready: {'; '.join(found)}" if found else "ready again")
-            self._known = found
+        troubles = [why for look in self._services.troubles if (why := look(self._store))]
+        if troubles != self._known:
+            self._services.logbook.write(f"not ready: {'; '.join(troubles)}" if troubles else "ready again")
+            self._known = troubles
         return 0

@@ -195,7 +195,7 @@ def read_task(store: ServiceStore, name: str) -> TaskPage:
         task=task,
         values={} if trouble else shown_values(TaskSettings.of_json(task.settings).as_json()),
         trouble=trouble,
-        rounds=[(found, step_of(found).title) for found in reversed(rounds)],
+        rounds=[(round_, step_of(round_).title) for round_ in reversed(rounds)],
         can_draft=not is_busy and not task.killed and not trouble,
         is_busy=is_busy,
     )
