@@ -88,6 +88,7 @@ def test_counters_come_back_as_the_reports_they_were(design, m):
     same(report_counts(counts, shape), count_subset_reports(flat, figures.head, design, params))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda design: f"{design.mechanism} {design.query_steps}")
 def test_estimates_find_the_shares(design):
     settings = TaskSettings(name="x", epsilon=4.0, method="best")
