@@ -33,9 +33,9 @@ from searchblend.clickgraph.use.synthesize import SEARCHES_PER_USER, WHAT_IT_IS_
 from searchblend.core.csv_cells import write_csv
 from searchblend.core.errors import UsageError
 from searchblend.store.whole_file import refuse_existing, whole_files
-from searchblend.wire.click_graph import STATEMENT
 from searchblend.wire.click_graph_files import read_click_graph
 from searchblend.wire.click_graph_inputs import read_categories, read_seeds, read_stop_list
+from searchblend.wire.release import STATEMENT
 from searchblend.wire.synthetic_log import MANIFEST_SUFFIX, SYNTHETIC, encode_synthetic_log, synthetic_manifest
 
 SHOWN_ROWS: Final = 20

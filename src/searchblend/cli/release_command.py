@@ -18,11 +18,14 @@ from searchblend.clickgraph.use.review import ABANDONED, review
 from searchblend.core.errors import InputError, RunError, UsageError
 from searchblend.core.params import AS_ALGORITHM, ClickGraphParams, Shares
 from searchblend.core.privacy import Budget
+from searchblend.core.statement import Statement
 from searchblend.core.suspects import EXPLAINED, Suspects
-from searchblend.releases.click_graph import ReleaseResult, ReleaseSettings, run_release
+from searchblend.releases.click_graph import ReleaseSettings, run_release
+from searchblend.releases.make_release import WrittenRelease
 from searchblend.releases.verify_release import CANNOT_PROVE, verify_release
-from searchblend.wire.click_graph import STATEMENT
-from searchblend.wire.click_graph_files import read_click_graph, read_statement
+from searchblend.wire.click_graph import STATEMENT_KIND
+from searchblend.wire.click_graph_files import read_click_graph
+from searchblend.wire.release import STATEMENT, encode_statement, read_statement
 
 _LARGEST_DELTA = 1e-6
 
@@ -104,12 +107,12 @@ def _run(options: argparse.Namespace) -> None:
     if result.input_summary is None:
         warn_without_page(options.output, html=options.html)
     if options.json:
-        _print_json(result.statement)
+        _print_json(encode_statement(result.released))
     else:
-        _show_release(result.statement, options.output)
+        _show_release(result.released, options.output)
 
 
-def _say_input(result: ReleaseResult) -> None:
+def _say_input(result: WrittenRelease[Statement]) -> None:
     if result.input_summary is None:
         warn("this release id was published before: the same files again, nothing was spent")
         return
@@ -117,7 +120,7 @@ def _say_input(result: ReleaseResult) -> None:
         warn(line, "bold yellow")
 
 
-def _show_release(statement: Mapping[str, Any], folder: Path) -> None:
+def _show_release(statement: Statement, folder: Path) -> None:
     with step_progress() as on_step:
         graph = read_click_graph(folder, on_step=on_step)
     table = new_table(f"Published queries ({len(graph.queries):,} in all)")
@@ -128,11 +131,11 @@ def _show_release(statement: Mapping[str, Any], folder: Path) -> None:
         interval = f"{max(searches.low[i], 0):,.0f} – {searches.high[i]:,.0f}"
         table.add_row(graph.queries[i], f"{searches.count[i]:,}", interval, f"{searches.estimate[i]:,.0f}")
     output.print(table)
-    guarantee = statement["guarantee"]
+    guarantee = statement.promise
     say(f"{len(graph.clicks):,} clicks on URLs, {len(graph.reformulations):,} reformulations")
     say(
-        f"ε = {guarantee['epsilon']:g}, δ = {guarantee['delta']:g} for each user and everything together; "
-        f"guarantee {'holds' if guarantee['holds'] else 'does NOT hold'}"
+        f"ε = {guarantee.epsilon:g}, δ = {guarantee.delta:g} for each user and everything together; "
+        f"guarantee {'holds' if guarantee.holds else 'does NOT hold'}"
     )
     say(f"files: {folder}/ (before publishing: searchblend release review {folder})")
 
@@ -166,11 +169,12 @@ def _verify(options: argparse.Namespace) -> None:
 def _review(options: argparse.Namespace) -> None:
     with step_progress() as on_step:
         graph = read_click_graph(options.folder, on_step=on_step)
+        statement = read_statement(options.folder / STATEMENT, kind=STATEMENT_KIND)
         on_step("reviewing")
         findings = review(
             graph,
             Suspects(_terms(options.terms)),
-            has_all_clicks=read_statement(options.folder / STATEMENT)["parameters"].get("urls") == "public",
+            has_all_clicks=statement.parameters.get("urls") == "public",
             head=options.head,
             abandoned_below=options.abandoned_below,
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 from searchblend.cli.arguments import ALL_TIME, ALL_USERS
 from searchblend.core.errors import UsageError
-from searchblend.releases.hybrid import LedgerEntry
+from searchblend.releases.make_release import LedgerEntry
 from searchblend.store.whole_file import whole_files
 from searchblend.wire.release import NOT_FOR_RELEASE
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from searchblend.blender.groups import UserGroup
 from searchblend.blender.release import BlenderRelease
+from searchblend.blender.result import Result
 from searchblend.cli.log_options import log_settings
 from searchblend.cli.progress import run_progress
 from searchblend.cli.release_options import ledger_entry, summary_file
@@ -21,11 +22,13 @@ from searchblend.core.privacy import Budget
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.mechanisms.threshold import printed_threshold
 from searchblend.pages.layout import PAGE
-from searchblend.releases.hybrid import Evaluation, HybridResult, HybridSettings, LedgerEntry, run_hybrid
+from searchblend.releases.hybrid import Evaluation, HybridSettings, run_hybrid
+from searchblend.releases.make_release import LedgerEntry, WrittenRelease
 from searchblend.synthetic.expected_list import expected_head_queries
 from searchblend.synthetic.metrics import Truth, score
 from searchblend.synthetic.population import AOL_USERS
 from searchblend.synthetic.seeded import SeededRandomness
+from searchblend.wire.release import encode_result, json_file
 
 
 def run(options: argparse.Namespace) -> None:
@@ -61,7 +64,7 @@ def run(options: argparse.Namespace) -> None:
     with summary_file(options.summary, options.output, replace=options.force) as write_summary:
         result = run_and_warn(settings, randomness, evaluate=options.evaluate)
         write_summary(result.input_summary)
-    show_result(result, settings, as_json=options.json, explain=options.explain)
+    show_result(result.released, settings, as_json=options.json, explain=options.explain)
 
 
 def _ledger_entry(options: argparse.Namespace) -> LedgerEntry | None:
@@ -74,7 +77,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def run_and_warn(settings: HybridSettings, randomness: Randomness, *, evaluate: bool) -> HybridResult:
+def run_and_warn(settings: HybridSettings, randomness: Randomness, *, evaluate: bool) -> WrittenRelease[Result]:
     """Run with progress on stderr, then say what the person should know about the input and the budget."""
     with run_progress() as (on_progress, on_step):
         result = run_hybrid(
@@ -85,10 +88,11 @@ def run_and_warn(settings: HybridSettings, randomness: Randomness, *, evaluate: 
             on_notice=lambda text: warn(text, "dim"),
             on_step=on_step,
         )
-    delta = settings.params.budget.delta
-    if delta >= 1 / result.n_users:
+    delta, groups = settings.params.budget.delta, result.released.groups
+    n_users = groups.optin_users + groups.clients
+    if delta >= 1 / n_users:
         warn(
-            f"warning: δ = {delta:g} is not below 1/users = {1 / result.n_users:.2g}: at such a δ a mechanism may "
+            f"warning: δ = {delta:g} is not below 1/users = {1 / n_users:.2g}: at such a δ a mechanism may "
             "expose somebody outright; choose a smaller --delta"
         )
     if result.input_summary is None:
@@ -125,34 +129,32 @@ def malformed_warnings(summary: Any) -> list[str]:
 
 
 def show_result(
-    result: HybridResult, settings: HybridSettings, *, as_json: bool, explain: bool = False, limit: int = 20
+    result: Result, settings: HybridSettings, *, as_json: bool, explain: bool = False, limit: int = 20
 ) -> None:
-    document = result.document
     if as_json:
-        output.file.write(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+        output.file.write(json_file(encode_result(result)).decode())
         return
-    if "metrics" in document:
-        output.print(comparison_table(document, limit))
-        metrics = document["metrics"]
+    if (metrics := result.metrics) is not None:
+        output.print(comparison_table(result, limit))
         say(f"L1: queries {metrics['query_l1']:.4f}, records {metrics['record_l1']:.4f}; NDCG {metrics['ndcg']:.4f}")
     else:
-        output.print(trends_table(document, limit))
-    check = document.get("group_check")
-    if check and not check["agrees"]:
+        output.print(trends_table(result, limit))
+    check = result.group_check
+    if check and not check.agrees:
         say(
-            f"Opt-in users and clients differ (p = {check['p_value']:.1g}, divergence {check['divergence']:.2f}): "
+            f"Opt-in users and clients differ (p = {check.p_value:.1g}, divergence {check.divergence:.2f}): "
             "the opt-in counts were given less weight",
             style="yellow",
         )
-    for part in explanation(document) if explain else []:
+    for part in explanation(result) if explain else []:
         output.print(part)
-    guarantee = document["guarantee"]
+    guarantee = result.guarantee
     say(
-        f"ε = {guarantee['epsilon']:g}, δ = {guarantee['delta']:g} for each person of either group; "
-        f"guarantee {'holds' if guarantee['holds'] else 'does NOT hold'}"
+        f"ε = {guarantee.epsilon:g}, δ = {guarantee.delta:g} for each person of either group; "
+        f"guarantee {'holds' if guarantee.holds else 'does NOT hold'}"
     )
-    if "notice" in document:
-        say(document["notice"], style="bold red")
+    if result.notice:
+        say(result.notice, style="bold red")
     if settings.output:
         say(f"files: {settings.output}/")
 

@@ -12,7 +12,7 @@ from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.records import HeadList
 from searchblend.evaluation.experiments.people import generator, people_named, seed_of
-from searchblend.search.release_pack import pack_of_release
+from searchblend.search.build_pack import pack_of_release
 from searchblend.synthetic.count_group import CountGroup
 from searchblend.synthetic.count_reports import CountedDevices
 from searchblend.synthetic.seeded import SeededRandomness

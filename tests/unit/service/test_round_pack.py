@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from databases import DATABASES, fresh_database
 from searchblend.search.index import SearchIndex
 from searchblend.search.pack import decode_pack
 from searchblend.search.pack_delta import apply_delta
-from searchblend.service.workers.pack_files import PACK_FILE, make_pack_files
+from searchblend.service.workers.round_pack import PACK_FILE, make_pack_files
+from searchblend.wire.release import decode_result
 from searchblend.wire.signing import verify_manifest
 from service_http import http_service
 from service_parts import Service, people
@@ -83,7 +82,7 @@ def test_a_pack_is_made_of_public_numbers_alone_and_always_the_same(service):
     task = service.task()
     found = play(service, task, 1)
     files = service.store.artifacts.of_round(found.key)
-    result = json.loads(service.store.artifacts.get(files["result.json"])[0])
+    result = decode_result(service.store.artifacts.get(files["result.json"])[0])
     assert (
         make_pack_files(service.store, found, result)[PACK_FILE][0]
         == artifact(service, manifest(service, task)["pack"])[0]

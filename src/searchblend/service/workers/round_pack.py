@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
+from searchblend.blender.result import Result
 from searchblend.search.build_pack import build_pack
 from searchblend.search.pack import PACK_MEDIA_TYPE, Pack
 from searchblend.search.pack_delta import DELTA_MEDIA_TYPE, encode_delta
@@ -19,7 +20,7 @@ EARLIER_PACKS: Final = 3
 _DELTA_FILE: Final = re.compile(r"local-search-from-([0-9]+)\.sbdelta")
 
 
-def make_pack_files(store: ServiceStore, round_: Round, result: Mapping[str, Any]) -> dict[str, tuple[bytes, str]]:
+def make_pack_files(store: ServiceStore, round_: Round, result: Result) -> dict[str, tuple[bytes, str]]:
     """Name, bytes and media type of the pack of a round and of its deltas; a delta that saves nothing is left out.
 
     Made from what was estimated and from packs that are public already, so doing it twice gives the same bytes.
