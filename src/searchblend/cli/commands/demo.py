@@ -32,8 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    from searchblend.logs.options import ReadOptions
     from searchblend.releases.hybrid import HybridSettings
-    from searchblend.releases.log_settings import LogSettings
     from searchblend.synthetic.made_log import write_aol_like_log
 
     started = time.perf_counter()
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> None:
     with messages().status(f"making a log of {options.users:,} people"):
         write_aol_like_log(log, options.users, seed=options.seed)
     settings = HybridSettings(
-        log=LogSettings((str(log),)),
+        log=ReadOptions(log),
         params=params,
         optin_fraction=options.opt_in,
         method=options.method,

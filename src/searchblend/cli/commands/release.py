@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from searchblend.cli.arguments import Commands, add_actions, add_command, positive_int
 from searchblend.cli.commands.run import malformed_warnings, now, warn_without_page
-from searchblend.cli.log_options import add_log, log_settings
+from searchblend.cli.log_options import add_log, read_options
 from searchblend.cli.printing import new_table, print_json, print_line, print_table, run_progress, step_progress, warn
 from searchblend.cli.release_options import add_release_options, ledger_entry, summary_file
 from searchblend.core.errors import InputError, RunError, UsageError
@@ -191,7 +191,7 @@ def _run(options: argparse.Namespace) -> None:
     if options.public_urls and not options.public_source:
         raise UsageError("--public-urls: say where the table comes from with --public-source; it must not be the log")
     settings = ReleaseSettings(
-        log=log_settings(options),
+        log=read_options(options),
         params=_params(options, **fixed),
         output=options.output,
         public_urls=options.public_urls,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from searchblend.cli.arguments import add_budget, add_method, share
-from searchblend.cli.log_options import add_log, log_settings
+from searchblend.cli.log_options import add_log, read_options
 from searchblend.cli.printing import print_json, print_line, print_table, run_progress, warn
 from searchblend.cli.release_options import add_release_options, ledger_entry, summary_file
 from searchblend.core.errors import UsageError
@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> None:
         show_dry_run(params, options)
         return
     settings = HybridSettings(
-        log=log_settings(options, optin_column=options.opt_in_column),
+        log=read_options(options, optin_column=options.opt_in_column),
         params=params,
         optin_fraction=None if options.opt_in_column else options.opt_in,
         method=options.method,

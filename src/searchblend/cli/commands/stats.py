@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
-from searchblend.cli.log_options import add_log, log_settings
+from searchblend.cli.log_options import add_log, read_options
 from searchblend.cli.printing import new_table, print_json, print_line, print_table, run_progress, warn
 
 EXAMPLES = """\
@@ -22,12 +22,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    from searchblend.logs.read import open_log
     from searchblend.wire.release import NOT_FOR_RELEASE
 
     with run_progress() as (on_progress, on_step):
-        opened = log_settings(options).open(
-            keep_lines=True, on_progress=on_progress, on_notice=lambda text: warn(text, "dim")
-        )
+        reading = replace(read_options(options), keep_lines=True)
+        opened = open_log(reading, on_progress=on_progress, on_notice=lambda text: warn(text, "dim"))
         with opened as log:
             on_step("counting")
             figures = asdict(log.statistics())
