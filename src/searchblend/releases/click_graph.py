@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,11 @@ from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.statement import Statement
 from searchblend.logs.activity import ActivityRules
 from searchblend.logs.duckdb.public_tables import read_public_records, read_synonyms
-from searchblend.logs.engines import OnNotice
-from searchblend.logs.read import OnProgress
+from searchblend.logs.options import ReadOptions
+from searchblend.logs.read import OnNotice, OnProgress, open_log
 from searchblend.logs.search_log import SearchLog
 from searchblend.pages.click_graph_page import click_graph_page
 from searchblend.pages.layout import PAGE
-from searchblend.releases.log_settings import LogSettings
 from searchblend.releases.make_release import Files, LedgerEntry, WrittenRelease, make_release
 from searchblend.wire.click_graph_files import encode_click_graph
 from searchblend.wire.click_graph_statement import STATEMENT_TEXT, click_graph_statement, statement_page
@@ -37,7 +36,7 @@ from searchblend.wire.release import STATEMENT, decode_statement, encode_stateme
 class ReleaseSettings:
     """What to release, from which log, and where it goes."""
 
-    log: LogSettings
+    log: ReadOptions
     params: ClickGraphParams
     output: Path
     public_urls: Path | None = None
@@ -74,14 +73,10 @@ def run_release(
         settings.first_moment, settings.last_moment, read_synonyms(settings.synonyms) if settings.synonyms else {}
     )
 
-    def open_log() -> SearchLog:
-        return settings.log.open(
-            draws=0,
-            searches_only=design.searches_only and rules == ActivityRules(),
-            key=source.take(16),
-            on_progress=on_progress,
-            on_notice=on_notice,
-        )
+    def read() -> SearchLog:
+        searches_only = design.searches_only and rules == ActivityRules()
+        options = replace(settings.log, draws=0, searches_only=searches_only, key=source.take(16))
+        return open_log(options, on_progress=on_progress, on_notice=on_notice)
 
     def make(log: SearchLog) -> tuple[Statement, Files]:
         release = release_data(
@@ -96,7 +91,7 @@ def run_release(
     return make_release(
         settings.output,
         Spend.generic(settings.params.budget, Neighbors.ADD_REMOVE_ONE, f"click graph, {settings.params.algorithm}"),
-        open_log=open_log,
+        open_log=read,
         make=make,
         read=lambda files: decode_statement(json.loads(files[STATEMENT])),
         replace=settings.replace,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,11 @@ from searchblend.blender.result import Result, result_of
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Neighbors
 from searchblend.core.randomness import Randomness, SystemRandomness
-from searchblend.logs.engines import OnNotice
-from searchblend.logs.read import OnProgress
+from searchblend.logs.options import ReadOptions
+from searchblend.logs.read import OnNotice, OnProgress, open_log
 from searchblend.logs.search_log import SearchLog
 from searchblend.pages.hybrid_page import hybrid_page
 from searchblend.pages.layout import PAGE
-from searchblend.releases.log_settings import LogSettings
 from searchblend.releases.make_release import Files, LedgerEntry, WrittenRelease, make_release
 from searchblend.wire.head_list import encode_head_list
 from searchblend.wire.release import (
@@ -43,7 +42,7 @@ from searchblend.wire.release import (
 class HybridSettings:
     """What to run on, and where the results go."""
 
-    log: LogSettings
+    log: ReadOptions
     params: BlenderParams
     optin_fraction: float | None = 0.05
     """``None`` if a column of the log says who opts in"""
@@ -85,14 +84,12 @@ def run_hybrid(
     """Read the log, run BLENDER, write the release."""
     source = randomness or SystemRandomness()
 
-    def open_log() -> SearchLog:
-        return settings.log.open(
-            draws=settings.params.records_per_client,
-            picks=settings.params.records_per_optin,
-            key=source.take(16),
-            on_progress=on_progress,
-            on_notice=on_notice,
+    def read() -> SearchLog:
+        params = settings.params
+        options = replace(
+            settings.log, draws=params.records_per_client, picks=params.records_per_optin, key=source.take(16)
         )
+        return open_log(options, on_progress=on_progress, on_notice=on_notice)
 
     def make(log: SearchLog) -> tuple[Result, Files]:
         optin, clients = log.split(optin_fraction=settings.optin_fraction)
@@ -112,7 +109,7 @@ def run_hybrid(
     return make_release(
         settings.output,
         Spend.generic(settings.params.budget, Neighbors.REPLACE_ONE, f"hybrid run, method {settings.method}"),
-        open_log=open_log,
+        open_log=read,
         make=make,
         read=lambda files: decode_result(files[RESULT]),
         replace=settings.replace,
