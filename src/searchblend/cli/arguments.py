@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import math
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeAlias
+
+from searchblend.logs.formats.column_map import NAMEABLE
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 ALL_USERS: Final = "all users"
@@ -52,12 +53,12 @@ def add_release_options(parser: argparse.ArgumentParser, *, population: str) -> 
     parser.add_argument("--window", metavar="NAME", help=f"the ledger's budget period ({ALL_TIME})")
 
 
-def add_reading(parser: argparse.ArgumentParser, column_map: Callable[[str], dict[str, str]]) -> None:
+def add_reading(parser: argparse.ArgumentParser) -> None:
     """How the lines of a log are read: what every command that reads one understands."""
     parser.add_argument(
         "--format", default="auto", help="aol, yandex, excite, tsv, csv, jsonl, parquet (by name and header)"
     )
-    parser.add_argument("--columns", type=column_map, default={}, metavar="NAME=COLUMN,…", help="the file's names")
+    parser.add_argument("--columns", type=_column_map, default={}, metavar="NAME=COLUMN,…", help="the file's names")
     parser.add_argument("--no-urls", action="store_true", help="read queries alone, whatever columns there are")
     parser.add_argument(
         "--quoted-line-feeds",
@@ -65,3 +66,15 @@ def add_reading(parser: argparse.ArgumentParser, column_map: Callable[[str], dic
         help="a quoted CSV field may go on in the next line; the promise then rests on every line's quotes being well "
         "formed: one person's line can swallow others'",
     )
+
+
+def _column_map(text: str) -> dict[str, str]:
+    names: dict[str, str] = {}
+    for part in text.split(","):
+        name, equals, column = part.partition("=")
+        if not equals or not column or name in names or name not in NAMEABLE:
+            raise argparse.ArgumentTypeError(
+                f"expected user=COLUMN,query=COLUMN[,url=COLUMN], each of {', '.join(NAMEABLE)} at most once"
+            )
+        names[name] = column
+    return names

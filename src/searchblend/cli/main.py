@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import argparse
 import codecs
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from searchblend.cli.extras import missing_extra
 from searchblend.cli.parser import build_parser
+from searchblend.cli.plugins import LAB_COMMANDS, lab_command_in, lab_run
 from searchblend.core.errors import RunError, SearchblendError, UsageError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0, 1 for a failure, 2 for misuse."""
     _escape_what_cannot_be_encoded()
-    options = build_parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
     # Commands are loaded when asked for, so that --help does not wait for numpy.
     try:
-        import_module(f"searchblend.cli.{options.command.replace('-', '_')}_command").run(options)
+        options = build_parser(lab_command_in(words)).parse_args(words)
+        _command(options.command)(options)
     except ModuleNotFoundError as error:
         lacking = missing_extra(error)
         if lacking is None:
@@ -43,6 +46,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"searchblend: error: {_words(error)}", file=sys.stderr)
         return RunError.exit_code
     return 0
+
+
+def _command(name: str) -> Callable[[argparse.Namespace], None]:
+    if name in LAB_COMMANDS:
+        return lab_run(name)
+    run: Callable[[argparse.Namespace], None] = import_module(f"searchblend.cli.{name.replace('-', '_')}_command").run
+    return run
 
 
 def _escape_what_cannot_be_encoded() -> None:

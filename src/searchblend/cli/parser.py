@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Iterable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 
 from searchblend.cli.arguments import Commands, add_command, add_reading, add_release_options, positive_int, share
-from searchblend.cli.audit_parser import add_audit
 from searchblend.cli.device_parser import add_device
-from searchblend.cli.evaluate_parser import add_evaluate
 from searchblend.cli.graph_parser import add_graph
 from searchblend.cli.pack_parser import add_pack, add_search
+from searchblend.cli.plugins import LAB_COMMANDS, add_lab_command, lab_arguments
 from searchblend.cli.release_parser import add_release
 from searchblend.cli.serve_parser import add_serve
-from searchblend.logs.formats.column_map import NAMEABLE
 
 RUN_EXAMPLES = """\
 examples:
@@ -68,7 +67,8 @@ examples:
 """
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser(of_lab: Iterable[str] = tuple(LAB_COMMANDS)) -> argparse.ArgumentParser:
+    """The arguments of all commands; of the lab's commands only those of ``of_lab`` get more than their name."""
     parser = argparse.ArgumentParser(
         prog="searchblend",
         description="The head of a search log, computed privately.",
@@ -87,10 +87,12 @@ def build_parser() -> argparse.ArgumentParser:
     add_graph(commands)
     add_search(commands)
     add_pack(commands)
-    add_evaluate(commands, _column_map)
+    evaluate = add_lab_command(commands, "evaluate")
     add_serve(commands)
-    add_audit(commands)
+    audit = add_lab_command(commands, "audit")
     add_device(commands)
+    for name in of_lab:
+        lab_arguments(name)({"evaluate": evaluate, "audit": audit}[name])
     return parser
 
 
@@ -199,7 +201,7 @@ def _add_stats(commands: Commands) -> None:
 def _add_log(parser: argparse.ArgumentParser, *, memory: str = "2GB") -> None:
     """What every command that reads a log understands."""
     parser.add_argument("log", metavar="LOG", help="a file, glob or directory; plain, .gz or .zst")
-    add_reading(parser, _column_map)
+    add_reading(parser)
     parser.add_argument("--host-only", action="store_true", help="cut URLs down to their host")
     parser.add_argument("--strict", action="store_true", help="stop at the first malformed line")
     parser.add_argument("--engine", choices=["duckdb", "spark"], default="duckdb", help="duckdb here, or a cluster")
@@ -238,15 +240,3 @@ def _epsilon_delta(text: str) -> tuple[float, float]:
     if not comma or not (0 < pair[0] < math.inf and 0 < pair[1] < 1):
         raise argparse.ArgumentTypeError("expected ε,δ, for example 4,1e-5")
     return pair
-
-
-def _column_map(text: str) -> dict[str, str]:
-    names: dict[str, str] = {}
-    for part in text.split(","):
-        name, equals, column = part.partition("=")
-        if not equals or not column or name in names or name not in NAMEABLE:
-            raise argparse.ArgumentTypeError(
-                f"expected user=COLUMN,query=COLUMN[,url=COLUMN], each of {', '.join(NAMEABLE)} at most once"
-            )
-        names[name] = column
-    return names

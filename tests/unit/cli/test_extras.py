@@ -35,7 +35,10 @@ def test_a_command_without_its_extra_is_misuse_and_no_traceback(command, tmp_pat
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["serve", "--help"], ["release", "plan", "--help"]])
+@pytest.mark.parametrize(
+    "words",
+    [["--help"], ["run", "--help"], ["serve", "--help"], ["release", "plan", "--help"], ["evaluate", "--help"]],
+)
 def test_help_loads_nothing_heavy(words):
     heavy = sorted(HEAVY | set(EXTRA_OF))
     code = (
