@@ -55,7 +55,7 @@ test: install browsers ## all tests (but for the slow ones): every part runs, wh
 	@$(MAKE) --no-print-directory --keep-going --jobs 2 test-without-spark test-spark
 
 test-without-spark:
-	$(BIN)/pytest -n 2 --dist worksteal -m 'not slow' --ignore tests/spark
+	$(BIN)/pytest -n 4 --dist worksteal -m 'not slow' --ignore tests/spark
 
 test-spark: # in one process, for one cluster; what it says is shown at its end, not in between
 	@log=$$(mktemp); $(BIN)/pytest -m 'not slow' tests/spark > $$log 2>&1; code=$$?; cat $$log; rm $$log; exit $$code

@@ -28,30 +28,30 @@ def _act(options: argparse.Namespace, store: ServiceStore) -> Any:
     task = store.rounds.task(options.task)
     if options.action == "draft":
         return _document(lifecycle.draft_round(task, actor=actor))
-    found = store.rounds.round(task.task, options.round)
+    round_ = store.rounds.round(task.task, options.round)
     if options.action == "open":
-        lifecycle.request_open(found, actor=actor)
-        return {**_document(found), "next": "the curator opens it as soon as it runs"}
+        lifecycle.request_open(round_, actor=actor)
+        return {**_document(round_), "next": "the curator opens it as soon as it runs"}
     if options.action == "show":
-        return {**_document(found), **lifecycle.figures(found)}
+        return {**_document(round_), **lifecycle.figures(round_)}
     if options.action == "candidate":
-        figures, hits = lifecycle.look_at_candidate(found, actor=actor)
+        figures, hits = lifecycle.look_at_candidate(round_, actor=actor)
         queries = [[i, *entry] for i, entry in enumerate(figures.head.as_json())]
         return {"opt_in_users": figures.n_users, "queries": queries, "hits": hits}
     if options.action == "review":
         remove = [(*_position(text.rpartition(":")[0]), text.rpartition(":")[2]) for text in options.remove]
         keep = [_position(text) for text in options.keep]
-        return _document(lifecycle.review(found, actor=actor, remove=remove, keep=keep))
+        return _document(lifecycle.review(round_, actor=actor, remove=remove, keep=keep))
     if options.action == "load-counts":
-        return _document(lifecycle.close_with_counts(found, _counts_file(options.file), actor=actor))
+        return _document(lifecycle.close_with_counts(round_, _counts_file(options.file), actor=actor))
     if options.action == "abort":
-        return _document(lifecycle.abort(found, actor=actor, reason="operator"))
+        return _document(lifecycle.abort(round_, actor=actor, reason="operator"))
     arrow = {
         "close-opt-in": lifecycle.close_optin,
         "close-clients": lifecycle.close_clients,
         "end-grace": lifecycle.end_grace,
     }[options.action]
-    return _document(arrow(found, actor=actor))
+    return _document(arrow(round_, actor=actor))
 
 
 def _counts_file(path: Path) -> Any:
@@ -70,5 +70,5 @@ def _position(text: str) -> tuple[int, int | None]:
     return int(match[1]), int(match[2]) if match[2] else None
 
 
-def _document(found: Round) -> dict[str, Any]:
-    return {"task": found.task, "round": found.number, "state": found.state, "version": found.version}
+def _document(round_: Round) -> dict[str, Any]:
+    return {"task": round_.task, "round": round_.number, "state": round_.state, "version": round_.version}

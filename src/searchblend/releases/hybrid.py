@@ -12,7 +12,8 @@ from typing import Any
 
 from searchblend.accounting.spend import Spend
 from searchblend.blender.groups import UserGroup
-from searchblend.blender.pipeline import OnStep, run_blender
+from searchblend.blender.method import OnStep
+from searchblend.blender.pipeline import run_blender
 from searchblend.blender.release import BlenderRelease
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Neighbors

@@ -67,15 +67,15 @@ def gauges(store: ServiceStore, clock: Clock) -> dict[str, float]:
     now, rounds = clock.now(), store.rounds.rounds()
     manifests = [store.artifacts.manifest(task.task) for task in store.rounds.tasks() if not task.killed]
     waiting = store.jobs.waiting()
-    states = {f'rounds{{state="{state}"}}': float(sum(found.state is state for found in rounds)) for state in State}
+    states = {f'rounds{{state="{state}"}}': float(sum(round_.state is state for round_ in rounds)) for state in State}
     return {
         **states,
         "shredding_overdue": len(store.rounds.overdue_shredding(now)),
         "oldest_unfinished_round_seconds": max(
-            (now - found.changed for found in rounds if found.state not in ENDED), default=0
+            (now - round_.changed for round_ in rounds if round_.state not in ENDED), default=0
         ),
         "signature_expires_seconds": min((latest[1] - now for latest in manifests if latest), default=0),
-        "round_keys_refused": sum(has_refused_key(store, found) for found in rounds),
+        "round_keys_refused": sum(has_refused_key(store, round_) for round_ in rounds),
         "jobs_waiting": len(waiting),
         "jobs_stuck": sum(attempts > _MOST_ATTEMPTS for _, _, attempts in waiting),
     }
@@ -118,20 +118,20 @@ def _overdue(store: ServiceStore, clock: Clock) -> Iterator[Finding]:
 
 
 def _rounds(store: ServiceStore) -> Iterator[Finding]:
-    for found in store.rounds.rounds():
-        name = f"{found.task[:8]}/{found.number}"
-        if found.shape:
-            yield _conservation(store, found, f"conservation {name}")
-        if found.state not in HOLDS_RAW and (left := store.contributions.count(found.key)):
+    for round_ in store.rounds.rounds():
+        name = f"{round_.task[:8]}/{round_.number}"
+        if round_.shape:
+            yield _conservation(store, round_, f"conservation {name}")
+        if round_.state not in HOLDS_RAW and (left := store.contributions.count(round_.key)):
             yield Finding(f"shredding {name}", False, f"{left} sealed records are left")
 
 
-def _conservation(store: ServiceStore, found: Round, check: str) -> Finding:
+def _conservation(store: ServiceStore, round_: Round, check: str) -> Finding:
     try:
-        per_report = shape_of(found).counts_per_report
+        per_report = shape_of(round_).counts_per_report
     except (TypeError, ValueError, KeyError):
         return Finding(check, False, "the shape of its reports cannot be read")
-    law = store.reports.conservation(found.key, per_report, found.reports)
+    law = store.reports.conservation(round_.key, per_report, round_.reports)
     return Finding(check, law.holds, f"{law.counted} counts, {law.expected} expected")
 
 
@@ -167,11 +167,11 @@ def _round_keys(store: ServiceStore, settings: ServeSettings) -> Iterator[Findin
     if not curators:
         yield Finding("curator's key", True, "not known on this machine; --curator-key names it")
         return
-    for found in store.rounds.rounds(states=HOLDS_RAW):
-        if found.public_key is not None:
-            fine = is_signed_by_curator(found, curators)
+    for round_ in store.rounds.rounds(states=HOLDS_RAW):
+        if round_.public_key is not None:
+            fine = is_signed_by_curator(round_, curators)
             detail = "signed by the curator" if fine else "not signed by the curator: the round was changed"
-            yield Finding(f"curator's signature {found.task[:8]}/{found.number}", fine, detail)
+            yield Finding(f"curator's signature {round_.task[:8]}/{round_.number}", fine, detail)
 
 
 def _signing_keys(store: ServiceStore, settings: ServeSettings) -> Iterator[Finding]:

@@ -194,10 +194,10 @@ class Population:
 
     def _wait(self, at: str, token: str, state: str) -> dict[str, Any]:
         for _ in range(_TRIES * 20):
-            found = self._admin("GET", at, token)
-            if found["state"] == state:
-                return found
-            if found["state"] == "ABORTED":
+            round_ = self._admin("GET", at, token)
+            if round_["state"] == state:
+                return round_
+            if round_["state"] == "ABORTED":
                 raise RunError("the round was aborted; `searchblend audit-log show` says why")
             time.sleep(0.1)
         raise RunError(f"the round never reached {state}")

@@ -60,9 +60,9 @@ def check_head_list(head: HeadList, blocklist: Iterable[str] = ()) -> list[Hit]:
 
 def text_reason(text: str, blocked: Iterable[str] = ()) -> str | None:
     """Why a text should be looked at, if at all."""
-    found = [_CODES[suspicion] for suspicion in _SUSPECTS.in_text(text) if suspicion in _CODES]
-    if found:
-        return found[0]
+    codes = [_CODES[suspicion] for suspicion in _SUSPECTS.in_text(text) if suspicion in _CODES]
+    if codes:
+        return codes[0]
     if _DIGITS.search(text):
         return "long-number"
     return "blocklist" if any(word in text for word in blocked) else None

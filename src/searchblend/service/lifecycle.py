@@ -5,19 +5,24 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import fits
-from searchblend.blender.best.choose_design import choose_design
-from searchblend.blender.best.observations import OptinCounts
+from searchblend.blender.method import HeadFigures
 from searchblend.core.errors import InvalidParameter, SearchblendError
 from searchblend.core.privacy import Neighbors
 from searchblend.service.aggregate import read_counts
 from searchblend.service.clock import Clock
 from searchblend.service.filters import REASONS, check_head_list
-from searchblend.service.round_model import HeadFigures, settings_of, shape_document, shape_of
+from searchblend.service.round_model import (
+    decode_figures,
+    encode_figures,
+    method_of,
+    settings_of,
+    shape_document,
+    shape_of,
+)
 from searchblend.service.task_settings import TaskSettings
 from searchblend.store.ledger_errors import BudgetExceeded
 from searchblend.store.rounds import Round, Task
@@ -59,47 +64,47 @@ class Lifecycle:
         with self._store.transaction():
             if task.killed:
                 raise WrongState("the task was stopped")
-            if any(found.state not in ENDED for found in self._store.rounds.rounds(task.task)):
+            if any(round_.state not in ENDED for round_ in self._store.rounds.rounds(task.task)):
                 raise WrongState("another round of the task has not ended")
             window = settings.window_at(self._now)
             return self._store.rounds.add_round(task.task, settings.as_json(), window, actor=actor, now=self._now)
 
-    def request_open(self, found: Round, *, actor: str) -> None:
+    def request_open(self, round_: Round, *, actor: str) -> None:
         """Ask the curator for a key; the round opens when it is there. Refused if the budget cannot pay the round."""
         with self._store.transaction():
-            self._expect(found, State.DRAFT)
-            self._refuse_unpayable(found)
-            self._store.audit.append(actor, "opening asked for", self._now, {"task": found.task, "round": found.number})
-            self._store.artifacts.keep(found.key, "opened_by", actor.encode())
-            self._store.jobs.add(found.key, "open", self._now)
+            self._expect(round_, State.DRAFT)
+            self._refuse_unpayable(round_)
+            self._store.audit.append(actor, "opening asked for", self._now, _where(round_))
+            self._store.artifacts.keep(round_.key, "opened_by", actor.encode())
+            self._store.jobs.add(round_.key, "open", self._now)
 
-    def close_optin(self, found: Round, *, actor: str) -> Round:
+    def close_optin(self, round_: Round, *, actor: str) -> Round:
         """No more opt-in records; the curator's job begins, or the round ends for want of people."""
         with self._store.transaction():
-            self._expect(found, State.OPTIN_OPEN)
-            n = self._store.contributions.count(found.key)
+            self._expect(round_, State.OPTIN_OPEN)
+            n = self._store.contributions.count(round_.key)
             closed = self._store.rounds.advance(
-                found, State.OPTIN_CLOSED, actor=actor, now=self._now, detail={"records": n}
+                round_, State.OPTIN_CLOSED, actor=actor, now=self._now, detail={"records": n}
             )
-            if n < settings_of(found).min_optin:
+            if n < settings_of(round_).min_optin:
                 return self.abort(closed, actor=actor, reason="too-few-opt-in-users")
-            self._store.jobs.add(found.key, "head-list", self._now)
+            self._store.jobs.add(round_.key, "head-list", self._now)
             return closed
 
-    def look_at_candidate(self, found: Round, *, actor: str) -> tuple[HeadFigures, list[dict[str, Any]]]:
+    def look_at_candidate(self, round_: Round, *, actor: str) -> tuple[HeadFigures, list[dict[str, Any]]]:
         """The list for somebody's eyes; the log has whose."""
         with self._store.transaction():
-            candidate = self.candidate(found)
-            self._store.audit.append(actor, "candidate list seen", self._now, _where(found))
+            candidate = self.candidate(round_)
+            self._store.audit.append(actor, "candidate list seen", self._now, _where(round_))
             return candidate
 
-    def candidate(self, found: Round) -> tuple[HeadFigures, list[dict[str, Any]]]:
+    def candidate(self, round_: Round) -> tuple[HeadFigures, list[dict[str, Any]]]:
         """What the reviewer looks at: the private list and the automatic filters' hits."""
-        self._expect(found, State.SHREDDED)
-        content = self._store.artifacts.kept(found.key, CANDIDATE)
+        self._expect(round_, State.SHREDDED)
+        content = self._store.artifacts.kept(round_.key, CANDIDATE)
         if content is None:
             raise StoreError("the candidate list is missing")
-        figures = HeadFigures.of_bytes(content)
+        figures = decode_figures(content)
         return figures, [hit.as_json() for hit in check_head_list(figures.head, self.blocklist())]
 
     def blocklist(self) -> list[str]:
@@ -114,7 +119,7 @@ class Lifecycle:
 
     def review(
         self,
-        found: Round,
+        round_: Round,
         *,
         actor: str,
         remove: Sequence[tuple[int, int | None, str]] = (),
@@ -124,8 +129,8 @@ class Lifecycle:
 
         The candidate is dropped with what was removed from it; the log holds reasons and numbers.
         """
-        figures, hits = self.candidate(found)
-        if actor == found.opened_by:
+        figures, hits = self.candidate(round_)
+        if actor == round_.opened_by:
             raise WrongState("the reviewer must be somebody else than who opened the round")
         reasons = {(query, url): reason for query, url, reason in remove}
         kept = {(hit["query"], hit["url"]) for hit in hits} & set(keep)
@@ -133,138 +138,138 @@ class Lifecycle:
             if (hit["query"], hit["url"]) not in kept:
                 reasons.setdefault((hit["query"], hit["url"]), hit["reason"])
         _check_positions(figures, reasons)
-        settings = settings_of(found)
-        reviewed = figures.without(list(reasons), settings)
+        settings = settings_of(round_)
+        reviewed = figures.without(list(reasons), settings.params)
         tally = {code: n for code in REASONS if (n := list(reasons.values()).count(code))}
         detail = {"removed": tally, "kept_hits": len(kept - set(reasons)), "queries": len(reviewed.head)}
         if len(reviewed.head) < settings.min_queries or reviewed.head.has_urls != figures.head.has_urls:
-            return self.abort(found, actor=actor, reason="too-few-queries", detail=detail)
+            return self.abort(round_, actor=actor, reason="too-few-queries", detail=detail)
         # Seconds for a long list, so before the transaction, which keeps reports waiting and fails if the round moved.
         reviewed = _with_design(reviewed, settings)
         with self._store.transaction():
-            self._store.artifacts.drop(found.key, CANDIDATE)
-            self._store.artifacts.keep(found.key, REVIEWED, reviewed.as_bytes())
+            self._store.artifacts.drop(round_.key, CANDIDATE)
+            self._store.artifacts.keep(round_.key, REVIEWED, encode_figures(reviewed))
             after = self._store.rounds.advance(
-                found,
+                round_,
                 State.REVIEWED,
                 actor=actor,
                 now=self._now,
                 detail={**detail, "digest": reviewed.head.digest},
-                shape=shape_document(_shape(found, reviewed, settings)),
+                shape=shape_document(_shape(round_, reviewed, settings)),
             )
-            self._store.jobs.add(found.key, "client-open", self._now)
+            self._store.jobs.add(round_.key, "client-open", self._now)
             return after
 
-    def reject(self, found: Round, *, actor: str, reason: str) -> Round:
+    def reject(self, round_: Round, *, actor: str, reason: str) -> Round:
         """End the round at the review: the list as a whole should not be published. The log holds the reason's code."""
         with self._store.transaction():
-            self._expect(found, State.SHREDDED)
-            if actor == found.opened_by:
+            self._expect(round_, State.SHREDDED)
+            if actor == round_.opened_by:
                 raise WrongState("the reviewer must be somebody else than who opened the round")
             if reason not in REASONS:
                 raise InvalidParameter("reason", f"expected one of {', '.join(REASONS)}")
-            return self.abort(found, actor=actor, reason="rejected", detail={"code": reason})
+            return self.abort(round_, actor=actor, reason="rejected", detail={"code": reason})
 
-    def close_clients(self, found: Round, *, actor: str) -> Round:
+    def close_clients(self, round_: Round, *, actor: str) -> Round:
         """The window ends; what is on its way is still taken until the grace is over."""
-        until = self._now + settings_of(found).grace_seconds
+        until = self._now + settings_of(round_).grace_seconds
         return self._store.rounds.advance(
-            found, State.CLIENT_GRACE, actor=actor, now=self._now, client_closes=self._now, grace_until=until
+            round_, State.CLIENT_GRACE, actor=actor, now=self._now, client_closes=self._now, grace_until=until
         )
 
-    def end_grace(self, found: Round, *, actor: str) -> Round:
+    def end_grace(self, round_: Round, *, actor: str) -> Round:
         """Nothing is taken any more; the estimator's job begins, or the round ends for want of people."""
         with self._store.transaction():
             # The round's row is taken first: reports that are being committed hold it, so the count is final after.
-            self._store.rounds.lock(found)
-            return self._close(found, self._store.reports.n_seen(found.key), actor=actor)
+            self._store.rounds.lock(round_)
+            return self._close(round_, self._store.reports.n_seen(round_.key), actor=actor)
 
-    def _close(self, found: Round, n: int, *, actor: str) -> Round:
+    def _close(self, round_: Round, n: int, *, actor: str) -> Round:
         closed = self._store.rounds.advance(
-            found, State.CLOSED, actor=actor, now=self._now, detail={"reports": n}, reports=n
+            round_, State.CLOSED, actor=actor, now=self._now, detail={"reports": n}, reports=n
         )
-        if n < settings_of(found).min_clients:
+        if n < settings_of(round_).min_clients:
             return self.abort(closed, actor=actor, reason="too-few-clients")
-        self._store.jobs.add(found.key, "estimate", self._now)
+        self._store.jobs.add(round_.key, "estimate", self._now)
         return closed
 
-    def close_with_counts(self, found: Round, document: Any, *, actor: str) -> Round:
+    def close_with_counts(self, round_: Round, document: Any, *, actor: str) -> Round:
         """Close a round whose reports were counted from files; none may have been counted here."""
         with self._store.transaction():
-            self._expect(found, State.CLIENT_GRACE)
-            counts, n = read_counts(document, shape_of(found))
-            self._store.rounds.lock(found)
-            if self._store.reports.n_seen(found.key):
-                raise WrongState(f"round {found.number}: has counted reports of its own; the two cannot be told apart")
-            self._store.reports.load(found.key, counts)
-            self._store.audit.append(actor, "counts loaded", self._now, {**_where(found), "reports": n})
-            return self._close(found, n, actor=actor)
+            self._expect(round_, State.CLIENT_GRACE)
+            counts, n = read_counts(document, shape_of(round_))
+            self._store.rounds.lock(round_)
+            if self._store.reports.n_seen(round_.key):
+                raise WrongState(f"round {round_.number}: has counted reports of its own; the two cannot be told apart")
+            self._store.reports.load(round_.key, counts)
+            self._store.audit.append(actor, "counts loaded", self._now, {**_where(round_), "reports": n})
+            return self._close(round_, n, actor=actor)
 
-    def abort(self, found: Round, *, actor: str, reason: str, detail: Mapping[str, Any] | None = None) -> Round:
+    def abort(self, round_: Round, *, actor: str, reason: str, detail: Mapping[str, Any] | None = None) -> Round:
         """End a round without a result. Raw records go at once, the key as soon as the curator is there."""
         with self._store.transaction():
             after = self._store.rounds.advance(
-                found,
+                round_,
                 State.ABORTED,
                 actor=actor,
                 now=self._now,
-                detail={"reason": reason, "reports": self._store.reports.n_seen(found.key), **(detail or {})},
-                reports=0 if found.shape else None,
+                detail={"reason": reason, "reports": self._store.reports.n_seen(round_.key), **(detail or {})},
+                reports=0 if round_.shape else None,
             )
-            self._store.contributions.shred(found.key)
-            self._store.reports.forget_all(found.key)
+            self._store.contributions.shred(round_.key)
+            self._store.reports.forget_all(round_.key)
             for name in (CANDIDATE, REVIEWED):
-                self._store.artifacts.drop(found.key, name)
-            self._store.jobs.cancel(found.key)
-            if found.public_key is not None:
-                self._store.jobs.add(found.key, "shred", self._now)
+                self._store.artifacts.drop(round_.key, name)
+            self._store.jobs.cancel(round_.key)
+            if round_.public_key is not None:
+                self._store.jobs.add(round_.key, "shred", self._now)
             return after
 
     def kill(self, task: Task, *, actor: str) -> None:
         """Stop a task for good, and with it the round that runs."""
         with self._store.transaction():
             self._store.rounds.kill(task.task, actor=actor, now=self._now)
-            for found in self._store.rounds.rounds(task.task):
-                if found.state not in ENDED:
-                    self.abort(found, actor=actor, reason="killed")
+            for round_ in self._store.rounds.rounds(task.task):
+                if round_.state not in ENDED:
+                    self.abort(round_, actor=actor, reason="killed")
 
     def enrol(self, task: Task, n: int, *, actor: str) -> list[str]:
         """Enrolment codes for opt-in users, shown once."""
         return self._store.tokens.enrol(task.task, n, actor=actor, now=self._now)
 
-    def figures(self, found: Round) -> dict[str, Any]:
+    def figures(self, round_: Round) -> dict[str, Any]:
         """Public numbers of a round: how many, why refused, and whether the law holds."""
-        n_seen = self._store.reports.n_seen(found.key) if found.reports is None else found.reports
-        per_report = shape_of(found).counts_per_report if found.shape else 0
-        law = self._store.reports.conservation(found.key, per_report, found.reports)
+        n_seen = self._store.reports.n_seen(round_.key) if round_.reports is None else round_.reports
+        per_report = shape_of(round_).counts_per_report if round_.shape else 0
+        law = self._store.reports.conservation(round_.key, per_report, round_.reports)
         return {
-            "opt_in_records": self._store.contributions.count(found.key),
+            "opt_in_records": self._store.contributions.count(round_.key),
             "reports_counted": n_seen,
-            "refusals": self._store.reports.refusals(found.key),
+            "refusals": self._store.reports.refusals(round_.key),
             "conservation": {"counted": law.counted, "expected": law.expected, "holds": law.holds},
-            "files": self._store.artifacts.of_round(found.key) if found.state is State.PUBLISHED else {},
+            "files": self._store.artifacts.of_round(round_.key) if round_.state is State.PUBLISHED else {},
         }
 
     def tick(self, on_failure: Callable[[Exception, str], None] = lambda error, task: None) -> int:
         """Take the arrows whose time has come; how many. A round or task that fails is told and holds up no other."""
         moved = 0
-        for found in self._store.rounds.rounds(states=set(State) - ENDED):
-            moved += _one(self._tick_round, found, on_failure)
+        for round_ in self._store.rounds.rounds(states=set(State) - ENDED):
+            moved += _one(self._tick_round, round_, on_failure)
         for task in self._store.rounds.tasks():
             moved += _one(self._tick_schedule, task, on_failure)
         return moved
 
-    def _tick_round(self, found: Round) -> bool:
+    def _tick_round(self, round_: Round) -> bool:
         now = self._now
         try:
-            if found.state in HOLDS_RAW and found.shred_by is not None and now >= found.shred_by:
-                self.abort(found, actor=CLOCK, reason="shredding-deadline")
-            elif found.state is State.OPTIN_OPEN and found.optin_closes is not None and now >= found.optin_closes:
-                self.close_optin(found, actor=CLOCK)
-            elif found.state is State.CLIENT_OPEN and found.client_closes is not None and now >= found.client_closes:
-                self.close_clients(found, actor=CLOCK)
-            elif found.state is State.CLIENT_GRACE and found.grace_until is not None and now >= found.grace_until:
-                self.end_grace(found, actor=CLOCK)
+            if round_.state in HOLDS_RAW and round_.shred_by is not None and now >= round_.shred_by:
+                self.abort(round_, actor=CLOCK, reason="shredding-deadline")
+            elif round_.state is State.OPTIN_OPEN and round_.optin_closes is not None and now >= round_.optin_closes:
+                self.close_optin(round_, actor=CLOCK)
+            elif round_.state is State.CLIENT_OPEN and round_.client_closes is not None and now >= round_.client_closes:
+                self.close_clients(round_, actor=CLOCK)
+            elif round_.state is State.CLIENT_GRACE and round_.grace_until is not None and now >= round_.grace_until:
+                self.end_grace(round_, actor=CLOCK)
             else:
                 return False
         except WrongState:
@@ -287,9 +292,9 @@ class Lifecycle:
             return False
         return True
 
-    def _refuse_unpayable(self, found: Round) -> None:
+    def _refuse_unpayable(self, round_: Round) -> None:
         """Before anybody sends anything: both groups' debits must fit. The debits themselves come with the arrows."""
-        settings, book = settings_of(found), self._store.ledger.book()
+        settings, book = settings_of(round_), self._store.ledger.book()
         if book.cap is None:
             if not settings.uncapped:
                 raise BudgetExceeded(f"population {settings.population}: {NO_CAP}")
@@ -304,9 +309,9 @@ class Lifecycle:
                     "more than the cap has left; nothing was debited"
                 )
 
-    def _expect(self, found: Round, state: State) -> None:
-        if found.state is not state:
-            raise WrongState(f"round {found.number}: expected {state}, is {found.state}")
+    def _expect(self, round_: Round, state: State) -> None:
+        if round_.state is not state:
+            raise WrongState(f"round {round_.number}: expected {state}, is {round_.state}")
 
     @property
     def _now(self) -> int:
@@ -323,8 +328,8 @@ def _one(step: Callable[[_Row], bool], row: _Row, on_failure: Callable[[Exceptio
         return False
 
 
-def _where(found: Round) -> dict[str, Any]:
-    return {"task": found.task, "round": found.number}
+def _where(round_: Round) -> dict[str, Any]:
+    return {"task": round_.task, "round": round_.number}
 
 
 def _check_positions(figures: HeadFigures, reasons: Mapping[tuple[int, int | None], str]) -> None:
@@ -338,15 +343,11 @@ def _check_positions(figures: HeadFigures, reasons: Mapping[tuple[int, int | Non
 
 def _with_design(figures: HeadFigures, settings: TaskSettings) -> HeadFigures:
     """Choose how clients report, from the reviewed list alone."""
-    if settings.method == "paper":
-        return figures
-    optin = OptinCounts.of(figures.counted(settings))
     try:
-        chosen, _ = choose_design(figures.head, optin, settings.params, settings.expected_clients)
+        return method_of(settings).design_reports(figures, settings.params, settings.expected_clients)
     except SearchblendError as error:
         raise StoreError(f"no way of reporting fits this list: {error}") from error
-    return replace(figures, design=chosen.design)
 
 
-def _shape(found: Round, figures: HeadFigures, settings: TaskSettings) -> ReportShape:
-    return ReportShape.of(bytes.fromhex(found.task), found.number, figures.head, settings.params, figures.design)
+def _shape(round_: Round, figures: HeadFigures, settings: TaskSettings) -> ReportShape:
+    return ReportShape.of(bytes.fromhex(round_.task), round_.number, figures.head, settings.params, figures.design)

@@ -63,10 +63,10 @@ class Metrics:
         for sample, value in samples.items():
             families[_family(sample)].append(f"{PREFIX}{sample} {value:.15g}\n")
         lines: list[str] = []
-        for name, found in sorted(families.items()):
+        for name, rows in sorted(families.items()):
             kind, meaning = HELP[name]
             family = PREFIX + (name.removesuffix("_total") if openmetrics else name)
-            lines += [f"# HELP {family} {meaning}\n", f"# TYPE {family} {kind}\n", *found]
+            lines += [f"# HELP {family} {meaning}\n", f"# TYPE {family} {kind}\n", *rows]
         return "".join(lines) + ("# EOF\n" if openmetrics else "")
 
     def _histogram(self) -> dict[str, float]:

@@ -24,8 +24,8 @@ def restore_backup(store: ServiceStore, file: Path, clock: Clock, *, actor: str)
     with store.transaction():
         rows = read_backup(file, store.database)
         held = store.rounds.rounds(states=HOLDS_RAW | {State.DRAFT})
-        for found in held:
-            lifecycle.abort(found, actor=actor, reason="restored")
+        for round_ in held:
+            lifecycle.abort(round_, actor=actor, reason="restored")
         store.rounds.skip_numbers(_SKIPPED)
         store.audit.append(actor, "restored from a backup", clock.now(), {"rows": rows})
     return rows, len(held)

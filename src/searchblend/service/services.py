@@ -128,9 +128,9 @@ class Services:
             raise Refusal("unknown-task")
 
         def look(store: ServiceStore) -> RoundFacts:
-            found = store.rounds.round(*place)
-            shape = shape_of(found) if found.shape else None
-            return RoundFacts(found.key, shape, sealing_context(found))
+            round_ = store.rounds.round(*place)
+            shape = shape_of(round_) if round_.shape else None
+            return RoundFacts(round_.key, shape, sealing_context(round_))
 
         try:
             facts = await self.reader.call(look)

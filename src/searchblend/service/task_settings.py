@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from searchblend.blender.pipeline import METHODS
+from searchblend.blender.method import METHODS
 from searchblend.core.errors import InvalidParameter, listed
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from searchblend.blender.best.best import curator_design
+from searchblend.blender.best.stability_histogram import curator_design
 from searchblend.blender.best.subset_report import SubsetReport, subset_report
 from searchblend.blender.paper.local_report import local_report
 from searchblend.core.params import BlenderParams

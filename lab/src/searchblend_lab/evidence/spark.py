@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from searchblend.blender.best.best import curator_design
-from searchblend.blender.best.stability_histogram import count_head_list
+from searchblend.blender.best.stability_histogram import count_head_list, curator_design
 from searchblend.blender.groups import UserGroup
 from searchblend.blender.paper.create_head_list import create_head_list
 from searchblend.clickgraph.release.click_log import Cap

@@ -30,7 +30,7 @@ OnNotice = Callable[[str], None]
 
 _MASTER: Final = re.compile(r"local(-cluster)?(\[.*\])?|spark://.+|yarn|k8s://.+")
 _CONNECT_SECONDS: Final = 4.0
-_EXECUTOR_SECONDS: Final = 60.0
+_EXECUTOR_SECONDS: Final = 300.0
 _POLL_SECONDS: Final = 0.2
 _ROWS_AT_ONCE: Final = 1000
 _SPARK_PARTITIONS: Final = "200"

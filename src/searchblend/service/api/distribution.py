@@ -61,11 +61,11 @@ class Distribution:
             raise Refusal("not-found")
 
         def read(store: ServiceStore) -> bytes:
-            found = store.artifacts.get(sha256)
-            if found is None:
+            artifact = store.artifacts.get(sha256)
+            if artifact is None:
                 raise Refusal("not-found")
-            self._media_types[sha256] = found[1]
-            return found[0]
+            self._media_types[sha256] = artifact[1]
+            return artifact[0]
 
         content = await self._services.files.get(sha256, lambda: self._services.reader.call(read))
         headers = {"Cache-Control": _FOREVER, "ETag": f'"{sha256}"', "X-Content-Type-Options": "nosniff"}
@@ -88,10 +88,10 @@ class Distribution:
         task, number = request.path_params["task"], round_number(request.path_params["round"])
 
         def read(store: ServiceStore) -> dict[str, str]:
-            found = store.rounds.round(store.rounds.task(task).task, number)
-            if found.state is not State.PUBLISHED:
+            round_ = store.rounds.round(store.rounds.task(task).task, number)
+            if round_.state is not State.PUBLISHED:
                 raise Refusal("unknown-task", "the round is not published")
-            return store.artifacts.of_round(found.key)
+            return store.artifacts.of_round(round_.key)
 
         files = await self._services.public.call(read)
         return JSONResponse({"files": files}, headers={"Cache-Control": _FOREVER})

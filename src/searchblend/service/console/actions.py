@@ -97,10 +97,10 @@ class Actions:
         return see_other(f"/console/tasks/{task.task}?done=task")
 
     async def draft(self, visit: Visit) -> Response:
-        found = await self._act(
+        round_ = await self._act(
             lambda store, lifecycle: lifecycle.draft_round(store.rounds.task(visit.task), actor=visit.admin.name)
         )
-        return see_other(f"/console/tasks/{found.task}/rounds/{found.number}?done=drafted")
+        return see_other(f"/console/tasks/{round_.task}/rounds/{round_.number}?done=drafted")
 
     async def kill(self, visit: Visit) -> Response:
         if visit.field("sure") != "yes":
@@ -122,10 +122,10 @@ class Actions:
 
     def _arrow(self, name: str) -> Answer:
         def act(store: ServiceStore, lifecycle: Lifecycle, visit: Visit) -> None:
-            found = store.rounds.round(store.rounds.task(visit.task).task, visit.number)
+            round_ = store.rounds.round(store.rounds.task(visit.task).task, visit.number)
             actor = visit.admin.name
             if name == "abort":
-                lifecycle.abort(found, actor=actor, reason="operator")
+                lifecycle.abort(round_, actor=actor, reason="operator")
                 return
             arrows: dict[str, Callable[..., Any]] = {
                 "open": lifecycle.request_open,
@@ -133,7 +133,7 @@ class Actions:
                 "close-clients": lifecycle.close_clients,
                 "end-grace": lifecycle.end_grace,
             }
-            arrows[name](found, actor=actor)
+            arrows[name](round_, actor=actor)
 
         async def answer(visit: Visit) -> Response:
             if name == "abort" and visit.field("sure") != "yes":
@@ -146,8 +146,8 @@ class Actions:
     async def approve(self, visit: Visit) -> Response:
         def act(store: ServiceStore, lifecycle: Lifecycle) -> None:
             remove, keep = review_page.removals(visit.form)
-            found = store.rounds.round(store.rounds.task(visit.task).task, visit.number)
-            lifecycle.review(found, actor=visit.admin.name, remove=remove, keep=keep)
+            round_ = store.rounds.round(store.rounds.task(visit.task).task, visit.number)
+            lifecycle.review(round_, actor=visit.admin.name, remove=remove, keep=keep)
 
         try:
             await self._act(act)
@@ -157,8 +157,8 @@ class Actions:
 
     async def reject(self, visit: Visit) -> Response:
         def act(store: ServiceStore, lifecycle: Lifecycle) -> None:
-            found = store.rounds.round(store.rounds.task(visit.task).task, visit.number)
-            lifecycle.reject(found, actor=visit.admin.name, reason=visit.field("reason"))
+            round_ = store.rounds.round(store.rounds.task(visit.task).task, visit.number)
+            lifecycle.reject(round_, actor=visit.admin.name, reason=visit.field("reason"))
 
         try:
             await self._act(act)

@@ -43,7 +43,7 @@ class Waiting:
 
     who: str
     task: Task
-    found: Round
+    round: Round
     step: Step
     ends: int | None
 
@@ -117,15 +117,16 @@ class Figures:
         )
 
     def latest(self, task: Task) -> Round | None:
-        return next((found for found in reversed(self.rounds) if found.task == task.task), None)
+        return next((round_ for round_ in reversed(self.rounds) if round_.task == task.task), None)
 
 
 def overview(figures: Figures, now: int, role: str) -> Overview:
     """``role``: of who looks; what waits for them comes first."""
     names = {task.task: task for task in figures.tasks}
-    open_rounds = [found for found in figures.rounds if found.state not in ENDED]
+    open_rounds = [round_ for round_ in figures.rounds if round_.state not in ENDED]
     waiting = [
-        Waiting(step_of(found).who, names[found.task], found, step_of(found), deadline(found)) for found in open_rounds
+        Waiting(step_of(round_).who, names[round_.task], round_, step_of(round_), deadline(round_))
+        for round_ in open_rounds
     ]
     lanes, ticks, now_at = _timeline(figures, now)
     return Overview(
@@ -139,9 +140,9 @@ def overview(figures: Figures, now: int, role: str) -> Overview:
 
 
 def _card(figures: Figures, task: Task) -> TaskCard:
-    rounds = [found for found in figures.rounds if found.task == task.task]
+    rounds = [round_ for round_ in figures.rounds if round_.task == task.task]
     latest = rounds[-1] if rounds else None
-    published = sum(found.state is State.PUBLISHED for found in rounds)
+    published = sum(round_.state is State.PUBLISHED for round_ in rounds)
     return TaskCard(task, len(rounds), published, latest, step_of(latest) if latest else None)
 
 
@@ -157,15 +158,15 @@ def alerts(figures: Figures, now: int) -> Iterator[Alert]:
             f"/console/tasks/{task}/rounds/{number}",
         )
     yield from _unreadable_alerts(figures, names)
-    for found in figures.rounds:
-        where, link = f"{names[found.task]}, round {found.number}", round_link(found)
-        yield from _conservation_alert(figures, found, where, link)
-        yield from _refusal_alert(figures, found, where, link)
+    for round_ in figures.rounds:
+        where, link = f"{names[round_.task]}, round {round_.number}", round_link(round_)
+        yield from _conservation_alert(figures, round_, where, link)
+        yield from _refusal_alert(figures, round_, where, link)
     yield from _signature_alerts(figures, now)
     yield from _cap_alerts(figures, now)
     for key, kind, attempts in figures.jobs:
         if attempts > _MOST_ATTEMPTS:
-            stuck = next((found for found in figures.rounds if found.key == key), None)
+            stuck = next((round_ for round_ in figures.rounds if round_.key == key), None)
             link = round_link(stuck) if stuck else "/console"
             yield Alert(
                 "bad", "A job does not succeed", f"{kind}: {attempts} attempts; the server's log says why.", link
@@ -182,16 +183,16 @@ def _unreadable_alerts(figures: Figures, names: Mapping[str, str]) -> Iterator[A
         yield Alert("bad", "A round cannot be read", detail, "/console")
 
 
-def _conservation_alert(figures: Figures, found: Round, where: str, link: str) -> Iterator[Alert]:
-    if not found.shape or found.state is State.ABORTED:
+def _conservation_alert(figures: Figures, round_: Round, where: str, link: str) -> Iterator[Alert]:
+    if not round_.shape or round_.state is State.ABORTED:
         return
-    counts, ids = figures.counted.get(found.key, (0, 0))
+    counts, ids = figures.counted.get(round_.key, (0, 0))
     try:
-        per_report = shape_of(found).counts_per_report
+        per_report = shape_of(round_).counts_per_report
     except (TypeError, ValueError, KeyError):
         yield Alert("bad", "A round cannot be read", f"{where}: the shape of its reports.", link)
         return
-    expected = per_report * (ids if found.reports is None else found.reports)
+    expected = per_report * (ids if round_.reports is None else round_.reports)
     if counts != expected:
         yield Alert(
             "bad",
@@ -201,11 +202,11 @@ def _conservation_alert(figures: Figures, found: Round, where: str, link: str) -
         )
 
 
-def _refusal_alert(figures: Figures, found: Round, where: str, link: str) -> Iterator[Alert]:
-    if found.state in ENDED:
+def _refusal_alert(figures: Figures, round_: Round, where: str, link: str) -> Iterator[Alert]:
+    if round_.state in ENDED:
         return
-    refused = sum(figures.refused.get(found.key, {}).values())
-    seen = figures.counted.get(found.key, (0, 0))[1] + figures.contributed.get(found.key, 0)
+    refused = sum(figures.refused.get(round_.key, {}).values())
+    seen = figures.counted.get(round_.key, (0, 0))[1] + figures.contributed.get(round_.key, 0)
     if refused >= _FEW_REPORTS and refused > _MOST_REFUSED * (refused + seen):
         share = refused / (refused + seen)
         yield Alert("warn", "Many messages are refused", f"{where}: {percent(share)} of {refused + seen:,}.", link)
@@ -252,16 +253,16 @@ def _cap_alerts(figures: Figures, now: int) -> Iterator[Alert]:
                 yield Alert("warn", "Ledger near its cap", detail, "/console/budget")
 
 
-def round_link(found: Round) -> str:
-    return f"/console/tasks/{found.task}/rounds/{found.number}"
+def round_link(round_: Round) -> str:
+    return f"/console/tasks/{round_.task}/rounds/{round_.number}"
 
 
 def _timeline(figures: Figures, now: int) -> tuple[list[Lane], list[tuple[float, str]], float]:
     shown = {
-        task.task: [found for found in figures.rounds if found.task == task.task][-_SHOWN_ROUNDS:]
+        task.task: [round_ for round_ in figures.rounds if round_.task == task.task][-_SHOWN_ROUNDS:]
         for task in figures.tasks
     }
-    spans = [_stretches(found, now) for rounds in shown.values() for found in rounds]
+    spans = [_stretches(round_, now) for rounds in shown.values() for round_ in rounds]
     moments = [at for stretches in spans for begin, end, _ in stretches for at in (begin, end)]
     if not moments:
         return [], [], 0.0
@@ -280,11 +281,11 @@ def _timeline(figures: Figures, now: int) -> tuple[list[Lane], list[tuple[float,
                     x(begin),
                     max(x(end) - x(begin), 3.0),
                     kind,
-                    f"Round {found.number}: {step_of(found).title}",
-                    round_link(found),
+                    f"Round {round_.number}: {step_of(round_).title}",
+                    round_link(round_),
                 )
-                for found in shown[task.task]
-                for begin, end, kind in _stretches(found, now)
+                for round_ in shown[task.task]
+                for begin, end, kind in _stretches(round_, now)
             ],
         )
         for task in figures.tasks
@@ -294,22 +295,22 @@ def _timeline(figures: Figures, now: int) -> tuple[list[Lane], list[tuple[float,
     return lanes, ticks, x(now)
 
 
-def _stretches(found: Round, now: int) -> list[tuple[int, int, str]]:
+def _stretches(round_: Round, now: int) -> list[tuple[int, int, str]]:
     """From, to and kind: opt-in window, client window, ended; a draft or an abort is a mark where it happened."""
     stretches: list[tuple[int, int, str]] = []
-    if found.optin_closes is not None and not settings_trouble(found):
-        opened = found.optin_closes - settings_of(found).optin_seconds
+    if round_.optin_closes is not None and not settings_trouble(round_):
+        opened = round_.optin_closes - settings_of(round_).optin_seconds
         end = (
-            found.optin_closes
-            if found.state is State.OPTIN_OPEN
-            else min(found.optin_closes, found.client_opens or found.changed)
+            round_.optin_closes
+            if round_.state is State.OPTIN_OPEN
+            else min(round_.optin_closes, round_.client_opens or round_.changed)
         )
         stretches.append((opened, max(end, opened), "optin"))
-    if found.client_opens is not None:
-        end = found.grace_until or found.client_closes or now
-        end = end if found.state in (State.CLIENT_OPEN, State.CLIENT_GRACE) else min(end, found.changed)
-        stretches.append((found.client_opens, max(end, found.client_opens), "client"))
-    if found.state in ENDED or not stretches:
-        kind = {State.PUBLISHED: "published", State.ABORTED: "aborted"}.get(found.state, "draft")
-        stretches.append((found.changed, found.changed, kind))
+    if round_.client_opens is not None:
+        end = round_.grace_until or round_.client_closes or now
+        end = end if round_.state in (State.CLIENT_OPEN, State.CLIENT_GRACE) else min(end, round_.changed)
+        stretches.append((round_.client_opens, max(end, round_.client_opens), "client"))
+    if round_.state in ENDED or not stretches:
+        kind = {State.PUBLISHED: "published", State.ABORTED: "aborted"}.get(round_.state, "draft")
+        stretches.append((round_.changed, round_.changed, kind))
     return stretches

@@ -100,11 +100,11 @@ class Pages:
         """The part of a round's page that changes; the whole page anew when the round has moved on."""
 
         def read(store: ServiceStore) -> round_page.Live:
-            found = store.rounds.round(store.rounds.task(visit.task).task, visit.number)
-            return round_page.Live.read(store, found)
+            round_ = store.rounds.round(store.rounds.task(visit.task).task, visit.number)
+            return round_page.Live.read(store, round_)
 
         live = await self._read(read)
-        if visit.field("version") != str(live.found.version):
+        if visit.field("version") != str(live.round.version):
             return Response(status_code=200, headers={**HEADERS, "HX-Refresh": "true", "Cache-Control": "no-store"})
         return self._page(visit, "_live.html", live=live)
 
@@ -112,8 +112,8 @@ class Pages:
         name = visit.request.path_params["name"]
 
         def read(store: ServiceStore) -> tuple[bytes, str]:
-            found = store.rounds.round(store.rounds.task(visit.task).task, visit.number)
-            sha256 = store.artifacts.of_round(found.key).get(name)
+            round_ = store.rounds.round(store.rounds.task(visit.task).task, visit.number)
+            sha256 = store.artifacts.of_round(round_.key).get(name)
             content = store.artifacts.get(sha256) if sha256 else None
             if content is None:
                 raise Refusal("not-found")

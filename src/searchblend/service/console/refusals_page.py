@@ -33,14 +33,14 @@ class RefusalsPage:
 
 def read_refusals(store: ServiceStore) -> RefusalsPage:
     names = {task.task: task for task in store.rounds.tasks()}
-    rounds = sorted(store.rounds.rounds(), key=lambda found: -found.changed)
+    rounds = sorted(store.rounds.rounds(), key=lambda round_: -round_.changed)
     refused = store.figures.refused()
     reasons = []
     for name, advice in REFUSALS.items():
         where = [
-            (names[found.task], found, refused[found.key][name])
-            for found in rounds
-            if name in refused.get(found.key, {})
+            (names[round_.task], round_, refused[round_.key][name])
+            for round_ in rounds
+            if name in refused.get(round_.key, {})
         ]
         if where:
             reasons.append(Reason(name, advice, sum(n for _, _, n in where), where[:_SHOWN_ROUNDS]))

@@ -86,10 +86,10 @@ def shared_page(content: bytes, *, is_gzip: bool, cache: str) -> Response:
 async def static(request: Request) -> Response:
     """A file of the package; only the names that are there exist."""
     name = request.path_params["name"]
-    found = static_files().get(name)
-    if found is None:
-        raise Refusal("not-found")
-    content, media_type, tag = found
+    file = static_files().get(name)
+    if file is None:
+        raise Refusal("not-file")
+    content, media_type, tag = file
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers={"ETag": tag})
     answer = compressed(request, content, media_type, cache="public, max-age=3600")
@@ -100,10 +100,10 @@ async def static(request: Request) -> Response:
 @cache
 def static_files() -> dict[str, tuple[bytes, str, str]]:
     """Path below ``static`` to content, media type and entity tag."""
-    found = {}
+    files = {}
     for path in sorted(_STATIC.rglob("*")):
         if path.is_file():
             content = path.read_bytes()
             tag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
-            found[str(path.relative_to(_STATIC))] = (content, _TYPES[path.suffix], tag)
-    return found
+            files[str(path.relative_to(_STATIC))] = (content, _TYPES[path.suffix], tag)
+    return files

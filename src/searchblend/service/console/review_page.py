@@ -47,7 +47,7 @@ class Candidate:
 @dataclass(frozen=True)
 class ReviewPage:
     task: Task
-    found: Round
+    round: Round
     candidates: list[Candidate]
     hits: int
     n_users: int
@@ -58,13 +58,13 @@ class ReviewPage:
 
 def read_queue(store: ServiceStore) -> list[tuple[Task, Round]]:
     names = {task.task: task for task in store.rounds.tasks()}
-    return [(names[found.task], found) for found in store.rounds.rounds(states={State.SHREDDED})]
+    return [(names[round_.task], round_) for round_ in store.rounds.rounds(states={State.SHREDDED})]
 
 
 def read_review(store: ServiceStore, lifecycle: Lifecycle, task_name: str, number: int, reader: str) -> ReviewPage:
     task = store.rounds.task(task_name)
-    found = store.rounds.round(task.task, number)
-    figures, hits = lifecycle.look_at_candidate(found, actor=reader)
+    round_ = store.rounds.round(task.task, number)
+    figures, hits = lifecycle.look_at_candidate(round_, actor=reader)
     reasons = {(hit["query"], hit["url"]): hit["reason"] for hit in hits}
     candidates = [
         Candidate(
@@ -73,8 +73,8 @@ def read_review(store: ServiceStore, lifecycle: Lifecycle, task_name: str, numbe
         )
         for i, query in enumerate(figures.head.queries)
     ]
-    fewest = int(found.settings["min_queries"])
-    return ReviewPage(task, found, candidates, len(hits), figures.n_users, found.opened_by == reader, fewest)
+    fewest = int(round_.settings["min_queries"])
+    return ReviewPage(task, round_, candidates, len(hits), figures.n_users, round_.opened_by == reader, fewest)
 
 
 def removals(

@@ -32,7 +32,7 @@ _WORDS: Final = {"round drafted": "Drafted", "opening asked for": "Opening asked
 class Live:
     """What changes while people look at it."""
 
-    found: Round
+    round: Round
     step: Step
     ends: int | None
     optin_records: int
@@ -51,7 +51,7 @@ class Live:
     @property
     def arrived(self) -> int:
         """Everything that was taken or refused in this window."""
-        taken = self.optin_records if self.found.state is State.OPTIN_OPEN else self.reports
+        taken = self.optin_records if self.round.state is State.OPTIN_OPEN else self.reports
         return taken + self.refused
 
     @property
@@ -66,24 +66,24 @@ class Live:
     @property
     def moves(self) -> bool:
         """Whether looking again makes sense."""
-        return self.found.state not in ENDED
+        return self.round.state not in ENDED
 
     @classmethod
-    def read(cls, store: ServiceStore, found: Round) -> Live:
+    def read(cls, store: ServiceStore, round_: Round) -> Live:
         """Four statements, whatever the round holds."""
-        reports = store.reports.n_seen(found.key) if found.reports is None else found.reports
-        per_report = shape_of(found).counts_per_report if found.shape else 0
-        law = store.reports.conservation(found.key, per_report, found.reports)
-        jobs = [(kind, attempts) for key, kind, attempts in store.jobs.waiting() if key == found.key]
+        reports = store.reports.n_seen(round_.key) if round_.reports is None else round_.reports
+        per_report = shape_of(round_).counts_per_report if round_.shape else 0
+        law = store.reports.conservation(round_.key, per_report, round_.reports)
+        jobs = [(kind, attempts) for key, kind, attempts in store.jobs.waiting() if key == round_.key]
         return cls(
-            found=found,
-            step=step_of(found),
-            ends=deadline(found),
-            optin_records=store.contributions.count(found.key),
+            round=round_,
+            step=step_of(round_),
+            ends=deadline(round_),
+            optin_records=store.contributions.count(round_.key),
             reports=reports,
-            refusals=store.reports.refusals(found.key),
-            counted=law.counted if found.state is not State.ABORTED else 0,
-            expected=law.expected if found.state is not State.ABORTED else 0,
+            refusals=store.reports.refusals(round_.key),
+            counted=law.counted if round_.state is not State.ABORTED else 0,
+            expected=law.expected if round_.state is not State.ABORTED else 0,
             working=jobs[0][0] if jobs else "",
             attempts=jobs[0][1] if jobs else 0,
         )
@@ -105,8 +105,8 @@ class Spent:
     """the debits of this round"""
 
     @classmethod
-    def of(cls, book: Book, found: Round, settings: TaskSettings) -> Spent:
-        population, window = settings.population, found.budget_window
+    def of(cls, book: Book, round_: Round, settings: TaskSettings) -> Spent:
+        population, window = settings.population, round_.budget_window
         spends = {name: book.spends(population, name) for name in (window, None)}
         cap = book.cap
         budgets = {window: cap.window if cap else None, None: cap.lifetime if cap else None}
@@ -143,7 +143,7 @@ class Spent:
                     "mechanism": entry.spend.mechanism,
                 }
                 for entry in book.entries.values()
-                if entry.release_id in (f"{found.name}/opt-in", f"{found.name}/clients")
+                if entry.release_id in (f"{round_.name}/opt-in", f"{round_.name}/clients")
             ],
         )
 
@@ -193,7 +193,7 @@ class Result:
 @dataclass(frozen=True)
 class RoundPage:
     task: Task
-    found: Round
+    round: Round
     live: Live
     settings: TaskSettings
     states: list[tuple[State, str, str]]
@@ -211,27 +211,27 @@ class RoundPage:
 
 def read_round(store: ServiceStore, task_name: str, number: int, *, first: int, containing: str) -> RoundPage:
     task = store.rounds.task(task_name)
-    found = store.rounds.round(task.task, number)
-    settings = settings_of(found)
-    files = store.artifacts.of_round(found.key) if found.state is State.PUBLISHED else {}
+    round_ = store.rounds.round(task.task, number)
+    settings = settings_of(round_)
+    files = store.artifacts.of_round(round_.key) if round_.state is State.PUBLISHED else {}
     content = store.artifacts.get(files[_RESULT]) if _RESULT in files else None
     history = [_event(row) for row in store.figures.history(task.task) if row["detail"].get("round") == number]
     last = store.rounds.rounds(task.task)[-1]
-    live = Live.read(store, found)
+    live = Live.read(store, round_)
     return RoundPage(
         task=task,
-        found=found,
+        round=round_,
         live=live,
         settings=settings,
-        states=_way(found, history),
+        states=_way(round_, history),
         history=history,
         why=next((row["why"] for row in reversed(history) if row["why"]), ""),
-        spent=Spent.of(store.ledger.book(), found, settings),
+        spent=Spent.of(store.ledger.book(), round_, settings),
         result=Result.of(content[0], first=first, containing=containing) if content else None,
         files=files,
         optin_users=live.optin_records
         or next((row["figures"]["records"] for row in history if "records" in row["figures"]), None),
-        can_draft=last.number == number and found.state in ENDED and not task.killed,
+        can_draft=last.number == number and round_.state in ENDED and not task.killed,
     )
 
 
@@ -270,7 +270,7 @@ def step_title(state: State) -> str:
     return {**from_step, **names}[state]
 
 
-def _way(found: Round, history: list[dict[str, Any]]) -> list[tuple[State, str, str]]:
+def _way(round_: Round, history: list[dict[str, Any]]) -> list[tuple[State, str, str]]:
     """The states that people care about, in order; an aborted round stops where it was."""
     shown = {
         State.DRAFT: "Draft",
@@ -285,12 +285,12 @@ def _way(found: Round, history: list[dict[str, Any]]) -> list[tuple[State, str, 
     while order[-1] in NEXT:
         order.append(NEXT[order[-1]])
     moved = [row["state"] for row in history if row["state"] not in (None, State.ABORTED)]
-    at = found.state if found.state is not State.ABORTED else (moved[-1] if moved else State.DRAFT)
+    at = round_.state if round_.state is not State.ABORTED else (moved[-1] if moved else State.DRAFT)
     place = max(i for i, state in enumerate(shown) if order.index(state) <= order.index(at))
-    ended = found.state is State.ABORTED
+    ended = round_.state is State.ABORTED
     marks = [
         "done" if i < place else ("stopped" if ended else "now") if i == place else "ahead" for i in range(len(shown))
     ]
-    if found.state is State.PUBLISHED:
+    if round_.state is State.PUBLISHED:
         marks[-1] = "done"
     return [(state, title, mark) for (state, title), mark in zip(shown.items(), marks, strict=True)]

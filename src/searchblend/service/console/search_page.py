@@ -34,7 +34,7 @@ class Answer:
 class PackRow:
     """The pack of one round and the deltas that lead to it."""
 
-    found: Round
+    round: Round
     size: int
     deltas: list[tuple[int, int]]
     """from round, size"""
@@ -54,13 +54,13 @@ class SearchPage:
 def read_search(store: ServiceStore, task_name: str, typed: str) -> SearchPage:
     """Four statements; the answer itself is the device's own code on the device's own file."""
     task = store.rounds.task(task_name)
-    rounds = {found.key: found for found in store.rounds.rounds(task.task, states={State.PUBLISHED})}
+    rounds = {round_.key: round_ for round_ in store.rounds.rounds(task.task, states={State.PUBLISHED})}
     files = store.figures.files(task.task)
-    rows = [_row(found, files.get(key, {})) for key, found in rounds.items() if PACK_FILE in files.get(key, {})]
+    rows = [_row(round_, files.get(key, {})) for key, round_ in rounds.items() if PACK_FILE in files.get(key, {})]
     latest = rows[-1] if rows else None
     index = None
     if latest:
-        content = store.artifacts.get(files[latest.found.key][PACK_FILE][0])
+        content = store.artifacts.get(files[latest.round.key][PACK_FILE][0])
         index = SearchIndex(Pack(content[0])) if content else None
     return SearchPage(
         task=task,
@@ -73,20 +73,20 @@ def read_search(store: ServiceStore, task_name: str, typed: str) -> SearchPage:
     )
 
 
-def _row(found: Round, files: dict[str, tuple[str, int]]) -> PackRow:
+def _row(round_: Round, files: dict[str, tuple[str, int]]) -> PackRow:
     deltas = sorted((int(match[1]), size) for name, (_, size) in files.items() if (match := _DELTA.search(name)))
-    return PackRow(found, files[PACK_FILE][1], deltas)
+    return PackRow(round_, files[PACK_FILE][1], deltas)
 
 
 def _answers(index: SearchIndex, typed: str) -> list[Answer]:
     unit = index.pack.info.unit
     return [
         Answer(
-            query=found.entry.query,
-            how=_HOW[found.kind],
-            share=found.entry.probability * unit,
-            at_least=max(found.entry.lower, 0) * unit,
-            urls=[(url.url, url.probability * unit) for url in found.entry.urls],
+            query=match.entry.query,
+            how=_HOW[match.kind],
+            share=match.entry.probability * unit,
+            at_least=max(match.entry.lower, 0) * unit,
+            urls=[(url.url, url.probability * unit) for url in match.entry.urls],
         )
-        for found in index.search(typed[:LONGEST_TYPED], LIMIT)
+        for match in index.search(typed[:LONGEST_TYPED], LIMIT)
     ]

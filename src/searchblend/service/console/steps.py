@@ -153,14 +153,14 @@ REFUSALS: Final[dict[str, Advice]] = {
 }
 
 
-def step_of(found: Round) -> Step:
-    return STEPS[found.state]
+def step_of(round_: Round) -> Step:
+    return STEPS[round_.state]
 
 
-def deadline(found: Round) -> int | None:
+def deadline(round_: Round) -> int | None:
     """When time itself takes the round on."""
     return {
-        State.OPTIN_OPEN: found.optin_closes,
-        State.CLIENT_OPEN: found.client_closes,
-        State.CLIENT_GRACE: found.grace_until,
-    }.get(found.state)
+        State.OPTIN_OPEN: round_.optin_closes,
+        State.CLIENT_OPEN: round_.client_closes,
+        State.CLIENT_GRACE: round_.grace_until,
+    }.get(round_.state)

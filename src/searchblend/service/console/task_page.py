@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-from searchblend.blender.pipeline import METHODS
+from searchblend.blender.method import METHODS
 from searchblend.core.errors import InvalidParameter
 from searchblend.service.checkup import settings_trouble
 from searchblend.service.console.steps import step_of
@@ -76,7 +76,7 @@ GROUPS: Final = (
         (
             Field("max_head_queries", "Longest list", "At most so many queries are asked about.", "number"),
             Field("has_urls", "With URLs", "Count clicked URLs as well as queries.", "yes"),
-            Field("method", "Method", "best, or the paper's own.", "choice", METHODS),
+            Field("method", "Method", "best, or the paper's own.", "choice", tuple(METHODS)),
         ),
     ),
     FieldGroup(
@@ -195,7 +195,7 @@ def read_task(store: ServiceStore, name: str) -> TaskPage:
         task=task,
         values={} if trouble else shown_values(TaskSettings.of_json(task.settings).as_json()),
         trouble=trouble,
-        rounds=[(found, step_of(found).title) for found in reversed(rounds)],
+        rounds=[(round_, step_of(round_).title) for round_ in reversed(rounds)],
         can_draft=not is_busy and not task.killed and not trouble,
         is_busy=is_busy,
     )

@@ -88,21 +88,21 @@ def read_trends(
     """Five statements, however many rounds there are; a year of long lists is never read as a whole."""
     task = store.rounds.task(task_name)
     rounds = store.rounds.rounds(task.task, states={State.PUBLISHED})
-    keys = {found.number: found.key for found in rounds}
+    keys = {round_.number: round_.key for round_ in rounds}
     pair = _pair(list(keys), between)
     needed = {number: keys[number] for number in (*(pair or ()), *list(keys)[-1:])}
     read = store.figures.lists(sorted(set(needed.values())))
     lists = {number: {row.query: row for row in read[key] if row.query is not None} for number, key in needed.items()}
     latest = list(lists[rounds[-1].number]) if rounds else []
     shown = list(dict.fromkeys(query for query in wanted if query))[:COLOURS] or latest[:_DEFAULT_LINES]
-    found = store.figures.lines(task.task, shown)
-    there = {row.query for rows in found.values() for row in rows}
+    lines = store.figures.lines(task.task, shown)
+    there = {row.query for rows in lines.values() for row in rows}
     return TrendData(
         task=task,
         rounds=rounds,
         shown=[query for query in shown if query in there],
         lines={
-            number: {row.query: row for row in found.get(key, []) if row.query is not None}
+            number: {row.query: row for row in lines.get(key, []) if row.query is not None}
             for number, key in keys.items()
         },
         latest=latest,
@@ -153,8 +153,8 @@ def _chart(by_round: dict[int, dict[str, TrendRow]], shown: list[str]) -> Chart:
 def compare(first: dict[str, TrendRow], second: dict[str, TrendRow], before: int, after: int) -> Changes:
     """Two-sided tests of every query in both lists, corrected for their number by Holm's rule."""
     tested = [_tested(query, first[query], second[query]) for query in second if query in first]
-    found = _holm([entry for entry in tested if entry is not None])
-    by_size = sorted(found, key=lambda entry: -abs(entry.z))
+    changes = _holm([entry for entry in tested if entry is not None])
+    by_size = sorted(changes, key=lambda entry: -abs(entry.z))
     significant = [entry for entry in by_size if entry.significant]
     noise = [entry for entry in by_size if not entry.significant]
     return Changes(
@@ -164,7 +164,7 @@ def compare(first: dict[str, TrendRow], second: dict[str, TrendRow], before: int
         falling=[entry for entry in significant if entry.difference < 0][:_SHOWN_CHANGES],
         within_noise=noise[:_SHOWN_NOISE],
         n_within_noise=len(noise),
-        compared=len(found),
+        compared=len(changes),
         new=[query for query in second if query not in first][:_SHOWN_CHANGES],
         gone=[query for query in first if query not in second][:_SHOWN_CHANGES],
     )

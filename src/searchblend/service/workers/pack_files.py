@@ -19,14 +19,14 @@ EARLIER_PACKS: Final = 3
 _DELTA_FILE: Final = re.compile(r"local-search-from-([0-9]+)\.sbdelta")
 
 
-def make_pack_files(store: ServiceStore, found: Round, result: Mapping[str, Any]) -> dict[str, tuple[bytes, str]]:
+def make_pack_files(store: ServiceStore, round_: Round, result: Mapping[str, Any]) -> dict[str, tuple[bytes, str]]:
     """Name, bytes and media type of the pack of a round and of its deltas; a delta that saves nothing is left out.
 
     Made from what was estimated and from packs that are public already, so doing it twice gives the same bytes.
     """
-    pack = build_pack(result, task=bytes.fromhex(found.task), round_number=found.number).pack
+    pack = build_pack(result, task=bytes.fromhex(round_.task), round_number=round_.number).pack
     files = {PACK_FILE: (pack.content, PACK_MEDIA_TYPE)}
-    for number, base in _earlier(store, found):
+    for number, base in _earlier(store, round_):
         delta = encode_delta(base, pack)
         if len(delta) < len(pack.content):
             files[f"local-search-from-{number}.sbdelta"] = (delta, DELTA_MEDIA_TYPE)
@@ -37,8 +37,8 @@ def pack_part(store: ServiceStore, rounds: Sequence[Round]) -> dict[str, Any] | 
     """The manifest's ``pack``: the newest pack of a task's rounds and the deltas to it."""
     packs: dict[int, str] = {}
     deltas: list[dict[str, Any]] = []
-    for found in (found for found in rounds if found.state is State.PUBLISHED):
-        files = store.artifacts.of_round(found.key)
+    for round_ in (round_ for round_ in rounds if round_.state is State.PUBLISHED):
+        files = store.artifacts.of_round(round_.key)
         if PACK_FILE not in files:
             continue
         deltas = [
@@ -46,7 +46,7 @@ def pack_part(store: ServiceStore, rounds: Sequence[Round]) -> dict[str, Any] | 
             for name, sha256 in ((_DELTA_FILE.fullmatch(name), sha256) for name, sha256 in files.items())
             if name and int(name[1]) in packs
         ]
-        packs[found.number] = files[PACK_FILE]
+        packs[round_.number] = files[PACK_FILE]
     if not packs:
         return None
     number = max(packs)
@@ -58,11 +58,11 @@ def pack_part(store: ServiceStore, rounds: Sequence[Round]) -> dict[str, Any] | 
     }
 
 
-def _earlier(store: ServiceStore, found: Round) -> list[tuple[int, Pack]]:
+def _earlier(store: ServiceStore, round_: Round) -> list[tuple[int, Pack]]:
     """The packs of the last published rounds of the same task, each content once."""
     packs: dict[str, tuple[int, Pack]] = {}
-    for earlier in reversed(store.rounds.rounds(found.task)):
-        if earlier.state is not State.PUBLISHED or earlier.number >= found.number or len(packs) == EARLIER_PACKS:
+    for earlier in reversed(store.rounds.rounds(round_.task)):
+        if earlier.state is not State.PUBLISHED or earlier.number >= round_.number or len(packs) == EARLIER_PACKS:
             continue
         sha256 = store.artifacts.of_round(earlier.key).get(PACK_FILE)
         content = store.artifacts.get(sha256) if sha256 else None

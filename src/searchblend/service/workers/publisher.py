@@ -12,11 +12,12 @@ from typing import Any, Final
 from searchblend.accounting.client_spends import subset_selection_spend
 from searchblend.accounting.spend import Spend
 from searchblend.blender.best.subset_report import GAMMA_STEPS, TWO_STAGE
+from searchblend.blender.method import HeadFigures
 from searchblend.core.errors import InputError, MessageError, OutputError, UsageError
 from searchblend.core.privacy import Neighbors
 from searchblend.service.clock import Clock
 from searchblend.service.lifecycle import REVIEWED, Lifecycle
-from searchblend.service.round_model import HeadFigures, settings_digest, settings_of, shape_of
+from searchblend.service.round_model import decode_figures, settings_digest, settings_of, shape_of
 from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.estimator import FILE_PREFIX
 from searchblend.service.workers.pack_files import make_pack_files, pack_part
@@ -127,37 +128,38 @@ class Publisher:
         self._lifecycle = Lifecycle(store, clock)
 
     def run(self, job: Job) -> None:
-        found = self._store.rounds.by_key(job.round_key)
-        (self._client_open if job.kind == "client-open" else self._publish)(job, found)
+        round_ = self._store.rounds.by_key(job.round_key)
+        (self._client_open if job.kind == "client-open" else self._publish)(job, round_)
 
     def leaves(self) -> tuple[()]:
         return ()
 
-    def _client_open(self, job: Job, found: Round) -> None:
+    def _client_open(self, job: Job, round_: Round) -> None:
         """The head list becomes public and every client is charged: one commit."""
-        if found.state is not State.REVIEWED:
+        if round_.state is not State.REVIEWED:
             self._drop(job)
             return
-        settings, figures = settings_of(found), self._figures(found)
+        settings, figures = settings_of(round_), self._figures(round_)
         document = encode_head_list(figures.head, settings.params, figures.design)
         content = json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
         spend = client_spend(figures, settings)
         try:
-            self._open_to_clients(job, found, content, settings, spend)
+            self._open_to_clients(job, round_, content, settings, spend)
         except BudgetExceeded:
             # Another task of the population was faster. Nothing of the list was published.
             with self._store.transaction():
                 self._store.jobs.finish(job)
-                self._lifecycle.abort(found, actor=PUBLISHER, reason="budget-exceeded")
+                self._lifecycle.abort(round_, actor=PUBLISHER, reason="budget-exceeded")
 
-    def _open_to_clients(self, job: Job, found: Round, content: bytes, settings: TaskSettings, spend: Spend) -> None:
+    def _open_to_clients(self, job: Job, round_: Round, content: bytes, settings: TaskSettings, spend: Spend) -> None:
         now = self._clock.now()
         closes, window = now + settings.client_seconds, settings.window_at(now)
         with self._store.transaction():
-            self._store.ledger.debit(f"{found.name}/clients", settings.population, window, spend)
-            self._store.artifacts.attach(found.key, {HEAD_LIST: self._store.artifacts.put(content, "application/json")})
+            self._store.ledger.debit(f"{round_.name}/clients", settings.population, window, spend)
+            sha256 = self._store.artifacts.put(content, "application/json")
+            self._store.artifacts.attach(round_.key, {HEAD_LIST: sha256})
             self._store.rounds.advance(
-                found,
+                round_,
                 State.CLIENT_OPEN,
                 actor=PUBLISHER,
                 now=now,
@@ -169,30 +171,30 @@ class Publisher:
             self._store.jobs.finish(job)
             self._store.on_point("client open: before commit")
 
-    def _publish(self, job: Job, found: Round) -> None:
+    def _publish(self, job: Job, round_: Round) -> None:
         """What the estimator left becomes public as it is, once."""
-        if found.state is not State.ESTIMATED:
+        if round_.state is not State.ESTIMATED:
             self._drop(job)
             return
-        files = {name: self._store.artifacts.kept(found.key, FILE_PREFIX + name) for name in _FILES}
+        files = {name: self._store.artifacts.kept(round_.key, FILE_PREFIX + name) for name in _FILES}
         contents = {name: content for name, content in files.items() if content is not None}
         if len(contents) != len(_FILES):
             raise StoreError("a file of the result is missing")
         result = json.loads(contents["result.json"])
         rows = trend_rows(result)
-        packs = make_pack_files(self._store, found, result)
+        packs = make_pack_files(self._store, round_, result)
         self._store.on_point("publish: before")
         with self._store.transaction():
-            self._store.rounds.advance(found, State.PUBLISHED, actor=PUBLISHER, now=self._clock.now())
+            self._store.rounds.advance(round_, State.PUBLISHED, actor=PUBLISHER, now=self._clock.now())
             typed = {name: (content, _FILES[name]) for name, content in contents.items()} | packs
             names = {name: self._store.artifacts.put(content, kind) for name, (content, kind) in typed.items()}
-            self._store.artifacts.attach(found.key, names)
-            self._store.artifacts.add_trends(found.key, rows)
+            self._store.artifacts.attach(round_.key, names)
+            self._store.artifacts.add_trends(round_.key, rows)
             for group in ("opt-in", "clients"):
-                self._store.ledger.publish(f"{found.name}/{group}", {"statement.json": contents["statement.json"]})
-            self._store.reports.forget_ids(found.key)
+                self._store.ledger.publish(f"{round_.name}/{group}", {"statement.json": contents["statement.json"]})
+            self._store.reports.forget_ids(round_.key)
             for name in _FILES:
-                self._store.artifacts.drop(found.key, FILE_PREFIX + name)
+                self._store.artifacts.drop(round_.key, FILE_PREFIX + name)
             self._store.jobs.finish(job)
             self._store.on_point("publish: before commit")
         self._store.on_point("publish: after commit")
@@ -280,32 +282,32 @@ class Publisher:
 
         The mark stays with the round, so that the log has it once and every process can see it (``gauges``).
         """
-        found = self._store.rounds.round(wanted["task"], wanted["round"])
-        is_signed, is_marked = is_round_key_signed(wanted, self._curators), has_refused_key(self._store, found)
+        round_ = self._store.rounds.round(wanted["task"], wanted["round"])
+        is_signed, is_marked = is_round_key_signed(wanted, self._curators), has_refused_key(self._store, round_)
         if is_signed and is_marked:
-            self._store.artifacts.drop(found.key, REFUSED_KEY)
+            self._store.artifacts.drop(round_.key, REFUSED_KEY)
         if not is_signed and not is_marked:
-            self._store.artifacts.keep(found.key, REFUSED_KEY, b"")
-            note = {"task": found.task, "round": found.number}
+            self._store.artifacts.keep(round_.key, REFUSED_KEY, b"")
+            note = {"task": round_.task, "round": round_.number}
             self._store.audit.append(PUBLISHER, "round key refused", self._clock.now(), note)
         return is_signed
 
-    def _client_part(self, found: Round) -> dict[str, Any]:
-        figures = self._figures(found)
+    def _client_part(self, round_: Round) -> dict[str, Any]:
+        figures = self._figures(round_)
         return {
-            "artifact": self._store.artifacts.of_round(found.key)[HEAD_LIST],
+            "artifact": self._store.artifacts.of_round(round_.key)[HEAD_LIST],
             "digest": figures.head.digest,
             "mechanism": figures.design.mechanism if figures.design else "two-stage",
-            "report_bytes": shape_of(found).size,
-            "opens": found.client_opens,
-            "closes": found.client_closes,
+            "report_bytes": shape_of(round_).size,
+            "opens": round_.client_opens,
+            "closes": round_.client_closes,
         }
 
-    def _figures(self, found: Round) -> HeadFigures:
-        content = self._store.artifacts.kept(found.key, REVIEWED)
+    def _figures(self, round_: Round) -> HeadFigures:
+        content = self._store.artifacts.kept(round_.key, REVIEWED)
         if content is None:
             raise StoreError("the reviewed list is missing")
-        return HeadFigures.of_bytes(content)
+        return decode_figures(content)
 
     def _drop(self, job: Job) -> None:
         with self._store.transaction():
@@ -323,13 +325,13 @@ def _says(message: bytes, wanted: dict[str, Any], keys: Sequence[SigningKey]) ->
     return same and {signature.key_id for signature in signed.signatures} == {key.key_id for key in keys}
 
 
-def _optin_part(found: Round, settings: TaskSettings) -> dict[str, Any]:
+def _optin_part(round_: Round, settings: TaskSettings) -> dict[str, Any]:
     return {
-        "public_key": (found.public_key or b"").hex(),
+        "public_key": (round_.public_key or b"").hex(),
         "consent": settings.consent_digest.hex(),
-        "closes": found.optin_closes,
-        "settings": settings_digest(found),
-        "curator": _signature(found.key_signature),
+        "closes": round_.optin_closes,
+        "settings": settings_digest(round_),
+        "curator": _signature(round_.key_signature),
     }
 
 
@@ -340,9 +342,9 @@ def _signature(text: str | None) -> Any:
         return None
 
 
-def has_refused_key(store: ServiceStore, found: Round) -> bool:
+def has_refused_key(store: ServiceStore, round_: Round) -> bool:
     """Whether the publisher has refused the key of this open round."""
-    return found.state is State.OPTIN_OPEN and store.artifacts.kept(found.key, REFUSED_KEY) is not None
+    return round_.state is State.OPTIN_OPEN and store.artifacts.kept(round_.key, REFUSED_KEY) is not None
 
 
 def client_spend(figures: HeadFigures, settings: TaskSettings) -> Spend:

@@ -131,13 +131,13 @@ class Vault:
 
     def held(self) -> list[HeldKey]:
         """The keys that are here, and those of which only what was drawn is left."""
-        found = set()
+        keys = set()
         for path in (*self._folder.glob(f"*{_KEY}"), *self._folder.glob(f"*{_DRAWN}")):
             task, _, rest = path.stem.partition("-")
             number, _, label = rest.partition("-")
             if number.isdecimal():
-                found.add(HeldKey(task, int(number), label))
-        return sorted(found)
+                keys.add(HeldKey(task, int(number), label))
+        return sorted(keys)
 
     def _path(self, held: HeldKey, suffix: str = _KEY) -> Path:
         return self._folder / f"{held.task}-{held.number}{f'-{held.label}' if held.label else ''}{suffix}"

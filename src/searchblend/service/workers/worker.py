@@ -124,9 +124,9 @@ class Worker:
         detail = {"job": job.kind, "attempts": job.attempts, "error": type(error).__name__}
         with self._store.transaction():
             self._store.jobs.finish(job)
-            found = self._store.rounds.by_key(job.round_key)
-            if found.state not in ENDED:
-                self._lifecycle.abort(found, actor=WORKER, reason="job-failed", detail=detail)
+            round_ = self._store.rounds.by_key(job.round_key)
+            if round_.state not in ENDED:
+                self._lifecycle.abort(round_, actor=WORKER, reason="job-failed", detail=detail)
 
     def _retry_later(self, job: Job) -> None:
         self._store.jobs.give_back(job, self._clock.now() + min(2**job.attempts, _LONGEST_WAIT))
