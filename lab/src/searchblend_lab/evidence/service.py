@@ -169,22 +169,29 @@ def _command(*arguments: str) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _server(folder: str, plant: str) -> Iterator[str]:
-    """``searchblend serve`` in a process of its own, every seedable generator poisoned."""
+    """``searchblend serve`` in processes of its own, every seedable generator poisoned.
+
+    The curator's jobs run in processes that the server starts: ``sitecustomize`` reaches these too.
+    """
+    start = Path(folder, "start")
+    start.mkdir(exist_ok=True)
+    (start / "sitecustomize.py").write_text(f"{POISON}\n{plant}\n")
+    path = os.pathsep.join(filter(None, (str(start), os.environ.get("PYTHONPATH"))))
     arguments = ["serve", "--demo-server", "--data-dir", folder, "--port", "0"]
     arguments += ["--poll-seconds", "0.05", "--manifest-seconds", "1"]
     with Path(folder, "server.log").open("wb") as errors:
         process = subprocess.Popen(  # noqa: S603  # ourselves
-            [sys.executable, "-c", f"{POISON}\n{plant}\n{MAIN}", *arguments],
+            [sys.executable, "-c", MAIN, *arguments],
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
-            env=dict(os.environ),
+            env={**os.environ, "PYTHONPATH": path},
         )
     try:
         if process.stdout is None:
             raise AssertionError("expected a pipe")
         address = process.stdout.readline().strip()
-        if not address:
+        if not address or "sitecustomize" in Path(folder, "server.log").read_text():
             raise AssertionError(f"the server did not start: {Path(folder, 'server.log').read_text()[-300:]}")
         yield address
     finally:
