@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import codecs
 import io
 import os
 import sys
-from collections.abc import Callable, Sequence
-from importlib import import_module
+from collections.abc import Sequence
 
 from searchblend.cli.extras import missing_extra
-from searchblend.cli.parser import build_parser
-from searchblend.cli.plugins import LAB_COMMANDS, lab_command_in, lab_run
+from searchblend.cli.parser import build_parser, load_command
 from searchblend.core.errors import RunError, SearchblendError, UsageError
 
 
@@ -20,10 +17,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0, 1 for a failure, 2 for misuse."""
     _escape_what_cannot_be_encoded()
     words = sys.argv[1:] if arguments is None else arguments
-    # Commands are loaded when asked for, so that --help does not wait for numpy.
     try:
-        options = build_parser(lab_command_in(words)).parse_args(words)
-        _command(options.command)(options)
+        options = build_parser(words[0] if words else "").parse_args(words)
+        load_command(options.command).run(options)
     except ModuleNotFoundError as error:
         lacking = missing_extra(error)
         if lacking is None:
@@ -46,13 +42,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"searchblend: error: {_words(error)}", file=sys.stderr)
         return RunError.exit_code
     return 0
-
-
-def _command(name: str) -> Callable[[argparse.Namespace], None]:
-    if name in LAB_COMMANDS:
-        return lab_run(name)
-    run: Callable[[argparse.Namespace], None] = import_module(f"searchblend.cli.{name.replace('-', '_')}_command").run
-    return run
 
 
 def _escape_what_cannot_be_encoded() -> None:

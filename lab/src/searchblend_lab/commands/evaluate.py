@@ -1,137 +1,46 @@
-"""``searchblend evaluate``: the papers' figures, reproduced and extended."""
+"""``searchblend evaluate``: its arguments. Light: the experiments are loaded when it runs."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import hashlib
-import json
-import os
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from rich.markup import escape
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.text import Text
+from searchblend.cli.arguments import positive_int
+from searchblend.cli.log_options import add_reading
 
-from searchblend.cli.progress import run_progress
-from searchblend.cli.tables import messages, new_table, output, say, warn
-from searchblend.core.errors import UsageError
-from searchblend.core.visible import visible
-from searchblend.logs.options import ReadOptions
-from searchblend.logs.read import open_log
-from searchblend.pages.layout import PAGE
-from searchblend_lab.papers.algorithms import load_algorithm
-from searchblend_lab.papers.evaluate import CELLS_FILE, Evaluated, evaluate, people_of
-from searchblend_lab.papers.experiment import Request, Table
-from searchblend_lab.papers.outputs import document, findings_table
-from searchblend_lab.papers.page import INDEX
-from searchblend_lab.papers.people import LogPeople
-from searchblend_lab.papers.registry import EXPERIMENTS, experiments_named
+EXAMPLES = """\
+examples:
+  searchblend evaluate list                                   every experiment, with what it varies and measures
+  searchblend evaluate fig9 fig12 -o results                  two figures of the paper, full size
+  searchblend evaluate all --quick --html -o results          everything, few runs, and one page with all of it
+  searchblend evaluate fig13 --log searches.tsv -o results    with the people of your own log (NOT PRIVATE)
+  searchblend evaluate fig14 --algorithm my.module:MyBlend -o results    your own beside paper and best
+"""
 
 
 def run(options: argparse.Namespace) -> None:
-    if "list" in options.names:
-        _list(options)
-        return
-    experiments = experiments_named(options.names)
-    if options.output is None:
-        raise UsageError("-o: expected a folder for what is found")
-    if options.output.exists() and not options.output.is_dir():
-        raise UsageError(f"{options.output}: exists and is not a folder")
-    if options.algorithm:
-        load_algorithm(options.algorithm)
-    log = _log_people(options) if options.log else None
-    request = Request(
-        seed=options.seed,
-        quick=options.quick,
-        runs=options.runs,
-        people=log.name if log else options.profile,
-        algorithm=options.algorithm,
+    from searchblend_lab.papers.command import run_evaluate
+
+    run_evaluate(options)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", nargs="+", metavar="NAME", help="experiments, all, or list")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="folder for plots, data and pages; an interrupted evaluation goes on",
     )
-    with _progress(options.output) as on_cost:
-        evaluated = evaluate(
-            experiments,
-            request,
-            options.output,
-            workers=options.workers or os.cpu_count() or 1,
-            people=[log] if log else [],
-            html=options.html,
-            on_cost=on_cost,
-        )
-    if options.json:
-        found = [document(e.experiment, e.outcome, request) for e in evaluated]
-        output.file.write(json.dumps(found, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
-        return
-    for entry in evaluated:
-        _show(entry)
-    say(f"Everything is in {options.output}, start with {PAGE if options.html else INDEX}.")
-
-
-def _list(options: argparse.Namespace) -> None:
-    if len(options.names) > 1:
-        raise UsageError("list: expected alone; it names the experiments")
-    if options.json:
-        found = [{"name": e.name, "title": e.title, "source": e.source, "about": e.about} for e in EXPERIMENTS.values()]
-        output.file.write(json.dumps(found, ensure_ascii=False, indent=2) + "\n")
-        return
-    for experiment in EXPERIMENTS.values():
-        output.print(Text(experiment.name, style="bold"), Text(f"({experiment.source})", style="dim"))
-        say(f"  {experiment.title}. {experiment.about}")
-
-
-def _log_people(options: argparse.Namespace) -> LogPeople:
-    """One random record of each user of the log, drawn by the seed."""
-    warn("NOT PRIVATE: an evaluation compares with the log itself; keep what it writes.")
-    reading = ReadOptions(
-        options.log,
-        format=options.format,
-        columns=options.columns,
-        urls=not options.no_urls,
-        quoted_line_feeds=options.quoted_line_feeds,
-        key=hashlib.sha256(f"evaluate {options.seed}".encode()).digest()[:16],
-    )
-    with run_progress() as (on_progress, _), open_log(reading, on_progress=on_progress) as log:
-        return people_of(Path(options.log).name, log.split(optin_fraction=0.5))
-
-
-@contextlib.contextmanager
-def _progress(folder: Path) -> Iterator[Callable[[float, float], None]]:
-    """A bar with the time left; an interrupt says that nothing is lost."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=messages, transient=True, disable=not messages.is_terminal) as progress:
-        task = progress.add_task("runs", total=None)
-        try:
-            yield lambda done, total: progress.update(task, completed=done, total=total)
-        except KeyboardInterrupt:
-            warn(f"finished runs are kept in {folder / CELLS_FILE}: the same command goes on from there")
-            raise
-
-
-def _show(entry: Evaluated) -> None:
-    say("")
-    output.print(Text(entry.experiment.title, style="bold"), Text(f"({entry.experiment.source})", style="dim"))
-    say(entry.outcome.text)
-    for table in entry.outcome.tables:
-        _show_table(table)
-    if entry.outcome.findings and not entry.outcome.printed:
-        _show_table(findings_table(entry.outcome.findings))
-    for line in entry.outcome.printed:
-        say(line)
-    say(f"files: {entry.files[0].with_suffix('')}.[png|svg|csv|parquet|json|md]")
-
-
-def _show_table(table: Table) -> None:
-    shown = new_table(escape(table.title))
-    for column in table.columns:
-        shown.add_column(column.replace("`", ""))
-    for row in table.rows:
-        shown.add_row(*(Text(visible(cell), style="bold red" if cell.endswith("▲") else "") for cell in row))
-    output.print(shown)
+    people = parser.add_mutually_exclusive_group()
+    people.add_argument("--profile", choices=["aol", "yandex"], help="these made-up people in every experiment")
+    people.add_argument("--log", metavar="LOG", help="the people of this log; what is written is NOT PRIVATE")
+    add_reading(parser)
+    parser.add_argument("--runs", type=positive_int, metavar="N", help="runs of every setting (each experiment's own)")
+    parser.add_argument("--quick", action="store_true", help="few runs and fewer points: minutes instead of an hour")
+    parser.add_argument("--seed", type=positive_int, default=1, help="the same seed gives the same bytes (1)")
+    parser.add_argument("--algorithm", metavar="PATH", help="package.module:object, run beside paper and best")
+    parser.add_argument("--workers", type=positive_int, metavar="W", help="processes (as many as there are cores)")
+    parser.add_argument("--html", action="store_true", help="one self-contained page with everything in DIR")
+    parser.add_argument("--json", action="store_true", help="print what was found as one JSON document")
