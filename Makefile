@@ -69,10 +69,11 @@ coverage: install ## branch coverage of the code that promises privacy (core to 
 	$(BIN)/coverage run -m pytest -q -m 'not slow and not thorough and not database_server' --hypothesis-profile quick tests/unit/core tests/unit/mechanisms tests/unit/accounting tests/unit/blender tests/unit/clickgraph tests/properties tests/vectors
 	$(BIN)/coverage report
 
-check: install ## lint, format, types, import rule
+check: install $(NODE) ## lint, format, types (Python and JavaScript), import rule
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	npm --prefix extension run --silent check
 	$(BIN)/pytest -q tests/architecture
 
 slow: install browsers extension-lint attack ## the tests that take minutes, and docs/results/best-vs-paper.md

@@ -3,33 +3,76 @@
 from __future__ import annotations
 
 import argparse
-import json
-from typing import Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from searchblend.accounting.totals import Cap, default_delta, total_of
-from searchblend.cli.service_options import actor_of, opened, show
+from searchblend.cli.arguments import add_actions, add_command, epsilon_delta, positive_int
+from searchblend.cli.service_options import actor_of, add_place, add_token_file, opened, print_document
 from searchblend.core.errors import UsageError
 from searchblend.core.privacy import Budget
 from searchblend.service.clock import SystemClock
-from searchblend.service.lifecycle import Lifecycle
-from searchblend.service.task_settings import TaskSettings
-from searchblend.store.ledger_book import Book
-from searchblend.store.rounds import Task
-from searchblend.store.service_store import ServiceStore
+
+if TYPE_CHECKING:
+    from searchblend.service.lifecycle import Lifecycle
+    from searchblend.service.task_settings import TaskSettings
+    from searchblend.store.ledger_book import Book
+    from searchblend.store.rounds import Task
+    from searchblend.store.service_store import ServiceStore
+
+EXAMPLES = """\
+examples:
+  searchblend task cap --lifetime 50,1e-3 --per-window 8,1e-4
+  searchblend task create searches --set epsilon=2 --set market=en-GB
+  searchblend task create searches --settings task.json
+  searchblend task list --json
+  searchblend task enrol searches 100                  codes for opt-in users, shown once
+  searchblend task ledger                              debits of all rounds, totals, what is left of the cap
+  searchblend task kill searches
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = add_actions(parser)
+    for name, what in (
+        ("create", "make a task"),
+        ("list", "all tasks"),
+        ("show", "one task with its settings"),
+        ("kill", "stop a task for good"),
+        ("enrol", "make enrolment codes for opt-in users"),
+        ("cap", "put a cap on everybody's budget"),
+        ("ledger", "what was released about whom, and what it cost"),
+    ):
+        action = add_command(actions, name, what, EXAMPLES)
+        if name not in ("list", "cap", "ledger"):
+            action.add_argument("task", metavar="TASK", help="its name" if name == "create" else "its name or id")
+        add_place(action)
+        if name not in ("list", "show", "ledger"):
+            add_token_file(action)
+        if name == "create":
+            action.add_argument("--settings", type=Path, metavar="FILE", help="settings as a JSON object")
+            action.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="one setting")
+        if name == "enrol":
+            action.add_argument("count", type=positive_int, metavar="N", help="how many codes")
+        if name == "cap":
+            action.add_argument("--per-window", type=epsilon_delta, metavar="E,D", help="ε and δ of each window")
+            action.add_argument("--lifetime", type=epsilon_delta, metavar="E,D", help="ε and δ of all time")
+
 
 _CHANGES: Final = ("create", "kill", "enrol", "cap")
 
 
 def run(options: argparse.Namespace) -> None:
+    from searchblend.service.lifecycle import Lifecycle
+
     if options.action == "cap" and not (options.per_window or options.lifetime):
         raise UsageError("cap: expected --per-window, --lifetime or both")
     settings = _settings(options) if options.action == "create" else None
     with opened(options, create=options.action in ("create", "cap")) as store:
-        show(_act(options, store, settings), as_json=options.json)
+        print_document(_act(options, store, Lifecycle(store, SystemClock()), settings), as_json=options.json)
 
 
-def _act(options: argparse.Namespace, store: ServiceStore, settings: TaskSettings | None) -> Any:
-    lifecycle = Lifecycle(store, SystemClock())
+def _act(options: argparse.Namespace, store: ServiceStore, lifecycle: Lifecycle, settings: TaskSettings | None) -> Any:
     actor = actor_of(options, store, "operator") if options.action in _CHANGES else ""
     if settings is not None:
         return _document(lifecycle.add_task(settings, actor=actor))
@@ -81,6 +124,10 @@ def ledger_document(book: Book) -> dict[str, Any]:
 
 
 def _settings(options: argparse.Namespace) -> TaskSettings:
+    import json
+
+    from searchblend.service.task_settings import TaskSettings
+
     values: dict[str, Any] = {}
     if options.settings:
         try:
@@ -101,6 +148,8 @@ def _settings(options: argparse.Namespace) -> TaskSettings:
 
 def _value(text: str) -> Any:
     """A number or a truth value where it is one, else the text."""
+    import json
+
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
