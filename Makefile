@@ -11,7 +11,7 @@ BUSY   ?= 4
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install browsers extension extension-lint run test test-without-spark test-spark quick flake check slow attack bench docs figures fuzz lock sbom smoke vectors wheel clean audit
+.PHONY: coverage help install browsers extension extension-lint run test test-without-spark test-spark quick flake check slow attack bench docs figures fuzz lock sbom smoke vectors wheel clean audit
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -65,6 +65,10 @@ quick: install ## the tests of the code alone, without browser, database server 
 
 flake: install browsers ## make test RUNS times (5) beside BUSY busy processes (4); failures listed by test
 	$(BIN)/python scripts/flake.py --runs $(RUNS) --busy $(BUSY)
+
+coverage: install ## branch coverage of the code that promises privacy (core to clickgraph), with a floor
+	$(BIN)/coverage run -m pytest -q -m 'not slow and not thorough and not database_server' --hypothesis-profile quick tests/unit/core tests/unit/mechanisms tests/unit/accounting tests/unit/blender tests/unit/clickgraph tests/properties tests/vectors
+	$(BIN)/coverage report
 
 check: install $(NODE) ## lint, format, types (Python and JavaScript), import rule
 	$(BIN)/ruff check .

@@ -29,6 +29,7 @@ LOADED_BY_NAME = {
     "httptools": "uvicorn's parser",
     "uvloop": "uvicorn's event loop",
     "pytest-xdist": "make test",
+    "coverage": "make coverage",
     "mypy": "make check",
     "ruff": "make check",
     "mkdocs": "make docs",
