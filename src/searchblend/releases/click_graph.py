@@ -20,6 +20,7 @@ from searchblend.core.params import ClickGraphParams
 from searchblend.core.privacy import Neighbors
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.records import Record
+from searchblend.files.durable import release_folder
 from searchblend.logs.activity import ActivityRules
 from searchblend.logs.duckdb.public_tables import read_public_records, read_synonyms
 from searchblend.logs.options import ReadOptions
@@ -30,7 +31,6 @@ from searchblend.pages.layout import PAGE
 from searchblend.releases.hybrid import LedgerEntry, file_entry
 from searchblend.store.ledger import Ledger, open_ledger
 from searchblend.store.ledger_release import release_once
-from searchblend.store.release_folder import release_folder
 from searchblend.wire.click_graph import STATEMENT
 from searchblend.wire.click_graph_files import encode_click_graph
 from searchblend.wire.click_graph_statement import STATEMENT_TEXT, click_graph_statement, statement_page

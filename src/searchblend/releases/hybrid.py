@@ -18,6 +18,7 @@ from searchblend.blender.release import BlenderRelease
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Neighbors
 from searchblend.core.randomness import Randomness, SystemRandomness
+from searchblend.files.durable import release_folder
 from searchblend.logs.options import ReadOptions
 from searchblend.logs.read import OnNotice, OnProgress, open_log
 from searchblend.logs.search_log import SearchLog
@@ -25,7 +26,6 @@ from searchblend.pages.hybrid_page import hybrid_page
 from searchblend.pages.layout import PAGE
 from searchblend.store.ledger import Ledger, open_ledger
 from searchblend.store.ledger_release import release_once
-from searchblend.store.release_folder import release_folder
 from searchblend.wire.head_list import encode_head_list
 from searchblend.wire.release import (
     BLENDER_CAVEATS,
