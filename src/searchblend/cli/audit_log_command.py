@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from searchblend.cli.service_options import opened, show
+from searchblend.core.documents import encode
 from searchblend.store.store_errors import CorruptAudit
 
 
@@ -13,7 +14,7 @@ def run(options: argparse.Namespace) -> None:
         rows = store.audit.rows()
         last = store.audit.verify()
     if options.action == "show":
-        show({"rows": [row.as_json() for row in rows]}, as_json=options.json)
+        show({"rows": [encode(row.entry) for row in rows]}, as_json=options.json)
         return
     if options.head and options.head not in {row.hash for row in rows}:
         raise CorruptAudit(len(rows), "the hash noted earlier is not in the chain: rows were removed or rewritten")

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from searchblend.cli.service_options import actor_of, opened, show
+from searchblend.core.documents import encode
 from searchblend.core.errors import UsageError
 from searchblend.service.clock import SystemClock
 from searchblend.service.lifecycle import Lifecycle
+from searchblend.service.requests import Position, Removal, Review
 from searchblend.store.rounds import Round
 from searchblend.store.service_store import ServiceStore
 
@@ -33,15 +35,15 @@ def _act(options: argparse.Namespace, store: ServiceStore) -> Any:
         lifecycle.request_open(round_, actor=actor)
         return {**_document(round_), "next": "the curator opens it as soon as it runs"}
     if options.action == "show":
-        return {**_document(round_), **lifecycle.figures(round_)}
+        return {**_document(round_), **encode(lifecycle.numbers(round_))}
     if options.action == "candidate":
-        figures, hits = lifecycle.look_at_candidate(round_, actor=actor)
+        figures, hits = lifecycle.show_candidate(round_, actor=actor)
         queries = [[i, *entry] for i, entry in enumerate(figures.head.as_json())]
-        return {"opt_in_users": figures.n_users, "queries": queries, "hits": hits}
+        return {"opt_in_users": figures.n_users, "queries": queries, "hits": encode(hits)}
     if options.action == "review":
-        remove = [(*_position(text.rpartition(":")[0]), text.rpartition(":")[2]) for text in options.remove]
-        keep = [_position(text) for text in options.keep]
-        return _document(lifecycle.review(round_, actor=actor, remove=remove, keep=keep))
+        remove = [Removal(*_position(text.rpartition(":")[0]), text.rpartition(":")[2]) for text in options.remove]
+        keep = [Position(*_position(text)) for text in options.keep]
+        return _document(lifecycle.review(round_, Review(tuple(remove), tuple(keep)), actor=actor))
     if options.action == "load-counts":
         return _document(lifecycle.close_with_counts(round_, _counts_file(options.file), actor=actor))
     if options.action == "abort":

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from searchblend.accounting.totals import Cap, default_delta, total_of
 from searchblend.cli.service_options import actor_of, opened, show
+from searchblend.core.documents import decode
 from searchblend.core.errors import UsageError
 from searchblend.core.privacy import Budget
 from searchblend.service.clock import SystemClock
@@ -96,7 +97,7 @@ def _settings(options: argparse.Namespace) -> TaskSettings:
         if not equals:
             raise UsageError("--set: expected NAME=VALUE")
         values[name] = _value(text)
-    return TaskSettings.of_json({**values, "name": options.task})
+    return decode(TaskSettings, {**values, "name": options.task})
 
 
 def _value(text: str) -> Any:

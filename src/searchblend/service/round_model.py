@@ -15,12 +15,13 @@ from searchblend.blender.best.stability_histogram import CountedHeadList
 from searchblend.blender.best.subset_report import ReportDesign
 from searchblend.blender.estimates import Estimates, Floats, GroupEstimates
 from searchblend.blender.paper.estimate_optin import optin_variance
+from searchblend.core.documents import decode
 from searchblend.core.errors import SearchblendError
 from searchblend.core.records import HeadList
 from searchblend.mechanisms.tally import Ints
 from searchblend.mechanisms.threshold import noise_for_one_record
 from searchblend.service.task_settings import TaskSettings
-from searchblend.store.rounds import Round
+from searchblend.store.rounds import Round, Task
 from searchblend.wire.manifest import decode_signature
 from searchblend.wire.report import ReportShape
 from searchblend.wire.round_key import RoundKey
@@ -28,8 +29,9 @@ from searchblend.wire.sealed import SealingContext
 from searchblend.wire.signing import is_signed
 
 
-def settings_of(round_: Round) -> TaskSettings:
-    return TaskSettings.of_json(round_.settings)
+def settings_of(row: Task | Round) -> TaskSettings:
+    """What a task asks for now, or a round since it was drafted."""
+    return decode(TaskSettings, row.settings)
 
 
 def sealing_context(round_: Round) -> SealingContext:

@@ -21,6 +21,7 @@ from searchblend.blender.paper.create_head_list import create_head_list
 from searchblend.blender.paper.estimate_optin import estimate_optin_probabilities
 from searchblend.blender.pipeline import split_optin
 from searchblend.core.admission import admit
+from searchblend.core.documents import as_bytes
 from searchblend.core.errors import MessageError
 from searchblend.core.privacy import Neighbors
 from searchblend.core.randomness import Randomness, SystemRandomness
@@ -156,7 +157,7 @@ class Curator:
                 now=now,
                 opened_by=opened_by.decode(),
                 public_key=public_key,
-                key_signature=json.dumps(self._signer.sign(round_key_of(opened).signed_bytes).as_json()),
+                key_signature=as_bytes(self._signer.sign(round_key_of(opened).signed_bytes)).decode(),
                 optin_closes=closes,
                 shred_by=now + settings.shred_seconds,
             )
