@@ -65,10 +65,11 @@ quick: install ## the tests of the code alone, without browser, database server 
 flake: install browsers ## make test RUNS times (5) beside BUSY busy processes (4); failures listed by test
 	$(BIN)/python scripts/flake.py --runs $(RUNS) --busy $(BUSY)
 
-check: install ## lint, format, types, import rule
+check: install $(NODE) ## lint, format, types (Python and JavaScript), import rule
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	npm --prefix extension run --silent check
 	$(BIN)/pytest -q tests/architecture
 
 slow: install browsers extension-lint attack ## the tests that take minutes, and docs/results/best-vs-paper.md

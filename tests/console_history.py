@@ -37,9 +37,10 @@ def long_history(store: ServiceStore, clock, *, rounds: int = 52, queries: int =
 
 def candidate_list(store: ServiceStore, clock, *, queries: int = 500, urls: int = 2):
     """A task whose round waits for a review of a long list."""
+    from searchblend.blender.method import HeadFigures
     from searchblend.core.records import HeadList
     from searchblend.service.lifecycle import CANDIDATE
-    from searchblend.service.round_model import HeadFigures
+    from searchblend.service.round_model import encode_figures
 
     lifecycle = Lifecycle(store, clock)
     task = lifecycle.add_task(TaskSettings(name="A long list", uncapped=True), actor="ann")
@@ -52,7 +53,7 @@ def candidate_list(store: ServiceStore, clock, *, queries: int = 500, urls: int 
             for i in range(queries)
         ]
     )
-    store.artifacts.keep(found.key, CANDIDATE, HeadFigures(head, 10_000, 0).as_bytes())
+    store.artifacts.keep(found.key, CANDIDATE, encode_figures(HeadFigures(head, 10_000)))
     return task
 
 

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from searchblend.blender.best.subset_report import subset_report
+from searchblend.blender.method import HeadFigures
 from searchblend.blender.paper.local_report import local_report
 from searchblend.core.documents import decode
 from searchblend.core.records import Record
 from searchblend.service.lifecycle import REVIEWED, Lifecycle
 from searchblend.service.logbook import Logbook
 from searchblend.service.metrics import Metrics
-from searchblend.service.round_model import HeadFigures, sealing_context, settings_of, shape_of
+from searchblend.service.round_model import decode_figures, sealing_context, settings_of, shape_of
 from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.curator import Curator
 from searchblend.service.workers.curator_key import make_curator_key
@@ -171,7 +172,7 @@ class Service:
         return self.current(task)
 
     def messages(self, found, records) -> list[bytes]:
-        figures = HeadFigures.of_bytes(self.store.artifacts.kept(found.key, REVIEWED))
+        figures = decode_figures(self.store.artifacts.kept(found.key, REVIEWED))
         return device_messages(figures, settings_of(found), shape_of(found), records)
 
     def count(self, found, messages) -> list[bool]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import searchblend
-from searchblend.blender.best.best import curator_design
+from searchblend.blender.best.stability_histogram import curator_design
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.pipeline import run_blender
 from searchblend.core import errors

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 import searchblend as sb
-from searchblend.blender.best.best import curator_design, estimate_best
+from searchblend.blender.best.blend import estimate_best
 from searchblend.blender.best.choose_design import choose_design
 from searchblend.blender.best.observations import OptinCounts
-from searchblend.blender.best.stability_histogram import count_head_list
+from searchblend.blender.best.stability_histogram import count_head_list, curator_design
 from searchblend.blender.best.subset_report import subset_report
 from searchblend.blender.estimates import Blended
 from searchblend.core.randomness import Tape

@@ -132,6 +132,7 @@ def in_database(log: Users, session: DuckDBSession) -> UserGroup:
     return DuckDBGroup(session, table, has_urls=any(url), draws=1, picks=100)
 
 
+@pytest.mark.thorough
 @settings(max_examples=25)
 @given(pair=PAIRS, spread=SPREADS)
 def test_one_person_moves_two_weights_in_the_database(

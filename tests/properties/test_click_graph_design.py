@@ -120,6 +120,7 @@ def test_laplace_designs(wanted):
         assert step.threshold > (1 if step.cap.distinct else d)
 
 
+@pytest.mark.thorough
 @settings(max_examples=20)
 @given(params(("gaussian", "kkmn2009")))
 def test_a_design_follows_from_its_parameters(wanted):

@@ -166,6 +166,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_planted_fault_is_detected(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     plant, format_name, kind = FAULTS[name]

@@ -12,8 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from searchblend.blender.best.best import curator_design
-from searchblend.blender.best.stability_histogram import CountedHeadList, count_head_list
+from searchblend.blender.best.stability_histogram import CountedHeadList, count_head_list, curator_design
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget

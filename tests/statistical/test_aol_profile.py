@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from searchblend.blender.groups import InMemoryGroup
+from searchblend.blender.method import split_optin
 from searchblend.blender.paper.create_head_list import create_head_list
-from searchblend.blender.pipeline import run_blender, split_optin
+from searchblend.blender.pipeline import run_blender
 from searchblend.blender.release import BlenderRelease
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget

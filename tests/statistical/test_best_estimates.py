@@ -10,9 +10,9 @@ import pytest
 from best_estimator_checks import check_simulated_estimates, check_unbiased, check_variance, expected_counts
 from channel_checks import channel_of
 
-from searchblend.blender.best.best import curator_design, estimate_best
+from searchblend.blender.best.blend import estimate_best
 from searchblend.blender.best.observations import SetLaw
-from searchblend.blender.best.stability_histogram import CountedHeadList
+from searchblend.blender.best.stability_histogram import CountedHeadList, curator_design
 from searchblend.blender.best.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign
 from searchblend.blender.best.subset_report_bulk import ReportCounts
 from searchblend.blender.paper.report_probabilities import ReportProbabilities

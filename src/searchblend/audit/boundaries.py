@@ -12,8 +12,7 @@ from typing import Final
 
 from searchblend.audit.bounds import lower_bound, two_sided
 from searchblend.audit.evidence import ADD_REMOVE, REPLACE_ONE, Claim, Effort, Finding, judged
-from searchblend.blender.best.best import curator_design
-from searchblend.blender.best.stability_histogram import count_head_list
+from searchblend.blender.best.stability_histogram import count_head_list, curator_design
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.paper.create_head_list import create_head_list
 from searchblend.clickgraph.release.design import ClickGraphDesign

@@ -26,8 +26,7 @@ from searchblend.audit.evidence import (
     Finding,
     judged,
 )
-from searchblend.blender.best.best import curator_design
-from searchblend.blender.best.stability_histogram import CuratorDesign
+from searchblend.blender.best.stability_histogram import CuratorDesign, curator_design
 from searchblend.blender.best.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign, subset_report
 from searchblend.blender.paper.local_report import local_report
 from searchblend.blender.paper.report_probabilities import ReportProbabilities

@@ -65,7 +65,7 @@ message = decode_head_list(json.loads(asked["message"]))
 shape = ReportShape.of(bytes.fromhex(asked["task"]), asked["round"], message.head, message.params, message.design)
 for record in asked["records"]:
     held = [Record(record["query"], WILDCARD if record["url"] is None else record["url"])]
-    made = [make_report(held, message, shape, SystemRandomness()).message for _ in range(asked["n"])]
+    made = [make_report(held, message, shape, SystemRandomness()).content for _ in range(asked["n"])]
     print(base64.b64encode(b"".join(made)).decode())
 """
 

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from searchblend.audit.bounds import bound_of_event, choose_event, epsilon_bound, resolution
 from searchblend.audit.evidence import ONE_CLIENT, ONE_COUNT, REPLACE_ONE, Claim, Effort, Finding, judged
-from searchblend.blender.best.best import curator_design
-from searchblend.blender.best.stability_histogram import count_head_list
+from searchblend.blender.best.stability_histogram import count_head_list, curator_design
 from searchblend.blender.best.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign, subset_report
 from searchblend.blender.best.subset_report_bulk import simulate_subset_reports
 from searchblend.blender.groups import InMemoryGroup

@@ -30,7 +30,7 @@ from urllib.parse import urlsplit
 from searchblend.audit.bounds import lower_bound, two_sided
 from searchblend.audit.evidence import REPLACE_ONE, Claim, Effort, Finding, judged
 from searchblend.audit.randomness_source import MAIN, POISON
-from searchblend.blender.best.best import curator_design
+from searchblend.blender.best.stability_histogram import curator_design
 from searchblend.blender.best.subset_report import SubsetReport, subset_report
 from searchblend.blender.paper.local_report import local_report
 from searchblend.core.params import BlenderParams

@@ -13,8 +13,7 @@ from typing import Final
 from searchblend.audit.bounds import two_sided
 from searchblend.audit.evidence import REPLACE_ONE, Absent, Claim, Effort, Finding, judged
 from searchblend.audit.sensitivity import counted
-from searchblend.blender.best.best import curator_design
-from searchblend.blender.best.stability_histogram import count_head_list
+from searchblend.blender.best.stability_histogram import count_head_list, curator_design
 from searchblend.blender.groups import UserGroup
 from searchblend.blender.paper.create_head_list import create_head_list
 from searchblend.clickgraph.release.click_log import Cap

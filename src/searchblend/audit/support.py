@@ -14,8 +14,7 @@ from typing import Final
 import numpy as np
 
 from searchblend.audit.evidence import Effort, Finding, judged
-from searchblend.blender.best.best import curator_design
-from searchblend.blender.best.stability_histogram import count_head_list
+from searchblend.blender.best.stability_histogram import count_head_list, curator_design
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.paper.estimate_optin import estimate_optin_probabilities
 from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search

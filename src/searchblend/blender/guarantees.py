@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 from searchblend.blender.best.stability_histogram import CuratorDesign
 from searchblend.core.params import BlenderParams
@@ -12,11 +13,12 @@ from searchblend.mechanisms.threshold import Threshold, printed_threshold
 
 
 def best_guarantee(
-    params: BlenderParams, curator: CuratorDesign, randomness: Randomness, clients: TrustModel
+    params: BlenderParams, curator: CuratorDesign, clients: TrustModel, *, cryptographic: bool | None
 ) -> Guarantee:
     """The promise of method ``best``: proofs/stability_histogram.md and proofs/subset_selection.md.
 
     ``clients`` is whom they trust: it differs between real devices and a log whose holder plays them.
+    ``cryptographic`` is what whoever drew the noise has on record about its source.
     """
     budget = params.budget
     return Guarantee(
@@ -25,7 +27,7 @@ def best_guarantee(
             GroupGuarantee("opt-in users", budget, TrustModel.CURATOR, curator.delta),
             GroupGuarantee("clients", budget, clients, 0.0),
         ),
-        conditions=_curator_conditions(budget, curator, randomness),
+        conditions=_curator_conditions(budget, curator, cryptographic),
     )
 
 
@@ -34,11 +36,11 @@ def selection_guarantee(budget: Budget, curator: CuratorDesign, randomness: Rand
     return Guarantee(
         neighbors=Neighbors.REPLACE_ONE,
         groups=(GroupGuarantee("users", budget, TrustModel.CURATOR, curator.delta),),
-        conditions=_curator_conditions(budget, curator, randomness),
+        conditions=_curator_conditions(budget, curator, randomness.cryptographic),
     )
 
 
-def _curator_conditions(budget: Budget, curator: CuratorDesign, randomness: Randomness) -> tuple[Condition, ...]:
+def _curator_conditions(budget: Budget, curator: CuratorDesign, cryptographic: bool | None) -> tuple[Condition, ...]:
     return (
         Condition(
             "bounded contribution",
@@ -51,11 +53,11 @@ def _curator_conditions(budget: Budget, curator: CuratorDesign, randomness: Rand
             f"records of one person alone are named with probability {curator.selection_delta:.3g} at most; "
             f"the noise sampler adds {curator.sampler_delta:.2g}",
         ),
-        _randomness_condition(randomness),
+        _randomness_condition(cryptographic),
     )
 
 
-def paper_guarantee(params: BlenderParams, randomness: Randomness, clients: TrustModel) -> Guarantee:
+def paper_guarantee(params: BlenderParams, clients: TrustModel, *, cryptographic: bool | None) -> Guarantee:
     """The promise of the printed method: opt-in by Theorems 3.1 and 3.2 on disjoint users, clients by 3.3."""
     budget, threshold = params.budget, printed_threshold(params.budget)
     rate, sampler = threshold.single_person_rate, threshold.sampler_delta(budget.epsilon)
@@ -74,7 +76,7 @@ def paper_guarantee(params: BlenderParams, randomness: Randomness, clients: Trus
                 rate + sampler <= budget.delta,
                 f"a single person's record is named with probability {rate:.3g}; the noise sampler adds {sampler:.2g}",
             ),
-            _randomness_condition(randomness),
+            _randomness_condition(cryptographic),
         ),
     )
 
@@ -89,11 +91,13 @@ def _budget_condition(budget: Budget, threshold: Threshold) -> Condition:
     )
 
 
-def _randomness_condition(randomness: Randomness) -> Condition:
-    return Condition(
-        "cryptographic randomness",
-        randomness.cryptographic,
-        "noise and reports were drawn from the operating system's generator"
-        if randomness.cryptographic
-        else "a predictable generator was used: nothing here is private",
-    )
+_DRAWN_FROM: Final = {
+    True: "noise and reports were drawn from the operating system's generator",
+    False: "a predictable generator was used: nothing here is private",
+    None: "what the noise was drawn from is not on record, so that no one vouches for it",
+}
+
+
+def _randomness_condition(cryptographic: bool | None) -> Condition:
+    """Met only if it is on record that the source cannot be predicted."""
+    return Condition("cryptographic randomness", cryptographic is True, _DRAWN_FROM[cryptographic])

@@ -10,8 +10,8 @@ from searchblend.cli.tables import messages, say
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.randomness import SystemRandomness
+from searchblend.logs.options import ReadOptions
 from searchblend.releases.hybrid import HybridSettings
-from searchblend.releases.log_settings import LogSettings
 from searchblend.synthetic.made_log import write_aol_like_log
 
 
@@ -22,7 +22,7 @@ def run(options: argparse.Namespace) -> None:
     with messages.status(f"making a log of {options.users:,} people"):
         write_aol_like_log(log, options.users, seed=options.seed)
     settings = HybridSettings(
-        log=LogSettings((str(log),)),
+        log=ReadOptions(log),
         params=params,
         optin_fraction=options.opt_in,
         method=options.method,

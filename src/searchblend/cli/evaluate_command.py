@@ -25,8 +25,9 @@ from searchblend.evaluation.experiments.outputs import document, findings_table
 from searchblend.evaluation.experiments.page import INDEX
 from searchblend.evaluation.experiments.people import LogPeople
 from searchblend.evaluation.experiments.registry import EXPERIMENTS, experiments_named
+from searchblend.logs.options import ReadOptions
+from searchblend.logs.read import open_log
 from searchblend.pages.layout import PAGE
-from searchblend.releases.log_settings import LogSettings
 
 
 def run(options: argparse.Namespace) -> None:
@@ -82,15 +83,15 @@ def _list(options: argparse.Namespace) -> None:
 def _log_people(options: argparse.Namespace) -> LogPeople:
     """One random record of each user of the log, drawn by the seed."""
     warn("NOT PRIVATE: an evaluation compares with the log itself; keep what it writes.")
-    settings = LogSettings(
-        paths=(options.log,),
+    reading = ReadOptions(
+        options.log,
         format=options.format,
         columns=options.columns,
         urls=not options.no_urls,
         quoted_line_feeds=options.quoted_line_feeds,
+        key=hashlib.sha256(f"evaluate {options.seed}".encode()).digest()[:16],
     )
-    key = hashlib.sha256(f"evaluate {options.seed}".encode()).digest()[:16]
-    with run_progress() as (on_progress, _), settings.open(key=key, on_progress=on_progress) as log:
+    with run_progress() as (on_progress, _), open_log(reading, on_progress=on_progress) as log:
         return people_of(Path(options.log).name, log.split(optin_fraction=0.5))
 
 

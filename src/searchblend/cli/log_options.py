@@ -1,18 +1,18 @@
-"""From the options of a command to the settings of a log."""
+"""From the options of a command to how a log is read."""
 
 from __future__ import annotations
 
 import argparse
 
 from searchblend.core.errors import UsageError
-from searchblend.releases.log_settings import LogSettings
+from searchblend.logs.options import ReadOptions
 
 
-def log_settings(options: argparse.Namespace, *, optin_column: str | None = None) -> LogSettings:
+def read_options(options: argparse.Namespace, *, optin_column: str | None = None) -> ReadOptions:
     if options.master and options.engine != "spark":
         raise UsageError("--master: only with --engine spark")
-    return LogSettings(
-        paths=(options.log,),
+    return ReadOptions(
+        options.log,
         format=options.format,
         columns=options.columns,
         optin_column=optin_column,

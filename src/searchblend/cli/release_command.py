@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from searchblend.cli.log_options import log_settings
+from searchblend.cli.log_options import read_options
 from searchblend.cli.progress import run_progress, step_progress
 from searchblend.cli.release_options import ledger_entry, summary_file
 from searchblend.cli.run_command import malformed_warnings, now, warn_without_page
@@ -78,7 +78,7 @@ def _run(options: argparse.Namespace) -> None:
     if options.public_urls and not options.public_source:
         raise UsageError("--public-urls: say where the table comes from with --public-source; it must not be the log")
     settings = ReleaseSettings(
-        log=log_settings(options),
+        log=read_options(options),
         params=params_of(options, **fixed),
         output=options.output,
         public_urls=options.public_urls,

@@ -11,7 +11,7 @@ from typing import Any
 
 from searchblend.blender.groups import UserGroup
 from searchblend.blender.release import BlenderRelease
-from searchblend.cli.log_options import log_settings
+from searchblend.cli.log_options import read_options
 from searchblend.cli.progress import run_progress
 from searchblend.cli.release_options import ledger_entry, summary_file
 from searchblend.cli.tables import comparison_table, explanation, output, say, trends_table, warn
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> None:
         show_dry_run(params, options)
         return
     settings = HybridSettings(
-        log=log_settings(options, optin_column=options.opt_in_column),
+        log=read_options(options, optin_column=options.opt_in_column),
         params=params,
         optin_fraction=None if options.opt_in_column else options.opt_in,
         method=options.method,

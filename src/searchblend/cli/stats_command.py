@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
-from searchblend.cli.log_options import log_settings
+from searchblend.cli.log_options import read_options
 from searchblend.cli.progress import run_progress
 from searchblend.cli.tables import new_table, output, say, warn
+from searchblend.logs.read import open_log
 from searchblend.wire.release import NOT_FOR_RELEASE
 
 
 def run(options: argparse.Namespace) -> None:
     with run_progress() as (on_progress, on_step):
-        opened = log_settings(options).open(
-            keep_lines=True, on_progress=on_progress, on_notice=lambda text: warn(text, "dim")
-        )
+        reading = replace(read_options(options), keep_lines=True)
+        opened = open_log(reading, on_progress=on_progress, on_notice=lambda text: warn(text, "dim"))
         with opened as log:
             on_step("counting")
             figures = asdict(log.statistics())

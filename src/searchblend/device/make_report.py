@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any
 
-from searchblend.blender.best.subset_report import SubsetReport, subset_report
-from searchblend.blender.paper.local_report import local_report
+from searchblend.blender.best.subset_report import SubsetReport, subset_report_with_records
+from searchblend.blender.paper.local_report import local_report_with_records
 from searchblend.core.randomness import Randomness, uniform_below
 from searchblend.core.records import HeadList, Record
 from searchblend.device.manifest_checks import Manifest
@@ -19,57 +19,38 @@ Pair = list[str | None]
 
 
 @dataclass(frozen=True)
-class Made:
+class Message:
     """What goes out, and what the user is shown of it. ``held`` never leaves the device."""
 
-    message: bytes
+    content: bytes
     mechanism: str
     held: list[Pair]
     said: list[dict[str, Any]]
 
     def __repr__(self) -> str:
-        return f"Made({len(self.message)} bytes)"
-
-
-class _Noted(Sequence[Record]):
-    """Records that note which of them were drawn; the draw itself stays the algorithm's."""
-
-    def __init__(self, records: Sequence[Record]) -> None:
-        self._records = records
-        self.drawn: list[Record] = []
-
-    @overload
-    def __getitem__(self, position: int) -> Record: ...
-    @overload
-    def __getitem__(self, position: slice) -> Sequence[Record]: ...
-    def __getitem__(self, position: int | slice) -> Record | Sequence[Record]:
-        if isinstance(position, slice):
-            raise TypeError("one record at a time")
-        self.drawn.append(self._records[position])
-        return self.drawn[-1]
-
-    def __len__(self) -> int:
-        return len(self._records)
+        return f"Message({len(self.content)} bytes)"
 
 
 def make_report(
     records: Sequence[Record], message: HeadListMessage, shape: ReportShape, randomness: Randomness
-) -> Made:
+) -> Message:
     """m_C records chosen at random, randomized over the head list. Call it once in a round and keep the bytes."""
-    noted = _Noted(records)
-    if message.design is None:
-        parts = cells_as_parts(local_report(noted, message.head, message.params, randomness=randomness))
+    head, params, design = message.head, message.params, message.design
+    if design is None:
+        cells = local_report_with_records(records, head, params, randomness=randomness)
+        held, parts = [record for record, _ in cells], cells_as_parts([cell for _, cell in cells])
     else:
-        parts = subset_report(noted, message.head, message.design, message.params, randomness=randomness)
-    return Made(
-        message=encode_report(parts, shape, randomness=randomness),
-        mechanism=message.design.mechanism if message.design else "two-stage",
-        held=[pair_of(record) for record in noted.drawn],
-        said=[_said(part, message.head) for part in parts],
+        sets = subset_report_with_records(records, head, design, params, randomness=randomness)
+        held, parts = [record for record, _ in sets], tuple(part for _, part in sets)
+    return Message(
+        content=encode_report(parts, shape, randomness=randomness),
+        mechanism=design.mechanism if design else "two-stage",
+        held=[pair_of(record) for record in held],
+        said=[_said(part, head) for part in parts],
     )
 
 
-def make_contribution(records: Sequence[Record], manifest: Manifest, code: str, randomness: Randomness) -> Made:
+def make_contribution(records: Sequence[Record], manifest: Manifest, code: str, randomness: Randomness) -> Message:
     """Up to m_O distinct records chosen at random, sealed to the curator of this round for the holder of this code.
 
     A record for which the message has no room left is passed over. Give only ``sealable`` ones: then there is at least
@@ -84,8 +65,8 @@ def make_contribution(records: Sequence[Record], manifest: Manifest, code: str, 
             chosen.append(record)
     context = SealingContext(bytes.fromhex(manifest["task"]), manifest["round"], bytes.fromhex(optin["consent"]))
     held = [pair_of(record) for record in chosen]
-    return Made(
-        message=seal_records(chosen, context, context.tag_of(code), bytes.fromhex(optin["public_key"])),
+    return Message(
+        content=seal_records(chosen, context, context.tag_of(code), bytes.fromhex(optin["public_key"])),
         mechanism="sealed to the curator",
         held=held,
         said=[{"about": "records", "items": held}],

@@ -24,7 +24,7 @@ from searchblend.core.records import WILDCARD, Record
 from searchblend.device import state as kept
 from searchblend.device.consent_texts import LOCAL, OPT_IN
 from searchblend.device.device_errors import DeviceRefused, NoAnswer
-from searchblend.device.make_report import Made, make_contribution, make_report, sealable
+from searchblend.device.make_report import Message, make_contribution, make_report, sealable
 from searchblend.device.manifest_checks import (
     Manifest,
     Seen,
@@ -190,14 +190,14 @@ class Participant:
                 return Outcome("no-record", "there is no search to report; nothing was sent", round=number)
             self._debit(manifest, wanted)
             self._on_point("turn: debited")
-            made = self._made(records, manifest, prepared)
+            message = self._message(records, manifest, prepared)
             self._on_point("turn: randomized")
             now = self.now()
             self._state.add_turn(
                 self._enrolment.task,
                 number,
                 kept.CLIENT if wanted == LOCAL else kept.OPT_IN,
-                made,
+                message,
                 made_at=now,
                 send_after=now if immediately else now + self._delay(part["closes"] - now),
                 closes=part["closes"],
@@ -222,9 +222,9 @@ class Participant:
             return [Record(WILDCARD, WILDCARD)]
         return records
 
-    def _made(
+    def _message(
         self, records: list[Record], manifest: Manifest, prepared: tuple[HeadListMessage, ReportShape] | None
-    ) -> Made:
+    ) -> Message:
         if prepared:
             try:
                 return make_report(records, *prepared, self._randomness)

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from searchblend.core.records import WILDCARD, Record
 from searchblend.device.device_errors import StateError, StorageFull
-from searchblend.device.make_report import Made
+from searchblend.device.make_report import Message
 
 FILE: Final = "device.db"
 APPLICATION_ID: Final = 0x53424456  # "SBDV"
@@ -214,10 +214,10 @@ class DeviceState:
     # Turns
 
     def add_turn(
-        self, task: str, number: int, part: str, made: Made, *, made_at: int, send_after: int, closes: int
+        self, task: str, number: int, part: str, message: Message, *, made_at: int, send_after: int, closes: int
     ) -> None:
-        held, said = (json.dumps(value, ensure_ascii=False) for value in (made.held, made.said))
-        values = (task, number, part, MADE, made.message, made.mechanism, held, said, made_at, send_after, closes)
+        held, said = (json.dumps(value, ensure_ascii=False) for value in (message.held, message.said))
+        values = (task, number, part, MADE, message.content, message.mechanism, held, said, made_at, send_after, closes)
         self._run(_ADD_TURN, values)
 
     def turn(self, task: str, number: int) -> Turn | None:

@@ -16,11 +16,12 @@ from searchblend.blender.devices import Devices
 from searchblend.blender.estimates import Blended, Estimates, GroupEstimates
 from searchblend.blender.groups import UserGroup
 from searchblend.blender.guarantees import paper_guarantee
+from searchblend.blender.method import METHODS, simulate_clients, split_optin
 from searchblend.blender.paper.blend import blend_probabilities
 from searchblend.blender.paper.create_head_list import create_head_list
 from searchblend.blender.paper.estimate_client import estimate_client_probabilities
 from searchblend.blender.paper.estimate_optin import estimate_optin_probabilities
-from searchblend.blender.pipeline import METHODS, run_blender, simulate_clients, split_optin
+from searchblend.blender.pipeline import run_blender
 from searchblend.blender.release import BlenderRelease, GroupSizes
 from searchblend.core.errors import EmptyHeadList, UsageError
 from searchblend.core.params import BlenderParams
@@ -136,7 +137,7 @@ class PrintedSteps:
             records=self.blend(optin.records, client.records),
             queries=self.blend(optin.queries, client.queries),
             projected=True,
-            guarantee=paper_guarantee(params, randomness, TrustModel.HELD_LOG),
+            guarantee=paper_guarantee(params, TrustModel.HELD_LOG, cryptographic=randomness.cryptographic),
         )
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Protocol
 
 from searchblend.core.randomness import Randomness
@@ -27,20 +25,6 @@ class NoisyThreshold(Protocol):
         ...
 
 
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """A head is some hundred thousand small objects that stay: looking for garbage among them takes a quarter of the
-    time, and there is none."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
-@_without_collector()
 def noisy_counts(tally: Tally, threshold: NoisyThreshold, *, randomness: Randomness) -> dict[Record, int]:
     """The records whose noisy count reaches T, with that count: one draw for each distinct record, however rare.
 
@@ -55,8 +39,13 @@ def noisy_counts(tally: Tally, threshold: NoisyThreshold, *, randomness: Randomn
             ranks[count], noisy[count] = passing, (count + noise).tolist()
     common = tally.at_least(threshold.integer)
     rare = tally.pick_each({count: passing for count, passing in ranks.items() if count < threshold.integer})
-    passed: dict[Record, int] = {}
+    listed: dict[Record, int] = {}
     for count, passing in ranks.items():
-        records = rare[count] if count in rare else [common[count][rank] for rank in passing.tolist()]
-        passed.update(zip(records, noisy[count], strict=True))
-    return passed
+        records = rare[count] if count in rare else _at(common[count], passing)
+        listed.update(zip(records, noisy[count], strict=True))
+    return listed
+
+
+def _at(records: Sequence[Record], ranks: Ints) -> Sequence[Record]:
+    """The records at these ascending positions; far above the threshold that is nearly always all of them."""
+    return records if len(ranks) == len(records) else [records[rank] for rank in ranks.tolist()]

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,12 @@ from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.records import Record
 from searchblend.logs.activity import ActivityRules
 from searchblend.logs.duckdb.public_tables import read_public_records, read_synonyms
-from searchblend.logs.engines import OnNotice
-from searchblend.logs.read import OnProgress
+from searchblend.logs.options import ReadOptions
+from searchblend.logs.read import OnNotice, OnProgress, open_log
 from searchblend.logs.search_log import SearchLog
 from searchblend.pages.click_graph_page import click_graph_page
 from searchblend.pages.layout import PAGE
 from searchblend.releases.hybrid import LedgerEntry, file_entry
-from searchblend.releases.log_settings import LogSettings
 from searchblend.store.ledger import Ledger, open_ledger
 from searchblend.store.ledger_release import release_once
 from searchblend.store.release_folder import release_folder
@@ -41,7 +40,7 @@ from searchblend.wire.click_graph_statement import STATEMENT_TEXT, click_graph_s
 class ReleaseSettings:
     """What to release, from which log, and where it goes."""
 
-    log: LogSettings
+    log: ReadOptions
     params: ClickGraphParams
     output: Path
     public_urls: Path | None = None
@@ -92,15 +91,9 @@ def run_release(
         if ledger and settings.ledger and ledger.published(settings.ledger.release_id):
             files, summary = _debited(ledger, settings, lambda: {}), None
         else:
-            log = stack.enter_context(
-                settings.log.open(
-                    draws=0,
-                    searches_only=design.searches_only and rules == ActivityRules(),
-                    key=source.take(16),
-                    on_progress=on_progress,
-                    on_notice=on_notice,
-                )
-            )
+            searches_only = design.searches_only and rules == ActivityRules()
+            options = replace(settings.log, draws=0, searches_only=searches_only, key=source.take(16))
+            log = stack.enter_context(open_log(options, on_progress=on_progress, on_notice=on_notice))
 
             def make() -> dict[str, bytes]:
                 return _make_files(log, rules, public, settings, source, on_step)

@@ -6,23 +6,23 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from searchblend.accounting.spend import Spend
 from searchblend.blender.groups import UserGroup
-from searchblend.blender.pipeline import OnStep, run_blender
+from searchblend.blender.method import OnStep
+from searchblend.blender.pipeline import run_blender
 from searchblend.blender.release import BlenderRelease
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Neighbors
 from searchblend.core.randomness import Randomness, SystemRandomness
-from searchblend.logs.engines import OnNotice
-from searchblend.logs.read import OnProgress
+from searchblend.logs.options import ReadOptions
+from searchblend.logs.read import OnNotice, OnProgress, open_log
 from searchblend.logs.search_log import SearchLog
 from searchblend.pages.hybrid_page import hybrid_page
 from searchblend.pages.layout import PAGE
-from searchblend.releases.log_settings import LogSettings
 from searchblend.store.ledger import Ledger, open_ledger
 from searchblend.store.ledger_release import release_once
 from searchblend.store.release_folder import release_folder
@@ -54,7 +54,7 @@ class LedgerEntry:
 class HybridSettings:
     """What to run on, and where the results go."""
 
-    log: LogSettings
+    log: ReadOptions
     params: BlenderParams
     optin_fraction: float | None = 0.05
     """``None`` if a column of the log says who opts in"""
@@ -120,15 +120,11 @@ def run_hybrid(
         if ledger and settings.ledger and ledger.published(settings.ledger.release_id):
             files, summary = _debited(ledger, settings, lambda: {}), None
         else:
-            log = stack.enter_context(
-                settings.log.open(
-                    draws=settings.params.records_per_client,
-                    picks=settings.params.records_per_optin,
-                    key=source.take(16),
-                    on_progress=on_progress,
-                    on_notice=on_notice,
-                )
+            params = settings.params
+            options = replace(
+                settings.log, draws=params.records_per_client, picks=params.records_per_optin, key=source.take(16)
             )
+            log = stack.enter_context(open_log(options, on_progress=on_progress, on_notice=on_notice))
 
             def make() -> dict[str, bytes]:
                 return _make_files(log, settings, evaluate, source, on_step)

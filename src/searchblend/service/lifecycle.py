@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import fits
-from searchblend.blender.best.choose_design import choose_design
-from searchblend.blender.best.observations import OptinCounts
+from searchblend.blender.method import HeadFigures
 from searchblend.core.documents import JsonObject, Natural, Sha256, encode
 from searchblend.core.errors import InvalidParameter, SearchblendError
 from searchblend.core.privacy import Neighbors
@@ -19,7 +18,14 @@ from searchblend.service.aggregate import read_counts
 from searchblend.service.clock import Clock
 from searchblend.service.filters import REASONS, Hit, check_head_list
 from searchblend.service.requests import Review
-from searchblend.service.round_model import HeadFigures, settings_of, shape_document, shape_of
+from searchblend.service.round_model import (
+    decode_figures,
+    encode_figures,
+    method_of,
+    settings_of,
+    shape_document,
+    shape_of,
+)
 from searchblend.service.task_settings import TaskSettings
 from searchblend.store.ledger_errors import BudgetExceeded
 from searchblend.store.rounds import Round, Task
@@ -123,7 +129,7 @@ class Lifecycle:
         content = self._store.artifacts.kept(round_.key, CANDIDATE)
         if content is None:
             raise StoreError("the candidate list is missing")
-        figures = HeadFigures.of_bytes(content)
+        figures = decode_figures(content)
         return figures, check_head_list(figures.head, self.blocklist())
 
     def blocklist(self) -> list[str]:
@@ -151,7 +157,7 @@ class Lifecycle:
                 reasons.setdefault((hit.query, hit.url), hit.reason)
         _check_positions(figures, reasons)
         settings = settings_of(round_)
-        reviewed = figures.without(list(reasons), settings)
+        reviewed = figures.without(list(reasons), settings.params)
         tally = {code: n for code in REASONS if (n := list(reasons.values()).count(code))}
         detail = {"removed": tally, "kept_hits": len(kept - set(reasons)), "queries": len(reviewed.head)}
         if len(reviewed.head) < settings.min_queries or reviewed.head.has_urls != figures.head.has_urls:
@@ -160,7 +166,7 @@ class Lifecycle:
         reviewed = _with_design(reviewed, settings)
         with self._store.transaction():
             self._store.artifacts.drop(round_.key, CANDIDATE)
-            self._store.artifacts.keep(round_.key, REVIEWED, reviewed.as_bytes())
+            self._store.artifacts.keep(round_.key, REVIEWED, encode_figures(reviewed))
             after = self._store.rounds.advance(
                 round_,
                 State.REVIEWED,
@@ -356,14 +362,10 @@ def _check_positions(figures: HeadFigures, reasons: Mapping[tuple[int, int | Non
 
 def _with_design(figures: HeadFigures, settings: TaskSettings) -> HeadFigures:
     """Choose how clients report, from the reviewed list alone."""
-    if settings.method == "paper":
-        return figures
-    optin = OptinCounts.of(figures.counted(settings))
     try:
-        chosen, _ = choose_design(figures.head, optin, settings.params, settings.expected_clients)
+        return method_of(settings).design_reports(figures, settings.params, settings.expected_clients)
     except SearchblendError as error:
         raise StoreError(f"no way of reporting fits this list: {error}") from error
-    return replace(figures, design=chosen.design)
 
 
 def _shape(round_: Round, figures: HeadFigures, settings: TaskSettings) -> ReportShape:

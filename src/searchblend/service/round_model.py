@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from searchblend.blender.best.best import curator_design
-from searchblend.blender.best.stability_histogram import CountedHeadList
 from searchblend.blender.best.subset_report import ReportDesign
 from searchblend.blender.estimates import Estimates, Floats, GroupEstimates
-from searchblend.blender.paper.estimate_optin import optin_variance
+from searchblend.blender.method import HeadFigures, Method, method_named
 from searchblend.core.documents import decode
 from searchblend.core.errors import SearchblendError
 from searchblend.core.records import HeadList
-from searchblend.mechanisms.tally import Ints
-from searchblend.mechanisms.threshold import noise_for_one_record
 from searchblend.service.task_settings import TaskSettings
 from searchblend.store.rounds import Round, Task
 from searchblend.wire.manifest import decode_signature
@@ -84,98 +80,37 @@ def shape_of(round_: Round) -> ReportShape:
     return ReportShape(**{**fields, "task": bytes.fromhex(fields["task"]), "digest": bytes.fromhex(fields["digest"])})
 
 
-@dataclass(frozen=True)
-class HeadFigures:
-    """The curator's private output: a head list with what the opt-in users say about it. Safe to keep and to review."""
-
-    head: HeadList
-    n_users: int
-    refused: int
-    """sealed records that could not be opened or read"""
-    counts: Ints | None = None
-    """method ``best``: noisy counts by cell, without ⟨⋆,⋆⟩"""
-    optin: GroupEstimates | None = None
-    """method ``paper``"""
-    head_users: int = 0
-    """method ``paper``: |S|"""
-    design: ReportDesign | None = None
-    """how clients report; chosen at the review, in method ``best``"""
-
-    def as_bytes(self) -> bytes:
-        document = {
-            "head": self.head.as_json(),
-            "n_users": self.n_users,
-            "refused": self.refused,
-            "counts": None if self.counts is None else self.counts.tolist(),
-            "optin": None if self.optin is None else _estimates_json(self.optin),
-            "head_users": self.head_users,
-            "design": asdict(self.design) if self.design else None,
-        }
-        return json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
-
-    @classmethod
-    def of_bytes(cls, content: bytes) -> HeadFigures:
-        document = json.loads(content)
-        return cls(
-            head=HeadList(document["head"]),
-            n_users=document["n_users"],
-            refused=document["refused"],
-            counts=None if document["counts"] is None else np.array(document["counts"], dtype=np.int64),
-            optin=None if document["optin"] is None else _estimates(document["optin"]),
-            head_users=document["head_users"],
-            design=ReportDesign(**document["design"]) if document["design"] else None,
-        )
-
-    def counted(self, settings: TaskSettings) -> CountedHeadList:
-        """For the estimator of method ``best``."""
-        assert self.counts is not None
-        curator = curator_design(settings.params, wide=settings.wide_list and settings.has_urls)
-        return CountedHeadList(self.head, self.counts, self.n_users, curator)
-
-    def without(self, removed: Sequence[tuple[int, int | None]], settings: TaskSettings) -> HeadFigures:
-        """The list without some queries (url None) or URLs, by position. Post-processing of a private output.
-
-        What a removed entry counted goes where its holders' reports go: to ⟨q,⋆⟩ of its query in method ``best``,
-        to ⟨⋆,⋆⟩ in method ``paper``, which has no opt-in figure for ⟨q,⋆⟩. Of a removed query nothing stays.
-        """
-        queries = {query for query, url in removed if url is None}
-        urls = {(query, url) for query, url in removed if url is not None}
-        first = self.head.first_cells()
-        listed: list[tuple[str, list[str]]] = []
-        cells: list[int] = []
-        moved: dict[int, int] = {}
-        for i, query in enumerate(self.head.queries):
-            if i in queries:
-                continue
-            names = self.head.urls(query)
-            kept = [j for j in range(len(names)) if (i, j) not in urls]
-            listed.append((query, [names[j] for j in kept]))
-            cells += [first[i] + j for j in kept] + [first[i] + len(names)]
-            moved |= {first[i] + j: first[i] + len(names) for j in range(len(names)) if (i, j) in urls}
-        head = HeadList(listed)
-        if self.counts is not None:
-            counts = self.counts.copy()
-            for cell, rest in moved.items():
-                counts[rest] += counts[cell]
-            return replace(self, head=head, counts=counts[cells])
-        assert self.optin is not None
-        return replace(self, head=head, optin=_paper_without(self.optin, head, cells, settings))
+def method_of(settings: TaskSettings) -> Method:
+    """The method that curator, estimator and review of a round call."""
+    return method_named(settings.method, wide_list=settings.wide_list and settings.has_urls)
 
 
-def _paper_without(
-    optin: GroupEstimates, head: HeadList, cells: Sequence[int], settings: TaskSettings
-) -> GroupEstimates:
-    """The estimates of the kept cells; everything else is ⟨⋆,⋆⟩, with the printed variances."""
-    probability = optin.records.probability
-    kept = probability[list(cells)]
-    rest = float(np.nansum(probability)) - float(np.nansum(kept))
-    cell_probability = np.append(kept, rest)
-    query_probability = np.add.reduceat(np.nan_to_num(cell_probability), head.first_cells())
-    noise = noise_for_one_record(settings.params.budget).variance
-    return GroupEstimates(
-        optin.n,
-        Estimates(cell_probability, optin_variance(cell_probability, optin.n, noise)),
-        Estimates(query_probability, optin_variance(query_probability, optin.n, noise)),
+def encode_figures(figures: HeadFigures) -> bytes:
+    """The curator's output as it is kept with its round. What follows from the parameters is not in it."""
+    document = {
+        "head": figures.head.as_json(),
+        "n_users": figures.n_users,
+        "counts": None if figures.counts is None else figures.counts.tolist(),
+        "optin": None if figures.optin is None else _estimates_json(figures.optin),
+        "head_users": figures.head_users,
+        "cryptographic": figures.cryptographic,
+        "design": asdict(figures.design) if figures.design else None,
+    }
+    return json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
+
+
+def decode_figures(content: bytes) -> HeadFigures:
+    """Rounds drawn by earlier versions have no record of the generator: then the guarantee says so."""
+    document = json.loads(content)
+    cryptographic = document.get("cryptographic")
+    return HeadFigures(
+        head=HeadList(document["head"]),
+        n_users=document["n_users"],
+        counts=None if document["counts"] is None else np.array(document["counts"], dtype=np.int64),
+        optin=None if document["optin"] is None else _estimates(document["optin"]),
+        head_users=document["head_users"],
+        cryptographic=cryptographic if isinstance(cryptographic, bool) else None,
+        design=ReportDesign(**document["design"]) if document["design"] else None,
     )
 
 

@@ -7,10 +7,12 @@ import os
 import signal
 import socket
 import ssl
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
+from typing import Final
 
 from searchblend.core.errors import RunError, UsageError
 from searchblend.service.api.app import ROLE_TAGS, build_app
@@ -37,6 +39,9 @@ from searchblend.store.private_file import read_private
 from searchblend.store.service_store import ServiceStore, open_store
 from searchblend.wire.tokens import TokenVerifier
 
+_SWITCH_SECONDS: Final = 0.0005
+"""The thread that writes reports asks for the interpreter after each statement; waiting 5 ms for it, Python's default,
+would cost more than the disk."""
 OnReady = Callable[[str, str], None]
 """takes the public address and the one for health"""
 
@@ -50,6 +55,7 @@ def serve(
 ) -> None:
     """Run until SIGTERM or SIGINT. What was acknowledged is on disk; what waits is committed before the end."""
     no_core_files()
+    sys.setswitchinterval(_SWITCH_SECONDS)
     prepare_folders(settings)
     _check_tls(settings)
     logbook, clock, on_point = Logbook(), SteadyClock(), crash_points()

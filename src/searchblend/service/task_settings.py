@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Final, TypeAlias
 
-from searchblend.blender.pipeline import METHODS
+from searchblend.blender.method import METHODS
 from searchblend.core.documents import Between, OneOf, Strict, check
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.params import BlenderParams

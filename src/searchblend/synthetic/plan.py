@@ -9,8 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from searchblend.blender.best.observations import SetLaw
+from searchblend.blender.method import METHODS
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
-from searchblend.blender.pipeline import METHODS, run_blender
+from searchblend.blender.pipeline import run_blender
 from searchblend.blender.release import BlenderRelease
 from searchblend.core.errors import EmptyHeadList, InputError
 from searchblend.core.params import BlenderParams

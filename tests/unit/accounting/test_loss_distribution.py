@@ -71,6 +71,7 @@ def test_against_the_exact_sum(rounds, epsilon, n_values, delta):
     assert exact_delta(spend, rounds, max(total - 1e-3, 0)) >= delta or total <= 1e-3
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("rounds", "epsilon"), [(52, 0.1), (10, 0.5), (365, 0.05), (12, 4.0)])
 def test_against_the_librarys_randomized_response(rounds, epsilon):
     """The library's parameter is the chance of a uniform answer, under replace-one."""

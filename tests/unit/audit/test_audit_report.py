@@ -73,6 +73,7 @@ def test_selection_by_part_of_a_name():
         selected(Settings(only=("nonsense",)))
 
 
+@pytest.mark.thorough
 def test_what_is_left_out_is_named_and_does_not_fail():
     found = run_audit(Settings(only=("program-spark", "exact-choices"), without=("spark",), workers=1))
     by_name = {entry.name: entry.findings[0].verdict for entry in found.entries}

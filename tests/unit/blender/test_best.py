@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from searchblend.blender.best.best import curator_design, estimate_best
+from searchblend.blender.best.blend import estimate_best
 from searchblend.blender.best.choose_design import choose_design
 from searchblend.blender.best.observations import OptinCounts
-from searchblend.blender.best.stability_histogram import UNITS_WHEN_SPREAD, CountedHeadList
+from searchblend.blender.best.stability_histogram import UNITS_WHEN_SPREAD, CountedHeadList, curator_design
 from searchblend.blender.best.subset_report import ReportDesign
 from searchblend.blender.best.subset_report_bulk import ReportCounts, simulate_subset_reports
 from searchblend.blender.groups import ONE_RECORD, InMemoryGroup, Spread

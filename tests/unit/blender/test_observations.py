@@ -8,7 +8,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from searchblend.blender.best.best import curator_design
 from searchblend.blender.best.observations import (
     CellSets,
     OptinCounts,
@@ -18,7 +17,7 @@ from searchblend.blender.best.observations import (
     query_slices,
     selection_bias,
 )
-from searchblend.blender.best.stability_histogram import CountedHeadList
+from searchblend.blender.best.stability_histogram import CountedHeadList, curator_design
 from searchblend.blender.groups import InMemoryGroup, Spread
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.blender.pipeline import run_blender

@@ -37,6 +37,7 @@ def test_names_without_running(capsys):
     assert {"program-service", "program-javascript", "program-spark"} <= {check["name"] for check in listed["checks"]}
 
 
+@pytest.mark.thorough
 def test_a_table_for_people(capsys):
     assert main(["audit", "--only", "exact-choices", "--workers", "1"]) == 0
     shown = capsys.readouterr().out

@@ -41,6 +41,7 @@ def test_a_file_is_not_a_folder(tmp_path, capsys):
     assert "is not a folder" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_a_log_of_ones_own_with_an_algorithm_of_ones_own(tmp_path, capsys, monkeypatch):
     write_aol_like_log(tmp_path / "log.tsv", 30_000, seed=1)
     (tmp_path / "my_own_steps.py").write_text(

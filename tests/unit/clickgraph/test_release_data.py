@@ -132,6 +132,7 @@ def test_private_pairs_and_typed_pairs_of_published_queries():
     assert set(graph.noise) == {"queries", "clicks", "reformulations"}
 
 
+@pytest.mark.thorough
 def test_rounds_leave_out_what_is_published():
     release, asked = run(algorithm="dp_sips", max_counted_queries_per_user=2)
     weighted = [call for call in asked if call[0] == "weighted"]

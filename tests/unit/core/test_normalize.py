@@ -28,6 +28,7 @@ def by_the_letter(text: str) -> str:
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower())
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(
     not HAS_UNICODE_14,
     reason=f"NOT TESTED: the Unicode 14.0 table against its source; unicodedata is {unicodedata.unidata_version} here",
@@ -109,6 +110,7 @@ def test_folding_a_single_code_point_is_nfkc_and_lower_case():
     assert wrong == []
 
 
+@pytest.mark.thorough
 def test_every_code_point_is_normalized_once_and_for_all():
     once = {normalize(text) for text in assigned_code_points()} - {None}
     assert [text for text in once if normalize(text) != text] == []

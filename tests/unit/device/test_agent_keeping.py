@@ -211,6 +211,7 @@ def _race(folder, address, point, barrier, results):
         results.put(agent.sync(immediately=True).status)
 
 
+@pytest.mark.thorough
 def test_two_processes_race_and_one_report_is_made(tmp_path, service, task):
     """Both have read the manifest and the (empty) state before either debits."""
     service.serve(task)

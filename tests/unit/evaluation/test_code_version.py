@@ -25,6 +25,7 @@ print(json.dumps(loaded))
 """
 
 
+@pytest.mark.thorough
 def test_every_module_that_is_really_loaded_is_in_the_key():
     program = LOADED.format(modules=MODULES)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -122,6 +122,7 @@ def drawn_sets(holders, mechanism, generator) -> tuple[int, ...]:
     return (*counts.items.tolist(), counts.sinks)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_sets_have_the_exact_joint_law(mechanism):
     holders = [1, 0, 2, 0, 1][-mechanism.n_items - 1 :]
@@ -129,6 +130,7 @@ def test_sets_have_the_exact_joint_law(mechanism):
     assert p_value(law, lambda g: drawn_sets(holders, mechanism, g)) > 0.001
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "wrong",
     [

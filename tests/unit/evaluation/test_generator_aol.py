@@ -36,6 +36,7 @@ def test_every_line_has_five_fields_and_a_click_has_all_of_them(chunk):
     assert [line for line in text if not LINE.fullmatch(line)] == []
 
 
+@pytest.mark.thorough
 def test_lines_are_sorted_by_user_and_time(lines):
     keys = [(int(user), time) for user, _, time, _, _ in lines]
     assert keys == sorted(keys)

@@ -40,6 +40,7 @@ def same(mine, theirs) -> None:
         )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("times", ["dates", "numbers"])
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_every_answer_is_that_of_the_rules(tmp_path, seed, times):

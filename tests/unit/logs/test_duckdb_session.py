@@ -91,6 +91,7 @@ def test_quoting():
     ]
 
 
+@pytest.mark.thorough
 def test_progress_grows_to_the_size_of_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(duckdb_session, "_POLL_SECONDS", 0.005)
     path = tmp_path / "log.tsv"

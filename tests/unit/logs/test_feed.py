@@ -20,6 +20,7 @@ ROWS = "".join(f"{user}\tquery {user % 7}\n" for user in range(100_000))
 """more than a megabyte, so that its end is not looked at beforehand"""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("end", "malformed"),
     [
@@ -46,6 +47,7 @@ def test_a_file_that_turns_out_otherwise_is_read_again(tmp_path: Path, end: byte
         assert last[0] in {Record("last"), Record("last line"), Record("last [é]")}
 
 
+@pytest.mark.thorough
 def test_csv_with_a_quote_at_its_end(tmp_path: Path):
     text = "user,query\n" + ROWS.replace("\t", ",") + 'x,"a, ""b"""\n'
     (tmp_path / "a.csv").write_text(text)
@@ -81,6 +83,7 @@ def test_a_statement_that_fails_leaves_no_thread(tmp_path: Path):
         assert threading.active_count() == before
 
 
+@pytest.mark.thorough
 def test_a_pipe_whose_reader_goes_away(tmp_path: Path):
     (tmp_path / "squeezed.gz").write_bytes(gzip.compress(ROWS.encode() * 5))
     feeder = Feeder(tmp_path)

@@ -80,6 +80,7 @@ def test_reasons_and_line_numbers(tmp_path: Path):
     assert places == {"invalid_utf8": [3, 9], "nul_byte": [4], "line_too_long": [7]}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("length", [MAX_LINE - 1, MAX_LINE, MAX_LINE + 1, 3 * MAX_LINE, 9 * MAX_LINE])
 @pytest.mark.parametrize("before", [0, 3 * MAX_LINE])
 def test_a_long_line_is_held_back_and_the_rest_goes_on(length, before, tmp_path: Path):
@@ -155,6 +156,7 @@ def test_line_feeds_inside_quotes_are_blanks_where_they_are_asked_for(tmp_path: 
     assert [place.line for place in passed.held_back["bad_quotes"].first] == [2]
 
 
+@pytest.mark.thorough
 def test_an_open_quote_is_not_looked_for_beyond_a_line_of_full_length(tmp_path: Path):
     text = b'u,q\n1,"open\n' + b"2,fine\n" * 400_000 + b'3,"closed"\n'
     found, passed = through(tmp_path / "log", text, OVER_LINES)

@@ -94,6 +94,7 @@ def test_a_wrong_checksum_is_noticed(tmp_path: Path):
         content(tmp_path / "log.gz")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["gzip", "zstd"])
 def test_what_expands_hugely_comes_in_small_pieces(kind, tmp_path: Path):
     huge = b"x" * 100_000_000
@@ -166,6 +167,7 @@ def test_a_pipe_is_refused_and_loses_no_byte(tmp_path: Path):
         os.close(end)
 
 
+@pytest.mark.thorough
 def test_standard_input_is_read_from_a_file_and_refused_from_a_pipe(tmp_path: Path):
     (tmp_path / "log.tsv").write_text("user\tquery\n1\ta\n2\ta\n")
     command = [sys.executable, "-m", "searchblend.cli", "stats", "/dev/stdin", "--json"]

@@ -87,6 +87,7 @@ FIELDS = st.sampled_from(
 )
 
 
+@pytest.mark.thorough
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(st.lists(FIELDS, min_size=1, max_size=6), max_size=15), block=st.sampled_from([32, 1 << 22]))
 def test_no_malformed_line_looks_good_at_a_glance(rows, block, tmp_path: Path):
@@ -103,6 +104,7 @@ def test_no_malformed_line_looks_good_at_a_glance(rows, block, tmp_path: Path):
     assert set(everything.values()) == {line for line in ("\t".join(row) for row in rows) if line}
 
 
+@pytest.mark.thorough
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(st.lists(FIELDS, min_size=1, max_size=6), min_size=1, max_size=15))
 def test_sql_and_python_judge_alike(rows, tmp_path: Path):

@@ -64,6 +64,7 @@ def test_queries(sql, text):
         assert (sql(normal_forms.normal_ascii_query("x"), text) or None) == form
 
 
+@pytest.mark.thorough
 @SOME
 @given(url=URLS)
 @pytest.mark.parametrize("host_only", [False, True])

@@ -42,6 +42,7 @@ def normal_between(low: Decimal, high: Decimal) -> Decimal:
     return total / (2 * pi).sqrt()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sigma", SIGMAS)
 def test_distance_from_the_ideal_law_with_100_digits(sigma):
     noise = RoundedGaussian(sigma)

@@ -68,6 +68,7 @@ def test_cut_anywhere_it_is_refused():
             decode_pack(SMALL[:size])
 
 
+@pytest.mark.thorough
 def test_a_changed_bit_is_refused_or_makes_another_pack():
     """Not everything is an error: another letter is another query. But then it is that pack's one encoding."""
     refused = 0

@@ -18,6 +18,7 @@ def settings_of(where, folder):
     return ServeSettings(data_dir=str(folder), database=where if where.startswith("postgresql") else "")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", DATABASES)
 def test_a_job_is_done_elsewhere_and_its_failures_are_told_apart(kind, tmp_path):
     where = fresh_database(kind, tmp_path)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from searchblend.blender.best.best import curator_design
-from searchblend.blender.best.stability_histogram import count_head_list
 from searchblend.blender.best.subset_report import (
     PLAIN_SETS,
     SINK_SETS,
@@ -19,14 +18,17 @@ from searchblend.blender.best.subset_report import (
 )
 from searchblend.blender.best.subset_report_bulk import count_subset_reports
 from searchblend.blender.groups import InMemoryGroup
+from searchblend.blender.method import METHODS
 from searchblend.blender.paper.estimate_client import estimate_client_probabilities
 from searchblend.blender.paper.local_report import local_report
 from searchblend.blender.pipeline import run_blender
 from searchblend.core.privacy import TrustModel
+from searchblend.core.randomness import SystemRandomness
 from searchblend.core.records import HeadList, Record
-from searchblend.service.round_model import HeadFigures
+from searchblend.service.round_model import decode_figures, encode_figures, method_of
 from searchblend.service.task_settings import TaskSettings
-from searchblend.service.workers.estimator import estimate, report_counts, report_gains
+from searchblend.service.workers.estimator import report_counts, report_gains
+from searchblend.synthetic.seeded import SeededRandomness
 from searchblend.wire.report import ReportShape, cells_as_parts, counters_of
 
 QUERIES = ["google", "yahoo", "ebay", "maps"]
@@ -48,8 +50,12 @@ def people(n, seed):
 def figures_of(settings, n=2000):
     params = settings.params
     group = InMemoryGroup.from_users([[record] for record in people(n, 1)])
-    counted = count_head_list(group, params, curator_design(params))
-    return HeadFigures(counted.head, n, 0, counts=counted.counts)
+    return METHODS["best"].list_head(group, params, randomness=SystemRandomness())
+
+
+def estimate(figures, counts, shape, settings, n):
+    reports = report_counts(counts, shape)
+    return method_of(settings).estimate(figures, reports, settings.params, n, trust=TrustModel.LOCAL)
 
 
 def counts_of(reports, shape):
@@ -82,6 +88,7 @@ def test_counters_come_back_as_the_reports_they_were(design, m):
     same(report_counts(counts, shape), count_subset_reports(flat, figures.head, design, params))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda design: f"{design.mechanism} {design.query_steps}")
 def test_estimates_find_the_shares(design):
     settings = TaskSettings(name="x", epsilon=4.0, method="best")
@@ -165,3 +172,34 @@ def test_a_round_marks_variances_that_are_not_valid_as_a_run_does(m):
     assert in_round.mechanism["client"]["variances_valid"] is in_run.mechanism["client"]["variances_valid"] is (m == 1)
     assert set(in_round.mechanism["optin"]) == set(in_run.mechanism["optin"])
     assert in_round.guarantee.groups[1].trust is TrustModel.LOCAL
+
+
+def released(figures):
+    """What an estimator says of figures that it reads from the store."""
+    settings, design = TaskSettings(name="x"), DESIGNS[1]
+    figures = decode_figures(encode_figures(replace(figures, design=design)))
+    shape = ReportShape.of(b"t" * 16, 1, figures.head, settings.params, design)
+    reports = [subset_report([record], figures.head, design, settings.params) for record in people(50, 2)]
+    return estimate(figures, counts_of(reports, shape), shape, settings, 50)
+
+
+@pytest.mark.parametrize("source", [SystemRandomness(), SeededRandomness(1)], ids=["system", "seeded"])
+def test_the_guarantee_states_what_the_curator_drew_from_and_not_what_the_estimator_has(source):
+    group = InMemoryGroup.from_users([[record] for record in people(2000, 1)])
+    figures = METHODS["best"].list_head(group, TaskSettings(name="x").params, randomness=source)
+    guarantee = released(figures).guarantee
+    condition = next(c for c in guarantee.conditions if c.name == "cryptographic randomness")
+    assert guarantee.holds is condition.holds is source.cryptographic
+
+
+@pytest.mark.parametrize("record", ["absent", None, "yes", 1])
+def test_no_one_vouches_for_a_list_without_a_record_of_its_generator(record):
+    """A round that an earlier version drew, or a row that was edited by hand."""
+    document = json.loads(encode_figures(figures_of(TaskSettings(name="x"))))
+    assert document.pop("cryptographic") is True
+    if record != "absent":
+        document["cryptographic"] = record
+    guarantee = released(decode_figures(json.dumps(document).encode())).guarantee
+    condition = next(c for c in guarantee.conditions if c.name == "cryptographic randomness")
+    assert not guarantee.holds
+    assert "not on record" in condition.detail

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from databases import DATABASES, fresh_database
+from searchblend.blender import method
 from searchblend.service import lifecycle
 from searchblend.service.round_model import shape_of
 from searchblend.store.database_sqlite import SqliteStore
@@ -41,13 +42,13 @@ def to_review(service, name):
 
 def during_the_choice(monkeypatch, act):
     """Call ``act`` while a review decides how clients will report."""
-    choose = lifecycle.choose_design
+    choose = method.choose_design
 
     def chosen(*arguments):
         act()
         return choose(*arguments)
 
-    monkeypatch.setattr(lifecycle, "choose_design", chosen)
+    monkeypatch.setattr(method, "choose_design", chosen)
 
 
 def test_reports_are_committed_while_a_list_is_approved(service, monkeypatch):

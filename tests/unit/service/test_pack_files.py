@@ -41,6 +41,7 @@ def artifact(service, part):
     return content, media_type
 
 
+@pytest.mark.thorough
 def test_three_rounds_and_a_device_that_slept(service):
     task = service.task()
     service.work()

@@ -248,7 +248,7 @@ def test_an_opening_that_fails_is_in_the_audit_log_at_every_attempt(service, mon
     def fail(*arguments):
         raise ArithmeticError
 
-    monkeypatch.setattr("searchblend.service.workers.curator.draw_head_list", fail)
+    monkeypatch.setattr("searchblend.blender.method.BestMethod.list_head", fail)
     task = service.task()
     found = service.open(task)
     service.contribute(found, people(60, seed=1))

@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import httpx2
+import pytest
 
 ROOT = Path(__file__).parents[3]
 WITHOUT = """
@@ -30,6 +31,7 @@ def test_the_servers_extra_resolves_on_windows():
     assert wanted.partition(";")[2].strip() == "sys_platform != 'win32'"
 
 
+@pytest.mark.thorough
 def test_the_server_answers_without_uvloop(tmp_path):
     command = [sys.executable, "-c", WITHOUT, "serve", "--data-dir", str(tmp_path), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:

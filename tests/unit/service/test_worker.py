@@ -52,7 +52,7 @@ def ending(service):
 
 @pytest.mark.parametrize("error", [ArithmeticError("secret words"), TypeError("secret words")])
 def test_a_job_that_fails_for_good_ends_its_round_with_a_reason(service, monkeypatch, error):
-    monkeypatch.setattr("searchblend.service.workers.curator.draw_head_list", fail_with(error))
+    monkeypatch.setattr("searchblend.blender.method.BestMethod.list_head", fail_with(error))
     task = ready_to_draw(service, shred_seconds=100_000)
     work_through_backoff(service, MOST_ATTEMPTS - 1)
     assert service.current(task).state is State.OPTIN_CLOSED
@@ -84,7 +84,7 @@ def test_shredding_is_never_given_up(service, monkeypatch):
 def test_a_job_that_the_database_interrupts_goes_on_within_seconds_and_never_ends_its_round(service, monkeypatch):
     task = ready_to_draw(service, shred_seconds=100_000)
     worker = service.worker
-    monkeypatch.setattr("searchblend.service.workers.curator.draw_head_list", fail_with(StoreUnavailable("away")))
+    monkeypatch.setattr("searchblend.blender.method.BestMethod.list_head", fail_with(StoreUnavailable("away")))
     for _ in range(MOST_ATTEMPTS + 2):
         with pytest.raises(StoreUnavailable):
             worker.run_once()

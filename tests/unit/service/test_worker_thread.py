@@ -79,6 +79,7 @@ def serve(*arguments):
     return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("role", "option"), [("all", "--key-dir"), ("curator", "--key-dir"), ("publisher", "--signing-dir")]
 )
@@ -89,6 +90,7 @@ def test_a_folder_of_keys_that_cannot_be_made_ends_the_process_before_it_listens
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.thorough
 def test_tls_files_are_checked_before_it_listens(tmp_path):
     (tmp_path / "junk.pem").write_text("junk")
     (tmp_path / "junk.pem").chmod(0o600)

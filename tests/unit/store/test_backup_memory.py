@@ -30,6 +30,7 @@ def add_ids(store, round_key, n):
         store.database.execute_many("INSERT INTO seen (round_key, report_id) VALUES (?, ?)", rows)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", DATABASES)
 def test_a_backup_of_many_ids_and_files_needs_no_more_memory_than_one_of_few(kind, tmp_path):
     with open_store(fresh_database(kind, tmp_path)) as store:

@@ -127,6 +127,7 @@ def url(server, *, host="127.0.0.1", mode="verify-full", authority="ca"):
     return f"postgresql://postgres@{host}:{port}/postgres?sslmode={mode}&sslrootcert={folder}/{authority}.crt"
 
 
+@pytest.mark.thorough
 def test_the_server_that_the_authority_vouches_for_is_used(server, tmp_path, capsys):
     database = open_database(url(server))
     assert database.execute("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()") == [(True,)]

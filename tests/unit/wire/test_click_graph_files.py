@@ -55,6 +55,7 @@ odd_text = st.one_of(
 )
 
 
+@pytest.mark.thorough
 @settings(max_examples=25)
 @given(st.dictionaries(odd_text, st.integers(-(10**12), 10**12), min_size=1, max_size=8), st.data())
 def test_any_text_survives_both_forms(tmp_path_factory: pytest.TempPathFactory, searches, data):

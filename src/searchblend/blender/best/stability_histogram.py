@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from searchblend.blender.groups import Spread, UserGroup
+from searchblend.blender.groups import ONE_RECORD, Spread, UserGroup
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
@@ -72,6 +72,13 @@ class CuratorDesign:
             wide_threshold = _least_threshold(residual_noise, spread, left)
             used += named_alone(residual_noise, wide_threshold.integer, spread)
         return cls(spread, threshold, clip, residual_noise, wide_threshold, used, sampler)
+
+
+def curator_design(params: BlenderParams, *, wide: bool = False) -> CuratorDesign:
+    """The curator's thresholds and noises for these parameters; ``wide`` also lists queries without a common URL."""
+    m = params.records_per_optin
+    units = UNITS_WHEN_SPREAD if params.budget.epsilon >= 0.25 else FEWER_UNITS
+    return CuratorDesign.of(params.budget, ONE_RECORD if m == 1 else Spread(m, units), wide=wide)
 
 
 def _sampler_delta(noise: DiscreteLaplace, budget: Budget, spread: Spread) -> float:

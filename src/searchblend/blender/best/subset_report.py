@@ -92,13 +92,27 @@ def subset_report(
 
     (ε, 0)-locally private under replace-one. A device without any record takes no part.
     """
+    drawn = subset_report_with_records(records, head, design, params, randomness=randomness)
+    return tuple(report for _, report in drawn)
+
+
+def subset_report_with_records(
+    records: Sequence[Record],
+    head: HeadList,
+    design: ReportDesign,
+    params: BlenderParams,
+    *,
+    randomness: Randomness | None = None,
+) -> list[tuple[Record, SubsetReport]]:
+    """``subset_report`` with the record that each set is about, which the device shows its user and sends to no one."""
     if not records:
         raise InvalidParameter("records", "a device without a record sends no report")
     source = randomness or SystemRandomness()
-    return tuple(
-        _report_cell(head.cell_of(records[uniform_below(len(records), source)]), head, design, params, source)
-        for _ in range(params.records_per_client)
-    )
+    reports: list[tuple[Record, SubsetReport]] = []
+    for _ in range(params.records_per_client):
+        record = records[uniform_below(len(records), source)]
+        reports.append((record, _report_cell(head.cell_of(record), head, design, params, source)))
+    return reports
 
 
 def _report_cell(

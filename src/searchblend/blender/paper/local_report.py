@@ -27,19 +27,31 @@ def local_report(
     with replacement, so that the length of a report says nothing and the estimand stays that of one random
     record. A device without any record takes no part; participation itself is not hidden.
     """
+    return tuple(cell for _, cell in local_report_with_records(records, head, params, randomness=randomness))
+
+
+def local_report_with_records(
+    records: Sequence[Record],
+    head: HeadList,
+    params: BlenderParams,
+    *,
+    randomness: Randomness | None = None,
+) -> list[tuple[Record, int]]:
+    """``local_report`` with the record that each cell is about, which the device shows its user and sends to no one."""
     if not records:
         raise InvalidParameter("records", "a device without a record sends no report")
     source = randomness or SystemRandomness()
     probabilities = ReportProbabilities.of(head, params)
     first_cells = head.first_cells()
     query_of_cells = head.query_of_cells()
-    report: list[int] = []
+    report: list[tuple[Record, int]] = []
     for _ in range(params.records_per_client):
-        cell = head.cell_of(records[uniform_below(len(records), source)])
+        record = records[uniform_below(len(records), source)]
+        cell = head.cell_of(record)
         query = query_of_cells[cell]
         said_query, said_url = randomize(query, cell - first_cells[query], probabilities, source)
-        report.append(first_cells[said_query] + said_url)
-    return tuple(report)
+        report.append((record, first_cells[said_query] + said_url))
+    return report
 
 
 def randomize(query: int, url: int, probabilities: ReportProbabilities, randomness: Randomness) -> tuple[int, int]:

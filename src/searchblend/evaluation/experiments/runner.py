@@ -12,7 +12,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
 
-from searchblend.blender.pipeline import METHODS
+from searchblend.blender.method import METHODS
 from searchblend.core.errors import RunError
 from searchblend.evaluation.algorithms import UNCHECKED, algorithm_named
 from searchblend.evaluation.experiments.cells import Cell, Result, Results

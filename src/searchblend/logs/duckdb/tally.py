@@ -70,7 +70,7 @@ class ShelvedTally:
         )
         counts, starts = np.unique(np.asarray(numbers, dtype=np.int64), return_index=True)
         ends = [*starts.tolist(), len(queries)][1:]
-        records = list(map(record_of, queries.tolist(), urls.tolist()))  # a masked URL becomes None
+        records = records_of(queries.tolist(), urls.tolist())  # a masked URL becomes None
         return {n: records[first:last] for n, first, last in zip(counts.tolist(), starts.tolist(), ends, strict=True)}
 
 
@@ -131,3 +131,9 @@ def _on_shelves(shelves: NDArray[np.uint64], ends: Ints, count: int, ranks: Ints
 
 def record_of(query: str, url: str | None) -> Record:
     return tuple.__new__(Record, (query, WILDCARD if url is None else url))  # the fast way: there may be many
+
+
+def records_of(queries: list[str], urls: list[str | None]) -> list[Record]:
+    """As ``record_of``, without a call for each of the hundreds of thousands that a head may have."""
+    new, pairs = tuple.__new__, zip(queries, urls, strict=True)
+    return [new(Record, (query, WILDCARD if url is None else url)) for query, url in pairs]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
 import time
 from collections import Counter, deque
 from collections.abc import Sequence
@@ -25,7 +24,6 @@ from searchblend.store.service_store import ServiceStore
 MOST_WAITING: Final = 20_000
 MOST_IN_A_COMMIT: Final = 8_000
 _FLUSH_SECONDS: Final = 1.0
-_SWITCH_SECONDS: Final = 0.0005
 
 
 @dataclass(frozen=True)
@@ -59,9 +57,6 @@ class ReportWriter:
         self._stopping = False
 
     async def start(self) -> None:
-        # The writing thread asks for the interpreter after each statement; waiting 5 ms for it, Python's default,
-        # would cost more than the disk.
-        sys.setswitchinterval(_SWITCH_SECONDS)
         self._wake = asyncio.Event()
         self._task = asyncio.create_task(self._run())
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-from searchblend.blender.pipeline import METHODS
+from searchblend.blender.method import METHODS
 from searchblend.core.documents import decode, encode
 from searchblend.core.errors import InvalidParameter
 from searchblend.service.checkup import settings_trouble
@@ -78,7 +78,7 @@ GROUPS: Final = (
         (
             Field("max_head_queries", "Longest list", "At most so many queries are asked about.", "number"),
             Field("has_urls", "With URLs", "Count clicked URLs as well as queries.", "yes"),
-            Field("method", "Method", "best, or the paper's own.", "choice", METHODS),
+            Field("method", "Method", "best, or the paper's own.", "choice", tuple(METHODS)),
         ),
     ),
     FieldGroup(

@@ -14,23 +14,21 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from searchblend.accounting.spend import Spend
-from searchblend.blender.best.best import curator_design
-from searchblend.blender.best.stability_histogram import count_head_list
 from searchblend.blender.groups import InMemoryGroup
-from searchblend.blender.paper.create_head_list import create_head_list
-from searchblend.blender.paper.estimate_optin import estimate_optin_probabilities
-from searchblend.blender.pipeline import split_optin
+from searchblend.blender.method import HeadFigures
 from searchblend.core.admission import admit
 from searchblend.core.documents import as_bytes
 from searchblend.core.errors import MessageError
 from searchblend.core.privacy import Neighbors
 from searchblend.core.randomness import Randomness, SystemRandomness
-from searchblend.core.records import WILDCARD, HeadList, Record
+from searchblend.core.records import WILDCARD, Record
 from searchblend.service.clock import Clock
 from searchblend.service.lifecycle import CANDIDATE, Lifecycle
 from searchblend.service.round_model import (
-    HeadFigures,
+    decode_figures,
+    encode_figures,
     is_signed_by_curator,
+    method_of,
     round_key_of,
     sealing_context,
     settings_of,
@@ -68,14 +66,14 @@ class Drawn:
         return {"records": self.records, "refused": sum(self.refused.values())}
 
     def as_bytes(self) -> bytes:
-        figures = None if self.figures is None else self.figures.as_bytes().decode()
+        figures = None if self.figures is None else encode_figures(self.figures).decode()
         return json.dumps({**vars(self), "figures": figures}).encode()
 
     @classmethod
     def of_bytes(cls, content: bytes) -> Drawn:
         document = json.loads(content)
         figures = document["figures"]
-        return cls(**{**document, "figures": None if figures is None else HeadFigures.of_bytes(figures.encode())})
+        return cls(**{**document, "figures": None if figures is None else decode_figures(figures.encode())})
 
 
 class Curator:
@@ -193,8 +191,11 @@ class Curator:
     def _draw(self, found: Round, key: bytes) -> Drawn:
         users, refused, dropped = self._opened(found, key)
         settings, n = settings_of(found), len(users)
-        enough = n >= settings.min_optin
-        figures = draw_head_list(users, refused.total(), settings, self._randomness) if enough else None
+        figures = None
+        if n >= settings.min_optin:
+            # The only place of the service where noise is drawn; what it is drawn from goes on record with the list.
+            group = InMemoryGroup.from_users(users, randomness=self._randomness)
+            figures = method_of(settings).list_head(group, settings.params, randomness=self._randomness)
         return Drawn(figures, n, refused, dropped)
 
     def _commit_head_list(self, job: Job, found: Round, drawn: Drawn, figures: HeadFigures) -> None:
@@ -222,7 +223,7 @@ class Curator:
                 # Seen by the operator, so it is paid for; nothing is published.
                 self._lifecycle.abort(ready, actor=CURATOR, reason="too-few-queries")
             else:
-                self._store.artifacts.keep(found.key, CANDIDATE, figures.as_bytes())
+                self._store.artifacts.keep(found.key, CANDIDATE, encode_figures(figures))
                 self._store.jobs.add(found.key, "shred", self._clock.now())
             if drawn.refused:
                 self._store.reports.refuse({(found.key, reason): n for reason, n in drawn.refused.items()})
@@ -321,21 +322,3 @@ def _admitted(records: Iterable[Record], dropped: Counter[str]) -> list[Record]:
         else:
             dropped[found.reason] += 1
     return kept
-
-
-def draw_head_list(
-    users: list[list[Record]], refused: int, settings: TaskSettings, randomness: Randomness
-) -> HeadFigures:
-    """The private head list of these people; the only place of the service where the curator's noise is drawn."""
-    params = settings.params
-    group = InMemoryGroup.from_users(users, randomness=randomness)
-    if settings.method == "best":
-        wide = settings.wide_list and settings.has_urls
-        counted = count_head_list(group, params, curator_design(params, wide=wide), randomness=randomness)
-        return HeadFigures(counted.head, group.n_users, refused, counts=counted.counts)
-    head_users, estimate_users = split_optin(group, params, randomness)
-    candidates = create_head_list(head_users, params, randomness=randomness)
-    if not len(candidates):
-        return HeadFigures(HeadList({}), group.n_users, refused)
-    head, optin = estimate_optin_probabilities(estimate_users, candidates, params, randomness=randomness)
-    return HeadFigures(head, group.n_users, refused, optin=optin, head_users=head_users.n_users)

@@ -11,23 +11,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from searchblend.blender.best.best import curator_design, estimate_best
 from searchblend.blender.best.observations import SetLaw
 from searchblend.blender.best.subset_report_bulk import ReportCounts, SubsetCounts
 from searchblend.blender.estimates import Floats
-from searchblend.blender.guarantees import best_guarantee, paper_guarantee
-from searchblend.blender.mechanism_figures import best_figures, paper_figures
-from searchblend.blender.paper.blend import blend_probabilities
-from searchblend.blender.paper.estimate_client import estimate_client_probabilities
+from searchblend.blender.method import HeadFigures
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
-from searchblend.blender.release import BlenderRelease, GroupSizes
+from searchblend.blender.release import BlenderRelease
 from searchblend.core.privacy import TrustModel
-from searchblend.core.randomness import SystemRandomness
 from searchblend.mechanisms.tally import Ints
-from searchblend.mechanisms.threshold import printed_threshold
 from searchblend.service.clock import Clock
 from searchblend.service.lifecycle import REVIEWED
-from searchblend.service.round_model import HeadFigures, settings_of, shape_of
+from searchblend.service.round_model import decode_figures, method_of, settings_of, shape_of
 from searchblend.service.task_settings import TaskSettings
 from searchblend.store.jobs import Job
 from searchblend.store.rounds import Round
@@ -98,15 +92,17 @@ class Estimator:
         content = self._store.artifacts.kept(found.key, REVIEWED)
         if content is None:
             raise StoreError("the reviewed list is missing")
-        figures, settings = HeadFigures.of_bytes(content), settings_of(found)
+        figures, settings = decode_figures(content), settings_of(found)
         counts = self._store.reports.counts(found.key, shape.n_counters)
-        made = estimate(figures, counts, shape, settings, found.reports or 0)
+        release = method_of(settings).estimate(
+            figures, report_counts(counts, shape), settings.params, found.reports or 0, trust=TrustModel.LOCAL
+        )
         created = datetime.fromtimestamp(self._clock.now(), UTC).isoformat(timespec="seconds")
         gain = report_gains(figures, shape, settings, counts)
         influence = [
-            None if not np.isfinite(value) else float(value) for value in gain * (1 - made.queries.optin_weight)
+            None if not np.isfinite(value) else float(value) for value in gain * (1 - release.queries.optin_weight)
         ]
-        return release_files(made, created, influence), influence
+        return release_files(release, created, influence), influence
 
 
 @dataclass(frozen=True)
@@ -115,48 +111,6 @@ class _Kinds:
 
     queries: SubsetCounts | None
     cells: SubsetCounts | None
-
-
-def estimate(
-    figures: HeadFigures, counts: Ints, shape: ReportShape, settings: TaskSettings, n_clients: int
-) -> BlenderRelease:
-    """Both groups' figures of a reviewed list, blended by the round's method."""
-    params, head = settings.params, figures.head
-    if settings.method == "best":
-        assert figures.design is not None
-        counted = figures.counted(settings)
-        found = estimate_best(counted, report_counts(counts, shape), figures.design, params, n_clients)
-        curator = curator_design(params, wide=settings.wide_list and settings.has_urls)
-        return BlenderRelease(
-            method="best",
-            params=params,
-            head=head,
-            sizes=GroupSizes(figures.n_users, n_clients, figures.n_users, figures.n_users),
-            mechanism=best_figures(curator, figures.design, head, params),
-            optin=found.optin,
-            client=found.client,
-            records=found.records,
-            queries=found.queries,
-            projected=True,
-            guarantee=best_guarantee(params, curator, SystemRandomness(), TrustModel.LOCAL),
-            design=figures.design,
-            check=found.check,
-        )
-    assert figures.optin is not None
-    client = estimate_client_probabilities(counts[: head.n_cells], head, params)
-    return BlenderRelease(
-        method="paper",
-        params=params,
-        head=head,
-        sizes=GroupSizes(figures.n_users, n_clients, figures.head_users, figures.optin.n),
-        mechanism=paper_figures(printed_threshold(params.budget), ReportProbabilities.of(head, params), params),
-        optin=figures.optin,
-        client=client,
-        records=blend_probabilities(figures.optin.records, client.records),
-        queries=blend_probabilities(figures.optin.queries, client.queries),
-        projected=True,
-        guarantee=paper_guarantee(params, SystemRandomness(), TrustModel.LOCAL),
-    )
 
 
 def report_counts(counts: Ints, shape: ReportShape) -> ReportCounts:

@@ -12,11 +12,12 @@ from typing import Any, Final
 from searchblend.accounting.client_spends import subset_selection_spend
 from searchblend.accounting.spend import Spend
 from searchblend.blender.best.subset_report import GAMMA_STEPS, TWO_STAGE
+from searchblend.blender.method import HeadFigures
 from searchblend.core.errors import InputError, MessageError, OutputError, UsageError
 from searchblend.core.privacy import Neighbors
 from searchblend.service.clock import Clock
 from searchblend.service.lifecycle import REVIEWED, Lifecycle
-from searchblend.service.round_model import HeadFigures, settings_digest, settings_of, shape_of
+from searchblend.service.round_model import decode_figures, settings_digest, settings_of, shape_of
 from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.estimator import FILE_PREFIX
 from searchblend.service.workers.pack_files import make_pack_files, pack_part
@@ -306,7 +307,7 @@ class Publisher:
         content = self._store.artifacts.kept(round_.key, REVIEWED)
         if content is None:
             raise StoreError("the reviewed list is missing")
-        return HeadFigures.of_bytes(content)
+        return decode_figures(content)
 
     def _drop(self, job: Job) -> None:
         with self._store.transaction():

@@ -1,7 +1,6 @@
-"""Method ``best``: the same people, the same (ε, δ), everything that can be learned from it.
+"""The estimator of method ``best``: one least squares per query over both groups, after a check whether they agree.
 
-Curator: stability histogram over *all* opt-in users with the free count of ⟨q,⋆⟩. Devices: one subset-selection report
-with the whole ε. Estimator: one least squares per query over both groups, after a check whether they search alike.
+Run by the server. Post-processing of the curator's counts and the clients' reports: costs no privacy.
 """
 
 from __future__ import annotations
@@ -22,11 +21,10 @@ from searchblend.blender.best.observations import (
     TwoStageReports,
     query_slices,
 )
-from searchblend.blender.best.stability_histogram import FEWER_UNITS, UNITS_WHEN_SPREAD, CountedHeadList, CuratorDesign
+from searchblend.blender.best.stability_histogram import CountedHeadList
 from searchblend.blender.best.subset_report import ReportDesign
 from searchblend.blender.best.subset_report_bulk import ReportCounts
 from searchblend.blender.estimates import Blended, Estimates, Floats, GroupEstimates
-from searchblend.blender.groups import ONE_RECORD, Spread
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.core.params import BlenderParams
 from searchblend.core.records import HeadList
@@ -41,12 +39,6 @@ class BestEstimates:
     records: Blended
     queries: Blended
     check: GroupCheck
-
-
-def curator_design(params: BlenderParams, *, wide: bool = False) -> CuratorDesign:
-    m = params.records_per_optin
-    units = UNITS_WHEN_SPREAD if params.budget.epsilon >= 0.25 else FEWER_UNITS
-    return CuratorDesign.of(params.budget, ONE_RECORD if m == 1 else Spread(m, units), wide=wide)
 
 
 def estimate_best(
@@ -74,7 +66,7 @@ def estimate_best(
     check = _check(head, counted, together, optin_alone, clients_alone)
     if check.tilt and heed_check:
         together = solve(head, [replace(optin, tilt=check.tilt), *clients], start, floor, n)
-        together = _towards_all_people(head, together, optin, check.tilt, n)
+        together = _shrink_towards_population(head, together, optin, check.tilt, n)
     says_cells = any(isinstance(source, CellSets | TwoStageReports) for source in clients)
     optin_group = _group(head, optin_alone, optin.n_users)
     client_group = _group(head, clients_alone, n_clients, says_cells=says_cells)
@@ -131,7 +123,9 @@ def _check(
     return check_groups(gap, optin.queries.variance + clients.queries.variance, pooled, testable)
 
 
-def _towards_all_people(head: HeadList, clients_like: Solution, optin: OptinCounts, tilt: float, n: float) -> Solution:
+def _shrink_towards_population(
+    head: HeadList, clients_like: Solution, optin: OptinCounts, tilt: float, n: float
+) -> Solution:
     """The shares of *all* people, when the solution leans to the clients': opt-in users are part of the truth too."""
     fraction = optin.n_users / n
     cells = clients_like.cells.probability.copy()

@@ -1,0 +1,427 @@
+"""A method, whole: list the head, design the reports, estimate, and say what it all guarantees.
+
+There are two: ``best``, the default, and ``paper``, as printed. A run over a log (``pipeline.py``), the service's
+curator and estimator, the planner and the evaluation call the same object, so that they cannot come to differ.
+
+Who lists the head draws the noise. What it was drawn from is recorded with the list, and the guarantee states that
+record: who estimates later, in another process, cannot know it otherwise.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+
+from searchblend.blender.best.blend import estimate_best
+from searchblend.blender.best.choose_design import Forecast, choose_design
+from searchblend.blender.best.observations import OptinCounts
+from searchblend.blender.best.stability_histogram import (
+    CountedHeadList,
+    CuratorDesign,
+    count_head_list,
+    curator_design,
+)
+from searchblend.blender.best.subset_report import ReportDesign
+from searchblend.blender.best.subset_report_bulk import ReportCounts
+from searchblend.blender.devices import EACH_DEVICE, Devices
+from searchblend.blender.estimates import Estimates, GroupEstimates
+from searchblend.blender.groups import UserGroup
+from searchblend.blender.guarantees import best_guarantee, paper_guarantee
+from searchblend.blender.paper.blend import blend_probabilities
+from searchblend.blender.paper.create_head_list import create_head_list
+from searchblend.blender.paper.estimate_client import estimate_client_probabilities
+from searchblend.blender.paper.estimate_optin import estimate_optin_probabilities, optin_variance
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.blender.release import BlenderRelease, GroupSizes
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Guarantee, TrustModel
+from searchblend.core.randomness import Randomness
+from searchblend.core.records import HeadList
+from searchblend.mechanisms.tally import Ints
+from searchblend.mechanisms.threshold import noise_for_one_record, printed_threshold
+
+OnStep = Callable[[str], None]
+MechanismFigures = dict[str, dict[str, object]]
+
+
+@dataclass(frozen=True)
+class HeadFigures:
+    """The curator's private output: a head list with what the opt-in users say about it. Safe to keep and to review."""
+
+    head: HeadList
+    n_users: int
+    counts: Ints | None = None
+    """method ``best``: noisy counts by cell, without ⟨⋆,⋆⟩"""
+    optin: GroupEstimates | None = None
+    """method ``paper``"""
+    head_users: int = 0
+    """method ``paper``: |S|"""
+    cryptographic: bool | None = None
+    """whether the noise came from a generator that nobody can predict; None: not on record"""
+    design: ReportDesign | None = None
+    """how clients report, in method ``best``, once that is chosen"""
+    compared: Sequence[Forecast] = field(default=(), compare=False)
+    """the designs that were compared, where list and reports are made in one go"""
+    curator: CuratorDesign | None = field(default=None, compare=False)
+    """method ``best``: thresholds and noises; they follow from the parameters, so they are not kept"""
+
+    def without(self, removed: Sequence[tuple[int, int | None]], params: BlenderParams) -> HeadFigures:
+        """The list without some queries (url None) or URLs, by position. Post-processing of a private output.
+
+        What a removed entry counted goes where its holders' reports go: to ⟨q,⋆⟩ of its query in method ``best``,
+        to ⟨⋆,⋆⟩ in method ``paper``, which has no opt-in figure for ⟨q,⋆⟩. Of a removed query nothing stays.
+        """
+        queries = {query for query, url in removed if url is None}
+        urls = {(query, url) for query, url in removed if url is not None}
+        first = self.head.first_cells()
+        listed: list[tuple[str, list[str]]] = []
+        cells: list[int] = []
+        moved: dict[int, int] = {}
+        for i, query in enumerate(self.head.queries):
+            if i in queries:
+                continue
+            names = self.head.urls(query)
+            kept = [j for j in range(len(names)) if (i, j) not in urls]
+            listed.append((query, [names[j] for j in kept]))
+            cells += [first[i] + j for j in kept] + [first[i] + len(names)]
+            moved |= {first[i] + j: first[i] + len(names) for j in range(len(names)) if (i, j) in urls}
+        head = HeadList(listed)
+        if self.counts is not None:
+            counts = self.counts.copy()
+            for cell, rest in moved.items():
+                counts[rest] += counts[cell]
+            return replace(self, head=head, counts=counts[cells])
+        assert self.optin is not None
+        return replace(self, head=head, optin=_printed_without(self.optin, head, cells, params))
+
+
+def _printed_without(
+    optin: GroupEstimates, head: HeadList, cells: Sequence[int], params: BlenderParams
+) -> GroupEstimates:
+    """The estimates of the kept cells; everything else is ⟨⋆,⋆⟩, with the printed variances."""
+    probability = optin.records.probability
+    kept = probability[list(cells)]
+    rest = float(np.nansum(probability)) - float(np.nansum(kept))
+    cell_probability = np.append(kept, rest)
+    query_probability = np.add.reduceat(np.nan_to_num(cell_probability), head.first_cells())
+    noise = noise_for_one_record(params.budget).variance
+    return GroupEstimates(
+        optin.n,
+        Estimates(cell_probability, optin_variance(cell_probability, optin.n, noise)),
+        Estimates(query_probability, optin_variance(query_probability, optin.n, noise)),
+    )
+
+
+def _silent(step: str) -> None:
+    """Progress that is shown to no one."""
+
+
+class Method(ABC):
+    """One way to the head of a log; stateless, so that any process can take up where another ended."""
+
+    name: str
+
+    @abstractmethod
+    def list_head(
+        self, optin_users: UserGroup, params: BlenderParams, *, randomness: Randomness, on_step: OnStep = _silent
+    ) -> HeadFigures:
+        """The head list with its figures: the only step that draws noise for opt-in users. Run by the curator."""
+
+    @abstractmethod
+    def users_to_be_listed(self, params: BlenderParams) -> int:
+        """About how many of the opt-in users that make the list must have a record for it to be named."""
+
+    def design_reports(
+        self, figures: HeadFigures, params: BlenderParams, n_clients: int, *, on_step: OnStep = _silent
+    ) -> HeadFigures:
+        """The figures with how clients are to report, chosen from the released list alone."""
+        return figures
+
+    @abstractmethod
+    def simulate_reports(
+        self,
+        clients: UserGroup,
+        figures: HeadFigures,
+        params: BlenderParams,
+        *,
+        devices: Devices = EACH_DEVICE,
+        randomness: Randomness,
+    ) -> ReportCounts:
+        """The counted reports of clients whose records a log holds."""
+
+    @abstractmethod
+    def estimate(
+        self,
+        figures: HeadFigures,
+        reports: ReportCounts,
+        params: BlenderParams,
+        n_clients: int,
+        *,
+        trust: TrustModel,
+        project: bool = True,
+    ) -> BlenderRelease:
+        """The release: both groups' figures of a list, blended. Post-processing, so it draws nothing.
+
+        ``figures`` are the curator's, with the design that the clients were given; ``reports`` their counted reports;
+        ``n_clients`` how many took part; ``trust`` whom they trust with a raw record; ``project`` makes shares of the
+        estimates.
+        """
+
+    @abstractmethod
+    def guarantee(self, figures: HeadFigures, params: BlenderParams, trust: TrustModel) -> Guarantee:
+        """What is promised to both groups, and whether its conditions hold."""
+
+
+@dataclass(frozen=True)
+class PaperMethod(Method):
+    """The algorithm as printed: S names, T estimates, devices report in two stages, variances blend. [BLJ] Fig. 2."""
+
+    name = "paper"
+
+    def list_head(
+        self, optin_users: UserGroup, params: BlenderParams, *, randomness: Randomness, on_step: OnStep = _silent
+    ) -> HeadFigures:
+        params = params.for_printed_method()
+        head_users, estimate_users = split_optin(optin_users, params, randomness)
+        on_step("head list")
+        candidates = create_head_list(head_users, params, randomness=randomness)
+        figures = HeadFigures(
+            candidates, optin_users.n_users, head_users=head_users.n_users, cryptographic=randomness.cryptographic
+        )
+        if not len(candidates):
+            return figures
+        on_step("opt-in estimates")
+        head, optin = estimate_optin_probabilities(estimate_users, candidates, params, randomness=randomness)
+        return replace(figures, head=head, optin=optin)
+
+    def users_to_be_listed(self, params: BlenderParams) -> int:
+        return printed_threshold(params.budget).integer
+
+    def simulate_reports(
+        self,
+        clients: UserGroup,
+        figures: HeadFigures,
+        params: BlenderParams,
+        *,
+        devices: Devices = EACH_DEVICE,
+        randomness: Randomness,
+    ) -> ReportCounts:
+        return ReportCounts(two_stage=simulate_clients(clients, figures.head, params, randomness, devices))
+
+    def estimate(
+        self,
+        figures: HeadFigures,
+        reports: ReportCounts,
+        params: BlenderParams,
+        n_clients: int,
+        *,
+        trust: TrustModel,
+        project: bool = True,
+    ) -> BlenderRelease:
+        assert figures.optin is not None
+        assert reports.two_stage is not None
+        client = estimate_client_probabilities(reports.two_stage, figures.head, params)
+        return BlenderRelease(
+            method=self.name,
+            params=params,
+            head=figures.head,
+            sizes=GroupSizes(figures.n_users, n_clients, figures.head_users, figures.optin.n),
+            mechanism=_paper_figures(figures.head, params),
+            optin=figures.optin,
+            client=client,
+            records=blend_probabilities(figures.optin.records, client.records, project=project),
+            queries=blend_probabilities(figures.optin.queries, client.queries, project=project),
+            projected=project,
+            guarantee=self.guarantee(figures, params, trust),
+        )
+
+    def guarantee(self, figures: HeadFigures, params: BlenderParams, trust: TrustModel) -> Guarantee:
+        return paper_guarantee(params, trust, cryptographic=figures.cryptographic)
+
+
+@dataclass(frozen=True)
+class BestMethod(Method):
+    """All opt-in users name and count, clients report in one step, one least squares blends."""
+
+    name = "best"
+    wide_list: bool = False
+    """whether queries without a listed URL may be listed; only where records have URLs"""
+    heed_check: bool = True
+    """whether the opt-in counts lose weight when the groups are found to search differently"""
+
+    def list_head(
+        self, optin_users: UserGroup, params: BlenderParams, *, randomness: Randomness, on_step: OnStep = _silent
+    ) -> HeadFigures:
+        on_step("head list")
+        curator = curator_design(params, wide=self.wide_list)
+        counted = count_head_list(optin_users, params, curator, randomness=randomness)
+        return HeadFigures(
+            counted.head,
+            optin_users.n_users,
+            counts=counted.counts,
+            head_users=optin_users.n_users,
+            cryptographic=randomness.cryptographic,
+            curator=curator,
+        )
+
+    def users_to_be_listed(self, params: BlenderParams) -> int:
+        curator = curator_design(params, wide=self.wide_list)
+        return -(-curator.threshold.integer // curator.spread.units)
+
+    def design_reports(
+        self, figures: HeadFigures, params: BlenderParams, n_clients: int, *, on_step: OnStep = _silent
+    ) -> HeadFigures:
+        on_step("client design")
+        optin = OptinCounts.of(self._counted(figures, params))
+        chosen, compared = choose_design(figures.head, optin, params, n_clients)
+        return replace(figures, design=chosen.design, compared=compared)
+
+    def simulate_reports(
+        self,
+        clients: UserGroup,
+        figures: HeadFigures,
+        params: BlenderParams,
+        *,
+        devices: Devices = EACH_DEVICE,
+        randomness: Randomness,
+    ) -> ReportCounts:
+        held = clients.cell_counts(figures.head, params.records_per_client, randomness=randomness)
+        return devices.sets_reported(held, figures.head, _design_of(figures), params, randomness)
+
+    def estimate(
+        self,
+        figures: HeadFigures,
+        reports: ReportCounts,
+        params: BlenderParams,
+        n_clients: int,
+        *,
+        trust: TrustModel,
+        project: bool = True,
+    ) -> BlenderRelease:
+        counted, design = self._counted(figures, params), _design_of(figures)
+        estimates = estimate_best(
+            counted, reports, design, params, n_clients, project=project, heed_check=self.heed_check
+        )
+        return BlenderRelease(
+            method=self.name,
+            params=params,
+            head=figures.head,
+            sizes=GroupSizes(figures.n_users, n_clients, figures.n_users, figures.n_users),
+            mechanism=_best_figures(counted.design, design, figures, params),
+            optin=estimates.optin,
+            client=estimates.client,
+            records=estimates.records,
+            queries=estimates.queries,
+            projected=project,
+            guarantee=self.guarantee(replace(figures, curator=counted.design), params, trust),
+            design=design,
+            check=estimates.check,
+        )
+
+    def guarantee(self, figures: HeadFigures, params: BlenderParams, trust: TrustModel) -> Guarantee:
+        return best_guarantee(params, self._curator(figures, params), trust, cryptographic=figures.cryptographic)
+
+    def _curator(self, figures: HeadFigures, params: BlenderParams) -> CuratorDesign:
+        return figures.curator or curator_design(params, wide=self.wide_list)
+
+    def _counted(self, figures: HeadFigures, params: BlenderParams) -> CountedHeadList:
+        assert figures.counts is not None
+        return CountedHeadList(figures.head, figures.counts, figures.n_users, self._curator(figures, params))
+
+
+def _design_of(figures: HeadFigures) -> ReportDesign:
+    assert figures.design is not None, "expected a list whose reports are designed"
+    return figures.design
+
+
+METHODS: Final[Mapping[str, Method]] = {"best": BestMethod(), "paper": PaperMethod()}
+
+
+def method_named(name: str, *, wide_list: bool = False, heed_check: bool = True) -> Method:
+    """One of ``METHODS``; the options are those of ``best``, and mean nothing to ``paper``."""
+    if name not in METHODS:
+        raise InvalidParameter("method", f"expected one of {', '.join(METHODS)}")
+    return BestMethod(wide_list, heed_check) if name == "best" else METHODS[name]
+
+
+def split_optin(optin_users: UserGroup, params: BlenderParams, randomness: Randomness) -> tuple[UserGroup, UserGroup]:
+    """S and T, |S| = f_O |O|; T needs 2 users for a variance."""
+    head_users, estimate_users = optin_users.split(params.head_fraction, randomness=randomness)
+    if head_users.n_users < 1 or estimate_users.n_users < 2:
+        raise InvalidParameter(
+            "opt-in users",
+            f"{optin_users.n_users} are too few at head_fraction {params.head_fraction:g}: at least 1 is needed "
+            "to make the head list and 2 to estimate it",
+        )
+    return head_users, estimate_users
+
+
+def simulate_clients(
+    clients: UserGroup, head: HeadList, params: BlenderParams, randomness: Randomness, devices: Devices = EACH_DEVICE
+) -> Ints:
+    """The reports of every client, counted by cell: LocalAlg run once for each drawn record."""
+    held = clients.cell_counts(head, params.records_per_client, randomness=randomness)
+    return devices.cells_reported(held, head, ReportProbabilities.of(head, params), randomness)
+
+
+def _paper_figures(head: HeadList, params: BlenderParams) -> MechanismFigures:
+    """Names and public figures of both groups' mechanisms; the variances assume one report a client."""
+    threshold = printed_threshold(params.budget)
+    return {
+        "optin": {
+            "name": "discrete Laplace threshold, then fresh counts of other users",
+            "threshold": threshold.printed,
+            "integer_threshold": threshold.integer,
+            "selection_delta": threshold.single_person_rate,
+            "noise_scale": threshold.noise.scale,
+        },
+        "client": {
+            "name": "two-stage randomized response",
+            "cells_per_report": params.records_per_client,
+            "keep_query": ReportProbabilities.of(head, params).keep_query,
+            "variances_valid": params.records_per_client == 1,
+        },
+    }
+
+
+def _best_figures(
+    curator: CuratorDesign, design: ReportDesign, figures: HeadFigures, params: BlenderParams
+) -> MechanismFigures:
+    queries, cells = design.about_queries(figures.head, params), design.about_cells(figures.head, params)
+    return {
+        "optin": {
+            "name": "stability histogram with residual counts",
+            "threshold": curator.threshold.printed,
+            "integer_threshold": curator.threshold.integer,
+            "selection_delta": curator.selection_delta,
+            "noise_scale": curator.threshold.noise.scale,
+            "units_per_user": curator.spread.units,
+            "residual_clip": curator.clip,
+            "residual_noise_scale": curator.residual_noise.scale,
+            "wide_threshold": curator.wide_threshold.integer if curator.wide_threshold else None,
+        },
+        "client": {
+            "name": design.mechanism,
+            "cells_per_report": params.records_per_client,
+            "query_share": design.query_share,
+            "query_subset": design.query_subset if queries else None,
+            "cell_subset": design.cell_subset if cells else None,
+            "keep_query": queries.include if queries else None,
+            "keep_cell": cells.include if cells else None,
+            "variances_valid": params.records_per_client == 1,
+            "compared": [
+                {
+                    "name": entry.design.mechanism,
+                    "query_share": entry.design.query_share,
+                    "predicted_query_l1": entry.query_l1,
+                    "predicted_record_l1": entry.record_l1,
+                }
+                for entry in figures.compared
+            ],
+        },
+    }
