@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from searchblend.audit.mutants import MUTANTS
 from searchblend.audit.page import COLUMNS, MUTANT_COLUMNS, markdown, mutant_rows, page, sections, summary
 from searchblend.audit.plan import CANNOT_SEE, CHECKS
 from searchblend.audit.run import AuditReport, Settings, run_audit
-from searchblend.cli.tables import messages, new_table, output, say
+from searchblend.cli.printing import messages, new_table, print_json, print_line, print_table
 from searchblend.core.errors import OutputError, RunError, UsageError
 
 _GOOD = ("holds", "killed", "refuted, as it must be", "left out, as asked")
@@ -44,7 +43,7 @@ def run(options: argparse.Namespace) -> None:
     _write(options.html, lambda: page(report, command))
     _write(options.markdown, lambda: markdown(report, command))
     if options.json:
-        output.file.write(json.dumps(_finite(report.as_json()), ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+        print_json(_finite(report.as_json()))
     else:
         _show(report)
     if not report.passed:
@@ -81,18 +80,18 @@ def _list(*, as_json: bool) -> None:
     checks = [{"name": c.name, "kind": c.kind.value, "quick": c.quick, "needs": c.needs} for c in CHECKS]
     mutants = [{"name": m.name, "fault": m.fault, "seen_by": m.seen_by, "quick": m.quick} for m in MUTANTS]
     if as_json:
-        output.file.write(json.dumps({"checks": checks, "mutants": mutants}, ensure_ascii=False, indent=2) + "\n")
+        print_json({"checks": checks, "mutants": mutants})
         return
     for check in checks:
-        say(f"{check['name']}  ({check['kind']})")
+        print_line(f"{check['name']}  ({check['kind']})")
     for mutant in mutants:
-        say(f"mutant: {mutant['name']}  ({mutant['fault']}; must be seen by: {mutant['seen_by']})")
+        print_line(f"mutant: {mutant['name']}  ({mutant['fault']}; must be seen by: {mutant['seen_by']})")
 
 
 @contextlib.contextmanager
 def _progress() -> Iterator[Callable[[float, float, str], None]]:
     columns = (BarColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=messages, transient=True, disable=not messages.is_terminal) as progress:
+    with Progress(*columns, console=messages(), transient=True, disable=not messages().is_terminal) as progress:
         task = progress.add_task("starting", total=None)
         yield lambda done, total, name: progress.update(task, completed=done, total=total, description=f"done: {name}")
 
@@ -102,14 +101,14 @@ def _show(report: AuditReport) -> None:
         _table(title[0].upper() + title[1:], COLUMNS[:-1], [row[:-1] for row in rows])
         for row in rows:
             if row[-2] not in _GOOD:
-                say(f"{row[0]}: {row[-1]}", style="bold red")
+                print_line(f"{row[0]}: {row[-1]}", style="bold red")
     if report.mutants:
         _table("Planted faults", MUTANT_COLUMNS[:-1], [row[:-1] for row in mutant_rows(report)])
-    say("What this audit cannot see", style="bold")
+    print_line("What this audit cannot see", style="bold")
     for line in CANNOT_SEE:
-        say(f"  – {line}")
+        print_line(f"  – {line}")
     for i, line in enumerate(summary(report)):
-        say(line, style=("bold green" if report.passed else "bold red") if not i else None)
+        print_line(line, style=("bold green" if report.passed else "bold red") if not i else None)
 
 
 def _table(title: str, columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
@@ -118,4 +117,4 @@ def _table(title: str, columns: tuple[str, ...], rows: list[tuple[str, ...]]) ->
         table.add_column(column, justify="right" if column in ("claimed ε", "δ", "measured", "resolution") else "left")
     for *cells, verdict in rows:
         table.add_row(*cells, Text(verdict, style="" if verdict in _GOOD else "bold red"))
-    output.print(table)
+    print_table(table)

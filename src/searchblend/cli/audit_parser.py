@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from searchblend.cli.arguments import Commands, add_command, positive_int, share
+from searchblend.cli.arguments import positive_int, share
 
-AUDIT_EXAMPLES = """\
+EXAMPLES = """\
 examples:
   searchblend audit --quick                        the fastest checks and mutants, about half a minute
   searchblend audit                                everything, also the service, Node and Spark: minutes
@@ -19,8 +19,13 @@ examples:
 """
 
 
-def add_audit(commands: Commands) -> None:
-    parser = add_command(commands, "audit", "attack the shipped code and say what was found", AUDIT_EXAMPLES)
+def run(options: argparse.Namespace) -> None:
+    from searchblend.cli.audit_command import run
+
+    run(options)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", type=_names, default=[], metavar="NAME,…", help="parts of the names of checks")
     parser.add_argument("--quick", action="store_true", help="the fastest checks alone")
     parser.add_argument("--samples", type=_samples, metavar="N", help="draws on each side of a test (100000)")

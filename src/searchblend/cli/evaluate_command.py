@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import hashlib
-import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,8 +13,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
-from searchblend.cli.progress import run_progress
-from searchblend.cli.tables import messages, new_table, output, say, warn
+from searchblend.cli.printing import messages, new_table, print_json, print_line, print_table, run_progress, warn
 from searchblend.core.errors import UsageError
 from searchblend.core.visible import visible
 from searchblend.evaluation.algorithms import load_algorithm
@@ -61,11 +59,11 @@ def run(options: argparse.Namespace) -> None:
         )
     if options.json:
         found = [document(e.experiment, e.outcome, request) for e in evaluated]
-        output.file.write(json.dumps(found, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+        print_json(found)
         return
     for entry in evaluated:
         _show(entry)
-    say(f"Everything is in {options.output}, start with {PAGE if options.html else INDEX}.")
+    print_line(f"Everything is in {options.output}, start with {PAGE if options.html else INDEX}.")
 
 
 def _list(options: argparse.Namespace) -> None:
@@ -73,11 +71,11 @@ def _list(options: argparse.Namespace) -> None:
         raise UsageError("list: expected alone; it names the experiments")
     if options.json:
         found = [{"name": e.name, "title": e.title, "source": e.source, "about": e.about} for e in EXPERIMENTS.values()]
-        output.file.write(json.dumps(found, ensure_ascii=False, indent=2) + "\n")
+        print_json(found)
         return
     for experiment in EXPERIMENTS.values():
-        output.print(Text(experiment.name, style="bold"), Text(f"({experiment.source})", style="dim"))
-        say(f"  {experiment.title}. {experiment.about}")
+        print_table(Text(experiment.name, style="bold"), Text(f"({experiment.source})", style="dim"))
+        print_line(f"  {experiment.title}. {experiment.about}")
 
 
 def _log_people(options: argparse.Namespace) -> LogPeople:
@@ -106,7 +104,7 @@ def _progress(folder: Path) -> Iterator[Callable[[float, float], None]]:
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=messages, transient=True, disable=not messages.is_terminal) as progress:
+    with Progress(*columns, console=messages(), transient=True, disable=not messages().is_terminal) as progress:
         task = progress.add_task("runs", total=None)
         try:
             yield lambda done, total: progress.update(task, completed=done, total=total)
@@ -116,16 +114,16 @@ def _progress(folder: Path) -> Iterator[Callable[[float, float], None]]:
 
 
 def _show(entry: Evaluated) -> None:
-    say("")
-    output.print(Text(entry.experiment.title, style="bold"), Text(f"({entry.experiment.source})", style="dim"))
-    say(entry.outcome.text)
+    print_line("")
+    print_table(Text(entry.experiment.title, style="bold"), Text(f"({entry.experiment.source})", style="dim"))
+    print_line(entry.outcome.text)
     for table in entry.outcome.tables:
         _show_table(table)
     if entry.outcome.findings and not entry.outcome.printed:
         _show_table(findings_table(entry.outcome.findings))
     for line in entry.outcome.printed:
-        say(line)
-    say(f"files: {entry.files[0].with_suffix('')}.[png|svg|csv|parquet|json|md]")
+        print_line(line)
+    print_line(f"files: {entry.files[0].with_suffix('')}.[png|svg|csv|parquet|json|md]")
 
 
 def _show_table(table: Table) -> None:
@@ -134,4 +132,4 @@ def _show_table(table: Table) -> None:
         shown.add_column(column.replace("`", ""))
     for row in table.rows:
         shown.add_row(*(Text(visible(cell), style="bold red" if cell.endswith("▲") else "") for cell in row))
-    output.print(shown)
+    print_table(shown)

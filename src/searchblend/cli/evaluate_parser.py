@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import argparse
 from pathlib import Path
 
-from searchblend.cli.arguments import Commands, add_command, add_reading, positive_int
+from searchblend.cli.arguments import positive_int
+from searchblend.cli.log_options import add_reading
 
-EVALUATE_EXAMPLES = """\
+EXAMPLES = """\
 examples:
   searchblend evaluate list                                   every experiment, with what it varies and measures
   searchblend evaluate fig9 fig12 -o results                  two figures of the paper, full size
@@ -17,8 +18,13 @@ examples:
 """
 
 
-def add_evaluate(commands: Commands, column_map: Callable[[str], dict[str, str]]) -> None:
-    parser = add_command(commands, "evaluate", "the papers' figures and more, reproduced", EVALUATE_EXAMPLES)
+def run(options: argparse.Namespace) -> None:
+    from searchblend.cli.evaluate_command import run
+
+    run(options)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="+", metavar="NAME", help="experiments, all, or list")
     parser.add_argument(
         "-o",
@@ -30,7 +36,7 @@ def add_evaluate(commands: Commands, column_map: Callable[[str], dict[str, str]]
     people = parser.add_mutually_exclusive_group()
     people.add_argument("--profile", choices=["aol", "yandex"], help="these made-up people in every experiment")
     people.add_argument("--log", metavar="LOG", help="the people of this log; what is written is NOT PRIVATE")
-    add_reading(parser, column_map)
+    add_reading(parser)
     parser.add_argument("--runs", type=positive_int, metavar="N", help="runs of every setting (each experiment's own)")
     parser.add_argument("--quick", action="store_true", help="few runs and fewer points: minutes instead of an hour")
     parser.add_argument("--seed", type=positive_int, default=1, help="the same seed gives the same bytes (1)")

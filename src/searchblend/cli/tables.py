@@ -1,40 +1,16 @@
-"""Tables and notes for people. Figure 9 of [BLJ] is the model."""
+"""The tables of a hybrid run. Figure 9 of [BLJ] is the model."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from searchblend.core.visible import visible
-
-
-class Terminal(Console):
-    """Shows what others wrote, such as a pack's queries, without obeying it: no cursor or direction of theirs."""
-
-    def render_str(self, text: str, **options: Any) -> Text:
-        return super().render_str(visible(text), **options)
-
-
-messages = Terminal(stderr=True, highlight=False, markup=False, emoji=False)
-output = Terminal(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else 110)
+from searchblend.cli.printing import new_table
 
 _STAR = "⋆ (all other)"
-
-
-def say(text: str, style: str | None = None) -> None:
-    """A sentence on stdout, left in one line: the terminal wraps it, ``grep`` finds it."""
-    output.print(text, style=style, soft_wrap=True, markup=False)
-
-
-def warn(text: str, style: str = "yellow") -> None:
-    """A sentence on stderr, left in one line."""
-    messages.print(text, style=style, soft_wrap=True)
 
 
 def trends_table(document: Mapping[str, Any], limit: int) -> Table:
@@ -115,10 +91,6 @@ def regressions(estimates: Sequence[float | None]) -> list[bool]:
     """Which estimates, given in the true order, are larger than the one before them."""
     pairs = zip(estimates, [None, *estimates], strict=False)
     return [above is not None and own is not None and own > above for own, above in pairs]
-
-
-def new_table(title: str) -> Table:
-    return Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left", title_style="bold")
 
 
 def _shown(trends: Sequence[Mapping[str, Any]], limit: int) -> list[Mapping[str, Any]]:

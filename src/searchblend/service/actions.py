@@ -57,6 +57,11 @@ class Action(Generic[Target, Needs]):
     def path(self) -> str:
         return self.address or self.name
 
+    @property
+    def help(self) -> str:
+        """The summary in the form of the command line's help."""
+        return self.summary[0].lower() + self.summary[1:].rstrip(".")
+
 
 TASK_ACTIONS: Final[tuple[Action[Task, Any], ...]] = (
     Action(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import replace
 from pathlib import Path
 
 import draw
 import pytest
 
+from searchblend.cli.commands import round as round_command
 from searchblend.service import actions
-from searchblend.service.actions import JOB_ARROWS, ROUND_ACTIONS, TASK_ACTIONS, next_actor
+from searchblend.service.actions import EVERYWHERE, JOB_ARROWS, ROUND_ACTIONS, TASK_ACTIONS, next_actor
 from searchblend.service.api.admin_api import endpoints
 from searchblend.service.console.forms import Forms
 from searchblend.service.lifecycle import Lifecycle
@@ -31,6 +33,15 @@ def test_an_action_that_is_added_to_the_table_is_offered_everywhere(monkeypatch)
     monkeypatch.setattr(actions, "ROUND_ACTIONS", (*ROUND_ACTIONS, added))
     assert "/admin/v1/tasks/{task}/rounds/{round}/pause" in {endpoint.path for endpoint in endpoints()}
     assert "/console/tasks/{task}/rounds/{round}/pause" in {row.path for row in Forms(Services("unused")).table()}
+    parser = argparse.ArgumentParser()
+    round_command.add_arguments(parser)
+    options = parser.parse_args(["pause", "searches", "1"])
+    assert (options.action, options.task, options.round) == ("pause", "searches", 1)
+
+
+def test_only_what_needs_a_local_file_is_missing_anywhere():
+    missing = {action.name: EVERYWHERE - action.faces for action in (*TASK_ACTIONS, *ROUND_ACTIONS)}
+    assert {name: faces for name, faces in missing.items() if faces} == {"load-counts": {"api", "console"}}
 
 
 def test_every_arrow_of_the_law_is_in_the_table_and_no_other():

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
+from pathlib import Path
 
-from searchblend.cli.progress import step_progress
-from searchblend.cli.tables import output, say
+from searchblend.cli.printing import print_json, print_line, step_progress, write
 from searchblend.core.errors import OutputError, UsageError
-from searchblend.releases.release_page import page_of_folder
 from searchblend.store.whole_file import refuse_existing, whole_files
+
+EXAMPLES = """\
+examples:
+  searchblend page out                               one file for people, printed: redirect it
+  searchblend page release/ -o release.html          of a click graph; nothing is spent, nothing else is read
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, metavar="DIR", help="what `run` or `release run` wrote")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where the page goes (standard output)")
+    parser.add_argument("--force", action="store_true", help="replace FILE")
+    parser.add_argument("--json", action="store_true", help="print file, bytes and SHA-256 as JSON; needs -o")
 
 
 def run(options: argparse.Namespace) -> None:
+    from searchblend.releases.release_page import page_of_folder
+
     if options.output is None:
         if options.json:
             raise UsageError("--json: name the file of the page with --output")
-        output.file.write(page_of_folder(options.folder))
+        write(page_of_folder(options.folder))
         return
     refuse_existing(options.output, replace=options.force)
     with step_progress() as on_step:
@@ -29,6 +42,6 @@ def run(options: argparse.Namespace) -> None:
         raise OutputError(f"{options.output}: cannot be written: {error.strerror or error}") from error
     made = {"file": str(options.output), "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
     if options.json:
-        output.file.write(json.dumps(made, ensure_ascii=False, indent=2) + "\n")
+        print_json(made)
     else:
-        say(f"{made['file']} ({made['bytes']:,} bytes): one file that needs nothing else")
+        print_line(f"{made['file']} ({made['bytes']:,} bytes): one file that needs nothing else")

@@ -3,32 +3,54 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.progress import Progress
-from rich.table import Table
-
-from searchblend.cli.tables import messages, new_table, output, say
+from searchblend.cli.arguments import add_budget, positive_int, share
+from searchblend.cli.printing import new_table, print_json, print_line, print_table, progress_bar
 from searchblend.core.errors import UsageError
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
-from searchblend.synthetic.count_group import RecordModel
-from searchblend.synthetic.plan import Situation, curve, model_of_result, plan_document, runs_needed
-from searchblend.synthetic.plan_plots import check_suffix, plan_figure, save
-from searchblend.synthetic.population import PROFILES, profile_named
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from searchblend.synthetic.count_group import RecordModel
+    from searchblend.synthetic.plan import Situation
+
+EXAMPLES = """\
+examples:
+  searchblend plan                                              the AOL profile with the defaults
+  searchblend plan --users 2000000 --opt-in 0.01 --epsilon 2 --delta 1e-7
+  searchblend plan --profile yandex --max-queries 500 --plot plan.png
+  searchblend plan --profile out/result.json --epsilon 1        like an earlier release, with another budget
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--profile", default="aol", metavar="PROFILE", help="aol, yandex, or an earlier result.json")
+    parser.add_argument("--users", type=positive_int, metavar="N", help="people in both groups (the profile's)")
+    parser.add_argument("--opt-in", type=share, metavar="SHARE", help="share that opts in (the profile's)")
+    add_budget(parser)
+    parser.add_argument("--max-queries", type=positive_int, metavar="M", help="queries in the list (the profile's)")
+    parser.add_argument("--runs", type=positive_int, default=8, metavar="N", help="simulated runs per figure (8)")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the forecast over ε, .png or .svg")
+    parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
+
 
 EPSILONS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
 
 
 def run(options: argparse.Namespace) -> None:
+    from searchblend.synthetic.plan import plan_document, runs_needed
+    from searchblend.synthetic.plan_plots import check_suffix
+
     if options.plot:
         check_suffix(options.plot)
     model, situation = _situation(options)
     drawn = 2 * len(EPSILONS) * options.runs if options.plot else 0
-    with Progress(console=messages, transient=True, disable=not messages.is_terminal) as progress:
+    with progress_bar() as progress:
         task = progress.add_task("simulating", total=runs_needed(options.runs) + drawn)
 
         def advance() -> None:
@@ -38,12 +60,16 @@ def run(options: argparse.Namespace) -> None:
         if options.plot:
             _draw(model, situation, options, advance)
     if options.json:
-        output.file.write(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+        print_json(document)
     else:
         _show(document, options.plot)
 
 
 def _situation(options: argparse.Namespace) -> tuple[RecordModel, Situation]:
+    from searchblend.synthetic.count_group import RecordModel
+    from searchblend.synthetic.plan import Situation, model_of_result
+    from searchblend.synthetic.population import PROFILES, profile_named
+
     budget = Budget(options.epsilon, options.delta)
     if options.profile in PROFILES:
         profile = profile_named(options.profile)
@@ -62,6 +88,8 @@ def _situation(options: argparse.Namespace) -> tuple[RecordModel, Situation]:
 
 
 def _read_result(path: Path) -> Mapping[str, Any]:
+    import json
+
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -72,6 +100,9 @@ def _read_result(path: Path) -> Mapping[str, Any]:
 
 
 def _draw(model: RecordModel, situation: Situation, options: argparse.Namespace, advance: Callable[[], None]) -> None:
+    from searchblend.synthetic.plan import curve
+    from searchblend.synthetic.plan_plots import plan_figure, save
+
     curves = curve(model, situation, EPSILONS, runs=options.runs, seed=2, on_run=advance)
     title = (
         f"{situation.users:,} users, {situation.optin_fraction:.1%} opt-in, δ = {options.delta:g} ({options.profile})"
@@ -80,25 +111,25 @@ def _draw(model: RecordModel, situation: Situation, options: argparse.Namespace,
 
 
 def _show(document: Mapping[str, Any], plot: Path | None) -> None:
-    output.print(_forecast_table(document))
+    print_table(_forecast_table(document))
     for name, what in (("one_more_percent_opt_in", "1 % more opt-in"), ("one_more_epsilon", "ε + 1")):
-        say(f"{what:>16} (best): {_bought(document['methods']['best'], document['buys'][name])}")
+        print_line(f"{what:>16} (best): {_bought(document['methods']['best'], document['buys'][name])}")
     fractions = document["recommended"]["paper"]
     if fractions["head_fraction"]:
-        say(
+        print_line(
             f"Recommended: method best. For paper: --head-fraction {fractions['head_fraction']:g} "
             f"--query-budget-fraction {fractions['query_budget_fraction']:g}"
         )
     moves, colluding = document["one_report_moves"], document["colluding_optin_users"]
     if moves and colluding:
-        say(
+        print_line(
             f"One made-up report moves a query's blended share by at most {moves['query_in_blend'] or 0:.1e}; "
             f"{colluding['half_of_the_time']} opt-in users who agree force a record in half of the time, "
             f"{colluding['99_percent']} almost surely."
         )
-    say(f"Simulated on the profile {document['profile']} ({document['runs']} runs); no private data was read.")
+    print_line(f"Simulated on the profile {document['profile']} ({document['runs']} runs); no private data was read.")
     if plot:
-        say(f"plot: {plot}")
+        print_line(f"plot: {plot}")
 
 
 def _forecast_table(document: Mapping[str, Any]) -> Table:

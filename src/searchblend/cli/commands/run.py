@@ -3,32 +3,70 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from searchblend.blender.groups import UserGroup
-from searchblend.blender.release import BlenderRelease
-from searchblend.cli.log_options import read_options
-from searchblend.cli.progress import run_progress
-from searchblend.cli.release_options import ledger_entry, summary_file
-from searchblend.cli.tables import comparison_table, explanation, output, say, trends_table, warn
+from searchblend.cli.arguments import add_budget, add_method, share
+from searchblend.cli.log_options import add_log, read_options
+from searchblend.cli.printing import print_json, print_line, print_table, run_progress, warn
+from searchblend.cli.release_options import add_release_options, ledger_entry, summary_file
 from searchblend.core.errors import UsageError
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.randomness import Randomness, SystemRandomness
-from searchblend.mechanisms.threshold import printed_threshold
 from searchblend.pages.layout import PAGE
-from searchblend.releases.hybrid import Evaluation, HybridResult, HybridSettings, LedgerEntry, run_hybrid
-from searchblend.synthetic.expected_list import expected_head_queries
-from searchblend.synthetic.metrics import Truth, score
-from searchblend.synthetic.population import AOL_USERS
-from searchblend.synthetic.seeded import SeededRandomness
+
+if TYPE_CHECKING:
+    from searchblend.blender.groups import UserGroup
+    from searchblend.blender.release import BlenderRelease
+    from searchblend.releases.hybrid import Evaluation, HybridResult, HybridSettings, LedgerEntry
+
+EXAMPLES = """\
+examples:
+  searchblend run searches.tsv -o out                       the defaults: ε = 4, δ = 1e-5, 5 % opt-in, 50 queries
+  searchblend run log.csv.gz -o out --columns user=AnonID,query=Query,url=ClickURL
+  searchblend run searches.tsv -o out --opt-in-column consent --epsilon 2 --delta 1e-6
+  searchblend run 'aol/user-ct-*.gz' -o out --memory 2GB    the ten files of AOL's collection
+  searchblend run searches.tsv --dry-run                    what it would promise; reads nothing
+  searchblend run searches.tsv --evaluate --json            compare with the truth (NOT PRIVATE)
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_log(parser)
+    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder for the released files")
+    parser.add_argument("--force", action="store_true", help="replace an earlier release in DIR")
+    parser.add_argument("--html", action="store_true", help="also a page for people in DIR: index.html, one file")
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--opt-in", type=share, default=0.05, metavar="SHARE", help="random share that opts in (0.05)")
+    group.add_argument("--opt-in-column", metavar="NAME", help="a column with 1/true/yes for opt-in users")
+    add_budget(parser)
+    parser.add_argument("--max-queries", type=int, default=50, metavar="M", help="queries in the head list (50)")
+    parser.add_argument(
+        "--head-fraction", type=float, default=0.95, metavar="F", help="opt-in users that make the list (0.95)"
+    )
+    parser.add_argument(
+        "--query-budget-fraction", type=float, default=0.85, metavar="F", help="share of a client's ε for the query"
+    )
+    parser.add_argument("--records-per-client", type=int, default=1, metavar="N", help="cells per report (1)")
+    parser.add_argument("--records-per-optin", type=int, default=1, metavar="N", help="records of an opt-in user (1)")
+    add_method(parser)
+    parser.add_argument("--wide-list", action="store_true", help="list queries without a listed URL too (method best)")
+    parser.add_argument("--explain", action="store_true", help="say which mechanisms were chosen and why")
+    parser.add_argument("--no-project", action="store_true", help="leave out the projection onto the simplex")
+    add_release_options(parser, population="--population")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be promised; read nothing")
+    parser.add_argument("--evaluate", action="store_true", help="compare with the truth; every output is NOT PRIVATE")
+    parser.add_argument("--seed", type=int, help="repeatable noise, only with --evaluate")
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON document")
 
 
 def run(options: argparse.Namespace) -> None:
+    from searchblend.releases.hybrid import HybridSettings
+    from searchblend.synthetic.seeded import SeededRandomness
+
     if options.seed is not None and not options.evaluate:
         raise UsageError("--seed: only with --evaluate; a release draws its noise from the operating system")
     if options.html and options.output is None:
@@ -76,6 +114,8 @@ def now() -> str:
 
 def run_and_warn(settings: HybridSettings, randomness: Randomness, *, evaluate: bool) -> HybridResult:
     """Run with progress on stderr, then say what the person should know about the input and the budget."""
+    from searchblend.releases.hybrid import run_hybrid
+
     with run_progress() as (on_progress, on_step):
         result = run_hybrid(
             settings,
@@ -108,6 +148,9 @@ def warn_without_page(folder: Path | None, *, html: bool) -> None:
 
 def compare_with_truth(release: BlenderRelease, optin_users: UserGroup, clients: UserGroup) -> Evaluation:
     """Scores against all users of both groups, with the very records that the run drew."""
+    from searchblend.releases.hybrid import Evaluation
+    from searchblend.synthetic.metrics import Truth, score
+
     truth = Truth.of(release.head, optin_users.cell_counts(release.head) + clients.cell_counts(release.head))
     return Evaluation(asdict(score(release, truth)), truth.queries.tolist(), truth.cells.tolist())
 
@@ -127,38 +170,46 @@ def malformed_warnings(summary: Any) -> list[str]:
 def show_result(
     result: HybridResult, settings: HybridSettings, *, as_json: bool, explain: bool = False, limit: int = 20
 ) -> None:
+    from searchblend.cli.tables import comparison_table, explanation, trends_table
+
     document = result.document
     if as_json:
-        output.file.write(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+        print_json(document)
         return
     if "metrics" in document:
-        output.print(comparison_table(document, limit))
+        print_table(comparison_table(document, limit))
         metrics = document["metrics"]
-        say(f"L1: queries {metrics['query_l1']:.4f}, records {metrics['record_l1']:.4f}; NDCG {metrics['ndcg']:.4f}")
+        print_line(
+            f"L1: queries {metrics['query_l1']:.4f}, records {metrics['record_l1']:.4f}; NDCG {metrics['ndcg']:.4f}"
+        )
     else:
-        output.print(trends_table(document, limit))
+        print_table(trends_table(document, limit))
     check = document.get("group_check")
     if check and not check["agrees"]:
-        say(
+        print_line(
             f"Opt-in users and clients differ (p = {check['p_value']:.1g}, divergence {check['divergence']:.2f}): "
             "the opt-in counts were given less weight",
             style="yellow",
         )
     for part in explanation(document) if explain else []:
-        output.print(part)
+        print_table(part)
     guarantee = document["guarantee"]
-    say(
+    print_line(
         f"ε = {guarantee['epsilon']:g}, δ = {guarantee['delta']:g} for each person of either group; "
         f"guarantee {'holds' if guarantee['holds'] else 'does NOT hold'}"
     )
     if "notice" in document:
-        say(document["notice"], style="bold red")
+        print_line(document["notice"], style="bold red")
     if settings.output:
-        say(f"files: {settings.output}/")
+        print_line(f"files: {settings.output}/")
 
 
 def show_dry_run(params: BlenderParams, options: argparse.Namespace) -> None:
     """What a run would promise, and what to expect of an AOL-shaped log; no file is opened."""
+    from searchblend.mechanisms.threshold import printed_threshold
+    from searchblend.synthetic.expected_list import expected_head_queries
+    from searchblend.synthetic.population import AOL_USERS
+
     threshold = printed_threshold(params.budget)
     share = 0.05 if options.opt_in_column else options.opt_in
     n_head_users = round(AOL_USERS * share * params.head_fraction)
@@ -172,9 +223,9 @@ def show_dry_run(params: BlenderParams, options: argparse.Namespace) -> None:
         "expected": {"population": "AOL profile", "users": AOL_USERS, "opt_in": share, "head_queries": expected},
     }
     if options.json:
-        output.file.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+        print_json(document)
         return
-    say(
+    print_line(
         f"ε = {params.budget.epsilon:g}, δ = {params.budget.delta:g} for each person; nothing was read.\n"
         f"A record needs about {threshold.integer} of the opt-in users that make the list "
         f"(τ = {threshold.printed:.4g}; a record of one person alone passes with probability "

@@ -4,20 +4,44 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from searchblend.cli.arguments import positive_int
+from searchblend.cli.printing import print_json, print_line, progress_bar
 
-from searchblend.cli.tables import messages, output, say
-from searchblend.synthetic.generator import GeneratedLog, generate_log
-from searchblend.synthetic.pieces import LogRequest
+if TYPE_CHECKING:
+    from searchblend.synthetic.generator import GeneratedLog
+    from searchblend.synthetic.pieces import LogRequest
+
+EXAMPLES = """\
+examples:
+  searchblend generate --profile aol --users 657426 -o aol.txt        the size of the AOL log: 36 M lines, 2.4 GB
+  searchblend generate --profile aol --users 20000 -o logs/           the ten files of the collection, small
+  searchblend generate --profile yandex --users 100000 -o train.gz    sessions, queries and clicks by number
+  searchblend generate --profile aol --users 20000 --format parquet -o log.parquet
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--profile", choices=["aol", "yandex"], required=True, help="whose published figures to follow")
+    parser.add_argument("--users", type=positive_int, required=True, metavar="N", help="made-up people")
+    parser.add_argument("--format", choices=["aol", "yandex", "tsv", "parquet"], help="how to write it (the profile's)")
+    parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same bytes (1)")
+    parser.add_argument("--workers", type=positive_int, metavar="W", help="processes (as many as there are cores)")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="PATH", help="file, .gz if it ends so; DIR/ for the ten AOL files"
+    )
+    parser.add_argument("--force", action="store_true", help="replace what is at PATH")
+    parser.add_argument("--json", action="store_true", help="print what was made as one JSON document")
 
 
 def run(options: argparse.Namespace) -> None:
+    from searchblend.synthetic.generator import generate_log
+    from searchblend.synthetic.pieces import LogRequest
+
     request = LogRequest(options.profile, options.users, options.format or options.profile, options.seed)
     started = time.perf_counter()
     with _progress(request.n_users) as on_progress:
@@ -38,6 +62,8 @@ def _available_cores() -> int:
 @contextlib.contextmanager
 def _progress(n_users: int) -> Iterator[Callable[[int, int], None]]:
     """A bar with users, lines per second and the time left; silent when stderr is not a terminal."""
+    from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
+
     columns = (
         SpinnerColumn(),
         TextColumn("making users"),
@@ -46,7 +72,7 @@ def _progress(n_users: int) -> Iterator[Callable[[int, int], None]]:
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=messages, transient=True, disable=not messages.is_terminal) as progress:
+    with progress_bar(*columns) as progress:
         task = progress.add_task("", total=n_users, rate="")
         started = time.perf_counter()
 
@@ -69,11 +95,11 @@ def _show(request: LogRequest, made: GeneratedLog, seconds: float, *, as_json: b
             **made.counts,
             "seconds": round(seconds, 3),
         }
-        output.file.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+        print_json(document)
         return
     lines = made.counts["lines"]
     where = str(made.files[0]) if len(made.files) == 1 else f"{made.files[0].parent}/ ({len(made.files)} files)"
-    say(
+    print_line(
         f"{request.n_users:,} made-up users, {lines:,} lines, {made.n_bytes / 1e9:.2f} GB in {seconds:.1f} s "
         f"({lines / seconds:,.0f} lines/s): {where}",
     )

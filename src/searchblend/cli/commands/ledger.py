@@ -3,24 +3,53 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from collections.abc import Sequence
-from typing import Any, Final
-
-from rich import box
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING, Any, Final
 
 from searchblend.accounting.spend import UNIT, Spend
 from searchblend.accounting.totals import BASIC, Cap, Totals, default_delta, fits, for_group, remaining, total_of
-from searchblend.cli.tables import messages, output, say
+from searchblend.cli.arguments import add_actions, add_command, epsilon_delta, share
+from searchblend.cli.printing import new_table, print_json, print_line, print_table, warn, write
 from searchblend.core.errors import UsageError
 from searchblend.core.privacy import Budget
-from searchblend.store.ledger import Ledger, open_ledger
-from searchblend.store.ledger_book import Book, Entry, Row
 from searchblend.store.ledger_errors import LedgerError
-from searchblend.store.service_store import is_service_database, open_store
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from searchblend.store.ledger import Ledger
+    from searchblend.store.ledger_book import Book, Entry, Row
+
+EXAMPLES = """\
+examples:
+  searchblend ledger show budget.ledger                     debits, totals by summing and by loss distributions, the cap
+  searchblend ledger show budget.ledger --population search --window 2026-W46 --delta 1e-6
+  searchblend ledger check budget.ledger                    the hash chain and every stored file
+  searchblend ledger export budget.ledger > rows.jsonl      the rows with their hashes, for somebody else to verify
+  searchblend ledger cap budget.ledger --lifetime 20,1e-4 --per-window 4,1e-5
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = add_actions(parser)
+    show = add_command(actions, "show", "the debits, their totals and what is left of the cap", EXAMPLES)
+    check = add_command(actions, "check", "verify the hash chain and every stored file", EXAMPLES)
+    export = add_command(actions, "export", "the rows with their hashes, one JSON document a line", EXAMPLES)
+    cap = add_command(actions, "cap", "put a cap on record; makes the ledger if there is none", EXAMPLES)
+    for action in (show, check, export, cap):
+        action.add_argument("ledger", metavar="LEDGER", help="the ledger's file, or the database of a service")
+    for action in (show, export):
+        action.add_argument("--population", metavar="NAME", help="only releases about these people")
+        action.add_argument("--window", metavar="NAME", help="only this window")
+    show.add_argument("--delta", type=share, metavar="D", help="total δ (the cap's, else the debits' own + 1e-6)")
+    check.add_argument("--head", metavar="HASH", help="a hash noted earlier: it must still be in the chain")
+    for action in (show, check, export):
+        action.add_argument("--json", action="store_true", help="print one JSON document")
+    cap.add_argument("--per-window", type=epsilon_delta, metavar="E,D", help="ε and δ of each window")
+    cap.add_argument("--lifetime", type=epsilon_delta, metavar="E,D", help="ε and δ of all windows together")
+    cap.add_argument("--planned", action="store_true", help="releases are fixed in advance: the smaller total counts")
+
 
 _GROUP_IDS: Final = (2, 3)
 _GROUP_RULE: Final = "k ids of one person: kε, and δ(e^{kε} − 1)/(e^ε − 1)"
@@ -40,11 +69,14 @@ def run(options: argparse.Namespace) -> None:
     if options.action == "export":
         export(book, rows, options)
     else:
-        show(book, scopes, options)
+        show_totals(book, scopes, options)
 
 
 def _opened(where: str, *, create: bool = True) -> Ledger:
     """The ledger in a file of its own, or the one in a service's database."""
+    from searchblend.store.ledger import open_ledger
+    from searchblend.store.service_store import is_service_database, open_store
+
     if is_service_database(where):
         return open_store(where, create=False).ledger
     return open_ledger(where, create=create)
@@ -59,7 +91,7 @@ def set_cap(options: argparse.Namespace) -> None:
     cap = Cap(window, lifetime, options.planned)
     with _opened(options.ledger) as ledger:
         ledger.set_cap(cap)
-    say(f"{_named(options.ledger)}: cap on record: {_cap_words(cap)}")
+    print_line(f"{_named(options.ledger)}: cap on record: {_cap_words(cap)}")
 
 
 def check(book: Book, rows: Sequence[Row], options: argparse.Namespace) -> None:
@@ -79,42 +111,44 @@ def check(book: Book, rows: Sequence[Row], options: argparse.Namespace) -> None:
         "over_cap": [{"population": population, "window": window} for population, window in over],
     }
     if options.json:
-        _write_json(document)
+        print_json(document)
     else:
-        say(
+        print_line(
             f"sound: {book.length} rows, {len(book.entries)} debits, {len(book.published)} of them published\n"
             f"head {book.head}\nKeep the head elsewhere: `check --head` then also notices rows cut off at the end.",
         )
     for scope in over:
-        messages.print(f"warning: {_scope_words(scope)}: more is debited than the cap allows", style="yellow")
+        warn(f"warning: {_scope_words(scope)}: more is debited than the cap allows")
 
 
 def export(book: Book, rows: Sequence[Row], options: argparse.Namespace) -> None:
     """The rows as they are chained: SHA-256 of the previous hash, a line feed and the canonical JSON of the body."""
+    import json
+
     kept = {entry.release_id for entry in book.entries.values() if entry.is_for(options.population, options.window)}
     documents = [row.as_json() for row in rows if row.release_id is None or row.release_id in kept]
     if options.json:
-        _write_json({"format": "searchblend-ledger", "version": 1, "head": book.head, "rows": documents})
+        print_json({"format": "searchblend-ledger", "version": 1, "head": book.head, "rows": documents})
     else:
-        output.file.writelines(json.dumps(document, ensure_ascii=False) + "\n" for document in documents)
+        write("".join(json.dumps(document, ensure_ascii=False) + "\n" for document in documents))
 
 
-def show(book: Book, scopes: Sequence[Scope], options: argparse.Namespace) -> None:
+def show_totals(book: Book, scopes: Sequence[Scope], options: argparse.Namespace) -> None:
     totals = {scope: _totals(book, scope, options.delta) for scope in scopes}
     entries = [entry for entry in book.entries.values() if entry.is_for(options.population, options.window)]
     if options.json:
-        _write_json(show_document(book, entries, totals))
+        print_json(show_document(book, entries, totals))
         return
     if not entries:
-        say("no debits")
+        print_line("no debits")
     else:
-        output.print(_entries_table(book, entries))
-        output.print(_totals_table(book, totals))
-    say(f"cap: {_cap_words(book.cap) if book.cap else 'none on record'}")
-    say(f"unit: {UNIT}. Two ids of one person are two units; {_GROUP_RULE}.")
+        print_table(_entries_table(book, entries))
+        print_table(_totals_table(book, totals))
+    print_line(f"cap: {_cap_words(book.cap) if book.cap else 'none on record'}")
+    print_line(f"unit: {UNIT}. Two ids of one person are two units; {_GROUP_RULE}.")
     for scope, total in totals.items():
         if scope[1] is None and math.isfinite(total.epsilon) and total.epsilon > 0:
-            say(f"  {_group_words(scope, total)}")
+            print_line(f"  {_group_words(scope, total)}")
 
 
 def show_document(book: Book, entries: Sequence[Entry], totals: dict[Scope, Totals]) -> dict[str, Any]:
@@ -204,7 +238,7 @@ def _group_words(scope: Scope, total: Totals) -> str:
 
 
 def _entries_table(book: Book, entries: Sequence[Entry]) -> Table:
-    table = Table(title="Debits", box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+    table = new_table("Debits")
     for name in ("release", "population", "window", "mechanism", "ε", "δ", "published"):
         table.add_column(name, justify="right" if name in "εδ" else "left")
     for entry in entries:
@@ -217,12 +251,12 @@ def _entries_table(book: Book, entries: Sequence[Entry]) -> Table:
             f"{spend.epsilon:g}",
             f"{spend.delta:g}",
         ]
-        table.add_row(*map(Text, names), "yes" if entry.release_id in book.published else "not yet")
+        table.add_row(*names, "yes" if entry.release_id in book.published else "not yet")
     return table
 
 
 def _totals_table(book: Book, totals: dict[Scope, Totals]) -> Table:
-    table = Table(title="Cost to one user id", box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+    table = new_table("Cost to one user id")
     for name in (
         "population",
         "window",
@@ -238,8 +272,8 @@ def _totals_table(book: Book, totals: dict[Scope, Totals]) -> Table:
         basic, composed = (f"◀ {basic}", composed) if total.method == BASIC else (basic, f"◀ {composed}")
         left = _left(book, scope)
         table.add_row(
-            Text(scope[0]),
-            Text("all (lifetime)" if scope[1] is None else scope[1]),
+            scope[0],
+            "all (lifetime)" if scope[1] is None else scope[1],
             str(total.releases),
             f"{total.delta:.3g}",
             basic,
@@ -250,7 +284,6 @@ def _totals_table(book: Book, totals: dict[Scope, Totals]) -> Table:
         "◀ the smaller total. PLD: privacy loss distributions, for releases that were planned beforehand; "
         "the sum (basic composition) holds for any. – says nothing at this δ."
     )
-    table.caption_justify = "left"
     return table
 
 
@@ -270,7 +303,3 @@ def _cap_words(cap: Cap) -> str:
     ]
     rule = "the smaller total (planned releases)" if cap.planned else "summing"
     return f"{'; '.join(parts)}; kept by {rule}"
-
-
-def _write_json(document: Any) -> None:
-    output.file.write(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n")

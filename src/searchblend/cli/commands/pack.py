@@ -3,26 +3,69 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 from collections.abc import Callable, Mapping
-from importlib import import_module
+from pathlib import Path
 from typing import Any, Final
 
-from searchblend.cli.search_command import read_checked
-from searchblend.cli.tables import new_table, output, say
+from searchblend.cli.arguments import Commands, add_actions, add_command, positive_int
+from searchblend.cli.commands.search import add_pin, read_checked
+from searchblend.cli.printing import new_table, print_json, print_line, print_table
 from searchblend.core.errors import InputError, MessageError, UsageError
-from searchblend.pages.pack_page import pack_page
-from searchblend.releases.pack_files import (
-    apply_delta_file,
-    build_from_release,
-    diff_packs,
-    read_pack_file,
-)
 from searchblend.search.pack import NO_TASK, Pack, PackInfo
 from searchblend.search.pack_delta import MAGIC as DELTA_MAGIC
 from searchblend.search.pack_delta import read_delta_info
 from searchblend.store.whole_file import refuse_existing, whole_files
+
+EXAMPLES = """\
+examples:
+  searchblend pack build out -o answers.sbpack                   from the folder of `searchblend run log.tsv -o out`
+  searchblend pack build out -o answers.sbpack --key signing.pem
+  searchblend pack inspect answers.sbpack
+  searchblend pack diff old.sbpack new.sbpack -o update.sbdelta
+  searchblend pack apply old.sbpack update.sbdelta -o new.sbpack
+  searchblend pack page answers.sbpack -o search.html            one page that searches offline
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = add_actions(parser)
+    _add_build(actions)
+    inspect = add_command(actions, "inspect", "check all of a pack or a delta, and say what is in it", EXAMPLES)
+    inspect.add_argument("pack", type=Path, metavar="FILE", help="a pack, plain or signed, or a delta")
+    add_pin(inspect)
+    diff = add_command(actions, "diff", "the delta that leads from one pack to a later one", EXAMPLES)
+    diff.add_argument("base", type=Path, metavar="A", help="the pack that a device has")
+    diff.add_argument("pack", type=Path, metavar="B", help="the pack that it should get")
+    _add_output(diff, "the delta")
+    apply = add_command(actions, "apply", "the pack that a delta leads to", EXAMPLES)
+    apply.add_argument("base", type=Path, metavar="A", help="the pack that the delta starts from")
+    apply.add_argument("delta", type=Path, metavar="DELTA", help="a delta of `pack diff` or of a service")
+    _add_output(apply, "the pack")
+    page = add_command(actions, "page", "one HTML page that answers from a pack, offline", EXAMPLES)
+    page.add_argument("pack", type=Path, metavar="PACK", help="a pack, plain or signed")
+    page.add_argument("--title", default="Local search", help="shown on the page (Local search)")
+    _add_output(page, "the page")
+    for action in (inspect, diff, apply, page):
+        action.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def _add_build(actions: Commands) -> None:
+    build = add_command(actions, "build", "the pack of a release: its certain answers in one file", EXAMPLES)
+    build.add_argument("release", type=Path, metavar="RELEASE", help="a folder of `searchblend run`, or a result.json")
+    _add_output(build, "the pack")
+    build.add_argument(
+        "--key", type=Path, action="append", default=[], metavar="PEM", help="sign with this P-256 key; may be repeated"
+    )
+    build.add_argument("--task", metavar="HEX", help="the task that it belongs to, 32 hexadecimal digits")
+    build.add_argument("--round", type=positive_int, metavar="N", help="the round of the task")
+    build.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def _add_output(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help=f"where {what} goes")
+    parser.add_argument("--force", action="store_true", help="replace FILE")
+
 
 Document = Mapping[str, Any]
 
@@ -32,27 +75,32 @@ def run(options: argparse.Namespace) -> None:
         refuse_existing(options.output, replace=options.force)
     document = _ACTIONS[options.action](options)
     if options.json:
-        print(json.dumps(document, ensure_ascii=False, indent=2))
+        print_json(document)
         return
     table = new_table(document["file"])
     table.show_header = False
     for name, value in document.items():
         if name != "file":
             table.add_row(name.replace("_", " "), _text(value))
-    output.print(table)
+    print_table(table)
 
 
 def _build(options: argparse.Namespace) -> Document:
+    from searchblend.releases.pack_files import build_from_release
+
     task, number = _task(options)
     built = build_from_release(options.release, task=task, round_number=number)
     content = built.content
     if options.key:
-        # Loaded here alone: a plain pack needs no cryptography.
-        content = import_module("searchblend.releases.signed_pack_files").signed_content(content, options.key)
+        from searchblend.releases.signed_pack_files import signed_content  # needs cryptography, a plain pack does not
+
+        content = signed_content(content, options.key)
     _write(options, content)
     left_out = built.pairs_listed - built.pairs_kept
     if left_out and not options.json:
-        say(f"{left_out:,} entries are left out: their 95 % interval includes 0, or their text has no normal form.")
+        print_line(
+            f"{left_out:,} entries are left out: their 95 % interval includes 0, or their text has no normal form."
+        )
     return {
         "file": str(options.output),
         "bytes": len(content),
@@ -103,6 +151,8 @@ def _delta_start(options: argparse.Namespace) -> bytes | None:
 
 
 def _diff(options: argparse.Namespace) -> Document:
+    from searchblend.releases.pack_files import diff_packs, read_pack_file
+
     base, result = read_pack_file(options.base).pack, read_pack_file(options.pack).pack
     delta = diff_packs(base, result)
     _write(options, delta)
@@ -116,17 +166,22 @@ def _diff(options: argparse.Namespace) -> Document:
 
 
 def _apply(options: argparse.Namespace) -> Document:
+    from searchblend.releases.pack_files import apply_delta_file, read_pack_file
+
     content = apply_delta_file(read_pack_file(options.base).pack, options.delta)
     _write(options, content)
     return {"file": str(options.output), "bytes": len(content), **_about(Pack(content))}
 
 
 def _page(options: argparse.Namespace) -> Document:
+    from searchblend.pages.pack_page import pack_page
+    from searchblend.releases.pack_files import read_pack_file
+
     read = read_pack_file(options.pack)
     content = pack_page(read.pack.content, options.title, _sentence(read.pack)).encode()
     _write(options, content)
     if not options.json:
-        say(f"Open {options.output} in a browser: it needs no network.")
+        print_line(f"Open {options.output} in a browser: it needs no network.")
     return {"file": str(options.output), "bytes": len(content), **_about(read.pack)}
 
 
