@@ -6,7 +6,6 @@ and never repeats the value. Nothing is converted: a whole number is accepted wh
 
 from __future__ import annotations
 
-import json
 import re
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -152,11 +151,6 @@ def encode(document: Any) -> Any:
     if isinstance(document, list | tuple):
         return [encode(value) for value in document]
     return document
-
-
-def as_bytes(document: Any) -> bytes:
-    """Compact JSON in UTF-8."""
-    return json.dumps(encode(document), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
 def schema_of(hint: Any, definitions: dict[str, JsonObject]) -> JsonObject:

@@ -20,13 +20,13 @@ from searchblend.core.documents import (
     OneOf,
     Strict,
     absent,
-    as_bytes,
     check,
     decode,
     encode,
     schema_of,
 )
 from searchblend.core.errors import InvalidParameter
+from searchblend.wire.canonical import json_bytes
 
 
 class Colour(StrEnum):
@@ -75,7 +75,7 @@ def test_what_is_read_is_typed_and_writes_the_same_again():
 def test_what_may_be_absent_is_left_out_or_written():
     assert "note" not in encode(decode(Whole, GOOD))
     assert encode(decode(Whole, {**GOOD, "note": "n"}))["note"] == "n"
-    assert as_bytes(Part("ü")) == '{"name":"ü","share":0.5}'.encode()
+    assert json_bytes(Part("ü")) == '{"name":"ü","share":0.5}'.encode()
 
 
 @pytest.mark.parametrize(

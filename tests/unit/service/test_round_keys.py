@@ -8,7 +8,6 @@ import stat
 import pytest
 
 from databases import DATABASES, fresh_database
-from searchblend.core.documents import as_bytes
 from searchblend.core.errors import InputError, InvalidParameter, UsageError
 from searchblend.service.checkup import check_up, gauges
 from searchblend.service.round_model import is_signed_by_curator
@@ -16,6 +15,7 @@ from searchblend.service.serve import prepare_folders
 from searchblend.service.settings import ServeSettings
 from searchblend.service.workers.curator_key import FILE, curator_points, make_curator_key, read_curator_key
 from searchblend.store.states import State
+from searchblend.wire.canonical import json_bytes
 from searchblend.wire.sealed import new_round_key
 from searchblend.wire.signing import SigningKey, is_round_key_signed, verify_manifest
 from service_parts import Service, people
@@ -64,7 +64,7 @@ CHANGES = {
     "no signature": lambda found: {"key_signature": None},
     "a signature that is none": lambda found: {"key_signature": "{"},
     "a stranger's signature": lambda found: {
-        "key_signature": as_bytes(SigningKey.new().sign(b"anything")).decode(),
+        "key_signature": json_bytes(SigningKey.new().sign(b"anything")).decode(),
         "public_key": new_round_key()[1],
     },
     "when it closes": lambda found: {"optin_closes": found.optin_closes + 1},

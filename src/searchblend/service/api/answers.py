@@ -10,10 +10,11 @@ from typing import Final
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from searchblend.core.documents import JsonObject, as_bytes
+from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InvalidParameter, SearchblendError, UsageError
 from searchblend.store.ledger_errors import BudgetExceeded
 from searchblend.store.store_errors import StoreError, StoreUnavailable, UnknownName, WrongState
+from searchblend.wire.canonical import json_bytes
 from searchblend.wire.problems import MEDIA_TYPE, PROBLEMS
 
 LARGEST_JSON: Final = 64 * 1024
@@ -36,12 +37,12 @@ def problem_response(problem: str, detail: str | None = None) -> Response:
         headers["Retry-After"] = str(random.SystemRandom().randint(1, 5))
     if kind.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    return Response(as_bytes(kind.problem(detail)), kind.status, headers, MEDIA_TYPE)
+    return Response(json_bytes(kind.problem(detail)), kind.status, headers, MEDIA_TYPE)
 
 
 def document_response(document: object, cache: str = "no-store") -> Response:
     """A document as JSON."""
-    return Response(as_bytes(document), headers={"Cache-Control": cache}, media_type="application/json")
+    return Response(json_bytes(document), headers={"Cache-Control": cache}, media_type="application/json")
 
 
 def refusal_of(error: Exception) -> Refusal | None:

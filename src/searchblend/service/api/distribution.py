@@ -8,13 +8,13 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from searchblend.core.documents import as_bytes
 from searchblend.service.api.answers import Refusal, document_response, round_number
 from searchblend.service.api.documents import RoundFiles, Trends, TrendView
 from searchblend.service.api.operations import Handler, Operation
 from searchblend.service.services import Services
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
+from searchblend.wire.canonical import json_bytes
 from searchblend.wire.manifest import ManifestEnvelope
 
 _SHA256: Final = re.compile("[0-9a-f]{64}")
@@ -83,7 +83,7 @@ class Distribution:
 
         def read(store: ServiceStore) -> bytes:
             rows = store.artifacts.trends(task.task)
-            return as_bytes(Trends([TrendView(number, **vars(row)) for number, row in rows]))
+            return json_bytes(Trends([TrendView(number, **vars(row)) for number, row in rows]))
 
         content = await self._services.pages.get(("trends", task.task, published), lambda: public.call(read))
         headers = {"Cache-Control": f"public, max-age={self._manifest_seconds}"}
