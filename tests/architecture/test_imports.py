@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2] / "src" / "searchblend"
-LAB = Path(__file__).parents[2] / "lab" / "src"
+LAB = Path(__file__).parents[2] / "lab" / "src" / "searchblend_lab"
 LEVELS = {
     0: {"core"},
     1: {"mechanisms"},
@@ -17,8 +17,7 @@ LEVELS = {
     2.5: {"files"},  # what the rooms of level 3 write with
     3: {"wire", "logs", "store", "pages", "search", "synthetic"},
     4: {"releases", "service", "device"},
-    5: {"evaluation", "audit"},
-    6: {"cli"},
+    5: {"cli"},
 }
 LEVEL_OF = {name: level for level, names in LEVELS.items() for name in names}
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path.name != "__init__.py")
@@ -52,8 +51,10 @@ def imports(path: Path) -> list[str]:
 
 
 def is_allowed(importer: str, imported: str) -> bool:
-    """``searchblend.x.y`` may be imported from unit ``importer``."""
+    """``searchblend.x.y`` may be imported from unit ``importer``; nothing of the lab may."""
     parts = imported.split(".")
+    if parts[0] == LAB.name:
+        return False
     if parts[0] != "searchblend":
         return True
     if len(parts) == 1 or parts[1] not in LEVEL_OF:
@@ -73,7 +74,8 @@ def test_imports_only_lower_levels_or_its_own_folder(path):
     [
         ("mechanisms", "searchblend.blender.paper.blend"),
         ("store", "searchblend.wire.release"),
-        ("releases", "searchblend.evaluation.compare"),
+        ("releases", "searchblend_lab.papers.compare"),
+        ("cli", "searchblend_lab.commands.audit"),
         ("blender", "searchblend"),
         ("core", "searchblend.mechanisms.simplex"),
     ],
@@ -91,9 +93,21 @@ def test_levels_0_to_2_touch_neither_files_nor_clock_nor_a_global_generator(path
     assert "np.random" not in path.read_text()
 
 
-def test_seeded_generators_live_in_synthetic_and_evaluation_alone():
+def test_seeded_generators_live_in_synthetic_and_the_lab_alone():
     users = {unit(path) for path in MODULES if "np.random" in path.read_text()}
-    assert users <= {"evaluation", "synthetic"}
+    assert users == {"synthetic"}
+
+
+def test_nothing_that_is_installed_imports_what_tests_patch_with():
+    """Planted faults belong to the lab: what a service or a device runs cannot exchange its own functions."""
+    assert [str(path) for path in MODULES if "unittest" in path.read_text()] == []
+
+
+@pytest.mark.parametrize("path", sorted(LAB.rglob("*.py")), ids=lambda path: str(path.relative_to(LAB)))
+def test_papers_and_evidence_do_not_need_each_other(path):
+    """They share what is beside them, and the product; commands use both."""
+    other = {"papers": "evidence", "evidence": "papers"}.get(path.relative_to(LAB).parts[0])
+    assert not [name for name in imports(path) if name.startswith(f"searchblend_lab.{other}")]
 
 
 @pytest.mark.parametrize("start", ON_DEVICE)
@@ -132,9 +146,9 @@ def reached_from(folder: str) -> tuple[set[str], set[str]]:
 
 
 def test_a_device_reaches_no_seeded_generator_and_little_else():
-    """Its noise is the operating system's: neither ``evaluation`` nor ``random`` is behind any import of it."""
+    """Its noise is the operating system's: neither ``synthetic`` nor ``random`` is behind any import of it."""
     units, outside = reached_from("device")
-    assert not units & {"evaluation", "synthetic", "service", "releases", "logs", "store", "clickgraph", "cli"}
+    assert not units & {"synthetic", "service", "releases", "logs", "store", "clickgraph", "cli"}
     assert "random" not in outside
     assert outside - set(sys.stdlib_module_names) == {"cryptography"}
 
@@ -156,9 +170,9 @@ LAZY = {
 ONLY_IN = {"os.fsync": "files/durable.py", "sqlite3.connect": "files/sqlite.py"}
 """Calls that one module makes for all."""
 BY_NAME = {
-    "__init__.py": "the names of the root package",
-    "evaluation/algorithms.py": "an algorithm of the user's own",
-    "evaluation/experiments/cells.py": "cells of experiments",
+    "searchblend/__init__.py": "the names of the root package",
+    "searchblend_lab/papers/algorithms.py": "an algorithm of the user's own",
+    "searchblend_lab/papers/cells.py": "cells of experiments",
 }
 """Where a module is imported by a string, which no editor and no type checker can follow."""
 
@@ -198,7 +212,12 @@ def test_no_import_hides_in_a_function_except_declared_lazy_ones():
 
 
 def test_no_import_hides_in_a_string():
-    named = {str(path.relative_to(ROOT)) for path in ROOT.rglob("*.py") if imports_by_name(ast.parse(path.read_text()))}
+    named = {
+        str(path.relative_to(root.parent))
+        for root in (ROOT, LAB)
+        for path in root.rglob("*.py")
+        if imports_by_name(ast.parse(path.read_text()))
+    }
     assert named == set(BY_NAME)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Final, Protocol
 
 from searchblend.cli.arguments import add_command
+from searchblend.core.errors import UsageError
 
 GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     "Release": {
@@ -48,11 +49,13 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     },
 }
 """Group → command → what it does."""
+PLUGINS: Final = "searchblend.commands"
+"""Group of the entry points by which the lab offers its commands: modules like those of ``cli/commands``."""
 SUMMARIES: Final = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 
 
 class Command(Protocol):
-    """A module of ``cli/commands``."""
+    """A module of ``cli/commands``, or one like it that the lab offers."""
 
     EXAMPLES: str
     """The end of the command's own help."""
@@ -148,15 +151,22 @@ def load_command(name: str) -> Command:
             from searchblend.cli.commands import generate
 
             return generate
-        case "evaluate":
-            from searchblend.cli import evaluate_parser
-
-            return evaluate_parser
-        case "audit":
-            from searchblend.cli import audit_parser
-
-            return audit_parser
+        case "evaluate" | "audit":
+            return _load_plugin(name)
     raise KeyError(name)
+
+
+def _load_plugin(name: str) -> Command:
+    """A command of the lab, which is a package of its own: neither a service nor a device needs it."""
+    from importlib.metadata import entry_points
+
+    for entry_point in entry_points(group=PLUGINS, name=name):
+        command: Command = entry_point.load()
+        return command
+    raise UsageError(
+        f"{name}: this command is in the package searchblend-lab, which is not installed: "
+        "pip install searchblend-lab (in a checkout: pip install ./lab)"
+    )
 
 
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:

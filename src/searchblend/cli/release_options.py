@@ -13,7 +13,7 @@ from searchblend.core.errors import UsageError
 from searchblend.files.durable import whole_files
 
 if TYPE_CHECKING:
-    from searchblend.releases.hybrid import LedgerEntry
+    from searchblend.releases.make_release import LedgerEntry
 
 ALL_USERS: Final = "all users"
 ALL_TIME: Final = "all time"
@@ -33,7 +33,7 @@ def add_release_options(parser: argparse.ArgumentParser, *, population: str) -> 
 
 def ledger_entry(options: argparse.Namespace, *, population: str) -> LedgerEntry | None:
     """Where the release is debited; an option that only a ledger could heed is refused without one."""
-    from searchblend.releases.hybrid import LedgerEntry
+    from searchblend.releases.make_release import LedgerEntry
 
     if options.ledger is None:
         for flag, value in (

@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
         created=now(),
     )
     result = run_and_warn(settings, SystemRandomness(), evaluate=True)
-    show_result(result, settings, as_json=options.json, limit=10)
+    show_result(result.released, settings, as_json=options.json, limit=10)
     if not options.json:
         print_line(f"\n{options.users:,} made-up people in {log}; done in {time.perf_counter() - started:.1f} s.")
         print_line("Your own log next:  searchblend run YOUR_LOG.tsv -o out   (columns user, query, url; see --help)")

@@ -376,7 +376,7 @@ def _drawn_from(release: Path) -> dict[str, Any]:
     """The statement's digest, and what it says of the release."""
     import json
 
-    from searchblend.wire.click_graph import STATEMENT
+    from searchblend.wire.release import STATEMENT
 
     content = (release / STATEMENT).read_bytes()
     return {"statement_sha256": hashlib.sha256(content).hexdigest(), "release": json.loads(content)["release"]}

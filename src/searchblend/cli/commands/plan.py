@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from searchblend.cli.arguments import add_budget, positive_int, share
 from searchblend.cli.printing import new_table, print_json, print_line, print_table, progress_bar
-from searchblend.core.errors import UsageError
+from searchblend.core.errors import MessageError, UsageError
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from searchblend.blender.result import Result
     from searchblend.synthetic.count_group import RecordModel
     from searchblend.synthetic.plan import Situation
 
@@ -76,27 +77,24 @@ def _situation(options: argparse.Namespace) -> tuple[RecordModel, Situation]:
         model, users, share, size = RecordModel.of_profile(profile), profile.n_users, profile.optin_fraction, 50
         size = profile.max_head_queries
     else:
-        document = _read_result(Path(options.profile))
-        model = model_of_result(document, options.profile)
-        groups = document.get("groups", {})
-        users = sum(groups.get(name, 0) for name in ("optin_users", "clients"))
-        share, size = groups.get("optin_users", 0) / max(users, 1), 50
+        result = _read_result(Path(options.profile))
+        model, users = model_of_result(result), result.groups.optin_users + result.groups.clients
+        share, size = result.groups.optin_users / max(users, 1), 50
     users, share = options.users or users, options.opt_in or share
     if users * share < 2 or users * (1 - share) < 2:
         raise UsageError("--users, --opt-in: at least 2 people are needed in each group")
     return model, Situation(users, share, BlenderParams(budget, max_head_queries=options.max_queries or size))
 
 
-def _read_result(path: Path) -> Mapping[str, Any]:
-    import json
+def _read_result(path: Path) -> Result:
+    from searchblend.wire.release import decode_result
 
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        return decode_result(path.read_bytes())
+    except OSError as error:
         raise UsageError(f"--profile: expected aol, yandex or a result.json, cannot read {path}") from error
-    if not isinstance(document, dict):
-        raise UsageError(f"--profile: {path}: expected a result.json of searchblend run")
-    return document
+    except MessageError as error:
+        raise UsageError(f"--profile: {path}: expected a result.json of searchblend run ({error})") from error
 
 
 def _draw(model: RecordModel, situation: Situation, options: argparse.Namespace, advance: Callable[[], None]) -> None:

@@ -21,7 +21,8 @@ from searchblend.core.suspects import EXPLAINED, Suspects
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from searchblend.releases.click_graph import ReleaseResult
+    from searchblend.core.statement import Statement
+    from searchblend.releases.make_release import WrittenRelease
 
 EXAMPLES = """\
 examples:
@@ -180,6 +181,7 @@ def _shares(text: str) -> Shares:
 
 def _run(options: argparse.Namespace) -> None:
     from searchblend.releases.click_graph import ReleaseSettings, run_release
+    from searchblend.wire.release import encode_statement
 
     if options.seed is not None:
         raise UsageError("--seed: a release draws its noise from the operating system; a known seed cancels privacy")
@@ -217,12 +219,12 @@ def _run(options: argparse.Namespace) -> None:
     if result.input_summary is None:
         warn_without_page(options.output, html=options.html)
     if options.json:
-        print_json(result.statement)
+        print_json(encode_statement(result.released))
     else:
-        _show_release(result.statement, options.output)
+        _show_release(result.released, options.output)
 
 
-def _say_input(result: ReleaseResult) -> None:
+def _say_input(result: WrittenRelease[Statement]) -> None:
     if result.input_summary is None:
         warn("this release id was published before: the same files again, nothing was spent")
         return
@@ -230,7 +232,7 @@ def _say_input(result: ReleaseResult) -> None:
         warn(line, "bold yellow")
 
 
-def _show_release(statement: Mapping[str, Any], folder: Path) -> None:
+def _show_release(statement: Statement, folder: Path) -> None:
     from searchblend.wire.click_graph_files import read_click_graph
 
     with step_progress() as on_step:
@@ -243,11 +245,11 @@ def _show_release(statement: Mapping[str, Any], folder: Path) -> None:
         interval = f"{max(searches.low[i], 0):,.0f} – {searches.high[i]:,.0f}"
         table.add_row(graph.queries[i], f"{searches.count[i]:,}", interval, f"{searches.estimate[i]:,.0f}")
     print_table(table)
-    guarantee = statement["guarantee"]
+    guarantee = statement.promise
     print_line(f"{len(graph.clicks):,} clicks on URLs, {len(graph.reformulations):,} reformulations")
     print_line(
-        f"ε = {guarantee['epsilon']:g}, δ = {guarantee['delta']:g} for each user and everything together; "
-        f"guarantee {'holds' if guarantee['holds'] else 'does NOT hold'}"
+        f"ε = {guarantee.epsilon:g}, δ = {guarantee.delta:g} for each user and everything together; "
+        f"guarantee {'holds' if guarantee.holds else 'does NOT hold'}"
     )
     print_line(f"files: {folder}/ (before publishing: searchblend release review {folder})")
 
@@ -282,16 +284,18 @@ def _verify(options: argparse.Namespace) -> None:
 
 def _review(options: argparse.Namespace) -> None:
     from searchblend.clickgraph.use.review import ABANDONED, review
-    from searchblend.wire.click_graph import STATEMENT
-    from searchblend.wire.click_graph_files import read_click_graph, read_statement
+    from searchblend.wire.click_graph import STATEMENT_KIND
+    from searchblend.wire.click_graph_files import read_click_graph
+    from searchblend.wire.release import STATEMENT, read_statement
 
     with step_progress() as on_step:
         graph = read_click_graph(options.folder, on_step=on_step)
+        statement = read_statement(options.folder / STATEMENT, kind=STATEMENT_KIND)
         on_step("reviewing")
         findings = review(
             graph,
             Suspects(_terms(options.terms)),
-            has_all_clicks=read_statement(options.folder / STATEMENT)["parameters"].get("urls") == "public",
+            has_all_clicks=statement.parameters.get("urls") == "public",
             head=options.head,
             abandoned_below=options.abandoned_below,
         )

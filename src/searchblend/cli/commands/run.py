@@ -21,7 +21,9 @@ from searchblend.pages.layout import PAGE
 if TYPE_CHECKING:
     from searchblend.blender.groups import UserGroup
     from searchblend.blender.release import BlenderRelease
-    from searchblend.releases.hybrid import Evaluation, HybridResult, HybridSettings, LedgerEntry
+    from searchblend.blender.result import Result
+    from searchblend.releases.hybrid import Evaluation, HybridSettings
+    from searchblend.releases.make_release import LedgerEntry, WrittenRelease
 
 EXAMPLES = """\
 examples:
@@ -99,7 +101,7 @@ def run(options: argparse.Namespace) -> None:
     with summary_file(options.summary, options.output, replace=options.force) as write_summary:
         result = run_and_warn(settings, randomness, evaluate=options.evaluate)
         write_summary(result.input_summary)
-    show_result(result, settings, as_json=options.json, explain=options.explain)
+    show_result(result.released, settings, as_json=options.json, explain=options.explain)
 
 
 def _ledger_entry(options: argparse.Namespace) -> LedgerEntry | None:
@@ -112,7 +114,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def run_and_warn(settings: HybridSettings, randomness: Randomness, *, evaluate: bool) -> HybridResult:
+def run_and_warn(settings: HybridSettings, randomness: Randomness, *, evaluate: bool) -> WrittenRelease[Result]:
     """Run with progress on stderr, then say what the person should know about the input and the budget."""
     from searchblend.releases.hybrid import run_hybrid
 
@@ -125,10 +127,11 @@ def run_and_warn(settings: HybridSettings, randomness: Randomness, *, evaluate: 
             on_notice=lambda text: warn(text, "dim"),
             on_step=on_step,
         )
-    delta = settings.params.budget.delta
-    if delta >= 1 / result.n_users:
+    delta, groups = settings.params.budget.delta, result.released.groups
+    n_users = groups.optin_users + groups.clients
+    if delta >= 1 / n_users:
         warn(
-            f"warning: δ = {delta:g} is not below 1/users = {1 / result.n_users:.2g}: at such a δ a mechanism may "
+            f"warning: δ = {delta:g} is not below 1/users = {1 / n_users:.2g}: at such a δ a mechanism may "
             "expose somebody outright; choose a smaller --delta"
         )
     if result.input_summary is None:
@@ -168,38 +171,37 @@ def malformed_warnings(summary: Any) -> list[str]:
 
 
 def show_result(
-    result: HybridResult, settings: HybridSettings, *, as_json: bool, explain: bool = False, limit: int = 20
+    result: Result, settings: HybridSettings, *, as_json: bool, explain: bool = False, limit: int = 20
 ) -> None:
     from searchblend.cli.tables import comparison_table, explanation, trends_table
+    from searchblend.wire.release import encode_result
 
-    document = result.document
     if as_json:
-        print_json(document)
+        print_json(encode_result(result))
         return
-    if "metrics" in document:
-        print_table(comparison_table(document, limit))
-        metrics = document["metrics"]
+    if (metrics := result.metrics) is not None:
+        print_table(comparison_table(result, limit))
         print_line(
             f"L1: queries {metrics['query_l1']:.4f}, records {metrics['record_l1']:.4f}; NDCG {metrics['ndcg']:.4f}"
         )
     else:
-        print_table(trends_table(document, limit))
-    check = document.get("group_check")
-    if check and not check["agrees"]:
+        print_table(trends_table(result, limit))
+    check = result.group_check
+    if check and not check.agrees:
         print_line(
-            f"Opt-in users and clients differ (p = {check['p_value']:.1g}, divergence {check['divergence']:.2f}): "
+            f"Opt-in users and clients differ (p = {check.p_value:.1g}, divergence {check.divergence:.2f}): "
             "the opt-in counts were given less weight",
             style="yellow",
         )
-    for part in explanation(document) if explain else []:
+    for part in explanation(result) if explain else []:
         print_table(part)
-    guarantee = document["guarantee"]
+    guarantee = result.guarantee
     print_line(
-        f"ε = {guarantee['epsilon']:g}, δ = {guarantee['delta']:g} for each person of either group; "
-        f"guarantee {'holds' if guarantee['holds'] else 'does NOT hold'}"
+        f"ε = {guarantee.epsilon:g}, δ = {guarantee.delta:g} for each person of either group; "
+        f"guarantee {'holds' if guarantee.holds else 'does NOT hold'}"
     )
-    if "notice" in document:
-        print_line(document["notice"], style="bold red")
+    if result.notice:
+        print_line(result.notice, style="bold red")
     if settings.output:
         print_line(f"files: {settings.output}/")
 
