@@ -248,7 +248,7 @@ class Publisher:
     def _manifest(self, task: Task, sequence: int, now: int) -> dict[str, Any]:
         rounds = self._store.rounds.rounds(task.task)
         current = rounds[-1] if rounds else None
-        settings = settings_of(current) if current else TaskSettings.of_json(task.settings)
+        settings = settings_of(current or task)
         phase = {State.OPTIN_OPEN: "opt-in", State.CLIENT_OPEN: "client"}.get(
             current.state if current else State.DRAFT, "idle"
         )
