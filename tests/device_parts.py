@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from searchblend.blender.best.subset_report import ReportDesign
+from searchblend.core.documents import encode
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.records import HeadList
@@ -96,7 +97,7 @@ class MadeTask:
             "pack": None,
         }
         if phase == "opt-in":
-            optin["curator"] = self.curator.sign(RoundKey.of_manifest(made).signed_bytes).as_json()
+            optin["curator"] = encode(self.curator.sign(RoundKey.of_manifest(made).signed_bytes))
         return {**made, **changes}
 
     def sign(self, document, key: SigningKey | None = None) -> bytes:

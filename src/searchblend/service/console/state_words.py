@@ -1,88 +1,93 @@
-"""What each state of a round means to people, who is to act, and the one button that takes it on."""
+"""What people read about a round: its states, why it ended, why messages were refused. ``actions`` has who is next."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
 
+from searchblend.service.actions import next_action, next_actor
 from searchblend.store.rounds import Round
 from searchblend.store.states import State
 
 
 @dataclass(frozen=True)
-class Step:
+class StateWords:
     """A state in words."""
 
+    state: State
     title: str
-    """of the state"""
-    who: str
-    """who moves it on: a role of people, or a part of the service"""
     explains: str
     """what happens now and what the button does"""
-    action: str = ""
-    """last part of the address that the button posts to"""
-    button: str = ""
     by_itself: str = ""
-    """what time does if nobody presses the button; ``{when}`` is filled in"""
+    """what time does if the button is not pressed; ``{when}`` is filled in"""
+
+    @property
+    def who(self) -> str:
+        """Who moves the round on: a role of people, or a part of the service."""
+        return next_actor(self.state)
+
+    @property
+    def action(self) -> str:
+        """The last part of the address that the button posts to; empty where there is no button."""
+        action = next_action(self.state)
+        return action.path if action else ""
+
+    @property
+    def button(self) -> str:
+        action = next_action(self.state)
+        return action.button if action else ""
 
 
-STEPS: Final[dict[State, Step]] = {
-    State.DRAFT: Step(
+_WORDS: Final = (
+    StateWords(
+        State.DRAFT,
         "Draft",
-        "operator",
         "Nobody has been asked yet. Opening makes the round's key and lets opt-in users send sealed records.",
-        "open",
-        "Open the opt-in window",
     ),
-    State.OPTIN_OPEN: Step(
+    StateWords(
+        State.OPTIN_OPEN,
         "Opt-in window open",
-        "operator",
         "Opt-in users send one sealed record each. Nobody can read them before the window closes.",
-        "close-opt-in",
-        "Close the opt-in window",
         "It closes by itself {when}.",
     ),
-    State.OPTIN_CLOSED: Step(
+    StateWords(
+        State.OPTIN_CLOSED,
         "Drawing the head list",
-        "curator",
         "The curator opens the records once, in memory, and draws the private head list.",
     ),
-    State.HEADLIST_READY: Step(
+    StateWords(
+        State.HEADLIST_READY,
         "Shredding raw records",
-        "curator",
         "The head list is drawn. The key and the raw records are being destroyed.",
     ),
-    State.SHREDDED: Step(
+    StateWords(
+        State.SHREDDED,
         "Waiting for review",
-        "reviewer",
         "A reviewer, who is not the one who opened the round, looks at the list before anybody else sees it.",
     ),
-    State.REVIEWED: Step(
+    StateWords(
+        State.REVIEWED,
         "Opening for clients",
-        "publisher",
         "The reviewed list is being signed and published to devices.",
     ),
-    State.CLIENT_OPEN: Step(
+    StateWords(
+        State.CLIENT_OPEN,
         "Client window open",
-        "operator",
         "Devices randomize their own record over the list and report. Counts grow; no report is kept.",
-        "close-clients",
-        "Close the client window",
         "It closes by itself {when}.",
     ),
-    State.CLIENT_GRACE: Step(
+    StateWords(
+        State.CLIENT_GRACE,
         "Grace period",
-        "operator",
         "No new reports are asked for; those on their way are still counted.",
-        "end-grace",
-        "Take no more reports",
         "It ends by itself {when}.",
     ),
-    State.CLOSED: Step("Estimating", "estimator", "Counts become shares: both groups are weighed and blended."),
-    State.ESTIMATED: Step("Publishing", "publisher", "The result is being signed and published."),
-    State.PUBLISHED: Step("Published", "", "The result is public and will not change."),
-    State.ABORTED: Step("Ended without a result", "", "Nothing is published. Raw records and counts are gone."),
-}
+    StateWords(State.CLOSED, "Estimating", "Counts become shares: both groups are weighed and blended."),
+    StateWords(State.ESTIMATED, "Publishing", "The result is being signed and published."),
+    StateWords(State.PUBLISHED, "Published", "The result is public and will not change."),
+    StateWords(State.ABORTED, "Ended without a result", "Nothing is published. Raw records and counts are gone."),
+)
+STATE_WORDS: Final = {words.state: words for words in _WORDS}
 REASONS: Final = {
     "too-few-opt-in-users": "Fewer opt-in users took part than the task asks for.",
     "too-few-usable-records": "Too many of the sealed records could not be read.",
@@ -153,8 +158,8 @@ REFUSALS: Final[dict[str, Advice]] = {
 }
 
 
-def step_of(round_: Round) -> Step:
-    return STEPS[round_.state]
+def words_of(round_: Round) -> StateWords:
+    return STATE_WORDS[round_.state]
 
 
 def deadline(round_: Round) -> int | None:
