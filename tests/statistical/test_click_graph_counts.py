@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from click_graph_checks import CountsLog, check_law, noise_law
-from click_graph_mutants import noise_scaled
 
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
@@ -17,6 +15,8 @@ from searchblend.core.params import ClickGraphParams
 from searchblend.core.privacy import Budget
 from searchblend.core.randomness import SystemRandomness
 from searchblend.core.records import Record
+from searchblend_lab.evidence.laws.click_graph import CountsLog, check_law, noise_law
+from searchblend_lab.evidence.laws.click_graph_faults import noise_scaled
 
 N = 40_000
 BUDGET = Budget(2.0, 0.01)

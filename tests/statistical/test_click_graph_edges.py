@@ -7,8 +7,6 @@ from dataclasses import replace
 from itertools import permutations
 
 import pytest
-from click_graph_checks import FALSE_ALARM, passes_unseen, tail
-from click_graph_mutants import delta_not_divided, noise_scaled, threshold_moved
 from scipy.stats import binomtest
 
 from searchblend.clickgraph.release.design import ClickGraphDesign
@@ -18,6 +16,8 @@ from searchblend.clickgraph.release.step import StepDesign
 from searchblend.core.params import ClickGraphParams
 from searchblend.core.privacy import Budget
 from searchblend.core.randomness import SystemRandomness
+from searchblend_lab.evidence.laws.click_graph import FALSE_ALARM, passes_unseen, tail
+from searchblend_lab.evidence.laws.click_graph_faults import delta_not_divided, noise_scaled, threshold_moved
 
 N, OWN = 20_000, 3
 HEAD = [f"head {i}" for i in range(170)]
