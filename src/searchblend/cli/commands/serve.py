@@ -22,9 +22,9 @@ from searchblend.cli.service_options import add_place, print_document, settings_
 from searchblend.core.documents import encode
 from searchblend.core.errors import RunError, UsageError
 from searchblend.core.privacy import Budget
+from searchblend.files.durable import make_private_folder
 from searchblend.service.clock import SystemClock
 from searchblend.service.settings import ServeSettings
-from searchblend.service.workers.private_folder import make_private_folder
 
 if TYPE_CHECKING:
     from searchblend.core.records import Record
