@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from searchblend.core.errors import OutputError
-from searchblend.store.whole_file import whole_files
+from searchblend.files.durable import whole_files
 
 
 def test_files_appear_together(tmp_path: Path):

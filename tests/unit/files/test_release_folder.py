@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from searchblend.core.errors import OutputError
-from searchblend.store.release_folder import release_folder
+from searchblend.files.durable import release_folder
 
 
 def write(path, **options):

@@ -8,9 +8,9 @@ import pytest
 
 from searchblend.cli.main import main
 from searchblend.core.errors import InputError
+from searchblend.files.private import read_private
 from searchblend.service.workers.publisher import SigningKeys
 from searchblend.service.workers.vault import Vault
-from searchblend.store.private_file import read_private
 
 TASK = "0" * 32
 
