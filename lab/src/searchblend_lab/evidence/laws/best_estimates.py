@@ -7,14 +7,15 @@ are seeded, so that bounds such as 3 % need no false-alarm rate.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from best_report_checks import naming_rates, row_of_law
 
 from searchblend.blender.best.observations import SetLaw
 from searchblend.blender.best.subset_report import SetMechanism
 from searchblend.blender.best.subset_report_bulk import SubsetCounts, simulate_subsets
 from searchblend.synthetic.seeded import SeededRandomness
+from searchblend_lab.evidence.laws.best_reports import naming_rates, row_of_law
 
 MAX_Z = 6.0
 MakeLaw = Callable[[SetMechanism], SetLaw]
@@ -46,8 +47,8 @@ def check_variance(make: MakeLaw, mechanism: SetMechanism, shares: np.ndarray) -
     np.testing.assert_allclose(law.noise(shares, float(shares.sum())), exact, rtol=1e-9)
 
 
-def _one_report(mechanism: SetMechanism, items: tuple[int, ...]) -> SubsetCounts:
-    named = np.zeros(mechanism.n_items + 1)
+def _one_report(mechanism: SetMechanism, items: Any) -> SubsetCounts:
+    named = np.zeros(mechanism.n_items + 1, dtype=np.int64)
     named[list(items)] = 1
     return SubsetCounts(named[: mechanism.n_items], int(not items), 1)
 

@@ -9,7 +9,6 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from estimator_checks import EstimateClients, EstimateOptin, estimating_with
 
 from searchblend.blender.estimates import GroupEstimates
 from searchblend.blender.groups import UserGroup
@@ -23,6 +22,7 @@ from searchblend.core.records import HeadList
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.tally import Ints
 from searchblend.mechanisms.threshold import noise_for_one_record
+from searchblend_lab.evidence.laws.estimates import EstimateClients, EstimateOptin, estimating_with
 
 
 def estimator_with(wrong: Callable[[HeadList, BlenderParams], ReportProbabilities]) -> EstimateClients:
@@ -78,7 +78,7 @@ def unlisted_forgotten(group: UserGroup, head: HeadList, params: BlenderParams, 
     counts = group.cell_counts(head).copy()
     counts[-1] = 0
     forgetful = SimpleNamespace(n_users=group.n_users, has_urls=group.has_urls, cell_counts=lambda _: counts)
-    return estimate_optin_probabilities(forgetful, head, params, **options)  # type: ignore[arg-type]
+    return estimate_optin_probabilities(forgetful, head, params, **options)
 
 
 def shifted(release: BlenderRelease) -> BlenderRelease:

@@ -18,7 +18,8 @@ _MIN_EXPECTED = 20
 def ideal_law(noise: DiscreteLaplace, reach: int) -> np.ndarray:
     """P(Y = y) for y = −reach..reach from the formula, in floating point."""
     a = np.exp(-float(noise.rate))
-    return (1 - a) / (1 + a) * a ** np.abs(np.arange(-reach, reach + 1))
+    law: np.ndarray = (1 - a) / (1 + a) * a ** np.abs(np.arange(-reach, reach + 1))
+    return law
 
 
 def check_fit(sample: np.ndarray, noise: DiscreteLaplace) -> None:

@@ -14,13 +14,11 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
-from sampled_noise import Sampled
-from selection_checks import FixedNoise
 
 from searchblend.blender.best.stability_histogram import CountedHeadList, CuratorDesign, count_head_list
 from searchblend.blender.groups import InMemoryGroup, Spread
@@ -30,6 +28,7 @@ from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.records import WILDCARD, Record
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.tally import InMemoryTally, ListedRecords
+from searchblend_lab.evidence.laws.selection import FixedNoise, Sampled, stand_in
 
 Counts = tuple[int, ...]
 """of the records of one query"""
@@ -104,9 +103,9 @@ def released(
     wide_draws = FixedNoise(wide_noise) if isinstance(wide_noise, int) else wide_noise
     chosen = replace(
         design,
-        threshold=replace(design.threshold, noise=chosen_noise(tally, noise_of)),
-        residual_noise=FixedNoise(residual_noise),
-        wide_threshold=wide and replace(wide, noise=wide_draws),
+        threshold=replace(design.threshold, noise=stand_in(chosen_noise(tally, noise_of))),
+        residual_noise=stand_in(FixedNoise(residual_noise)),
+        wide_threshold=wide and replace(wide, noise=stand_in(wide_draws)),
     )
     result = curator.count(TalliedGroup(tally), EVERYTHING, chosen, randomness=SystemRandomness())
     return dict(zip(list(result.head.cells())[:-1], result.counts.tolist(), strict=True))
@@ -144,7 +143,7 @@ def record_rule(curator: Curator, max_count: int) -> Rule:
     counts = {Record(f"{n:06}", "u"): n for n in range(1, max_count + 1)}
     listed: dict[int, dict[int, bool]] = {n: {} for n in counts.values()}
     for value in _tried(middle):
-        said = released(curator, counts, lambda record, value=value: value - counts[record])
+        said = released(curator, counts, partial(lambda record, value: value - counts[record], value=value))
         assert all(said[record] == value for record in counts if record in said), "what is released is N + Y"
         for record, n in counts.items():
             listed[n][value] = record in said
@@ -380,8 +379,9 @@ def check_listing(curator: Curator, stated: CuratorDesign) -> None:
     rule = record_rule(curator, stated.threshold.integer + 3)
     assert rule.is_threshold
     assert rule.middle == stated.threshold.integer
-    wide = wide_rule(curator, stated.threshold.integer) if stated.wide_threshold else None
-    assert wide is None or (wide.is_threshold and wide.middle == stated.wide_threshold.integer)
+    if stated.wide_threshold:
+        wide = wide_rule(curator, stated.threshold.integer)
+        assert wide is None or (wide.is_threshold and wide.middle == stated.wide_threshold.integer)
     check_own_noise(curator)
 
 
@@ -421,7 +421,7 @@ def _units(tally: InMemoryTally) -> Counts:
 
 def spread_moves(people: Sequence[Counts], others: Sequence[int]) -> list[Move]:
     """One person's rows replaced by any others, beside any of these counts of other people."""
-    moves = []
+    moves: list[Move] = []
     for beside in product(others, repeat=len(UNIVERSE)):
         configs = [tuple(n + w for n, w in zip(beside, weights, strict=True)) for weights in people]
         for before, after in product(configs, repeat=2):

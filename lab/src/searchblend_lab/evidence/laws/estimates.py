@@ -14,8 +14,6 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
-from channel_checks import channel_of
-from sampler_checks import check_fit
 
 from searchblend.blender.estimates import NORMAL_95, Estimates, GroupEstimates
 from searchblend.blender.paper import estimate_client
@@ -26,6 +24,8 @@ from searchblend.core.records import HeadList
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.tally import Ints
 from searchblend.synthetic.seeded import SeededRandomness
+from searchblend_lab.evidence.laws.channel import channel_of
+from searchblend_lab.evidence.laws.sampler import check_fit
 
 Floats = np.ndarray
 EstimateClients = Callable[[Ints, HeadList, BlenderParams], GroupEstimates]
@@ -51,8 +51,8 @@ class CountedGroup:
 def report_law(head: HeadList, params: BlenderParams, truth: Floats) -> Floats:
     """P(report) of a random client when a share ``truth`` of the clients holds each cell."""
     rows = np.array([[float(p) for p in row] for row in channel_of(ReportProbabilities.of(head, params))])
-    law = truth @ rows
-    return law / law.sum()
+    law: Floats = truth @ rows
+    return law / float(law.sum())
 
 
 def of_queries(head: HeadList, cells: Floats) -> Floats:
@@ -117,7 +117,8 @@ class Simulated:
 
     def coverage(self, p: Floats) -> Floats:
         """The share of replicates whose 95 % interval holds p."""
-        return (np.abs(self.probability - p) <= NORMAL_95 * np.sqrt(self.variance)).mean(axis=0)
+        covered: Floats = (np.abs(self.probability - p) <= NORMAL_95 * np.sqrt(self.variance)).mean(axis=0)
+        return covered
 
 
 def simulated(estimates: list[Estimates]) -> Simulated:

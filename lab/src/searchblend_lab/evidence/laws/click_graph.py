@@ -7,16 +7,16 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from sampler_checks import check_counts
 from scipy.stats import binom, binomtest, norm
 
 from searchblend.clickgraph.release.click_log import Cap, ClickLog, weight
 from searchblend.clickgraph.release.design import ClickGraphDesign
-from searchblend.clickgraph.release.select_queries import select_queries
+from searchblend.clickgraph.release.release_data import select_queries
 from searchblend.clickgraph.release.step import StepDesign
 from searchblend.core.randomness import SystemRandomness
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian
 from searchblend.mechanisms.tally import InMemoryTally
+from searchblend_lab.evidence.laws.sampler import check_counts
 from searchblend_lab.zipf_log import NumberedQueries, ZipfLog, number_of
 
 FALSE_ALARM = 1e-6
@@ -46,7 +46,7 @@ def lone_rate(design: ClickGraphDesign, queries_each: int, repeats: int = 1) -> 
     for step in design.rounds:
         once = weight(step.units, queries_each) if step.units > 1 else 1
         added = once if step.cap.distinct else min(repeats, step.cap.first)
-        quiet += queries_each * math.log1p(-tail(step, step.threshold - added))
+        quiet += queries_each * math.log1p(-tail(step, (step.threshold or 0) - added))
     return -math.expm1(quiet)
 
 

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import ExitStack
 from fractions import Fraction
+from functools import partial
 from itertools import combinations, pairwise, product
 from typing import Any
 from unittest.mock import patch
@@ -74,7 +75,7 @@ def row_of_law(mechanism: SetMechanism, item: int | None) -> Row:
         return {chosen: inside if held in chosen else outside for chosen in plain}
     sink, inside, outside = mechanism.law(item)
     sets = combinations(range(mechanism.n_items), mechanism.subset_size)
-    return {SINK: sink} | {chosen: inside if item in chosen else outside for chosen in sets}
+    return {SINK: sink, **{chosen: inside if item in chosen else outside for chosen in sets}}
 
 
 def check_rows(rows: Sequence[Row], epsilon: Fraction) -> None:
@@ -122,7 +123,8 @@ class Choices:
 
 def _law(run: Callable[[], Hashable]) -> Row:
     """The law of what ``run`` returns over all its choices."""
-    choices, row = Choices(), defaultdict(Fraction)
+    choices = Choices()
+    row: Row = defaultdict(Fraction)
     with ExitStack() as stack:
         for module in (mechanism_module, report_module):
             stack.enter_context(patch.object(module, "uniform_below", choices))
@@ -143,11 +145,11 @@ def intervals(mechanism: SetMechanism) -> list[tuple[int, int]]:
 
 def driven_row(mechanism: SetMechanism, item: int | None, report: Report | None = None) -> Row:
     """The law of ``report`` itself."""
-    report = report or type(mechanism).report
+    said: Any = report or type(mechanism).report
     row: Row = defaultdict(Fraction)
     for start, stop in intervals(mechanism):
         if start < stop:
-            laws = [_law(lambda w=w: report(mechanism, item, _words(w))) for w in (start, stop - 1)]
+            laws = [_law(partial(lambda w: said(mechanism, item, _words(w)), w)) for w in (start, stop - 1)]
             assert laws[0] == laws[1], "one interval of the decision word gives two different laws"
             for output, p in laws[0].items():
                 row[output] += p * Fraction(stop - start, WORDS)
@@ -170,7 +172,7 @@ def driven_report(
     row: Row = defaultdict(Fraction)
     for cells in product(one_cell, repeat=params.records_per_client):
         ends = [[sum((w[end] for w, _ in cells), ())] for end in (0, 1)]
-        laws = [_law(lambda w=w: send(records, head, design, params, randomness=_words(*w))) for (w,) in ends]
+        laws = [_law(partial(lambda w: send(records, head, design, params, randomness=_words(*w)), w)) for (w,) in ends]
         assert laws[0] == laws[1], "one interval of a word gives two different laws"
         weight = math.prod(p for _, p in cells)
         for output, p in laws[0].items():
@@ -183,7 +185,7 @@ def _cell_words(
 ) -> list[tuple[tuple[tuple[int, ...], tuple[int, ...]], Fraction]]:
     """For each combination of intervals of coin and decision: its first words, its last words, its probability."""
     cut = WORDS * design.query_steps // GAMMA_STEPS
-    found = []
+    found: list[tuple[tuple[tuple[int, ...], tuple[int, ...]], Fraction]] = []
     for coin, mechanism in (
         ((0, cut), design.about_queries(head, params)),
         ((cut, WORDS), design.about_cells(head, params)),
@@ -202,7 +204,12 @@ def _cell_words(
 
 def coin_rates(row: Row) -> set[Fraction]:
     """P(the first cell is about queries)."""
-    return {sum((p for sent, p in row.items() if sent[0].about_queries), Fraction(0))}
+    return {sum((p for sent, p in row.items() if _first(sent).about_queries), Fraction(0))}
+
+
+def _first(sent: Any) -> SubsetReport:
+    first: SubsetReport = sent[0]
+    return first
 
 
 def neighbouring_devices(head: HeadList) -> list[list[Record]]:

@@ -9,9 +9,6 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from best_curator_checks import CountHeadList, Curator
-from best_report_checks import Report, SendReport, Simulate
-from sampled_noise import Sampled
 
 from searchblend.blender.best import stability_histogram
 from searchblend.blender.best.group_check import GroupCheck, check_groups
@@ -25,9 +22,13 @@ from searchblend.core.privacy import Budget
 from searchblend.core.randomness import Randomness, SystemRandomness, word
 from searchblend.core.records import WILDCARD, HeadList, Record
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
+from searchblend.mechanisms.noisy_counts import noisy_counts
 from searchblend.mechanisms.subset_selection import SINK, WORDS, Subset, SubsetSelection, uniform_subset
 from searchblend.mechanisms.tally import InMemoryTally, Ints, RecordTally
 from searchblend.mechanisms.threshold import Threshold
+from searchblend_lab.evidence.laws.best_curator import CountHeadList, Curator
+from searchblend_lab.evidence.laws.best_reports import Report, SendReport, Simulate
+from searchblend_lab.evidence.laws.selection import Sampled, stand_in
 
 MakeCurator = Callable[[Budget, Spread, bool], Curator]
 
@@ -81,7 +82,7 @@ def _listed_count_too(
 
 
 _NOISY_RESIDUALS = stability_histogram._noisy_residuals
-_NOISY_COUNTS = stability_histogram.noisy_counts
+_NOISY_COUNTS = noisy_counts
 
 
 def _delta_again(design: CuratorDesign, budget: Budget) -> CuratorDesign:
@@ -131,7 +132,7 @@ class _OneDraw(Sampled):
 
 
 def _reused_noise(group: UserGroup, params: BlenderParams, design: CuratorDesign, **options: Any) -> CountedHeadList:
-    reused = replace(design, threshold=replace(design.threshold, noise=_OneDraw(design.threshold.noise)))
+    reused = replace(design, threshold=replace(design.threshold, noise=stand_in(_OneDraw(design.threshold.noise))))
     return count_head_list(group, params, reused, **options)
 
 
@@ -269,7 +270,7 @@ def _sink_swapped(mechanism: SubsetSelection, item: int | None, randomness: Rand
 def _item_always_first(mechanism: SubsetSelection, item: int | None, randomness: Randomness) -> Subset:
     """The set is not sorted: the held item stands in front."""
     said = mechanism.report(item, randomness)
-    return (item, *(other for other in said if other != item)) if item in said else said  # type: ignore[return-value]
+    return (item, *(other for other in said if other != item)) if item in said else said
 
 
 def _neighbours_only(mechanism: SubsetSelection, item: int | None, randomness: Randomness) -> Subset:

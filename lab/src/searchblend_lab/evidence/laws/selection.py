@@ -9,7 +9,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from sampled_noise import Sampled
 from scipy.stats import binomtest
 
 from searchblend.blender.groups import InMemoryGroup, UserGroup
@@ -21,6 +20,18 @@ FALSE_ALARM = 1e-6
 Select = Callable[..., Sequence[Record]]
 """``noisy_selection`` or a mutant: (group, threshold, *, randomness)."""
 Law = dict[int, Fraction]
+
+
+class Sampled:
+    """Gives a class with ``sample`` what a threshold asks of it: which draws reach a floor, by drawing all."""
+
+    def sample(self, size: int, randomness: Randomness) -> np.ndarray:
+        raise NotImplementedError
+
+    def reaching(self, floor: int, size: int, randomness: Randomness) -> tuple[np.ndarray, np.ndarray]:
+        noise = self.sample(size, randomness)
+        positions = np.flatnonzero(noise >= floor)
+        return positions, noise[positions]
 
 
 class FixedNoise(Sampled):
@@ -36,6 +47,11 @@ class FixedNoise(Sampled):
         raise AssertionError(f"the selection asked for {name} of the noise")
 
 
+def stand_in(noise: Sampled) -> Any:
+    """For a threshold, which asks a noise for its draws alone."""
+    return noise
+
+
 def people_with(counts: Sequence[int]) -> InMemoryGroup:
     """For each count as many people with a record of their own: ``record i`` is held by ``counts[i]``."""
     return InMemoryGroup.from_users([[Record(f"record {i}")] for i, n in enumerate(counts) for _ in range(n)])
@@ -46,7 +62,7 @@ def release_rates(select: Select, threshold: Threshold, law: Law, max_count: int
     group = people_with(range(max_count + 1))
     rates = [Fraction(0)] * (max_count + 1)
     for noise, probability in law.items():
-        fixed = replace(threshold, noise=FixedNoise(noise))
+        fixed = replace(threshold, noise=stand_in(FixedNoise(noise)))
         for record in select(group, fixed, randomness=SystemRandomness()):
             rates[int(str(record.query).removeprefix("record "))] += probability
     return rates

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from channel_checks import Channel, channel_of, driven_channel
 
 from searchblend.blender.paper.local_report import randomize
 from searchblend.blender.paper.local_report_bulk import BulkReporter
@@ -17,6 +16,7 @@ from searchblend.core.params import BlenderParams
 from searchblend.core.randomness import HALF, Randomness, uniform_from_half, word
 from searchblend.core.records import HeadList
 from searchblend.mechanisms.tally import Ints
+from searchblend_lab.evidence.laws.channel import Channel, channel_of, driven_channel
 
 
 def with_shares(head: HeadList, query_share: Any, url_share: Any) -> ReportProbabilities:
@@ -113,7 +113,8 @@ class BulkLieMayBeTheTruth(BulkReporter):
 
     def _other_url(self, cells: Ints, lie: np.ndarray, randomness: Randomness) -> Ints:
         query = self._query_of[cells]
-        return self._first[query] + (lie % (self._width[query] - np.uint64(1))).astype(np.int64)
+        said: Ints = self._first[query] + (lie % (self._width[query] - np.uint64(1))).astype(np.int64)
+        return said
 
 
 class BulkOneHalfForBoth(BulkReporter):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from searchblend.clickgraph.release.click_log import Cap, ClickLog
+from searchblend.clickgraph.release.click_log import Cap
 from searchblend.clickgraph.release.design import ClickGraphDesign
-from searchblend.clickgraph.release.gaussian_selection import least_threshold
+from searchblend.clickgraph.release.gaussian_account import least_threshold
 from searchblend.clickgraph.release.step import StepDesign
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian, on_sigma_grid
@@ -28,7 +28,7 @@ def every_round(change: Change) -> Callable[[ClickGraphDesign], ClickGraphDesign
 
 
 def threshold_moved(by: int) -> Change:
-    return lambda step: replace(step, threshold=step.threshold + by * step.units)
+    return lambda step: replace(step, threshold=(step.threshold or 0) + by * step.units)
 
 
 def noise_scaled(factor: float) -> Change:
@@ -72,7 +72,7 @@ EVERY = {
 class NotNormalised(ZipfLog):
     """Every query of a user weighs as much as if it were the only one."""
 
-    def weighted_searches(self, first: int, units: int, without: list[str]) -> InMemoryTally:
+    def weighted_searches(self, first: int, units: int, without: Sequence[str]) -> InMemoryTally:
         tally = self.searches(Cap(first))
         return InMemoryTally(tally._universe, tally._numbers, tally._counts * units)
 
@@ -85,5 +85,5 @@ class CountedTwice(ZipfLog):
         return InMemoryTally(tally._universe, tally._numbers, tally._counts * 2)
 
 
-def as_log(mutant: type[ZipfLog], log: ClickLog) -> ZipfLog:
+def as_log(mutant: type[ZipfLog], log: ZipfLog) -> ZipfLog:
     return mutant(log._user, log._query)

@@ -8,8 +8,6 @@ from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
-from sampled_noise import Sampled
-from selection_checks import Law, Select
 
 from searchblend.blender.groups import UserGroup
 from searchblend.blender.paper.create_head_list import noisy_selection
@@ -17,6 +15,7 @@ from searchblend.core.randomness import Randomness
 from searchblend.core.records import Record
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.threshold import Threshold
+from searchblend_lab.evidence.laws.selection import Law, Sampled, Select
 
 
 def threshold_moved(step: int) -> Select:
@@ -55,7 +54,7 @@ def counted_twice(group: UserGroup, threshold: Threshold, *, randomness: Randomn
         pick_each=lambda wanted: {n: tally.pick(n // 2, ranks) for n, ranks in wanted.items()},
         at_least=lambda count: {2 * n: records for n, records in tally.at_least(-(-count // 2)).items()},
     )
-    return noisy_selection(SimpleNamespace(tally=lambda: twice), threshold, randomness=randomness)  # type: ignore[arg-type]
+    return noisy_selection(SimpleNamespace(tally=lambda: twice), threshold, randomness=randomness)
 
 
 def noise_of_scale(factor: Fraction, noise: DiscreteLaplace) -> DiscreteLaplace:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-import faulty_estimates as estimates
-import faulty_reports as reports
-import faulty_selection as selection
 import numpy as np
-from channel_checks import channel_of
 
 from searchblend.blender.paper.local_report_bulk import BulkReporter
+from searchblend_lab.evidence.laws import estimate_faults as estimates
+from searchblend_lab.evidence.laws import report_faults as reports
+from searchblend_lab.evidence.laws import selection_faults as selection
+from searchblend_lab.evidence.laws.channel import channel_of
 
 # the local mechanism: (head, params) -> channel, and the code of one report
 
