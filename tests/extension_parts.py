@@ -20,7 +20,7 @@ from playwright.sync_api import sync_playwright
 from console_browser import PATIENCE_MS
 from searchblend.core.documents import decode
 from searchblend.service.clock import SystemClock
-from searchblend.service.demo import Population, Staff, Transport
+from searchblend.service.demo import DemoConnections, Population, Staff
 from searchblend.service.lifecycle import Lifecycle
 from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.publisher import SigningKeys
@@ -140,7 +140,7 @@ class DrivenRound(Population):
         self.key = keys.all()[0].public_point.hex()
         self.server = ServerProcess(folder, "sqlite", "--demo-server")
         self.address = self.server.start()
-        self._open_transport = Transport(self.address)
+        self._open_transport = DemoConnections(self.address)
         pinned = {key.key_id: key.public_point for key in keys.all()}
         super().__init__(self._open_transport, pinned, lambda *_: None)
 

@@ -10,9 +10,7 @@ import pytest
 
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
-from searchblend.clickgraph.release.query_counts import fresh_query_counts
-from searchblend.clickgraph.release.release_data import release_data
-from searchblend.clickgraph.release.select_queries import select_queries
+from searchblend.clickgraph.release.release_data import fresh_query_counts, release_data, select_queries
 from searchblend.core.params import ClickGraphParams
 from searchblend.core.privacy import Budget
 from searchblend.core.randomness import SystemRandomness

@@ -9,11 +9,10 @@ from itertools import permutations
 import pytest
 from scipy.stats import binomtest
 
-from searchblend.clickgraph.release.click_counts import private_click_counts
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
+from searchblend.clickgraph.release.release_data import private_click_counts, typed_reformulations
 from searchblend.clickgraph.release.step import StepDesign
-from searchblend.clickgraph.use.reformulations import typed_reformulations
 from searchblend.core.params import ClickGraphParams
 from searchblend.core.privacy import Budget
 from searchblend.core.randomness import SystemRandomness

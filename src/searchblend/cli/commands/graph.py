@@ -293,7 +293,7 @@ def _similar_rows(graph: ClickGraph, options: argparse.Namespace) -> _Rows:
 
 
 def _suggest(options: argparse.Namespace) -> None:
-    from searchblend.clickgraph.use.suggest import Suggestion, suggest
+    from searchblend.clickgraph.use.similar import Suggestion, suggest
 
     with step_progress() as on_step:
         graph = _open(options.release, on_step)

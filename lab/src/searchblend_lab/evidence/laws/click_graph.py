@@ -11,7 +11,7 @@ from scipy.stats import binom, binomtest, norm
 
 from searchblend.clickgraph.release.click_log import Cap, ClickLog, weight
 from searchblend.clickgraph.release.design import ClickGraphDesign
-from searchblend.clickgraph.release.select_queries import select_queries
+from searchblend.clickgraph.release.release_data import select_queries
 from searchblend.clickgraph.release.step import StepDesign
 from searchblend.core.randomness import SystemRandomness
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian

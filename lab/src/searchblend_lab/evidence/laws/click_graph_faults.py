@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from searchblend.clickgraph.release.click_log import Cap
 from searchblend.clickgraph.release.design import ClickGraphDesign
-from searchblend.clickgraph.release.gaussian_selection import least_threshold
+from searchblend.clickgraph.release.gaussian_account import least_threshold
 from searchblend.clickgraph.release.step import StepDesign
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian, on_sigma_grid
