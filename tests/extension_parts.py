@@ -5,19 +5,20 @@ from __future__ import annotations
 import contextlib
 import html
 import http.server
-import json
-import os
 import shutil
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any, Literal, Self
 from urllib.parse import parse_qs, quote, urlsplit
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import BrowserContext, sync_playwright
 
 from console_browser import PATIENCE_MS
+from searchblend.core.records import Record
 from searchblend.service.clock import SystemClock
 from searchblend.service.demo import Population, Staff, Transport
 from searchblend.service.lifecycle import Lifecycle
@@ -59,23 +60,22 @@ class Pages(http.server.ThreadingHTTPServer):
     """Serves on a free port of this machine, in a thread."""
 
     daemon_threads = True
-    handler: type[http.server.BaseHTTPRequestHandler]
 
     def __init__(self, handler: type[http.server.BaseHTTPRequestHandler]) -> None:
         super().__init__(("127.0.0.1", 0), handler)
         self.address = f"http://127.0.0.1:{self.server_port}"
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         self._thread.start()
         return self
 
-    def handle_error(self, request, client_address) -> None:
+    def handle_error(self, request: Any, client_address: Any) -> None:
         """Browsers hang up when a tab or a worker is ended; what else goes wrong is worth a look."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.shutdown()
         self._thread.join()
         self.server_close()
@@ -149,10 +149,10 @@ class DrivenRound(Population):
         self._admin("POST", f"{self.at}/open", self.staff.operator)
         self.manifest = self._manifest(self.task, "opt-in")
 
-    def contribute(self, people: list) -> None:
+    def contribute(self, people: Sequence[Record]) -> None:
         self._contribute(self.task, self.manifest, people)
 
-    def name_head(self) -> dict:
+    def name_head(self) -> dict[str, Any]:
         """What the reviewer saw."""
         self._admin("POST", f"{self.at}/close-opt-in", self.staff.operator)
         self._wait(self.at, self.staff.operator, "SHREDDED")
@@ -161,21 +161,21 @@ class DrivenRound(Population):
         self.manifest = self._manifest(self.task, "client")
         return review
 
-    def report(self, people: list) -> None:
+    def report(self, people: Sequence[Record]) -> None:
         self._report(self.task, self.manifest, people)
 
-    def publish(self) -> dict:
+    def publish(self) -> dict[str, Any]:
         self._admin("POST", f"{self.at}/close-clients", self.staff.operator)
         self._admin("POST", f"{self.at}/end-grace", self.staff.operator)
         return self._wait(self.at, self.staff.operator, "PUBLISHED")
 
-    def wait_for_pack(self, number: int = 1, seconds: float = 240) -> dict:
+    def wait_for_pack(self, number: int = 1, seconds: float = 240) -> dict[str, Any]:
         """The manifest follows the result a moment later."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            manifest = self._manifest(self.task, "idle")
-            if manifest["pack"] is not None and manifest["pack"]["round"] == number:
-                return manifest["pack"]
+            pack: dict[str, Any] | None = self._manifest(self.task, "idle")["pack"]
+            if pack is not None and pack["round"] == number:
+                return pack
             time.sleep(0.1)
         raise AssertionError("no pack was published")
 
@@ -186,16 +186,18 @@ class DrivenRound(Population):
 
 
 @contextlib.contextmanager
-def driven_round(folder: Path, **settings: object):
-    made = DrivenRound(folder, **settings)
+def driven_round(folder: Path, **settings: object) -> Iterator[DrivenRound]:
+    round_ = DrivenRound(folder, **settings)
     try:
-        yield made
+        yield round_
     finally:
-        made.close()
+        round_.close()
 
 
 @contextlib.contextmanager
-def chromium(profile: Path, extension: Path | None = None, *, color_scheme: str = "light"):
+def chromium(
+    profile: Path, extension: Path | None = None, *, color_scheme: Literal["light", "dark"] = "light"
+) -> Iterator[BrowserContext]:
     """A browser with a profile of its own, and the extension if one is given."""
     loaded = [f"--disable-extensions-except={extension}", f"--load-extension={extension}"] if extension else []
     with sync_playwright() as playwright:
@@ -212,11 +214,3 @@ def chromium(profile: Path, extension: Path | None = None, *, color_scheme: str 
             yield context
         finally:
             context.close()
-
-
-def node_environment() -> dict[str, str]:
-    return {**os.environ, "NODE_PATH": str(EXTENSION / "node_modules")}
-
-
-def read_json(path: Path) -> dict:
-    return json.loads(path.read_text())
