@@ -11,7 +11,7 @@ BUSY   ?= 4
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install browsers extension extension-lint run test test-without-spark test-spark quick flake check slow attack bench docs figures fuzz lock sbom smoke vectors wheel clean audit
+.PHONY: coverage help install browsers extension extension-lint run test test-without-spark test-spark quick flake check slow attack bench docs figures fuzz lock sbom smoke vectors wheel clean audit
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -23,8 +23,9 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m compileall -q src/searchblend
 	@touch $@
 
-$(TESTS): $(INSTALLED)
-	$(PIP) install --constraint constraints.txt --editable '.[test,check,spark,server,docs,build]'
+$(TESTS): $(INSTALLED) lab/pyproject.toml
+	$(PIP) install --constraint constraints.txt --editable '.[test,check,spark,server,docs,build]' --editable ./lab
+	$(BIN)/python -m compileall -q lab/src
 	@touch $@
 
 $(BROWSERS): $(INSTALLED) scripts/install-browsers.sh scripts/install-servers.sh
@@ -36,7 +37,7 @@ $(NODE): extension/package.json $(BROWSERS)
 	npm --prefix extension install --no-package-lock --no-audit --no-fund --loglevel=error
 	@touch $@
 
-install: $(TESTS) ## make .venv with the package and all that its tests need
+install: $(TESTS) ## make .venv with the package, the lab and all that the tests need
 
 browsers: $(BROWSERS) $(NODE) ## Chromium, Firefox ESR and Node's packages, which the tests of the extension drive
 	scripts/install-browsers.sh
@@ -65,10 +66,15 @@ quick: install ## the tests of the code alone, without browser, database server 
 flake: install browsers ## make test RUNS times (5) beside BUSY busy processes (4); failures listed by test
 	$(BIN)/python scripts/flake.py --runs $(RUNS) --busy $(BUSY)
 
-check: install ## lint, format, types, import rule
+coverage: install ## branch coverage of the code that promises privacy (core to clickgraph), with a floor
+	$(BIN)/coverage run -m pytest -q -m 'not slow and not thorough and not database_server' --hypothesis-profile quick tests/unit/core tests/unit/mechanisms tests/unit/accounting tests/unit/blender tests/unit/clickgraph tests/properties tests/vectors
+	$(BIN)/coverage report
+
+check: install $(NODE) ## lint, format, types (Python and JavaScript), import rule
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	npm --prefix extension run --silent check
 	$(BIN)/pytest -q tests/architecture
 
 slow: install browsers extension-lint attack ## the tests that take minutes, and docs/results/best-vs-paper.md
@@ -90,13 +96,13 @@ lock: install ## requirements.lock with the hash of every file, docs/reference/l
 	$(BIN)/python scripts/lock.py
 	$(BIN)/python scripts/licences.py
 
-wheel: install ## dist/searchblend-*.whl, built twice: both must have the same SHA-256
+wheel: install ## dist/searchblend-*.whl and dist/searchblend_lab-*.whl, each built twice: both must have the same SHA-256
 	$(BIN)/python scripts/wheel.py
 
 sbom: install ## dist/searchblend.cdx.json: what a full installation holds (CycloneDX)
 	$(BIN)/python scripts/sbom.py
 
-smoke: wheel ## the wheel in empty environments: every command once, for real
+smoke: wheel ## the wheels in empty environments: every command once, for real
 	$(BIN)/python scripts/smoke_wheel.py
 
 audit: install ## attack the shipped code, every mechanism and program: docs/results/audit.md (under 15 minutes)

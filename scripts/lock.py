@@ -2,9 +2,9 @@
 
     python scripts/lock.py [--check]
 
-pip resolves the package with all its extras, held to the constraints, and says which files it would take and their
-hashes; nothing is installed. No address of an index or a mirror enters the lock. --check only compares the lock with
-the constraints and writes nothing.
+pip resolves the package with all its extras and the lab, held to the constraints, and says which files it would take
+and their hashes; nothing is installed. No address of an index or a mirror enters the lock. --check only compares the
+lock with the constraints and writes nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from pins import CONSTRAINTS, LOCK, ROOT, constrained, declared, locked, normal
+from pins import CONSTRAINTS, LAB, LOCK, OURS, ROOT, constrained, declared, locked, normal
 
 BUILD = ["hatchling"]
 """What building the wheel needs besides."""
@@ -30,12 +30,12 @@ def resolve() -> dict[str, tuple[str, str]]:
         report = Path(folder) / "report.json"
         command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--quiet", "--dry-run"]
         command += ["--ignore-installed", "--report", str(report), "--constraint", str(CONSTRAINTS)]
-        subprocess.run([*command, *BUILD, f"{ROOT}[{extras}]"], check=True)
+        subprocess.run([*command, *BUILD, f"{ROOT}[{extras}]", str(LAB)], check=True)
         document = json.loads(report.read_text(encoding="utf-8"))
     found = {}
     for entry in document["install"]:
         name, version = normal(entry["metadata"]["name"]), entry["metadata"]["version"]
-        if name != "searchblend":
+        if name not in OURS:
             found[name] = (version, entry["download_info"]["archive_info"]["hashes"]["sha256"])
     return found
 

@@ -8,6 +8,8 @@ from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+LAB = ROOT / "lab"
+OURS = {"searchblend", "searchblend-lab"}
 CONSTRAINTS = ROOT / "constraints.txt"
 LOCK = ROOT / "requirements.lock"
 TOOLS = {"pip", "setuptools", "wheel"}
@@ -19,10 +21,10 @@ def normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def declared() -> dict[str, list[str]]:
-    """Extra → requirements; those of the package alone under the empty name."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return {"": project["dependencies"], **project["optional-dependencies"]}
+def declared(folder: Path = ROOT) -> dict[str, list[str]]:
+    """Extra → requirements of a project; those of the package alone under the empty name."""
+    project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return {"": project["dependencies"], **project.get("optional-dependencies", {})}
 
 
 def constrained() -> dict[str, str]:
@@ -44,9 +46,9 @@ def locked() -> dict[str, tuple[str, list[str]]]:
 
 
 def installed() -> dict[str, Distribution]:
-    """What is in this environment, without the package itself and the environment's own tools."""
+    """What is in this environment, without our packages and the environment's own tools."""
     found = {normal(distribution.metadata["Name"]): distribution for distribution in distributions()}
-    return {name: found[name] for name in sorted(found) if name not in {*TOOLS, "searchblend"}}
+    return {name: found[name] for name in sorted(found) if name not in TOOLS | OURS}
 
 
 def reached(extra: str) -> set[str]:

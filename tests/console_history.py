@@ -15,11 +15,12 @@ from searchblend.search.pack import PACK_MEDIA_TYPE
 from searchblend.service.lifecycle import CANDIDATE, Lifecycle
 from searchblend.service.round_model import encode_figures, settings_of
 from searchblend.service.task_settings import TaskSettings
-from searchblend.service.workers.pack_files import PACK_FILE
 from searchblend.service.workers.publisher import trend_rows
+from searchblend.service.workers.round_pack import PACK_FILE
 from searchblend.store.rounds import Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import NEXT, State
+from searchblend.wire.release import decode_result
 from service_parts import ManualClock
 
 _WEEK = 7 * 86_400
@@ -97,12 +98,13 @@ def _publish(store: ServiceStore, clock: ManualClock, task: Task, number: int, r
         changes = times if round_.state is State.DRAFT else {}
         round_ = store.rounds.advance(round_, NEXT[round_.state], actor="test", now=now + 4 * 86_400, **changes)
     content = json.dumps(result).encode()
-    pack = build_pack(result, task=bytes.fromhex(task.task), round_number=number).pack
+    released = decode_result(content)
+    pack = build_pack(released, task=bytes.fromhex(task.task), round_number=number).pack
     files = {"result.json": content, "statement.json": b'{"round": %d}' % number, "trends.csv": b"query\n"}
     names = {name: store.artifacts.put(body, "application/json") for name, body in files.items()}
     names[PACK_FILE] = store.artifacts.put(pack.content, PACK_MEDIA_TYPE)
     store.artifacts.attach(round_.key, names)
-    store.artifacts.add_trends(round_.key, trend_rows(result))
+    store.artifacts.add_trends(round_.key, trend_rows(released))
     spend = Spend.generic(Budget(settings.epsilon, settings.delta), Neighbors.REPLACE_ONE, "synthetic")
     for group in ("opt-in", "clients"):
         store.ledger.debit(f"{round_.name}/{group}", settings.population, round_.budget_window, spend)
@@ -142,7 +144,18 @@ def _result(names: list[str], generator: random.Random) -> dict[str, Any]:
         "format": "searchblend-result",
         "version": 1,
         "method": "best",
-        "guarantee": {"epsilon": 1.0, "delta": 1e-5},
+        "guarantee": {
+            "epsilon": 1.0,
+            "delta": 1e-5,
+            "holds": True,
+            "unit": "",
+            "neighbors": "",
+            "groups": [],
+            "conditions": [],
+        },
+        "head": {"queries": len(names), "records": 2 * len(names), "digest": ""},
+        "parameters": {},
+        "mechanism": {},
         "groups": {"optin_users": 20_000, "head_users": 20_000, "estimate_users": 20_000, "clients": 100_000},
         "group_check": {
             "agrees": True,

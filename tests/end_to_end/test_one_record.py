@@ -8,15 +8,13 @@ from pathlib import Path
 import numpy as np
 
 import searchblend as sb
-from searchblend.blender.best.blend import estimate_best
-from searchblend.blender.best.choose_design import choose_design
-from searchblend.blender.best.observations import OptinCounts
-from searchblend.blender.best.stability_histogram import count_head_list, curator_design
 from searchblend.blender.best.subset_report import subset_report
-from searchblend.blender.estimates import Blended
+from searchblend.blender.best.subset_report_bulk import ReportCounts
+from searchblend.blender.method import METHODS, HeadFigures
+from searchblend.blender.result import result_of
+from searchblend.core.privacy import TrustModel
 from searchblend.core.randomness import Tape
-from searchblend.search.build_pack import Estimate, pack_of_estimates
-from searchblend.search.pack import PackInfo
+from searchblend.search.build_pack import build_pack
 from searchblend.service.workers.estimator import report_counts
 from searchblend.synthetic.seeded import SeededRandomness
 from searchblend.wire.head_list import decode_head_list, encode_head_list
@@ -53,15 +51,15 @@ def test_one_record(tmp_path: Path):
         optin, _ = log.split(optin_fraction=1 - 1e-12)
 
         walked.append("opt-in")
-        counted = count_head_list(optin, PARAMS, curator_design(PARAMS), randomness=Tape(NO_NOISE * 5))
-        assert counted.head.queries == ("weather", "news")
+        figures = METHODS["best"].list_head(optin, PARAMS, randomness=Tape(NO_NOISE * 5))
+        assert figures.head.queries == ("weather", "news")
 
     walked.append("design")
-    chosen, _ = choose_design(counted.head, OptinCounts.of(counted), PARAMS, N_CLIENTS)
+    figures = METHODS["best"].design_reports(figures, PARAMS, N_CLIENTS)
 
     walked.append("head list")
-    message = decode_head_list(json.loads(json.dumps(encode_head_list(counted.head, PARAMS, chosen.design))))
-    assert (message.head.digest, message.design) == (counted.head.digest, chosen.design)
+    message = decode_head_list(json.loads(json.dumps(encode_head_list(figures.head, PARAMS, figures.design))))
+    assert (message.head.digest, message.design) == (figures.head.digest, figures.design)
 
     walked.append("device")
     devices = SeededRandomness(1)
@@ -79,28 +77,17 @@ def test_one_record(tmp_path: Path):
     reports = report_counts(counters, shape)
 
     walked.append("blend")
-    blended = estimate_best(counted, reports, message.design, PARAMS, N_CLIENTS)
-    assert blended.queries.probability[0] > 0.9  # every client held it; seeded, so always the same
-    np.testing.assert_allclose(blended.queries.probability.sum(), 1)
+    release = METHODS["best"].estimate(figures, reports, PARAMS, N_CLIENTS, trust=TrustModel.LOCAL)
+    assert release.queries.probability[0] > 0.9  # every client held it; seeded, so always the same
+    np.testing.assert_allclose(release.queries.probability.sum(), 1)
 
     walked.append("pack")
-    content = packed(message.head, blended.queries, blended.records, "best")
+    content = build_pack(result_of(release)).content
 
     walked.append("answer")
     assert sb.SearchIndex(sb.decode_pack(content)).urls_for(" WEATHER") == [mine.url]
 
     assert walked == hop_names()
-
-
-def packed(head: sb.HeadList, queries: Blended, records: Blended, method: str) -> bytes:
-    low, query_low = records.raw.interval[:, 0], queries.raw.interval[:, 0]
-    named = [Estimate(query, None, query_low[i], queries.probability[i]) for i, query in enumerate(head.queries)]
-    cells = [
-        Estimate(cell.query, cell.url, low[i], records.probability[i])
-        for i, cell in enumerate(head.cells())
-        if isinstance(cell.url, str)
-    ]
-    return pack_of_estimates(PackInfo(method, 4.0, 1e-5), named, cells).content
 
 
 def test_one_record_as_printed(tmp_path: Path):
@@ -141,8 +128,10 @@ def test_one_record_as_printed(tmp_path: Path):
     np.testing.assert_allclose(blended.probability.sum(), 1)
 
     # pack
-    queries = sb.blend_probabilities(optin.queries, client.queries)
-    content = packed(head, queries, blended, "paper")
+    figures = HeadFigures(head, 51, optin=optin, head_users=51, cryptographic=False)
+    release = METHODS["paper"].estimate(figures, ReportCounts(two_stage=counts), PARAMS, 3, trust=TrustModel.LOCAL)
+    np.testing.assert_array_equal(release.records.probability, blended.probability)
+    content = build_pack(result_of(release)).content
 
     # answer
     assert sb.SearchIndex(sb.decode_pack(content)).urls_for(" WEATHER") == [mine[0].url]

@@ -204,7 +204,11 @@ OWN: dict[str, list[Patch]] = {
         (_SETS, "uniformBelow(last + 1, randomness)", "uniformBelow(Math.max(last, 1), randomness)")
     ],
     "plain sets: rounded up": [
-        (_SETS, "whole(nItems + 1 - subsetSize))).floor();", "whole(nItems + 1 - subsetSize))).floor() + 1n;")
+        (
+            _SETS,
+            "whole(nItems + 1 - subsetSize)))\n      .floor();",
+            "whole(nItems + 1 - subsetSize)))\n      .floor() + 1n;",
+        )
     ],
     "plain sets: ⋆ is no item": [(_SETS, "whole(nItems + 1 - subsetSize)", "whole(nItems - subsetSize + 0)")],
     "plain sets: one item more than said": [(_SETS, "this.subsetSize - Number(kept)", "this.subsetSize")],

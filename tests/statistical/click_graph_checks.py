@@ -17,7 +17,7 @@ from searchblend.clickgraph.release.step import StepDesign
 from searchblend.core.randomness import SystemRandomness
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian
 from searchblend.mechanisms.tally import InMemoryTally
-from searchblend.synthetic.zipf_log import NumberedQueries, ZipfLog, number_of
+from searchblend_lab.zipf_log import NumberedQueries, ZipfLog, number_of
 
 FALSE_ALARM = 1e-6
 _MIN_EXPECTED = 20

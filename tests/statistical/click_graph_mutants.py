@@ -14,7 +14,7 @@ from searchblend.clickgraph.release.step import StepDesign
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian, on_sigma_grid
 from searchblend.mechanisms.tally import InMemoryTally
-from searchblend.synthetic.zipf_log import ZipfLog
+from searchblend_lab.zipf_log import ZipfLog
 
 Change = Callable[[StepDesign], StepDesign]
 

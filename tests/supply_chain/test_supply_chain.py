@@ -70,20 +70,23 @@ def test_the_smoke_test_uses_every_command():
 
 
 def test_two_wheels_are_the_same_and_hold_every_file(tmp_path):
-    first, second = wheel.build_twice(tmp_path)
-    assert wheel.digest(first) == wheel.digest(second)
-    assert wheel.missing_files(first) == []
-    inside = zipfile.ZipFile(first).namelist()
-    assert "searchblend/py.typed" in inside
-    assert not [name for name in inside if name.endswith(".pyc") or "__pycache__" in name]
-    assert not [name for name in inside if not name.startswith(("searchblend/", "searchblend-"))]
+    built = wheel.build_twice(tmp_path)
+    assert list(built) == ["searchblend", "searchblend_lab"]
+    for package, (first, second) in built.items():
+        assert wheel.digest(first) == wheel.digest(second)
+        assert wheel.missing_files(first, package) == []
+        inside = zipfile.ZipFile(first).namelist()
+        assert f"{package}/py.typed" in inside
+        assert any(name.endswith("/licenses/LICENSE") for name in inside)
+        assert not [name for name in inside if name.endswith(".pyc") or "__pycache__" in name]
+        assert not [name for name in inside if not name.startswith((f"{package}/", f"{package}-"))]
 
 
 @pytest.mark.slow
 def test_the_wheel_works_in_an_empty_environment(tmp_path):
-    built, _ = wheel.build_twice(tmp_path / "build")
+    product, lab = (first for first, _ in wheel.build_twice(tmp_path / "build").values())
     (tmp_path / "smoke").mkdir()
-    found = smoke_wheel.run(tmp_path / "smoke", built, locked=False)
+    found = smoke_wheel.run(tmp_path / "smoke", product, lab, locked=False)
     assert found.wrong == []
     assert found.tried > 100
-    assert sys.prefix not in str(built)
+    assert sys.prefix not in str(product)

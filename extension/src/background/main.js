@@ -4,7 +4,20 @@
  */
 
 import "../content/engines.js";
-import { everyMinutes, hasAccess, onAccessChanged, onAlarm, onAsked, onceAt, onOmnibox, onStarted, openOptions, openPage, ownPage, setContentScripts } from "../platform/browser.js";
+import {
+  everyMinutes,
+  hasAccess,
+  onAccessChanged,
+  onAlarm,
+  onAsked,
+  onceAt,
+  onOmnibox,
+  onStarted,
+  openOptions,
+  openPage,
+  ownPage,
+  setContentScripts,
+} from "../platform/browser.js";
 import { theDevice } from "../platform/make_device.js";
 import { omniboxEntered, omniboxSuggestions } from "./omnibox.js";
 
@@ -26,7 +39,8 @@ onAccessChanged(watchSearchPages);
 onAsked(answer);
 onOmnibox(
   async (text) => omniboxSuggestions(await (await theDevice()).openPacks(), text),
-  async (text, where) => omniboxEntered(await theDevice(), text, (url) => openPage(url, where), ownPage("src/ui/popup.html")),
+  async (text, where) =>
+    omniboxEntered(await theDevice(), text, (url) => openPage(url, where), ownPage("src/ui/popup.html")),
 );
 everyMinutes(CHECK, CHECK_MINUTES);
 
@@ -37,7 +51,9 @@ async function answer(message, fromPage) {
     // The page cannot be believed about the user's consent or its own name; the device filters what it says.
     const engine = globalThis.searchblendEngines.find(({ id }) => id === message.engine);
     if (!engine) return null;
-    return message.type === "clicked" ? device.observe({ query: message.query, url: message.url, engine: engine.id }) : device.noteNotUnderstood();
+    return message.type === "clicked"
+      ? device.observe({ query: message.query, url: message.url, engine: engine.id })
+      : device.noteNotUnderstood();
   }
   if (fromPage !== null) return null;
   if (message?.type === "check") return check({ sendNow: message.sendNow === true });
@@ -60,7 +76,11 @@ async function watchSearchPages() {
   for (const engine of mode === "off" ? [] : globalThis.searchblendEngines) {
     for (const [i, origin] of engine.origins.entries()) {
       if (!(await hasAccess([origin]))) continue;
-      scripts.push({ id: `${engine.id}-${i}`, matches: engine.matches.filter((match) => sameHost(match, origin)), js: SCRIPTS });
+      scripts.push({
+        id: `${engine.id}-${i}`,
+        matches: engine.matches.filter((match) => sameHost(match, origin)),
+        js: SCRIPTS,
+      });
     }
   }
   await setContentScripts(scripts);

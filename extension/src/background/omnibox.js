@@ -10,7 +10,10 @@ const MOST = 6;
  * query itself where the list names no page that may be opened.
  */
 export function omniboxSuggestions(indexes, text, most = MOST) {
-  const suggestions = searchPacks(indexes, text, most).map(({ query, url }) => ({ content: addressOf(url) ?? query, parts: partsOf(query, url) }));
+  const suggestions = searchPacks(indexes, text, most).map(({ query, url }) => ({
+    content: addressOf(url) ?? query,
+    parts: partsOf(query, url),
+  }));
   // Browsers want every content once.
   return suggestions.filter(({ content }, i) => suggestions.findIndex((one) => one.content === content) === i);
 }
@@ -20,7 +23,8 @@ function partsOf(query, url) {
   return url === null ? found : [...found, { text: " – ", kind: "dim" }, { text: visible(url), kind: "url" }];
 }
 
-/** Open what was chosen: a suggestion's page, else a page of the best answer, else our search page with what was typed. */
+/** Open what was chosen: a suggestion's page, else a page of the best answer, else our search page with what was
+ * typed. */
 export async function omniboxEntered(device, text, open, searchPage) {
   const indexes = await device.openPacks();
   const answers = searchPacks(indexes, text, MOST);

@@ -38,10 +38,11 @@ globalThis.searchblendEngines = (() => {
       parameter: "q",
       results: "#search a[href], #rso a[href], #botstuff a[href]",
       titles: "a:has(h3)",
-      // text, shopping, and whatever goes through the counter of advertisers' clicks; a[data-rw] is led there at the press
+      // text, shopping, and whatever goes through the counter of advertisers' clicks; a[data-rw] is led there at the
+      // press
       advertisements:
-        "#tads, #tadsb, #tvcap, #atvcap, #bottomads, [data-text-ad], [data-pla], .pla-unit, .pla-unit-container, [class^=commercial-unit], " +
-        "a[data-rw], a[data-agdh], a[href*='/aclk?'], a[ping*='/aclk?']",
+        "#tads, #tadsb, #tvcap, #atvcap, #bottomads, [data-text-ad], [data-pla], .pla-unit, " +
+        ".pla-unit-container, [class^=commercial-unit], a[data-rw], a[data-agdh], a[href*='/aclk?'], a[ping*='/aclk?']",
       // /goto holds a token that only Google can read
       redirectors: ["/url", "/goto"],
       unwrap(url) {
@@ -59,8 +60,9 @@ globalThis.searchblendEngines = (() => {
       titles: "#b_results h2 a",
       // some advertisements look like results, but for their links or pictures
       advertisements:
-        ".b_ad, .b_adTop, .b_adBottom, .b_adLastChild, .b_adPATitleBlock, .b_spa_adblock, .ad_sc, .adsMvC, .pa_sb, .productAd, " +
-        "[id$=adsMvCarousel], [h$=',Ads'], .b_algo:has(a[href*='/aclick?']), .b_algo:has(img[src*='id=OADD2.'])",
+        ".b_ad, .b_adTop, .b_adBottom, .b_adLastChild, .b_adPATitleBlock, .b_spa_adblock, .ad_sc, .adsMvC, " +
+        ".pa_sb, .productAd, [id$=adsMvCarousel], [h$=',Ads'], .b_algo:has(a[href*='/aclick?']), " +
+        ".b_algo:has(img[src*='id=OADD2.'])",
       redirectors: ["/ck/a"],
       unwrap(url) {
         if (!isHost(url, "bing.com")) return url.href;
@@ -76,7 +78,9 @@ globalThis.searchblendEngines = (() => {
       parameter: "q",
       results: "[data-testid=result] a[href], .results .result a[href]",
       titles: "[data-testid=result-title-a], a.result__a",
-      advertisements: "[data-layout=ad], [data-testid=ad], .result--ad, .results--ads, .result:has(.badge--ad), a[href*='duckduckgo.com/y.js']",
+      advertisements:
+        "[data-layout=ad], [data-testid=ad], .result--ad, .results--ads, .result:has(.badge--ad), " +
+        "a[href*='duckduckgo.com/y.js']",
       redirectors: ["/l/"],
       unwrap(url) {
         if (!isHost(url, "duckduckgo.com")) return url.href;

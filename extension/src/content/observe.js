@@ -6,7 +6,9 @@
 
   function engineOf(address) {
     const page = new URL(address);
-    return globalThis.searchblendEngines.find((engine) => engine.origins.some((origin) => origin === `${page.protocol}//${page.hostname}/*`));
+    return globalThis.searchblendEngines.find((engine) =>
+      engine.origins.some((origin) => origin === `${page.protocol}//${page.hostname}/*`),
+    );
   }
 
   /** What a click says: a result that was clicked, a result that cannot be read (without a word of it), or null. */
@@ -22,13 +24,18 @@
     const isListed = anchor.matches(engine.results);
     if (isListed && url !== null) return { type: "clicked", engine: engine.id, query, url };
     const isTitle = anchor.matches(engine.titles);
-    const isUnread = url === null ? (isListed || isTitle) && isOpaque(engine, link, new URL(address), isTitle) : isTitle;
+    const isUnread =
+      url === null ? (isListed || isTitle) && isOpaque(engine, link, new URL(address), isTitle) : isTitle;
     return isUnread ? { type: "not-understood", engine: engine.id } : null;
   }
 
-  /** On the engine's own host a redirector leads elsewhere, and so may a title that leads to no other page of results. */
+  /** On the engine's own host a redirector leads elsewhere, and so may a title that leads to no other page of
+   * results. */
   function isOpaque(engine, link, page, isTitle) {
-    return link.host === page.host && (engine.redirectors.includes(link.pathname) || (isTitle && link.pathname !== page.pathname));
+    return (
+      link.host === page.host &&
+      (engine.redirectors.includes(link.pathname) || (isTitle && link.pathname !== page.pathname))
+    );
   }
 
   function onClick(event) {

@@ -32,7 +32,9 @@ const PRIVATE_SUFFIXES = Object.freeze([
 /** Whether this search may be stored, and in which form. @param {string} query @param {string | null} [url]
  * @returns {Admission} */
 export function admit(query, url = null) {
-  if (isLonger(query, POLICY.longestQuery) || (url !== null && isLonger(url, POLICY.longestUrl))) return refused("too-long");
+  if (isLonger(query, POLICY.longestQuery) || (url !== null && isLonger(url, POLICY.longestUrl))) {
+    return refused("too-long");
+  }
   const form = normalize(query);
   if (form === null || isLonger(form, POLICY.longestQuery)) return refused("unusable-query");
   if (UNSHOWABLE.test(form)) return refused("control-character");

@@ -40,7 +40,9 @@ export async function decodeHeadList(document) {
     throw new MessageError("head list: notice: it comes from an evaluation and is not private");
   }
   const head = decodeQueries(document.queries);
-  if (document.digest !== (await head.digest())) throw new MessageError("head list: digest: does not match the queries");
+  if (document.digest !== (await head.digest())) {
+    throw new MessageError("head list: digest: does not match the queries");
+  }
   const design = document.method === "best" ? decodeDesign(document.design, head) : null;
   return Object.freeze({ head, params: decodeParams(document), design });
 }
@@ -82,7 +84,12 @@ function decodeDesign(design, head) {
       throw new MessageError(`head list: design.${field}: expected a whole number from ${low} to ${high}`);
     }
   }
-  const { query_steps: querySteps, query_subset: querySubset, cell_subset: cellSubset, mechanism } = /** @type {any} */ (design);
+  const {
+    query_steps: querySteps,
+    query_subset: querySubset,
+    cell_subset: cellSubset,
+    mechanism,
+  } = /** @type {any} */ (design);
   return told("head list: design.", () => new ReportDesign({ querySteps, querySubset, cellSubset, mechanism }));
 }
 
@@ -107,7 +114,8 @@ function decodeParams(document) {
   return told("head list: ", () => new ReportParams({ epsilon, delta, queryBudgetFraction, recordsPerClient }));
 }
 
-/** What is made, with a wrong parameter told as a wrong message. @template T @param {string} where @param {() => T} make */
+/** What is made, with a wrong parameter told as a wrong message.
+ * @template T @param {string} where @param {() => T} make */
 function told(where, make) {
   try {
     return make();

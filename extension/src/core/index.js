@@ -29,7 +29,8 @@ export { errors };
 export const bytes = Object.freeze({ concat, equalBytes, fromHex, sha256, toHex, utf8 });
 
 /** Randomize once and encode: the exact bytes to keep and to send.
- * @param {readonly DeviceRecord[]} records @param {HeadListMessage} message @param {string} task @param {number} round */
+ * @param {readonly DeviceRecord[]} records @param {HeadListMessage} message
+ * @param {string} task @param {number} round */
 export async function makeReport(records, message, task, round) {
   const { head, params, design } = message;
   const shape = await shapeOf(message, task, round);
@@ -48,7 +49,10 @@ export async function explainReport(report, message, task, round) {
     aboutQueries ? { query: head.queries[item] ?? null, url: null } : head.recordOfCell(item);
   return {
     id: toHex(id),
-    parts: parts.map(({ aboutQueries, items }) => ({ aboutQueries, items: items.map((item) => named(aboutQueries, item)) })),
+    parts: parts.map(({ aboutQueries, items }) => ({
+      aboutQueries,
+      items: items.map((item) => named(aboutQueries, item)),
+    })),
   };
 }
 

@@ -1,4 +1,5 @@
-/** The manifest: what a task asks of devices now. The twin of wire/manifest.py; signatures are checked in signing.js. */
+/** The manifest: what a task asks of devices now. The twin of wire/manifest.py; signatures are checked in
+ * signing.js. */
 
 import { concat, textOf, utf8 } from "./bytes.js";
 import { isObject, parseCanonical } from "./canonical.js";
@@ -56,7 +57,8 @@ const PARTS = Object.freeze({
   },
   pack: { artifact: "text", bytes: "number", round: "number", deltas: "list" },
 });
-/** The minor version that a part's field came with; earlier manifests do without. @type {Readonly<Record<string, number>>} */
+/** The minor version that a part's field came with; earlier manifests do without.
+ * @type {Readonly<Record<string, number>>} */
 const SINCE = Object.freeze({ "optin settings": 1, "optin curator": 1 });
 /** @type {Readonly<Record<string, Kind>>} */
 const DELTA = Object.freeze({ base: "text", artifact: "text", bytes: "number" });
@@ -96,10 +98,17 @@ export function decodeSigned(message) {
     throw new MessageError("manifest: expected payload and signatures");
   }
   const { payload, signatures } = document;
-  if (typeof payload !== "string" || !Array.isArray(signatures) || !(signatures.length >= 1 && signatures.length <= 8)) {
+  if (
+    typeof payload !== "string" ||
+    !Array.isArray(signatures) ||
+    !(signatures.length >= 1 && signatures.length <= 8)
+  ) {
     throw new MessageError("manifest: expected a payload and 1 to 8 signatures");
   }
-  return { payload: payloadBytes(payload), signatures: signatures.map((entry) => decodeSignature(entry, "manifest: signatures")) };
+  return {
+    payload: payloadBytes(payload),
+    signatures: signatures.map((entry) => decodeSignature(entry, "manifest: signatures")),
+  };
 }
 
 /** A manifest's fields, each of the right type and none more. @param {Uint8Array} payload @returns {any} */
@@ -160,7 +169,10 @@ function checkValues(document) {
     throw new MessageError("manifest: silent_devices: expected skip or report_wildcard");
   }
   if (!["best", "paper"].includes(document.method)) throw new MessageError("manifest: method: expected best or paper");
-  for (const [part, phase] of [["optin", "opt-in"], ["client", "client"]]) {
+  for (const [part, phase] of [
+    ["optin", "opt-in"],
+    ["client", "client"],
+  ]) {
     if ((document[part] !== null) !== (document.phase === phase)) {
       throw new MessageError(`manifest: ${part}: expected exactly in phase ${phase}`);
     }

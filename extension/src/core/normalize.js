@@ -3,8 +3,8 @@
  *
  * - Code points: a text with one that Unicode 14.0 has not assigned, or with a lone surrogate, is unusable.
  * - Blanks are the property White_Space, written out: JavaScript's \s takes U+FEFF and leaves U+0085.
- * - Lower case is that of single code points. Σ goes first by a fixed rule, as its neighbours' properties change between
- *   Unicode versions; İ is the one code point whose full lower case has two, the same in both languages.
+ * - Lower case is that of single code points. Σ goes first by a fixed rule, as its neighbours' properties change
+ *   between Unicode versions; İ is the one code point whose full lower case has two, the same in both languages.
  *
  * Unusable texts give null and nothing throws. Both functions are idempotent.
  */

@@ -16,7 +16,9 @@ const [DROP, RENUMBER, REWRITE, INSERT] = [1, 2, 3, 4];
  * @param {Uint8Array} baseContent @param {Uint8Array} delta */
 export async function applyDelta(baseContent, delta) {
   const about = readHeader(delta);
-  if (toHex(await sha256(baseContent)) !== about.base) throw new MessageError("pack delta: it starts from another pack");
+  if (toHex(await sha256(baseContent)) !== about.base) {
+    throw new MessageError("pack delta: it starts from another pack");
+  }
   const base = new Pack(baseContent);
   const { task, round, fractionBits } = base.info;
   if (task !== about.info.task || round !== about.baseRound || fractionBits !== about.info.fractionBits) {
@@ -116,8 +118,8 @@ function newEntry(reader, query, urls, bits) {
   return entry;
 }
 
-/** New numbers of a query, then of its URLs in the order of their bytes. @param {Reader} reader @param {PackEntry} entry
- * @param {number} bits @returns {PackEntry} */
+/** New numbers of a query, then of its URLs in the order of their bytes.
+ * @param {Reader} reader @param {PackEntry} entry @param {number} bits @returns {PackEntry} */
 function renumbered(reader, entry, bits) {
   const [lower, probability] = readEstimates(reader, bits);
   const texts = entry.urls.map(({ url }) => url).sort((one, other) => compareBytes(utf8(one), utf8(other)));

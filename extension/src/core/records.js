@@ -105,7 +105,8 @@ export class HeadList {
     return { query, url: this.urls(query)[cell - this.firstCell(this.queryOfCell(cell))] ?? null };
   }
 
-  /** The cell of a record: an unknown query is ⟨⋆,⋆⟩, an unknown URL of a known query ⟨q,⋆⟩. @param {DeviceRecord} record */
+  /** The cell of a record: an unknown query is ⟨⋆,⋆⟩, an unknown URL of a known query ⟨q,⋆⟩.
+   * @param {DeviceRecord} record */
   cellOf({ query, url }) {
     const place = query === null ? undefined : this.#place.get(query);
     if (place === undefined) return this.nCells - 1;

@@ -126,7 +126,8 @@ export async function encodeReport(said, shape, randomness) {
   return concat(payload, nonce, await reportId(nonce, payload));
 }
 
-/** What localReport says, in the form that the wire carries. @param {readonly number[]} cells @returns {SubsetReport[]} */
+/** What localReport says, in the form that the wire carries.
+ * @param {readonly number[]} cells @returns {SubsetReport[]} */
 export function cellsAsParts(cells) {
   return cells.map((cell) => ({ aboutQueries: false, items: [cell] }));
 }

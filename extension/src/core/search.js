@@ -1,6 +1,7 @@
 /**
- * Local search: answers from a pack, on the device, without a network. The twin of search/index.py; the order of what is
- * found is part of the protocol: exact, then beginnings, then typing errors, each by the lower bound of the probability.
+ * Local search: answers from a pack, on the device, without a network. The twin of search/index.py; the order of what
+ * is found is part of the protocol: exact, then beginnings, then typing errors, each by the lower bound of the
+ * probability.
  */
 
 import { sha256, textOf, toHex, utf8 } from "./bytes.js";
@@ -17,8 +18,8 @@ import { decodePack, Pack } from "./pack.js";
 const [SHORTEST_WITH_TYPO, SHORTEST_WITH_TWO, LONGEST_WITH_TYPO] = [4, 8, 64];
 
 /**
- * The index of a pack. `artifact` is the SHA-256 that must be its own. `checked` skips reading everything once more: only
- * for bytes that were opened without it before and kept since.
+ * The index of a pack. `artifact` is the SHA-256 that must be its own. `checked` skips reading everything once more:
+ * only for bytes that were opened without it before and kept since.
  * @param {Uint8Array} content @param {{artifact?: string, checked?: boolean}} [options]
  */
 export async function openPack(content, { artifact, checked = false } = {}) {
@@ -53,10 +54,15 @@ export class SearchIndex {
     return this.#pack.info;
   }
 
-  /** The best URLs for what somebody typed; empty for a query that is not in the pack. @param {string} query @param {number} [limit] */
+  /** The best URLs for what somebody typed; empty for a query that is not in the pack.
+   * @param {string} query @param {number} [limit] */
   urlsFor(query, limit = 10) {
     const place = this.#placeOf(utf8(normalize(query) ?? ""));
-    return place === undefined ? [] : this.#entry(place).urls.slice(0, limit).map(({ url }) => url);
+    return place === undefined
+      ? []
+      : this.#entry(place)
+          .urls.slice(0, limit)
+          .map(({ url }) => url);
   }
 
   /**
@@ -153,7 +159,11 @@ export class SearchIndex {
   /** @param {number} place @returns {PackEntry} */
   #entry(place) {
     const { text, lower, probability, pairs } = this.#at(place);
-    const urls = pairs.map(([number, least, share]) => ({ url: this.#pack.url(number), lower: least, probability: share }));
+    const urls = pairs.map(([number, least, share]) => ({
+      url: this.#pack.url(number),
+      lower: least,
+      probability: share,
+    }));
     return { query: textOf(text), lower, probability, urls };
   }
 }
@@ -163,7 +173,8 @@ function beginsWith(text, beginning) {
   return text.length >= beginning.length && beginning.every((byte, i) => byte === text[i]);
 }
 
-/** How many typing errors are forgiven: none in short texts, where everything is near everything. @param {number} length */
+/** How many typing errors are forgiven: none in short texts, where everything is near everything.
+ * @param {number} length */
 export function allowedErrors(length) {
   if (length < SHORTEST_WITH_TYPO || length > LONGEST_WITH_TYPO) return 0;
   return length < SHORTEST_WITH_TWO ? 1 : 2;
@@ -179,7 +190,8 @@ class Best {
     this.#limit = limit;
   }
 
-  /** Places must come ascending. @param {number} place @param {number} distance @param {number} lower @param {number} probability */
+  /** Places must come ascending.
+   * @param {number} place @param {number} distance @param {number} lower @param {number} probability */
   offer(place, distance, lower, probability) {
     const { items } = this;
     let at = items.length;
@@ -197,7 +209,8 @@ function isBetter(distance, lower, probability, than) {
   return lower !== than.lower ? lower > than.lower : probability > than.probability;
 }
 
-/** All queries as code points in one array, and how many each shares with the one before. @param {Uint8Array[]} texts */
+/** All queries as code points in one array, and how many each shares with the one before.
+ * @param {Uint8Array[]} texts */
 function lettersOf(texts) {
   const starts = new Int32Array(texts.length + 1);
   const shared = new Int32Array(texts.length);

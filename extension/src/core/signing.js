@@ -1,4 +1,5 @@
-/** ECDSA P-256 with SHA-256 over manifests, checked by WebCrypto: one pinned key is believed. The twin of wire/signing.py. */
+/** ECDSA P-256 with SHA-256 over manifests, checked by WebCrypto: one pinned key is believed. The twin of
+ * wire/signing.py. */
 
 import { fromBase64url, sha256, toHex } from "./bytes.js";
 import { MessageError } from "./errors.js";

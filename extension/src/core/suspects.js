@@ -23,7 +23,8 @@ const BYTE = `(?:25[0-5]|2[0-4]${D}|1?${D}?${D})`;
 const IP = new RegExp(`(?<![${D}.])(?:${BYTE}\\.){3}${BYTE}(?![${D}.])`, "u");
 const CREDENTIALS = new RegExp(
   "^[a-z][a-z0-9+.-]*://[^/?#@]*:[^/?#@]*@" +
-    "|[?&#;](?:pass(?:word|wd)?|pwd|token|access_token|session(?:id)?|sid|jsessionid|phpsessid|api_?key|auth|secret|code)=" +
+    "|[?&#;](?:pass(?:word|wd)?|pwd|token|access_token|session(?:id)?|sid|jsessionid|phpsessid|api_?key|auth|secret" +
+    "|code)=" +
     "|;jsessionid=",
   "i",
 );
@@ -59,7 +60,9 @@ function hasCard(text) {
 
 /** @param {string} text */
 function hasId(text) {
-  return NATIONAL_ID.test(text) || hasIban(text) || runs(text).some((run) => [...run].every((sign) => IS_DIGIT.test(sign)));
+  return (
+    NATIONAL_ID.test(text) || hasIban(text) || runs(text).some((run) => [...run].every((sign) => IS_DIGIT.test(sign)))
+  );
 }
 
 /** An IBAN's remainder by 97 is 1, its letters read as 10..35 and its first four signs last. @param {string} text */

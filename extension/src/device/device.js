@@ -5,7 +5,16 @@
  * in tests. All state is in the storage: the browser may end the worker between any two lines.
  */
 
-import { bytes, checkManifest, checkRequest, errors, isRoundKeySigned, keyId, REASONS, verifyManifest } from "../core/index.js";
+import {
+  bytes,
+  checkManifest,
+  checkRequest,
+  errors,
+  isRoundKeySigned,
+  keyId,
+  REASONS,
+  verifyManifest,
+} from "../core/index.js";
 import { account } from "./ledger.js";
 import { forgetSearches, isRecording, keep, keepNotUnderstood, prune, withSuggestion } from "./observations.js";
 import { cancel, cancelTask, cancelUncovered, mayHaveArrived, sendPending, underSendLock } from "./outbox.js";
@@ -24,7 +33,8 @@ export class Device {
   #clock;
   #onPoint;
 
-  /** `clock` gives seconds since 1970; `lock(name, work)` runs one work at a time; `onPoint` is for tests of crashes. */
+  /** `clock` gives seconds since 1970; `lock(name, work)` runs one work at a time; `onPoint` is for tests of
+   * crashes. */
   constructor({ storage, fetch, clock, lock, version, onPoint = () => undefined }) {
     this.storage = storage;
     this.transport = new Transport(fetch);
@@ -91,15 +101,27 @@ export class Device {
     await this.storage.write(async (transaction) => {
       const settings = await settingsIn(transaction);
       // Without a search that is kept there is nothing that could be taken for the user's own.
-      if (isRecording(settings)) await transaction.put("settings", "settings", withSuggestion(settings, query, url, now));
+      if (isRecording(settings)) {
+        await transaction.put("settings", "settings", withSuggestion(settings, query, url, now));
+      }
     });
   }
 
   // ---- tasks ----
 
-  /** Enrol with what the people of a list gave out: server, task, their keys and the curator's, and the text that opt-in users agree to. */
+  /** Enrol with what the people of a list gave out: server, task, their keys and the curator's, and the text that
+   * opt-in users agree to. */
   async enrol({ server, task, keys, curators = [], consent = "", code = "", hasUrls = true }) {
-    const enrolment = { server: serverOf(server), task: taskOf(task), keys: keys.map(pointOf), curators: curators.map(pointOf), consent, code: codeOf(code), hasUrls, enrolledAt: this.now() };
+    const enrolment = {
+      server: serverOf(server),
+      task: taskOf(task),
+      keys: keys.map(pointOf),
+      curators: curators.map(pointOf),
+      consent,
+      code: codeOf(code),
+      hasUrls,
+      enrolledAt: this.now(),
+    };
     if (enrolment.keys.length === 0) throw new errors.InvalidParameter("keys", "expected at least one public key");
     await this.storage.writeDurably(async (transaction) => {
       const known = await transaction.get("tasks", enrolment.task);
@@ -111,7 +133,8 @@ export class Device {
     return enrolment.task;
   }
 
-  /** Join the list that a package was made for: "joined", "known", or "left" by its user, who comes back only by asking. */
+  /** Join the list that a package was made for: "joined", "known", or "left" by its user, who comes back only by
+   * asking. */
   async enrolPacked({ has_urls: hasUrls = true, ...enrolment }, { again = false } = {}) {
     const task = taskOf(enrolment.task);
     const [known, left] = await this.storage.read(async (transaction) => [
@@ -178,7 +201,9 @@ export class Device {
   /** When the next report wants to be sent, or null; not while everything is paused. */
   async nextSend() {
     const { settings, reports } = await this.overview();
-    const times = settings.paused ? [] : reports.filter(({ status }) => status === "pending").map(({ sendAfter }) => sendAfter);
+    const times = settings.paused
+      ? []
+      : reports.filter(({ status }) => status === "pending").map(({ sendAfter }) => sendAfter);
     return times.length === 0 ? null : Math.min(...times);
   }
 
@@ -230,15 +255,31 @@ export class Device {
     // A clock behind what was signed is wrong: time is at least the newest manifest's.
     const now = Math.max(this.now(), task.issued);
     const { sequence: seen, round: seenRound } = task;
-    checkManifest(manifest, { now, sequence: seen, round: seenRound, deviceVersion: this.version, task: task.task, manifest: task.manifest });
+    checkManifest(manifest, {
+      now,
+      sequence: seen,
+      round: seenRound,
+      deviceVersion: this.version,
+      task: task.task,
+      manifest: task.manifest,
+    });
     await this.storage.writeDurably(async (transaction) => {
       const known = await transaction.get("tasks", task.task);
       if (!known) throw new NothingToSay("left");
-      if (manifest.sequence < known.sequence) throw new errors.PolicyRefused("rolled-back", "older than a manifest that was seen");
+      if (manifest.sequence < known.sequence) {
+        throw new errors.PolicyRefused("rolled-back", "older than a manifest that was seen");
+      }
       const { sequence, round, issued } = manifest;
       // A task is stopped for good: no later manifest revives it.
       const killed = known.killed === true || manifest.killed;
-      await transaction.put("tasks", task.task, { ...known, sequence, round, issued: Math.max(issued, known.issued), manifest, killed });
+      await transaction.put("tasks", task.task, {
+        ...known,
+        sequence,
+        round,
+        issued: Math.max(issued, known.issued),
+        manifest,
+        killed,
+      });
       if (killed) await cancelTask(transaction, task.task);
     });
     return manifest;
@@ -270,10 +311,19 @@ export class Device {
     return this.storage.read(async (transaction) => {
       const values = async (store) => (await transaction.all(store)).map(([, value]) => value);
       const spent = account(await transaction.all("ledger"), now);
-      const packs = (await transaction.all("packs")).map(([key, pack]) => ({ task: key[0], slot: key[1], round: pack.round, at: pack.at, bytes: pack.content.length }));
+      const packs = (await transaction.all("packs")).map(([key, pack]) => ({
+        task: key[0],
+        slot: key[1],
+        round: pack.round,
+        at: pack.at,
+        bytes: pack.content.length,
+      }));
       return {
         settings: await settingsIn(transaction),
-        left: (await transaction.all("settings")).map(([key]) => key).filter((key) => key.startsWith(LEFT)).map((key) => key.slice(LEFT.length)),
+        left: (await transaction.all("settings"))
+          .map(([key]) => key)
+          .filter((key) => key.startsWith(LEFT))
+          .map((key) => key.slice(LEFT.length)),
         tasks: await values("tasks"),
         records: (await values("records")).reverse(),
         reports: (await values("reports")).sort((a, b) => b.madeAt - a.madeAt),
@@ -286,10 +336,24 @@ export class Device {
   /** All that this device holds but its credentials, as a document that JSON can carry. */
   async exported() {
     const { settings, tasks, records, reports, spent } = await this.overview();
-    const ledger = (await this.storage.read((transaction) => transaction.all("ledger"))).map(([[task, round], entry]) => ({ task, round, ...entry }));
+    const ledger = (await this.storage.read((transaction) => transaction.all("ledger"))).map(
+      ([[task, round], entry]) => ({ task, round, ...entry }),
+    );
     const lists = tasks.map((task) => ({ ...task, code: Boolean(task.code) }));
-    const plain = reports.map(({ bytes: content, credential: _, ...report }) => ({ ...report, bytes: content ? bytes.toHex(content) : null }));
-    return { format: "searchblend-device-export", version: 1, settings, tasks: lists, records, reports: plain, ledger, spent };
+    const plain = reports.map(({ bytes: content, credential: _, ...report }) => ({
+      ...report,
+      bytes: content ? bytes.toHex(content) : null,
+    }));
+    return {
+      format: "searchblend-device-export",
+      version: 1,
+      settings,
+      tasks: lists,
+      records,
+      reports: plain,
+      ledger,
+      spent,
+    };
   }
 
   /** Forget one search. */
@@ -316,7 +380,9 @@ export class Device {
 
 /** Public points by key id. */
 async function pinnedKeys(points) {
-  return Object.fromEntries(await Promise.all(points.map(async (point) => [await keyId(bytes.fromHex(point)), bytes.fromHex(point)])));
+  return Object.fromEntries(
+    await Promise.all(points.map(async (point) => [await keyId(bytes.fromHex(point)), bytes.fromHex(point)])),
+  );
 }
 
 /** Where the memory of a task is kept that was left. */
@@ -330,7 +396,9 @@ async function settingsIn(transaction) {
 
 /** A short code that says what went wrong and nothing about the user. */
 function reasonOf(error) {
-  if (error instanceof NothingToSay || error instanceof Unreachable || error instanceof errors.PolicyRefused) return error.reason;
+  if (error instanceof NothingToSay || error instanceof Unreachable || error instanceof errors.PolicyRefused) {
+    return error.reason;
+  }
   if (error instanceof StorageFull) return "storage-full";
   if (error instanceof errors.SearchblendError) return "garbage";
   return "internal";
@@ -345,7 +413,12 @@ function serverOf(text) {
     // said below
   }
   const isLocal = url !== null && ["127.0.0.1", "localhost", "[::1]"].includes(url.hostname);
-  if (url === null || !(url.protocol === "https:" || (url.protocol === "http:" && isLocal)) || url.username || url.password) {
+  if (
+    url === null ||
+    !(url.protocol === "https:" || (url.protocol === "http:" && isLocal)) ||
+    url.username ||
+    url.password
+  ) {
     throw new errors.InvalidParameter("server", "expected an address that begins with https://");
   }
   return url.origin + url.pathname.replace(/\/+$/u, "");
@@ -366,11 +439,14 @@ function codeOf(text) {
 
 function pointOf(text) {
   const point = String(text).trim().toLowerCase();
-  if (!/^04[0-9a-f]{128}$/u.test(point)) throw new errors.InvalidParameter("keys", "expected a public key: 04 and 128 hexadecimal digits");
+  if (!/^04[0-9a-f]{128}$/u.test(point)) {
+    throw new errors.InvalidParameter("keys", "expected a public key: 04 and 128 hexadecimal digits");
+  }
   return point;
 }
 
-/** Removes a task and what belongs to it; gives it, and the sealed records of its newest round that may have arrived. */
+/** Removes a task and what belongs to it; gives it, and the sealed records of its newest round that may have
+ * arrived. */
 async function forgetTask(transaction, task) {
   const known = await transaction.get("tasks", task);
   if (!known) return [null, []];

@@ -19,7 +19,11 @@ export function spentSince(entries, since) {
 export function account(entries, now) {
   const recent = spentSince(entries, now - POLICY.windowSeconds);
   const all = spentSince(entries, -Infinity);
-  const limits = { limit: POLICY.windowEpsilon, lifetimeLimit: POLICY.lifetimeEpsilon, days: POLICY.windowSeconds / 86_400 };
+  const limits = {
+    limit: POLICY.windowEpsilon,
+    lifetimeLimit: POLICY.lifetimeEpsilon,
+    days: POLICY.windowSeconds / 86_400,
+  };
   return { ...recent, ...limits, left: Math.max(0, POLICY.windowEpsilon - recent.epsilon), lifetime: all };
 }
 
@@ -27,5 +31,9 @@ export function account(entries, now) {
 export function affords(entries, cost, now) {
   const { epsilon, lifetime } = account(entries, now);
   const isWithinWindow = epsilon + cost.epsilon <= POLICY.windowEpsilon;
-  return isWithinWindow && lifetime.epsilon + cost.epsilon <= POLICY.lifetimeEpsilon && lifetime.delta + cost.delta <= POLICY.lifetimeDelta;
+  return (
+    isWithinWindow &&
+    lifetime.epsilon + cost.epsilon <= POLICY.lifetimeEpsilon &&
+    lifetime.delta + cost.delta <= POLICY.lifetimeDelta
+  );
 }

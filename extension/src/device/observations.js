@@ -48,11 +48,15 @@ export async function prune(transaction, now) {
   await pruneRecords(transaction, now);
   for (const [key, report] of await transaction.all("reports")) {
     const isOld = report.madeAt < now - POLICY.searchSeconds;
-    if (isOld && report.truth !== null) await transaction.put("reports", key, { ...report, truth: null, isForgotten: true });
+    if (isOld && report.truth !== null) {
+      await transaction.put("reports", key, { ...report, truth: null, isForgotten: true });
+    }
   }
   const settings = await transaction.get("settings", "settings");
   const suggestions = recent(settings?.suggestions ?? [], now);
-  if (settings?.suggestions?.length > suggestions.length) await transaction.put("settings", "settings", { ...settings, suggestions });
+  if (settings?.suggestions?.length > suggestions.length) {
+    await transaction.put("settings", "settings", { ...settings, suggestions });
+  }
 }
 
 /** Nothing of what was noticed stays; what was said is the report's. */

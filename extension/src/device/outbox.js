@@ -49,7 +49,8 @@ async function sendOne(device, task, report) {
   return change.status === "pending" ? "retrying" : change.status;
 }
 
-/** Written before the bytes go out: a device that is ended meanwhile knows that they may have arrived. Says the status. */
+/** Written before the bytes go out: a device that is ended meanwhile knows that they may have arrived. Says the
+ * status. */
 async function noteAttempt(device, report) {
   return device.storage.writeDurably(async (transaction) => {
     const key = [report.task, report.round];
@@ -63,7 +64,9 @@ async function answerOf(device, task, report) {
   try {
     const outcome = await device.transport.send(task, report);
     const at = device.now();
-    return outcome === "sent" ? { status: "sent", reason: null, sentAt: at } : { status: "refused", reason: outcome, sentAt: at };
+    return outcome === "sent"
+      ? { status: "sent", reason: null, sentAt: at }
+      : { status: "refused", reason: outcome, sentAt: at };
   } catch (error) {
     if (!(error instanceof Unreachable)) throw error;
     const wait = Math.min(FIRST_WAIT * 2 ** Math.min(report.attempts, 20), POLICY.longestWaitSeconds);

@@ -16,10 +16,15 @@ export async function updatePack(device, task, manifest) {
   if (!wanted) return false;
   const have = await device.storage.read((transaction) => transaction.get("packs", [task.task, "current"]));
   if (have?.artifact === wanted.artifact || (have && wanted.round < have.round)) return false;
-  const content = (await fromDelta(device, task, have, wanted)) ?? (await device.transport.artifact(task, wanted.artifact, "pack"));
-  if (content.length !== wanted.bytes) throw new core.errors.MessageError("pack: not of the size that the manifest names");
+  const content =
+    (await fromDelta(device, task, have, wanted)) ?? (await device.transport.artifact(task, wanted.artifact, "pack"));
+  if (content.length !== wanted.bytes) {
+    throw new core.errors.MessageError("pack: not of the size that the manifest names");
+  }
   const { meta } = await core.openPack(content, { artifact: wanted.artifact });
-  if (meta.task !== task.task || meta.round !== wanted.round) throw new core.errors.MessageError("pack: of another task or round");
+  if (meta.task !== task.task || meta.round !== wanted.round) {
+    throw new core.errors.MessageError("pack: of another task or round");
+  }
   await device.point("pack-read");
   await device.storage.write(async (transaction) => {
     const present = await transaction.get("packs", [task.task, "current"]);
@@ -30,7 +35,8 @@ export async function updatePack(device, task, manifest) {
   return true;
 }
 
-/** The new pack made from the present one and a delta, or null if that does not work: then the whole file is fetched. */
+/** The new pack made from the present one and a delta, or null if that does not work: then the whole file is
+ * fetched. */
 async function fromDelta(device, task, have, wanted) {
   const delta = have && wanted.deltas?.find((one) => one.base === have.artifact);
   if (!delta) return null;
@@ -50,7 +56,9 @@ const opened = new Map();
 export async function openPacks(storage) {
   const packs = new Map(await storage.read((transaction) => transaction.all("packs")).then(named));
   const tasks = new Set([...packs.keys()].map((name) => name.split(" ")[0]));
-  for (const artifact of opened.keys()) if (![...packs.values()].some((pack) => pack.artifact === artifact)) opened.delete(artifact);
+  for (const artifact of opened.keys()) {
+    if (![...packs.values()].some((pack) => pack.artifact === artifact)) opened.delete(artifact);
+  }
   const indexes = [];
   for (const task of tasks) {
     const index = (await openOne(packs.get(`${task} current`))) ?? (await openOne(packs.get(`${task} previous`)));
@@ -67,7 +75,9 @@ function named(entries) {
 async function openOne(pack) {
   if (!pack) return null;
   try {
-    if (!opened.has(pack.artifact)) opened.set(pack.artifact, await core.openPack(pack.content, { artifact: pack.artifact, checked: true }));
+    if (!opened.has(pack.artifact)) {
+      opened.set(pack.artifact, await core.openPack(pack.content, { artifact: pack.artifact, checked: true }));
+    }
     return opened.get(pack.artifact);
   } catch (error) {
     if (error instanceof core.errors.SearchblendError) return null;

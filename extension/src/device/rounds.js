@@ -6,7 +6,19 @@
  * before the transaction has said nothing; one that stops after it finds the bytes and sends the same.
  */
 
-import { bytes, checkContribution, checkHeadList, consentDigest, explainReport, fitsSealed, makeReport, POLICY, randomBelow, readHeadList, sealRecords } from "../core/index.js";
+import {
+  bytes,
+  checkContribution,
+  checkHeadList,
+  consentDigest,
+  explainReport,
+  fitsSealed,
+  makeReport,
+  POLICY,
+  randomBelow,
+  readHeadList,
+  sealRecords,
+} from "../core/index.js";
 import { affords } from "./ledger.js";
 
 /** Why nothing is said in a round, for people; not an error. */
@@ -26,7 +38,10 @@ export async function prepareReport(device, task, manifest) {
   if (signedNow(device, task, manifest) < manifest.client.opens) throw new NothingToSay("not-open-yet");
   if (signedNow(device, task, manifest) >= manifest.client.closes) throw new NothingToSay("window-closed");
   await mayTakePart(device, task, manifest, "local");
-  const message = await readHeadList(await device.transport.artifact(task, manifest.client.artifact, "headList"), manifest.client);
+  const message = await readHeadList(
+    await device.transport.artifact(task, manifest.client.artifact, "headList"),
+    manifest.client,
+  );
   checkHeadList(message, manifest);
   await device.point("list-read");
   return underLock(device, task, manifest, "local", async (records) => {
@@ -51,8 +66,19 @@ export async function prepareContribution(device, task, manifest) {
     const chosen = distinct(known, manifest.records_per_optin);
     if (chosen.length === 0) throw new NothingToSay("no-record");
     const credential = task.code || bytes.toHex(crypto.getRandomValues(new Uint8Array(CREDENTIAL_BYTES)));
-    const sealed = await sealRecords(chosen, { task: task.task, round: manifest.round, consent, credential }, publicKey);
-    return { kind: "sealed", bytes: sealed, said: null, truth: chosen, credential, window: manifest.optin.closes - signedNow(device, task, manifest) };
+    const sealed = await sealRecords(
+      chosen,
+      { task: task.task, round: manifest.round, consent, credential },
+      publicKey,
+    );
+    return {
+      kind: "sealed",
+      bytes: sealed,
+      said: null,
+      truth: chosen,
+      credential,
+      window: manifest.optin.closes - signedNow(device, task, manifest),
+    };
   });
 }
 
@@ -72,7 +98,15 @@ async function debit(device, task, manifest, group, { window, ...made }) {
   const key = [task.task, manifest.round];
   const cost = costOf(manifest);
   const delay = Math.max(0, Math.min(Math.floor(window * WINDOW_SHARE), POLICY.longestDelaySeconds));
-  const report = { ...made, ...cost, task: task.task, round: manifest.round, madeAt: now, status: "pending", attempts: 0 };
+  const report = {
+    ...made,
+    ...cost,
+    task: task.task,
+    round: manifest.round,
+    madeAt: now,
+    status: "pending",
+    attempts: 0,
+  };
   report.sendAfter = now + randomBelow(delay + 1);
   await device.storage.writeDurably(async (transaction) => {
     await refuseUnlessFree(transaction, task, manifest, group, now);

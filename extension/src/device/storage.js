@@ -127,5 +127,7 @@ function answered(request) {
 }
 
 function asStorageError(error) {
-  return error?.name === "QuotaExceededError" ? new StorageFull("the browser's storage is full") : (error ?? new Error("a transaction was ended"));
+  return error?.name === "QuotaExceededError"
+    ? new StorageFull("the browser's storage is full")
+    : (error ?? new Error("a transaction was ended"));
 }

@@ -7,11 +7,19 @@
 
 import { POLICY } from "../core/index.js";
 
-const LARGEST = Object.freeze({ manifest: POLICY.largestManifest, headList: POLICY.largestHeadList, pack: POLICY.largestPack, problem: 4096 });
+const LARGEST = Object.freeze({
+  manifest: POLICY.largestManifest,
+  headList: POLICY.largestHeadList,
+  pack: POLICY.largestPack,
+  problem: 4096,
+});
 const PATIENCE = 30_000;
 /** Statuses after which the same bytes may be sent again, whatever else the service says. */
 const AGAIN = Object.freeze([429, 503]);
-const TYPES = Object.freeze({ report: "application/vnd.searchblend.report", sealed: "application/vnd.searchblend.sealed" });
+const TYPES = Object.freeze({
+  report: "application/vnd.searchblend.report",
+  sealed: "application/vnd.searchblend.sealed",
+});
 
 /** The service could not be reached, or answered nothing that this protocol knows. */
 export class Unreachable extends Error {
@@ -53,7 +61,9 @@ export class Transport {
     if (answer.status === 200 && (await isEmpty(answer))) return "sent";
     const problem = answer.status >= 400 ? await problemOf(answer) : null;
     // Without a problem document it was no answer of the service: a proxy whose service restarts, a hotel's login page.
-    if (problem === null || AGAIN.includes(answer.status)) throw new Unreachable(problem ?? statusOf(answer), retryAfter(answer));
+    if (problem === null || AGAIN.includes(answer.status)) {
+      throw new Unreachable(problem ?? statusOf(answer), retryAfter(answer));
+    }
     return problem;
   }
 
@@ -61,7 +71,10 @@ export class Transport {
   async withdraw(task, report) {
     const url = `${task.server}/v1/tasks/${task.task}/rounds/${report.round}/contributions`;
     try {
-      const answer = await this.#request(url, { method: "DELETE", headers: { Authorization: `Bearer ${report.credential}` } });
+      const answer = await this.#request(url, {
+        method: "DELETE",
+        headers: { Authorization: `Bearer ${report.credential}` },
+      });
       return answer.status === 204;
     } catch (error) {
       if (error instanceof Unreachable) return false;

@@ -2,7 +2,8 @@
 
 const api = globalThis.browser ?? globalThis.chrome;
 
-export const isFirefox = globalThis.browser !== undefined && typeof globalThis.browser.runtime?.getBrowserInfo === "function";
+export const isFirefox =
+  globalThis.browser !== undefined && typeof globalThis.browser.runtime?.getBrowserInfo === "function";
 export const version = api.runtime.getManifest().version;
 
 // ---- messages between pages, content scripts and the background ----
@@ -15,7 +16,10 @@ export function ask(message) {
 export function onAsked(answer) {
   api.runtime.onMessage.addListener((message, sender, respond) => {
     const isOurs = sender.url?.startsWith(api.runtime.getURL("")) === true;
-    answer(message, isOurs ? null : { url: sender.url ?? "", isPrivate: sender.tab?.incognito === true }).then(respond, () => respond(null));
+    answer(message, isOurs ? null : { url: sender.url ?? "", isPrivate: sender.tab?.incognito === true }).then(
+      respond,
+      () => respond(null),
+    );
     return true; // the answer comes later
   });
 }
@@ -75,7 +79,12 @@ export async function setContentScripts(scripts) {
   const registered = await api.scripting.getRegisteredContentScripts();
   const gone = registered.map(({ id }) => id);
   if (gone.length > 0) await api.scripting.unregisterContentScripts({ ids: gone });
-  const all = scripts.map((script) => ({ ...script, runAt: "document_start", allFrames: false, persistAcrossSessions: true }));
+  const all = scripts.map((script) => ({
+    ...script,
+    runAt: "document_start",
+    allFrames: false,
+    persistAcrossSessions: true,
+  }));
   if (all.length > 0) await api.scripting.registerContentScripts(all);
 }
 
@@ -85,9 +94,13 @@ export async function setContentScripts(scripts) {
 export function onOmnibox(suggest, enter) {
   api.omnibox.setDefaultSuggestion({ description: described([{ text: "Search the list on this device" }]) });
   api.omnibox.onInputChanged.addListener((text, respond) => {
-    suggest(text).then((found) => respond(found.map(({ content, parts }) => ({ content, description: described(parts) }))));
+    suggest(text).then((found) =>
+      respond(found.map(({ content, parts }) => ({ content, description: described(parts) }))),
+    );
   });
-  api.omnibox.onInputEntered.addListener((text, disposition) => enter(text, disposition === "currentTab" ? "here" : "new tab"));
+  api.omnibox.onInputEntered.addListener((text, disposition) =>
+    enter(text, disposition === "currentTab" ? "here" : "new tab"),
+  );
 }
 
 /** Chromium's descriptions are XML, Firefox's are plain text. */

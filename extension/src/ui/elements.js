@@ -1,4 +1,5 @@
-/** Elements without HTML in strings: nothing that a page, a server or a list says is parsed as markup or turns others around. */
+/** Elements without HTML in strings: nothing that a page, a server or a list says is parsed as markup or turns others
+ * around. */
 
 import { visible } from "../core/index.js";
 

@@ -50,7 +50,10 @@ async function attempt(act) {
 
 async function leave(task) {
   if (await device.leave(task)) return;
-  say("You have left. The service did not say that your sealed record of this round is gone: it may still count it.", "bad");
+  say(
+    "You have left. The service did not say that your sealed record of this round is gone: it may still count it.",
+    "bad",
+  );
 }
 
 function wordsFor(error) {
@@ -86,7 +89,10 @@ async function mayAsk(server) {
 async function saveChoice() {
   const mode = document.querySelector("input[name=mode]:checked").value;
   const chosen = engines.filter(({ id }) => byId(`engine-${id}`).checked);
-  const origins = [...chosen.flatMap((engine) => engine.origins), ...overview.tasks.map(({ server }) => hostOf(server))];
+  const origins = [
+    ...chosen.flatMap((engine) => engine.origins),
+    ...overview.tasks.map(({ server }) => hostOf(server)),
+  ];
   if (mode === "off") {
     await device.setMode("off");
     await dropAccess(engines.flatMap((engine) => engine.origins));
@@ -97,7 +103,12 @@ async function saveChoice() {
     await dropUnticked(chosen);
   }
   await ask({ type: "consent-changed" });
-  say(mode === "off" ? "Switched off. Kept searches were removed; nothing is noticed or sent." : "Thank you. You can change this at any time.", "good");
+  say(
+    mode === "off"
+      ? "Switched off. Kept searches were removed; nothing is noticed or sent."
+      : "Thank you. You can change this at any time.",
+    "good",
+  );
   if (mode !== "off") await ask({ type: "check" });
 }
 
@@ -111,12 +122,20 @@ async function sendNow() {
 
 async function withdraw({ task, round }) {
   const isGone = await device.withdraw(task, round);
-  say(isGone ? "The service removed your sealed search." : "The service did not remove it: it cannot be reached, never got it, or the round has gone on.", isGone ? "good" : "bad");
+  say(
+    isGone
+      ? "The service removed your sealed search."
+      : "The service did not remove it: it cannot be reached, never got it, or the round has gone on.",
+    isGone ? "good" : "bad",
+  );
 }
 
 async function exportAll() {
   const content = JSON.stringify(await device.exported(), null, 2);
-  const link = element("a", { href: URL.createObjectURL(new Blob([content], { type: "application/json" })), download: "searchblend-export.json" });
+  const link = element("a", {
+    href: URL.createObjectURL(new Blob([content], { type: "application/json" })),
+    download: "searchblend-export.json",
+  });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
@@ -133,7 +152,12 @@ function show() {
   const { settings, tasks, records, reports, packs, spent } = overview;
   const hasLeftPacked = overview.left.includes(String(packed?.task).toLowerCase());
   const isNew = tasks.length === 0 && !hasLeftPacked;
-  fill(byId("tasks"), isNew ? element("p", { class: "note" }, "You have not joined a list yet.") : taskRows(tasks, packs, (task) => attempt(() => leave(task))));
+  fill(
+    byId("tasks"),
+    isNew
+      ? element("p", { class: "note" }, "You have not joined a list yet.")
+      : taskRows(tasks, packs, (task) => attempt(() => leave(task))),
+  );
   byId("left").hidden = !hasLeftPacked;
   if (isNew) byId("enrolment").open = true;
   fill(byId("state"), settings.mode === "off" ? "Off" : settings.paused ? "Paused" : "On");
@@ -141,12 +165,25 @@ function show() {
   byId("pause").hidden = settings.mode === "off";
   fill(byId("pause"), settings.paused ? "Go on" : "Pause");
   byId("check").disabled = settings.mode === "off" || tasks.length === 0;
-  fill(byId("budget-text"), `Spent in the last ${spent.days} days: ε = ${rounded(spent.epsilon)} of ${spent.limit}, in ${spent.reports} ${spent.reports === 1 ? "report" : "reports"}. Left: ${rounded(spent.left)}. Since this extension was installed: ε = ${rounded(spent.lifetime.epsilon)} of ${spent.lifetimeLimit}.`);
+  fill(
+    byId("budget-text"),
+    `Spent in the last ${spent.days} days: ε = ${rounded(spent.epsilon)} of ${spent.limit}, in ${spent.reports} ` +
+      `${spent.reports === 1 ? "report" : "reports"}. Left: ${rounded(spent.left)}. Since this extension was ` +
+      `installed: ε = ${rounded(spent.lifetime.epsilon)} of ${spent.lifetimeLimit}.`,
+  );
   byId("budget").value = spent.epsilon / spent.limit;
-  fill(byId("reports"), reports.length === 0 ? element("p", { class: "note" }, "Nothing was sent yet.") : reportRows(reports, { sendNow: () => attempt(sendNow), withdraw: (report) => attempt(() => withdraw(report)) }));
+  fill(
+    byId("reports"),
+    reports.length === 0
+      ? element("p", { class: "note" }, "Nothing was sent yet.")
+      : reportRows(reports, { sendNow: () => attempt(sendNow), withdraw: (report) => attempt(() => withdraw(report)) }),
+  );
   byId("records-list").hidden = records.length === 0;
   fill(byId("records-count"), `Show ${records.length}`);
-  fill(byId("records"), recordRows(records, (record) => attempt(() => device.forget(record))));
+  fill(
+    byId("records"),
+    recordRows(records, (record) => attempt(() => device.forget(record))),
+  );
   fill(byId("dropped"), droppedSentence(settings.dropped, records.length));
 }
 
@@ -158,21 +195,34 @@ function droppedSentence(dropped, kept) {
 
 function showOptinText() {
   const texts = overview.tasks.map(({ consent }) => consent).filter((text) => text !== "");
-  byId("optin-text").hidden = document.querySelector("input[name=mode]:checked")?.value !== "opt-in" || texts.length === 0;
+  byId("optin-text").hidden =
+    document.querySelector("input[name=mode]:checked")?.value !== "opt-in" || texts.length === 0;
   fill(byId("consent-text"), texts.join("\n"));
 }
 
 function engineTick(engine) {
-  return element("label", {}, element("input", { type: "checkbox", id: `engine-${engine.id}`, checked: engine.isAllowed && overview.settings.mode !== "off" }), engine.name);
+  return element(
+    "label",
+    {},
+    element("input", {
+      type: "checkbox",
+      id: `engine-${engine.id}`,
+      checked: engine.isAllowed && overview.settings.mode !== "off",
+    }),
+    engine.name,
+  );
 }
 
 /** All engines that this package may ask for: the test engine only in a test's package. */
 async function offeredEngines() {
-  const all = await Promise.all(globalThis.searchblendEngines.map(async (engine) => ({ ...engine, isAllowed: await hasAccess(engine.origins) })));
+  const all = await Promise.all(
+    globalThis.searchblendEngines.map(async (engine) => ({ ...engine, isAllowed: await hasAccess(engine.origins) })),
+  );
   return all.filter((engine) => engine.id !== "test-engine" || engine.isAllowed);
 }
 
-/** A package that was made for one list joins it without a form; taking part is still the user's choice, and so is leaving. */
+/** A package that was made for one list joins it without a form; taking part is still the user's choice, and so is
+ * leaving. */
 async function offerPackedEnrolment() {
   if (packed === null) return;
   try {

@@ -49,8 +49,14 @@ function row({ query, url }, position) {
 }
 
 function hint(text) {
-  if (indexes.length === 0) return settings.mode === "off" ? "Choose how you want to take part in the settings; then a list can arrive." : "No list has arrived yet. One comes when a round is published.";
-  if (text === "") return `${queries.toLocaleString()} common searches, on this device. Works offline; what you type stays here.`;
+  if (indexes.length === 0) {
+    return settings.mode === "off"
+      ? "Choose how you want to take part in the settings; then a list can arrive."
+      : "No list has arrived yet. One comes when a round is published.";
+  }
+  if (text === "") {
+    return `${queries.toLocaleString()} common searches, on this device. Works offline; what you type stays here.`;
+  }
   return answers.length === 0 ? "Not among the common searches." : "";
 }
 
@@ -68,7 +74,9 @@ function move(position) {
 }
 
 function mark() {
-  for (const [i, item] of [...byId("answers").children].entries()) item.setAttribute("aria-selected", String(i === chosen));
+  for (const [i, item] of [...byId("answers").children].entries()) {
+    item.setAttribute("aria-selected", String(i === chosen));
+  }
   if (chosen >= 0) typed.setAttribute("aria-activedescendant", `answer-${chosen}`);
   else typed.removeAttribute("aria-activedescendant");
 }

@@ -12,13 +12,23 @@ export function taskRows(tasks, packs, leave) {
     return element(
       "div",
       { class: "entry" },
-      element("div", { class: "head" }, element("h3", {}, manifest?.name ?? `List ${task.task.slice(0, 8)}…`), element("button", { type: "button", class: "quiet", onclick: () => leave(task.task) }, "Leave")),
+      element(
+        "div",
+        { class: "head" },
+        element("h3", {}, manifest?.name ?? `List ${task.task.slice(0, 8)}…`),
+        element("button", { type: "button", class: "quiet", onclick: () => leave(task.task) }, "Leave"),
+      ),
       element("p", { "data-tone": statusTone(task.status), class: "task-status" }, statusText(task.status)),
       facts([
         ["Service", task.server],
         ["Round", manifest ? `${manifest.round}: ${phaseText(manifest.phase)}` : "unknown yet"],
         ["Asks for", manifest ? `ε = ${Number(manifest.epsilon)}, δ = ${Number(manifest.delta)}` : "unknown yet"],
-        ["On this device", pack ? `list of round ${pack.round}, ${Math.ceil(pack.bytes / 1024)} KiB, since ${when(pack.at)}` : "no list yet"],
+        [
+          "On this device",
+          pack
+            ? `list of round ${pack.round}, ${Math.ceil(pack.bytes / 1024)} KiB, since ${when(pack.at)}`
+            : "no list yet",
+        ],
         ["Checked", task.status ? when(task.status.at) : "never"],
       ]),
     );
@@ -35,18 +45,48 @@ export function reportRows(reports, { sendNow, withdraw }) {
         "div",
         { class: "head" },
         element("h3", {}, `Round ${report.round}`),
-        element("span", { class: "pill", "data-tone": { sent: "good", pending: "wait" }[report.status] ?? "bad" }, statusWithReason(report)),
+        element(
+          "span",
+          { class: "pill", "data-tone": { sent: "good", pending: "wait" }[report.status] ?? "bad" },
+          statusWithReason(report),
+        ),
       ),
       facts([
         ["You searched", truthText(report)],
         ["What was said", saidText(report)],
         ["Cost", `ε = ${report.epsilon}, δ = ${report.delta}`],
         ["Made", when(report.madeAt)],
-        [report.sentAt ? "Answered" : "Goes out", report.sentAt ? when(report.sentAt) : report.status === "pending" ? `${when(report.sendAfter)}, a time that was drawn at random` : "not any more"],
+        [
+          report.sentAt ? "Answered" : "Goes out",
+          report.sentAt
+            ? when(report.sentAt)
+            : report.status === "pending"
+              ? `${when(report.sendAfter)}, a time that was drawn at random`
+              : "not any more",
+        ],
       ]),
-      report.bytes ? element("details", {}, element("summary", {}, `The ${report.bytes.length} bytes`), element("p", { class: "code" }, bytes.toHex(report.bytes))) : null,
-      report.status === "pending" ? element("div", { class: "row" }, element("button", { type: "button", class: "send-now", onclick: sendNow }, "Send now")) : null,
-      mayHaveArrived(report) ? element("div", { class: "row" }, element("button", { type: "button", onclick: () => withdraw(report) }, "Take it back")) : null,
+      report.bytes
+        ? element(
+            "details",
+            {},
+            element("summary", {}, `The ${report.bytes.length} bytes`),
+            element("p", { class: "code" }, bytes.toHex(report.bytes)),
+          )
+        : null,
+      report.status === "pending"
+        ? element(
+            "div",
+            { class: "row" },
+            element("button", { type: "button", class: "send-now", onclick: sendNow }, "Send now"),
+          )
+        : null,
+      mayHaveArrived(report)
+        ? element(
+            "div",
+            { class: "row" },
+            element("button", { type: "button", onclick: () => withdraw(report) }, "Take it back"),
+          )
+        : null,
     ),
   );
 }
@@ -56,13 +96,32 @@ export function recordRows(records, forget) {
     element(
       "li",
       { class: "entry" },
-      element("div", { class: "head" }, element("span", {}, recordText(record)), element("span", { class: "note" }, when(record.at)), element("button", { type: "button", class: "quiet", onclick: () => forget(record), "aria-label": `Forget the search ${record.query}` }, "Forget")),
+      element(
+        "div",
+        { class: "head" },
+        element("span", {}, recordText(record)),
+        element("span", { class: "note" }, when(record.at)),
+        element(
+          "button",
+          {
+            type: "button",
+            class: "quiet",
+            onclick: () => forget(record),
+            "aria-label": `Forget the search ${record.query}`,
+          },
+          "Forget",
+        ),
+      ),
     ),
   );
 }
 
 function facts(pairs) {
-  return element("dl", { class: "facts" }, pairs.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
+  return element(
+    "dl",
+    { class: "facts" },
+    pairs.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]),
+  );
 }
 
 function statusWithReason(report) {
@@ -71,7 +130,9 @@ function statusWithReason(report) {
 
 function truthText(report) {
   // A sealed record without a page is one of a list without pages.
-  if (Array.isArray(report.truth)) return report.truth.map((record) => (record.url === null ? queryText(record) : recordText(record))).join("; ");
+  if (Array.isArray(report.truth)) {
+    return report.truth.map((record) => (record.url === null ? queryText(record) : recordText(record))).join("; ");
+  }
   if (report.truth) return `${recordText(report.truth)} (known to this device alone)`;
   if (report.isForgotten) return "removed after 28 days";
   return report.bytes === null ? "removed" : "several of the searches below, drawn at random";

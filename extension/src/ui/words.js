@@ -66,17 +66,27 @@ export function statusText(status) {
 export function statusTone(status) {
   if (!status) return "wait";
   if (["sent", "done", "idle", "not-asked", "made"].includes(status.code)) return "good";
-  return ["waiting", "retrying", "no-record", "paused", "other-group", "no-answer"].includes(status.code) ? "wait" : "bad";
+  return ["waiting", "retrying", "no-record", "paused", "other-group", "no-answer"].includes(status.code)
+    ? "wait"
+    : "bad";
 }
 
 export function phaseText(phase) {
-  return { idle: "no questions at the moment", "opt-in": "users who opted in are asked", client: "devices are asked for randomized reports" }[phase] ?? phase;
+  return (
+    {
+      idle: "no questions at the moment",
+      "opt-in": "users who opted in are asked",
+      client: "devices are asked for randomized reports",
+    }[phase] ?? phase
+  );
 }
 
 /** A search engine that changed its links is noticed here; an empty string if there was nothing. */
 export function notUnderstoodText({ dropped }) {
   const clicks = dropped[NOT_UNDERSTOOD] ?? 0;
-  return clicks === 0 ? "" : `${clicks} ${clicks === 1 ? "click on a result was" : "clicks on results were"} not understood and not kept.`;
+  return clicks === 0
+    ? ""
+    : `${clicks} ${clicks === 1 ? "click on a result was" : "clicks on results were"} not understood and not kept.`;
 }
 
 export function droppedText(code) {

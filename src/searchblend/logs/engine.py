@@ -26,13 +26,30 @@ from typing import Final, Protocol
 
 from searchblend.blender.groups import UserGroup
 from searchblend.clickgraph.release.click_log import ClickLog
+from searchblend.core.randomness import SystemRandomness
 from searchblend.logs.activity import ActivityRules
 from searchblend.logs.formats.gate import OnBytes
 from searchblend.logs.formats.layout import Source
+from searchblend.logs.options import ReadOptions
 from searchblend.logs.summary import LogStatistics, Malformed
 
 OPTIN_DIGITS: Final = 13
 """52 bits: exact in a double"""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Which records are drawn: ``draws`` of each user with replacement and ``picks`` without, by a key."""
+
+    key: str = field(repr=False)
+    draws: int = 1
+    picks: int = 1
+    host_only: bool = False
+
+    @classmethod
+    def of(cls, options: ReadOptions) -> Drawing:
+        key = SystemRandomness().take(16) if options.key is None else options.key
+        return cls(key.hex(), options.draws, options.picks, options.host_only)
 
 
 @dataclass(frozen=True)
@@ -61,19 +78,8 @@ class LogEngine(Protocol):
         """The columns of a Parquet file and their types, in DuckDB's words."""
         ...
 
-    def read(
-        self,
-        sources: Sequence[Source],
-        on_bytes: OnBytes,
-        on_fraction: Callable[[float], None],
-        *,
-        keep_lines: bool,
-        searches_only: bool = False,
-    ) -> Reading:
-        """The one pass over the files; draws one record per user, and whatever else was asked for.
-
-        With ``searches_only`` nothing but distinct searches will be asked of ``activity``, under no rules.
-        """
+    def read(self, sources: Sequence[Source], on_bytes: OnBytes, on_fraction: Callable[[float], None]) -> Reading:
+        """The one pass over the files; draws one record per user, and whatever else was asked for."""
         ...
 
     def split_by_fraction(self, fraction: float) -> tuple[UserGroup, UserGroup]:

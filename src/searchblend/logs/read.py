@@ -5,26 +5,28 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from searchblend.core.errors import InputError, InvalidParameter
-from searchblend.core.randomness import SystemRandomness
-from searchblend.logs.duckdb.draws import Drawing
-from searchblend.logs.engine import Reading
-from searchblend.logs.engines import OnNotice, open_engine
+from searchblend.logs.duckdb.engine import DuckDBEngine
+from searchblend.logs.engine import LogEngine, Reading
 from searchblend.logs.formats.column_map import ColumnMap
 from searchblend.logs.formats.files import LogPaths, expand, first_lines, other_than_text
 from searchblend.logs.formats.layout import Source
 from searchblend.logs.formats.locate import locate
 from searchblend.logs.formats.sources import find_sources
+from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions
 from searchblend.logs.search_log import SearchLog
+from searchblend.logs.spark.session import load_pyspark
 from searchblend.logs.summary import EXPECTED, InputSummary, Malformed
 
 OnProgress = Callable[[int, int], None]
 """Called with the bytes read so far and the bytes there are."""
 
-DEFAULT_MEMORY: Final = "2GB"
-"""What the database may use before it goes on in the temp directory."""
+OnNotice = Callable[[str], None]
+"""Called with what an operator should know of the engine: its version, what it runs on."""
+
+ENGINES: Final = ("duckdb", "spark")
 _LOOKING_SHARE: Final = 0.05
 """How much of the reading is done when the gate has seen all bytes."""
 
@@ -54,61 +56,69 @@ def read_log(
 ) -> SearchLog:
     """Reads a log once and draws one random record per user, or none with ``draws=0``.
 
-    ``paths`` may be files, globs and directories, plain, .gz or .zst. ``format`` is told from names and headers; JSON
-    lines under other names, Yandex and Excite must be named. ``columns`` maps our names (user, query, url, time,
-    rank, suggestion) to the file's; ``urls=False`` reads queries alone. A record of CSV is one line, and one whose
-    quotes do not balance is held back alone. With ``quoted_line_feeds`` a quoted field may go on in the next lines;
-    then the privacy promise rests on every line's quotes being well formed: one person's line can swallow those of
-    others. ``draws`` is how many records are drawn of each user with replacement (m_C), ``picks`` how many without
-    (m_O); the first of both is the same. ``key`` decides them all: 16 fresh bytes of the operating system unless
-    given. ``keep_lines`` keeps every usable line until the log is closed, for ``statistics``; else only the drawn
-    records are kept. ``draws=0`` keeps every line too, for ``activity``, and draws none; with ``searches_only`` it
-    keeps no more than each user's distinct queries, which is faster, and counts nothing else. ``strict`` refuses the
-    log at its first malformed line instead of counting it. ``memory`` bounds the database (None: 80 % of the
-    machine's), the rest goes to ``temp_directory``. ``engine`` is duckdb, or spark on the cluster of ``master``; both
-    draw the same records by the same key.
+    The arguments are the fields of ``ReadOptions``, which says what each means. ``on_progress`` is called with the
+    bytes read so far and those there are, ``on_notice`` with what the engine runs on.
     """
-    for name, number, least in (("draws", draws, 0), ("picks", picks, 1)):
-        if number < least:
-            raise InvalidParameter(name, f"expected a whole number of at least {least}, found {number!r}")
-    if searches_only and (draws or keep_lines):
-        raise InvalidParameter("searches_only", "expected with draws=0, and without keep_lines")
-    column_map = ColumnMap(columns or {}, optin_column, urls)
-    files = expand(paths)
-    progress = _Progress(files, on_progress)
-    drawing = Drawing((SystemRandomness().take(16) if key is None else key).hex(), draws, picks, host_only)
-    opened = open_engine(
-        engine,
-        drawing,
+    options = ReadOptions(
+        paths,
+        format=format,
+        columns=columns or {},
+        optin_column=optin_column,
+        urls=urls,
+        quoted_line_feeds=quoted_line_feeds,
+        host_only=host_only,
+        strict=strict,
+        draws=draws,
+        picks=picks,
+        keep_lines=keep_lines,
+        searches_only=searches_only,
+        key=key,
         memory=memory,
         threads=threads,
         temp_directory=temp_directory,
+        engine=engine,
         master=master,
-        on_notice=on_notice,
     )
+    return open_log(options, on_progress=on_progress, on_notice=on_notice)
+
+
+def open_log(
+    options: ReadOptions,
+    *,
+    on_progress: OnProgress | None = None,
+    on_notice: OnNotice = lambda text: None,
+) -> SearchLog:
+    """Reads a log as the options say."""
+    column_map = ColumnMap(options.columns, options.optin_column, options.urls)
+    files = expand(options.paths)
+    progress = _Progress(files, on_progress)
+    engine = _open_engine(options, on_notice)
     try:
-        sources = find_sources(files, format, column_map, opened.column_types, quoted_line_feeds=quoted_line_feeds)
-        reading = opened.read(
-            sources,
-            progress.add_bytes,
-            progress.set_fraction,
-            keep_lines=keep_lines or not draws,
-            searches_only=searches_only,
+        sources = find_sources(
+            files, options.format, column_map, engine.column_types, quoted_line_feeds=options.quoted_line_feeds
         )
-        summary = _summary(sources, reading, host_only=host_only)
-        _refuse_useless(sources, summary, strict=strict)
+        reading = engine.read(sources, progress.add_bytes, progress.set_fraction)
+        summary = _summary(sources, reading, host_only=options.host_only)
+        _refuse_useless(sources, summary, strict=options.strict)
         progress.finish()
-        return SearchLog(
-            opened,
-            reading,
-            summary,
-            by_column=optin_column is not None,
-            draws=draws,
-            decided=_decided(sources, host_only=host_only, quoted_line_feeds=quoted_line_feeds),
-        )
+        return SearchLog(engine, options, reading, summary, sources[0][0])
     except BaseException:
-        opened.close()
+        engine.close()
         raise
+
+
+def _open_engine(options: ReadOptions, on_notice: OnNotice) -> LogEngine:
+    """The engine of a name. Memory and threads are DuckDB's: a cluster has its own settings."""
+    if options.engine not in ENGINES:
+        raise InvalidParameter("engine", f"expected one of {', '.join(ENGINES)}")
+    if options.engine == "spark":
+        load_pyspark()
+        from searchblend.logs.spark.engine import SparkEngine
+
+        return SparkEngine(options, on_notice)
+    if options.master is not None:
+        raise InvalidParameter("master", "only with the engine spark")
+    return DuckDBEngine(options)
 
 
 def _summary(sources: list[Source], reading: Reading, *, host_only: bool) -> InputSummary:
@@ -123,16 +133,6 @@ def _summary(sources: list[Source], reading: Reading, *, host_only: bool) -> Inp
         without_url=reading.without_url,
         malformed={**reading.held_back, **found},
     )
-
-
-def _decided(sources: list[Source], *, host_only: bool, quoted_line_feeds: bool) -> dict[str, Any]:
-    layout = sources[0][0]
-    return {
-        "format": layout.format,
-        "urls": layout.has_urls,
-        "host_only": host_only,
-        "quoted_line_feeds": quoted_line_feeds,
-    }
 
 
 def _refuse_useless(sources: list[Source], summary: InputSummary, *, strict: bool) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from searchblend.blender.groups import UserGroup
 from searchblend.clickgraph.release.click_log import ClickLog
 from searchblend.core.errors import InvalidParameter
 from searchblend.logs.activity import ActivityRules
 from searchblend.logs.engine import LogEngine, Reading
+from searchblend.logs.formats.layout import Layout
+from searchblend.logs.options import ReadOptions
 from searchblend.logs.summary import InputSummary, LogStatistics
 
 
@@ -17,19 +18,25 @@ class SearchLog:
     """One random record of each user of a log, and what the log held. Close it, or use it in a ``with``."""
 
     def __init__(
-        self,
-        engine: LogEngine,
-        reading: Reading,
-        summary: InputSummary,
-        *,
-        decided: Mapping[str, Any],
-        by_column: bool,
-        draws: int = 1,
+        self, engine: LogEngine, options: ReadOptions, reading: Reading, summary: InputSummary, layout: Layout
     ) -> None:
-        self._engine, self._reading, self._by_column, self._draws = engine, reading, by_column, draws
+        """
+        Args:
+            engine: holds the records
+            options: how the log was read
+            reading: what the one pass over it counted
+            summary: the same with the places of malformed lines
+            layout: of the first file
+        """
+        self._engine, self._options, self._reading = engine, options, reading
         self.summary: Final = summary
         """What was read. NOT FOR RELEASE."""
-        self.decided: Final = decided
+        self.decided: Final = {
+            "format": layout.format,
+            "urls": layout.has_urls,
+            "host_only": options.host_only,
+            "quoted_line_feeds": options.quoted_line_feeds,
+        }
         """How the log was read. It rests on names, headers and options alone, and may be published."""
 
     @property
@@ -41,9 +48,9 @@ class SearchLog:
 
         By column, a user has opted in if every usable line of theirs says so.
         """
-        if (optin_fraction is None) is not self._by_column:
+        if (optin_fraction is None) is not (self._options.optin_column is not None):
             raise InvalidParameter("opt-in", "expected either a fraction or a column of the log, not both or none")
-        if not self._draws:
+        if not self._options.draws:
             raise InvalidParameter("draws", "expected a log that was read with at least one draw per user")
         if optin_fraction is None:
             return self._engine.split_by_column()

@@ -29,7 +29,7 @@ from searchblend.logs.duckdb.session import DatabaseError, DuckDBSession, quoted
 from searchblend.logs.duckdb.tally import DuckDBTally
 from searchblend.logs.formats.files import LogPaths, expand, open_raw
 from searchblend.logs.formats.parquet import MAGIC, TEXT_OR_NUMBER
-from searchblend.logs.read import DEFAULT_MEMORY
+from searchblend.logs.options import DEFAULT_MEMORY
 from searchblend.mechanisms.noisy_counts import noisy_counts
 
 

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from searchblend.cli.extras import EXTRA_OF, missing_extra
+from searchblend.cli.parser import SUMMARIES
 
 HEAVY = {"numpy", "duckdb", "matplotlib", "scipy", "rich", "zstandard", "dp_accounting", "sqlite3", "json", "asyncio"}
 
@@ -24,7 +25,17 @@ def test_says_nothing_about_modules_of_no_extra():
     assert missing_extra(ModuleNotFoundError("no name")) is None
 
 
-@pytest.mark.parametrize("command", [["serve", "--demo", "--once"], ["task", "list"], ["keys", "list"]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["serve", "--demo", "--once"],
+        ["task", "list"],
+        ["round", "show", "t", "1"],
+        ["keys", "list"],
+        ["doctor"],
+        ["device", "status"],
+    ],
+)
 def test_a_command_without_its_extra_is_misuse_and_no_traceback(command, tmp_path):
     hidden = f"import sys; sys.modules.update(dict.fromkeys({sorted(EXTRA_OF)!r}));"
     code = f"{hidden} from searchblend.cli.main import main; sys.exit(main({command!r}))"
@@ -35,7 +46,9 @@ def test_a_command_without_its_extra_is_misuse_and_no_traceback(command, tmp_pat
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["serve", "--help"], ["release", "plan", "--help"]])
+@pytest.mark.parametrize(
+    "words", [["--help"], ["release", "plan", "--help"], *([name, "--help"] for name in SUMMARIES)]
+)
 def test_help_loads_nothing_heavy(words):
     heavy = sorted(HEAVY | set(EXTRA_OF))
     code = (

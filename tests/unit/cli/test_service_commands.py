@@ -120,7 +120,7 @@ def test_an_error_of_the_system_is_a_sentence(run, monkeypatch, error, says):
     def fail(options):
         raise error
 
-    monkeypatch.setattr("searchblend.cli.doctor_command.run", fail)
+    monkeypatch.setattr("searchblend.cli.commands.doctor.run", fail)
     assert run("doctor") == (1, "", f"searchblend: error: {says}\n")
 
 

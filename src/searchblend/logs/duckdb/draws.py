@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from searchblend.logs.duckdb import normal_forms
 from searchblend.logs.duckdb.session import DuckDBSession, quoted
+from searchblend.logs.engine import Drawing
 
 _AT_ONCE: Final = 1 << 25
 """How many hashes are sorted at a time: 128 MB."""
@@ -21,16 +21,6 @@ _SHORT: Final = "(digest & 4294967295)::UINTEGER"
 _BATCH: Final = 1 << 18
 """How many texts go through Python at a time."""
 _HEX: Final = "lpad(lower(to_hex(digest)), 32, '0')"
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """Which records are drawn: ``draws`` of each user with replacement and ``picks`` without, by a key."""
-
-    key: str
-    draws: int = 1
-    picks: int = 1
-    host_only: bool = False
 
 
 def make_draws(session: DuckDBSession, drawing: Drawing) -> None:

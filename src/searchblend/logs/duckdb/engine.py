@@ -14,7 +14,7 @@ from searchblend.core.errors import InputError, InvalidParameter, RunError
 from searchblend.logs.activity import ActivityRules
 from searchblend.logs.duckdb import normal_forms
 from searchblend.logs.duckdb.activity import ActivityTexts, DuckDBActivity, moment_of
-from searchblend.logs.duckdb.draws import Drawing, find_opted_in, make_draws
+from searchblend.logs.duckdb.draws import find_opted_in, make_draws
 from searchblend.logs.duckdb.feed import Feed, Feeder, GuessedWrong, Known
 from searchblend.logs.duckdb.group import DuckDBGroup
 from searchblend.logs.duckdb.scan import (
@@ -35,10 +35,11 @@ from searchblend.logs.duckdb.searches import (
 from searchblend.logs.duckdb.session import DatabaseError, DuckDBSession
 from searchblend.logs.duckdb.statistics import distinct_counts
 from searchblend.logs.duckdb.yandex import queries_without_click, scan_yandex, yandex_rows
-from searchblend.logs.engine import OPTIN_DIGITS, Reading
+from searchblend.logs.engine import OPTIN_DIGITS, Drawing, Reading
 from searchblend.logs.formats.gate import OnBytes
 from searchblend.logs.formats.judge import WITHOUT_URL
 from searchblend.logs.formats.layout import Columns, Delimited, JsonLines, Layout, Sessions, Source
+from searchblend.logs.options import ReadOptions
 from searchblend.logs.summary import FIRST_PLACES, TOO_MANY_FIELDS, LogStatistics, Malformed, Place
 
 
@@ -56,12 +57,13 @@ class _Loaded:
 class DuckDBEngine:
     """A log in DuckDB. The table ``lines`` has the usable lines and those with a problem, until draws are made."""
 
-    def __init__(self, session: DuckDBSession, drawing: Drawing) -> None:
-        self._session, self._drawing = session, drawing
+    def __init__(self, options: ReadOptions) -> None:
+        self._drawing = Drawing.of(options)
+        self._session = session = DuckDBSession(options.memory, options.threads, options.temp_directory)
         self.has_urls = False
         self._by_column = False
-        self._has_lines = False
-        self._searches_only = False
+        self._has_lines = options.keep_lines or not options.draws
+        self._searches_only = options.searches_only
         self._has_suggestions = False
         session.add_function("query_is_usable", normal_forms.query_is_usable)
         session.add_function("url_is_usable", normal_forms.url_is_usable)
@@ -74,18 +76,8 @@ class DuckDBEngine:
     def column_types(self, path: Path) -> Mapping[str, str]:
         return parquet_types(self._session, path)
 
-    def read(
-        self,
-        sources: Sequence[Source],
-        on_bytes: OnBytes,
-        on_fraction: Callable[[float], None],
-        *,
-        keep_lines: bool,
-        searches_only: bool = False,
-    ) -> Reading:
+    def read(self, sources: Sequence[Source], on_bytes: OnBytes, on_fraction: Callable[[float], None]) -> Reading:
         self.has_urls = sources[0][0].has_urls
-        self._has_lines = keep_lines
-        self._searches_only = searches_only
         self._has_suggestions = any(layout.has_suggestions for layout, _ in sources)
         try:
             feeds, loaded = self._load(sources, on_bytes, on_fraction)
@@ -94,7 +86,8 @@ class DuckDBEngine:
             feeds, loaded = self._load(sources, on_bytes, on_fraction, wrong.known)
         if self._searches_only and self._session.value("SELECT count(*) FROM searches WHERE moment IS NULL"):
             self._session.drop_all_tables()  # searches without a moment are ordered by more than was kept of them
-            return self.read(sources, on_bytes, on_fraction, keep_lines=keep_lines)
+            self._searches_only = False
+            return self.read(sources, on_bytes, on_fraction)
         self._texts = self._known_texts(sources, feeds)
         reading = self._counted(sources, feeds, loaded)
         if reading.in_fields and isinstance(sources[0][0], Columns):
@@ -103,7 +96,7 @@ class DuckDBEngine:
             reading = replace(reading, users=self._count_users())
         elif reading.used:
             reading = replace(reading, users=self._make_draws())
-        if not keep_lines:  # the draws are all that is needed of them
+        if not self._has_lines:  # the draws are all that is needed of them
             self._session.execute("DROP TABLE lines")
         return reading
 

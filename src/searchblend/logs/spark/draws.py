@@ -7,7 +7,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from searchblend.logs.duckdb.draws import Drawing
+from searchblend.logs.engine import Drawing
 from searchblend.logs.spark.texts import md5_number
 
 _HASHED: Final = ("user", "time", "query", "url", "rank")

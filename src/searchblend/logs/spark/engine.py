@@ -18,14 +18,14 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from searchblend.core.errors import InvalidParameter, RunError
 from searchblend.logs.activity import ActivityRules
-from searchblend.logs.duckdb.draws import Drawing
-from searchblend.logs.duckdb.engine import DuckDBEngine
+from searchblend.logs.duckdb.scan import parquet_types
 from searchblend.logs.duckdb.session import DuckDBSession
-from searchblend.logs.engine import OPTIN_DIGITS, Reading
+from searchblend.logs.engine import OPTIN_DIGITS, Drawing, Reading
 from searchblend.logs.formats.files import compression_of, open_text_bytes
 from searchblend.logs.formats.gate import OnBytes
 from searchblend.logs.formats.judge import WITHOUT_URL
 from searchblend.logs.formats.layout import Columns, Source
+from searchblend.logs.options import ReadOptions
 from searchblend.logs.spark.activity import SparkActivity
 from searchblend.logs.spark.draws import contents_of, joined, people_of
 from searchblend.logs.spark.files import SparkFiles, clean, files_for_spark, first_places, name_as_path
@@ -33,7 +33,7 @@ from searchblend.logs.spark.formats import SILENT
 from searchblend.logs.spark.group import SparkGroup
 from searchblend.logs.spark.look import Look, all_lines, look, rows_of_problems, usable
 from searchblend.logs.spark.scan import IN_BYTES
-from searchblend.logs.spark.session import SparkRunner, our_words
+from searchblend.logs.spark.session import OnNotice, SparkRunner, our_words
 from searchblend.logs.spark.statistics import distinct_counts, raw_events
 from searchblend.logs.spark.texts import normal_records
 from searchblend.logs.summary import FIRST_PLACES, LogStatistics, Malformed, Place
@@ -45,8 +45,10 @@ _LOOKING_SHARE: Final = 0.4
 class SparkEngine:
     """A log in Spark; the drawn records are kept on its executors."""
 
-    def __init__(self, runner: SparkRunner, drawing: Drawing) -> None:
-        self._runner, self._drawing = runner, drawing
+    def __init__(self, options: ReadOptions, on_notice: OnNotice) -> None:
+        self._drawing = Drawing.of(options)
+        self._keep_lines = options.keep_lines or not options.draws
+        self._runner = SparkRunner(options.master, options.temp_directory, on_notice)
         self.has_urls = self._has_suggestions = False
         self._sources: list[SparkFiles] = []
         self._types: dict[Path, Mapping[str, str]] = {}
@@ -63,20 +65,12 @@ class SparkEngine:
         if path not in self._types:
             session = DuckDBSession(None, 1, self._runner.directory)
             try:
-                self._types[path] = DuckDBEngine(session, self._drawing).column_types(path)
+                self._types[path] = parquet_types(session, path)
             finally:
                 session.close()
         return self._types[path]
 
-    def read(
-        self,
-        sources: Sequence[Source],
-        on_bytes: OnBytes,
-        on_fraction: Callable[[float], None],
-        *,
-        keep_lines: bool,
-        searches_only: bool = False,  # Spark reads what a question needs, and no more
-    ) -> Reading:
+    def read(self, sources: Sequence[Source], on_bytes: OnBytes, on_fraction: Callable[[float], None]) -> Reading:
         self.has_urls = sources[0][0].has_urls
         self._has_suggestions = any(layout.has_suggestions for layout, _ in sources)
         self._runner.set_partitions(sum(path.stat().st_size for _, paths in sources for path in paths))
@@ -89,7 +83,7 @@ class SparkEngine:
             lines = self._all_lines(self._look.repeated_headers)
             if reading.in_fields and isinstance(sources[0][0], Columns):
                 reading = self._with_rows(reading, lines)
-            if keep_lines:
+            if self._keep_lines:
                 self._lines = usable(self._runner, lines, self._look, with_urls_only=False)
             if reading.used or not self._drawing.draws:
                 with our_words(), self._runner.watched(lambda f: on_fraction(_LOOKING_SHARE * (1 - f) + f)):

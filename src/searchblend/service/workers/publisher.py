@@ -13,6 +13,7 @@ from searchblend.accounting.client_spends import subset_selection_spend
 from searchblend.accounting.spend import Spend
 from searchblend.blender.best.subset_report import GAMMA_STEPS, TWO_STAGE
 from searchblend.blender.method import HeadFigures
+from searchblend.blender.result import Result
 from searchblend.core.errors import InputError, MessageError, OutputError, UsageError
 from searchblend.core.privacy import Neighbors
 from searchblend.service.clock import Clock
@@ -20,8 +21,8 @@ from searchblend.service.lifecycle import REVIEWED, Lifecycle
 from searchblend.service.round_model import decode_figures, settings_digest, settings_of, shape_of
 from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.estimator import FILE_PREFIX
-from searchblend.service.workers.pack_files import make_pack_files, pack_part
 from searchblend.service.workers.private_folder import make_private_folder
+from searchblend.service.workers.round_pack import make_pack_files, pack_part
 from searchblend.service.workers.signing_record import OtherSigningKeys, adopt_keys, keys_on_record, keys_trouble
 from searchblend.store.artifacts import TrendRow
 from searchblend.store.jobs import Job
@@ -42,6 +43,7 @@ from searchblend.wire.manifest import (
     encode_manifest,
     encode_signed,
 )
+from searchblend.wire.release import decode_result
 from searchblend.wire.signing import SigningKey, is_round_key_signed, sign_manifest
 
 PUBLISHER: Final = "publisher"
@@ -180,7 +182,7 @@ class Publisher:
         contents = {name: content for name, content in files.items() if content is not None}
         if len(contents) != len(_FILES):
             raise StoreError("a file of the result is missing")
-        result = json.loads(contents["result.json"])
+        result = decode_result(contents["result.json"])
         rows = trend_rows(result)
         packs = make_pack_files(self._store, round_, result)
         self._store.on_point("publish: before")
@@ -361,20 +363,20 @@ def client_spend(figures: HeadFigures, settings: TaskSettings) -> Spend:
     return subset_selection_spend(parts, epsilon, records_per_client=params.records_per_client)
 
 
-def trend_rows(result: dict[str, Any]) -> list[TrendRow]:
-    """The published rows of a result document, best first, ⋆ last."""
+def trend_rows(result: Result) -> list[TrendRow]:
+    """The published rows of a result, best first, ⋆ last."""
     return [
         TrendRow(
             place=place,
-            query=row["query"],
-            probability=row["probability"],
-            low=row["interval"][0],
-            high=row["interval"][1],
-            variance=row["variance"],
-            optin=row["optin"]["probability"] if row["optin"] else None,
-            client=row["client"]["probability"] if row["client"] else None,
-            optin_weight=row["optin_weight"],
-            influence=row["report_influence"],
+            query=row.query,
+            probability=row.probability,
+            low=row.interval[0],
+            high=row.interval[1],
+            variance=row.variance,
+            optin=row.optin.probability if row.optin else None,
+            client=row.client.probability if row.client else None,
+            optin_weight=row.optin_weight,
+            influence=row.report_influence,
         )
-        for place, row in enumerate(result["trends"])
+        for place, row in enumerate(result.trends)
     ]

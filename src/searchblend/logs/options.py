@@ -1,0 +1,66 @@
+"""How a log is read: one frozen object that travels from the command, or the caller, to the engine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from searchblend.core.errors import InvalidParameter
+from searchblend.logs.formats.files import LogPaths
+
+DEFAULT_MEMORY: Final = "2GB"
+"""What the database may use before it goes on in the temp directory."""
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """Which log to read, and how."""
+
+    paths: LogPaths
+    """files, globs and directories; plain, .gz or .zst"""
+    format: str = "auto"
+    """a name among ``FORMATS``; ``auto`` detects it from names and headers. JSON lines under other names, Yandex and
+    Excite must be named"""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """our name (user, query, url, time, rank, suggestion) → the name of the column in the files"""
+    optin_column: str | None = None
+    """the column that holds whether the user has opted in; None where a fraction of the users does"""
+    urls: bool = True
+    """whether URLs are read; without, the log is one of queries alone"""
+    quoted_line_feeds: bool = False
+    """whether a quoted CSV field may go on in the next line. Then the privacy promise rests on every line's quotes
+    being well formed: one person's line can swallow those of others. Else a record is one line, and one whose quotes
+    do not balance is held back alone"""
+    host_only: bool = False
+    """whether the host alone of every URL is kept"""
+    strict: bool = False
+    """whether the first malformed line refuses the log, instead of being counted"""
+    draws: int = 1
+    """records drawn of each user with replacement (m_C). 0 draws none and keeps every line, for ``activity``"""
+    picks: int = 1
+    """records drawn of each user without replacement (m_O); the first is the first draw"""
+    keep_lines: bool = False
+    """whether every usable line is kept until the log is closed, for ``statistics``; else only the drawn records are"""
+    searches_only: bool = False
+    """with ``draws=0``: keeps no more than each user's distinct queries, which is faster, and counts nothing else"""
+    key: bytes | None = field(default=None, repr=False)
+    """decides every draw; None: 16 fresh bytes of the operating system"""
+    memory: str | None = DEFAULT_MEMORY
+    """memory limit of the database (None: 80 % of the machine's); the rest goes to ``temp_directory``"""
+    threads: int | None = None
+    """threads of the database; None: one for each core"""
+    temp_directory: str | os.PathLike[str] | None = None
+    """where the private directory of the reading is made; None: the system's"""
+    engine: str = "duckdb"
+    """``duckdb`` on this machine, or ``spark`` on a cluster; both draw the same records by the same key"""
+    master: str | None = None
+    """address of the Spark master; None: that of the environment, or this machine"""
+
+    def __post_init__(self) -> None:
+        for name, number, least in (("draws", self.draws, 0), ("picks", self.picks, 1)):
+            if number < least:
+                raise InvalidParameter(name, f"expected a whole number of at least {least}, found {number!r}")
+        if self.searches_only and (self.draws or self.keep_lines):
+            raise InvalidParameter("searches_only", "expected with draws=0, and without keep_lines")

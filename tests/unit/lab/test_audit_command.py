@@ -1,0 +1,61 @@
+"""``searchblend audit`` as a program: exit codes, JSON, pages."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from searchblend.cli.main import main
+from searchblend.cli.parser import build_parser
+from searchblend_lab.evidence.plan import STATEMENTS
+
+
+@pytest.mark.thorough
+def test_a_quick_audit_passes_and_says_so_in_json(capsys, tmp_path):
+    page, text = tmp_path / "audit.html", tmp_path / "audit.md"
+    assert main(["audit", "--quick", "--json", "--html", str(page), "--markdown", str(text)]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["passed"] is True
+    assert document["level"] == 1e-6
+    assert document["mutants"]["killed"] == document["mutants"]["planted"] >= 15
+    findings = [finding for check in document["checks"] for finding in check["findings"]]
+    assert len(findings) > 60
+    bounded = [f for f in findings if f["resolution"] is not None and f["verdict"] == "holds"]
+    assert bounded
+    assert all(f["measured_epsilon"] <= f["claimed_epsilon"] < f["resolution"] for f in bounded)
+    assert document["cannot_see"]
+    assert document["random_statements"] <= STATEMENTS
+    assert "Planted faults" in page.read_text()
+    assert text.read_text().startswith("# Audit")
+
+
+def test_names_without_running(capsys):
+    assert main(["audit", "--list", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert len(listed["mutants"]) >= 25
+    assert {"program-service", "program-javascript", "program-spark"} <= {check["name"] for check in listed["checks"]}
+
+
+@pytest.mark.thorough
+def test_a_table_for_people(capsys):
+    assert main(["audit", "--only", "exact-choices", "--workers", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert "All verdicts hold." in shown
+    assert "What this audit cannot see" in shown
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--only", ","], ["--samples", "10"], ["--level", "2"], ["--without", "everything"]]
+)
+def test_misuse_of_audit(arguments, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        build_parser().parse_args(["audit", *arguments])
+    assert exit_.value.code == 2
+    assert "error:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["--only", "nonsense"], ["--html", "no/such/folder/a.html"]])
+def test_what_cannot_be_asked_ends_with_2(arguments, capsys):
+    assert main(["audit", *arguments]) == 2
+    assert "searchblend: error:" in capsys.readouterr().err
