@@ -18,6 +18,7 @@ from searchblend.core.records import Record
 from searchblend.service.api.app import build_app
 from searchblend.service.console.planner_page import Planner
 from searchblend.service.logbook import Logbook
+from searchblend.service.requests import Position, Review
 from searchblend.service.services import Services
 from searchblend.store.rounds import Round, Task
 from searchblend.store.tokens import ROLES
@@ -108,7 +109,8 @@ class ConsoleSite:
         parts.lifecycle.close_optin(round_, actor="ann")
         parts.work()
         hits = parts.lifecycle.candidate(parts.current(task))[1]
-        parts.lifecycle.review(parts.current(task), actor="rob", keep=[(hit["query"], hit["url"]) for hit in hits])
+        keep = tuple(Position(hit.query, hit.url) for hit in hits)
+        parts.lifecycle.review(parts.current(task), Review(keep=keep), actor="rob")
         parts.work()
         round_ = parts.current(task)
         parts.count(round_, parts.messages(round_, searchers(clients, seed=seed + 1000, news=news)))

@@ -140,8 +140,8 @@ def become(mutant: str) -> None:
     elif mutant == "makes it again after no answer":
 
         def forget(state: DeviceState, turn: Turn, answer: str, again_at: int) -> None:
-            state._run("DELETE FROM turns WHERE round = ?", (turn.round,))
-            state._run("DELETE FROM debits WHERE round = ?", (turn.round,))
+            state.execute("DELETE FROM turns WHERE round = ?", (turn.round,))
+            state.execute("DELETE FROM debits WHERE round = ?", (turn.round,))
 
         mock.patch.object(DeviceState, "note_try", forget).start()
     else:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypedDict, Unpack
 
 from searchblend.blender.best.subset_report import ReportDesign
+from searchblend.core.documents import encode
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.records import HeadList
@@ -104,7 +105,7 @@ class MadeTask:
             "pack": None,
         }
         if phase == "opt-in":
-            optin["curator"] = self.curator.sign(RoundKey.of_manifest(manifest).signed_bytes).as_json()
+            optin["curator"] = encode(self.curator.sign(RoundKey.of_manifest(manifest).signed_bytes))
         return {**manifest, **changes}
 
     def sign(self, document: Mapping[str, Any], key: SigningKey | None = None) -> bytes:

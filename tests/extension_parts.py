@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 from playwright.sync_api import BrowserContext, sync_playwright
 
 from console_browser import PATIENCE_MS
+from searchblend.core.documents import decode
 from searchblend.core.records import Record
 from searchblend.service.clock import SystemClock
 from searchblend.service.demo import Population, Staff, Transport
@@ -132,7 +133,7 @@ class DrivenRound(Population):
             "uncapped": True,
         }
         with open_store(str(folder / "service.db")) as store:
-            task = Lifecycle(store, SystemClock()).add_task(TaskSettings.of_json({**wanted, **settings}), actor="ann")
+            task = Lifecycle(store, SystemClock()).add_task(decode(TaskSettings, {**wanted, **settings}), actor="ann")
             now = SystemClock().now()
             tokens = [store.tokens.add_admin(role, role, actor="ann", now=now) for role in ("operator", "reviewer")]
         self.task, self.staff = task.task, Staff(*tokens)

@@ -10,6 +10,7 @@ from typing import TypedDict, Unpack
 import httpx2
 from starlette.testclient import TestClient
 
+from openapi_answers import CheckedClient
 from searchblend.service.api.app import ROLE_TAGS, build_app
 from searchblend.service.clock import Clock
 from searchblend.service.http.connections import Connections
@@ -81,7 +82,7 @@ def http_service(
     services = Services(where, clock=parts.clock, logbook=Logbook(parts.log), **options)
     try:
         health = health_app(services, Connections(), with_rounds="admin" in ROLE_TAGS[role])
-        with TestClient(build_app(services, role), raise_server_exceptions=False) as client:
+        with CheckedClient(build_app(services, role), raise_server_exceptions=False) as client:
             yield HttpService(parts, services, client, TestClient(health))
     finally:
         parts.store.close()

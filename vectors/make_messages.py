@@ -14,6 +14,7 @@ from typing import Any
 
 from searchblend.blender.best.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign, subset_report
 from searchblend.blender.paper.local_report import local_report
+from searchblend.core.documents import encode
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.randomness import Tape
@@ -326,7 +327,7 @@ def _optin_part(curator: SigningKey | None = None, **changes: Any) -> dict[str, 
     optin = {"public_key": "cd" * 32, "consent": "ef" * 32, "closes": 1_800_000_000, "settings": "01" * 32}
     document = manifest_document(phase="opt-in", client=None, optin=optin)
     signature = (curator or SigningKey.new()).sign(RoundKey.of_manifest(document).signed_bytes)
-    return {**optin, "curator": signature.as_json(), **changes}
+    return {**optin, "curator": encode(signature), **changes}
 
 
 def _with_curator(optin: dict[str, Any], **changes: str) -> dict[str, Any]:

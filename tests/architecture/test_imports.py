@@ -14,6 +14,7 @@ LEVELS = {
     0: {"core"},
     1: {"mechanisms"},
     2: {"blender", "accounting", "clickgraph"},
+    2.5: {"files"},  # what the rooms of level 3 write with
     3: {"wire", "logs", "store", "pages", "search", "synthetic"},
     4: {"releases", "service", "device"},
     5: {"cli"},
@@ -166,6 +167,8 @@ LAZY = {
     "store/service_store.py": {"searchblend.store.database_postgres"},
 }
 """Where a function may import what is slow to load, or comes with an extra. And ``cli/``: its help must be instant."""
+ONLY_IN = {"os.fsync": "files/durable.py", "sqlite3.connect": "files/sqlite.py"}
+"""Calls that one module makes for all."""
 BY_NAME = {
     "searchblend/__init__.py": "the names of the root package",
     "searchblend_lab/papers/algorithms.py": "an algorithm of the user's own",
@@ -216,6 +219,26 @@ def test_no_import_hides_in_a_string():
         if imports_by_name(ast.parse(path.read_text()))
     }
     assert named == set(BY_NAME)
+
+
+def calls(tree: ast.AST) -> set[str]:
+    """``module.function`` of every call, whatever name it was imported under."""
+    called = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    imported = {
+        f"{node.module}.{alias.name}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    return called | imported
+
+
+@pytest.mark.parametrize("call", ONLY_IN)
+def test_one_module_calls_it_for_all(call):
+    callers = [path for path in ROOT.rglob("*.py") if call in calls(ast.parse(path.read_text()))]
+    callers += [path for path in LAB.rglob("*.py") if call in calls(ast.parse(path.read_text()))]
+    assert callers == [ROOT / ONLY_IN[call]]
+    assert call in calls(ast.parse(f"from {call.replace('.', ' import ')}\n"))
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ def test_a_whole_round_by_clicks(browser, site):
         assert [error for error in reviewer.errors if "400" not in error] == []
     rounds = site.parts.store.rounds.rounds(task.task)
     assert [(found.number, found.state) for found in rounds] == [(1, State.PUBLISHED), (2, State.DRAFT)]
-    actors = {row.as_json()["actor"] for row in site.parts.store.audit.rows()}
+    actors = {row.entry.actor for row in site.parts.store.audit.rows()}
     assert {"operator 1", "reviewer 2"} <= actors
 
 

@@ -44,6 +44,7 @@ onOmnibox(
 );
 everyMinutes(CHECK, CHECK_MINUTES);
 
+/** @param {ReceivedMessage} message @param {{isPrivate: boolean} | null} fromPage */
 async function answer(message, fromPage) {
   const device = await theDevice();
   if (message?.type === "clicked" || message?.type === "not-understood") {
@@ -61,7 +62,7 @@ async function answer(message, fromPage) {
   return null;
 }
 
-/** Look at every task, and be awake when the next report is to be sent. */
+/** Look at every task, and be awake when the next report is to be sent. @param {{sendNow?: boolean}} [options] */
 async function check(options) {
   const device = await theDevice();
   const statuses = await device.check(options);
@@ -72,6 +73,7 @@ async function check(options) {
 /** Content scripts exactly where the user allowed them, and only with consent. */
 async function watchSearchPages() {
   const { mode } = await (await theDevice()).settings();
+  /** @type {ContentScript[]} */
   const scripts = [];
   for (const engine of mode === "off" ? [] : globalThis.searchblendEngines) {
     for (const [i, origin] of engine.origins.entries()) {
@@ -87,6 +89,7 @@ async function watchSearchPages() {
   return scripts.length;
 }
 
+/** @param {string} match @param {string} origin */
 function sameHost(match, origin) {
   return match.startsWith(origin.slice(0, -1));
 }

@@ -6,8 +6,9 @@
 globalThis.searchblendEngines = (() => {
   const GOOGLE = ["com", "ca", "co.in", "co.jp", "co.uk", "com.au", "com.br", "de", "es", "fr", "it", "nl"];
 
-  /** A parameter's address, if it is one. */
+  /** A parameter's address, if it is one. @param {string | null} text */
   function target(text) {
+    if (text === null) return null;
     try {
       const url = new URL(text);
       return url.protocol === "https:" || url.protocol === "http:" ? url.href : null;
@@ -16,6 +17,7 @@ globalThis.searchblendEngines = (() => {
     }
   }
 
+  /** @param {string} text */
   function fromBase64Url(text) {
     try {
       const bytes = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
@@ -25,6 +27,7 @@ globalThis.searchblendEngines = (() => {
     }
   }
 
+  /** @param {URL} url @param {string} host */
   function isHost(url, host) {
     return url.hostname === host || url.hostname.endsWith(`.${host}`);
   }
@@ -45,6 +48,7 @@ globalThis.searchblendEngines = (() => {
         ".pla-unit-container, [class^=commercial-unit], a[data-rw], a[data-agdh], a[href*='/aclk?'], a[ping*='/aclk?']",
       // /goto holds a token that only Google can read
       redirectors: ["/url", "/goto"],
+      /** @param {URL} url */
       unwrap(url) {
         if (!/(^|\.)google\.[a-z.]+$/u.test(url.hostname)) return url.href;
         return url.pathname === "/url" ? target(url.searchParams.get("q") ?? url.searchParams.get("url")) : null;
@@ -64,6 +68,7 @@ globalThis.searchblendEngines = (() => {
         ".pa_sb, .productAd, [id$=adsMvCarousel], [h$=',Ads'], .b_algo:has(a[href*='/aclick?']), " +
         ".b_algo:has(img[src*='id=OADD2.'])",
       redirectors: ["/ck/a"],
+      /** @param {URL} url */
       unwrap(url) {
         if (!isHost(url, "bing.com")) return url.href;
         const packed = url.pathname === "/ck/a" ? url.searchParams.get("u") : null;
@@ -82,6 +87,7 @@ globalThis.searchblendEngines = (() => {
         "[data-layout=ad], [data-testid=ad], .result--ad, .results--ads, .result:has(.badge--ad), " +
         "a[href*='duckduckgo.com/y.js']",
       redirectors: ["/l/"],
+      /** @param {URL} url */
       unwrap(url) {
         if (!isHost(url, "duckduckgo.com")) return url.href;
         return url.pathname === "/l/" ? target(url.searchParams.get("uddg")) : null;
@@ -98,6 +104,7 @@ globalThis.searchblendEngines = (() => {
       titles: ".results a:has(h3)",
       advertisements: ".ad",
       redirectors: ["/engine/out"],
+      /** @param {URL} url */
       unwrap(url) {
         if (url.hostname !== "127.0.0.1") return url.href;
         return url.pathname === "/engine/out" ? target(url.searchParams.get("to")) : null;

@@ -4,6 +4,7 @@
   const MAIN_BUTTON = 0;
   const MIDDLE_BUTTON = 1;
 
+  /** @param {string} address */
   function engineOf(address) {
     const page = new URL(address);
     return globalThis.searchblendEngines.find((engine) =>
@@ -11,13 +12,16 @@
     );
   }
 
-  /** What a click says: a result that was clicked, a result that cannot be read (without a word of it), or null. */
+  /** What a click says: a result that was clicked, a result that cannot be read (without a word of it), or null.
+   * @param {MouseEvent} event @param {string} address @returns {ExtensionMessage | null} */
   function messageOf(event, address) {
     if (!event.isTrusted || (event.button !== MAIN_BUTTON && event.button !== MIDDLE_BUTTON)) return null;
     const engine = engineOf(address);
+    if (!engine) return null;
+    const query = new URL(address).searchParams.get(engine.parameter);
     const anchor = event.target instanceof Element ? event.target.closest("a[href]") : null;
-    const query = new URL(address).searchParams.get(engine?.parameter);
-    if (!engine || !query || !anchor || anchor.closest(engine.advertisements)) return null;
+    // A link inside a drawing (SVG) is not one of these.
+    if (!query || !(anchor instanceof HTMLAnchorElement) || anchor.closest(engine.advertisements)) return null;
     const link = URL.canParse(anchor.href) ? new URL(anchor.href) : null;
     if (link === null || !/^https?:$/u.test(link.protocol)) return null;
     const url = engine.unwrap(link);
@@ -30,7 +34,7 @@
   }
 
   /** On the engine's own host a redirector leads elsewhere, and so may a title that leads to no other page of
-   * results. */
+   * results. @param {SearchEngine} engine @param {URL} link @param {URL} page @param {boolean} isTitle */
   function isOpaque(engine, link, page, isTitle) {
     return (
       link.host === page.host &&
@@ -38,11 +42,14 @@
     );
   }
 
+  /** @param {MouseEvent} event */
   function onClick(event) {
     // The address is read at the click: pages change it without being loaded anew.
     const message = messageOf(event, location.href);
     if (message !== null) globalThis.searchblendTell(message);
   }
 
-  for (const kind of ["click", "auxclick"]) addEventListener(kind, onClick, { capture: true, passive: true });
+  for (const kind of /** @type {const} */ (["click", "auxclick"])) {
+    addEventListener(kind, onClick, { capture: true, passive: true });
+  }
 })();

@@ -14,6 +14,15 @@ import { subsetReport } from "./subset_report.js";
 
 /** @typedef {import("./head_list.js").HeadListMessage} HeadListMessage */
 /** @typedef {import("./records.js").DeviceRecord} DeviceRecord */
+/** @typedef {import("./manifest.js").Manifest} Manifest */
+/** @typedef {import("./manifest.js").OptinManifest} OptinManifest */
+/** @typedef {import("./manifest.js").ClientManifest} ClientManifest */
+/** @typedef {import("./manifest.js").OfferedPack} OfferedPack */
+/** @typedef {import("./admission.js").Admission} Admission */
+/** @typedef {import("./signing.js").PinnedKeys} PinnedKeys */
+/** @typedef {import("./search.js").SearchIndex} SearchIndex */
+/** @typedef {import("./search.js").Answer} Answer */
+/** @typedef {{aboutQueries: boolean, items: DeviceRecord[]}} ExplainedPart */
 
 export { normalize, normalizeUrl } from "./normalize.js";
 export { suspicions } from "./suspects.js";

@@ -15,6 +15,39 @@ const SIGNED_PREFIX = utf8("searchblend manifest v1\n");
 
 /** @typedef {{keyId: string, signature: string}} Signature */
 /** @typedef {{payload: Uint8Array, signatures: Signature[]}} SignedManifest */
+/** @typedef {{public_key: string, consent: string, closes: number, settings?: string, curator?: unknown}} OptinRequest
+ * minor version 0 has neither settings nor curator */
+/** @typedef {{artifact: string, digest: string, mechanism: string, report_bytes: number, opens: number,
+ * closes: number}} ClientRequest */
+/** @typedef {{artifact: string, bytes: number, round: number, deltas: Array<{base: string, artifact: string,
+ * bytes: number}>}} OfferedPack */
+/**
+ * @typedef {object} ManifestFields
+ * @property {string} format
+ * @property {number} version
+ * @property {number} minor
+ * @property {string} task
+ * @property {string} name
+ * @property {string} engine
+ * @property {string} market
+ * @property {number} sequence
+ * @property {number} issued
+ * @property {number} expires
+ * @property {number} round
+ * @property {boolean} killed
+ * @property {string} min_device_version
+ * @property {"skip" | "report_wildcard"} silent_devices
+ * @property {"best" | "paper"} method
+ * @property {string} epsilon
+ * @property {string} delta
+ * @property {number} records_per_client
+ * @property {number} records_per_optin
+ * @property {OfferedPack | null} pack
+ */
+/** @typedef {ManifestFields & {phase: "idle", optin: null, client: null}} IdleManifest */
+/** @typedef {ManifestFields & {phase: "opt-in", optin: OptinRequest, client: null}} OptinManifest */
+/** @typedef {ManifestFields & {phase: "client", optin: null, client: ClientRequest}} ClientManifest */
+/** @typedef {IdleManifest | OptinManifest | ClientManifest} Manifest what decodePayload has checked */
 /** @typedef {"text" | "number" | "boolean" | "list" | "object" | "object or null"} Kind */
 
 /** @type {Readonly<Record<string, Kind>>} */
@@ -111,7 +144,7 @@ export function decodeSigned(message) {
   };
 }
 
-/** A manifest's fields, each of the right type and none more. @param {Uint8Array} payload @returns {any} */
+/** A manifest's fields, each of the right type and none more. @param {Uint8Array} payload @returns {Manifest} */
 export function decodePayload(payload) {
   const document = parseCanonical(payload, "manifest");
   if (!isObject(document)) throw new MessageError("manifest: expected an object");
@@ -125,7 +158,7 @@ export function decodePayload(payload) {
     checkFields(/** @type {any} */ (document[part]), Object.fromEntries(asked), `manifest: ${part}`);
   }
   checkValues(document);
-  return document;
+  return /** @type {Manifest} */ (/** @type {unknown} */ (document));
 }
 
 /** @param {Uint8Array} message */

@@ -12,8 +12,9 @@ import { normalize } from "./normalize.js";
 import { decodePack, Pack } from "./pack.js";
 
 /** @typedef {import("./pack.js").PackEntry} PackEntry */
-/** @typedef {{entry: PackEntry, kind: string, distance: number}} Found */
-/** @typedef {{query: string, url: string | null, probability: number, low: number, how: string}} Answer */
+/** @typedef {"exact" | "prefix" | "typo"} Kind */
+/** @typedef {{entry: PackEntry, kind: Kind, distance: number}} Match */
+/** @typedef {{query: string, url: string | null, probability: number, low: number, how: Kind}} Answer */
 
 const [SHORTEST_WITH_TYPO, SHORTEST_WITH_TWO, LONGEST_WITH_TYPO] = [4, 8, 64];
 
@@ -85,14 +86,14 @@ export class SearchIndex {
   }
 
   /** At most `limit` queries that fit: the very one, those that begin so, those with typing errors.
-   * @param {string} typed @param {number} [limit] @returns {Found[]} */
+   * @param {string} typed @param {number} [limit] @returns {Match[]} */
   find(typed, limit = 10) {
     if (!(Number.isInteger(limit) && limit >= 1)) throw new InvalidParameter("limit", "must be at least 1");
     const text = normalize(typed);
     if (!text || !this.size) return [];
     const wanted = utf8(text);
     const place = this.#placeOf(wanted);
-    const found = place === undefined ? [] : [this.#found(place, "exact", 0)];
+    const found = place === undefined ? [] : [this.#match(place, "exact", 0)];
     found.push(...this.#withPrefix(wanted, limit - found.length));
     if (found.length < limit) found.push(...this.#withTypos(text, limit - found.length));
     return found;
@@ -105,7 +106,7 @@ export class SearchIndex {
       const { text, lower, probability } = this.#at(place);
       if (text.length > wanted.length) best.offer(place, 0, lower, probability);
     }
-    return best.items.map(({ place }) => this.#found(place, "prefix", 0));
+    return best.items.map(({ place }) => this.#match(place, "prefix", 0));
   }
 
   /** @param {string} text @param {number} limit */
@@ -124,7 +125,7 @@ export class SearchIndex {
       const { text: found, lower, probability } = this.#at(place);
       if (!beginsWith(found, wanted)) best.offer(place, distance, lower, probability);
     }
-    return best.items.map(({ place, distance }) => this.#found(place, "typo", distance));
+    return best.items.map(({ place, distance }) => this.#match(place, "typo", distance));
   }
 
   /** Where the very query is, if it is there. @param {Uint8Array} wanted */
@@ -151,8 +152,8 @@ export class SearchIndex {
     return this.#blocks[block][place % BLOCK];
   }
 
-  /** @param {number} place @param {string} kind @param {number} distance @returns {Found} */
-  #found(place, kind, distance) {
+  /** @param {number} place @param {Kind} kind @param {number} distance @returns {Match} */
+  #match(place, kind, distance) {
     return { entry: this.#entry(place), kind, distance };
   }
 

@@ -21,8 +21,14 @@ import {
 } from "../core/index.js";
 import { affords } from "./ledger.js";
 
+/** @import { ClientManifest, DeviceRecord, Manifest, OptinManifest } from "../core/index.js" */
+/** @import { Device } from "./device.js" */
+/** @import { Group, Key, Report, ReportContent, Task, Transaction } from "./types.d.ts" */
+/** @typedef {ReportContent & {window: number}} Prepared what to send, and the seconds until the round closes */
+
 /** Why nothing is said in a round, for people; not an error. */
 export class NothingToSay extends Error {
+  /** @param {string} reason */
   constructor(reason) {
     super(reason);
     this.reason = reason;
@@ -33,7 +39,8 @@ const CREDENTIAL_BYTES = 16;
 /** Reports go out at a random time of the window, but not so late that the window may close before a second try. */
 const WINDOW_SHARE = 0.8;
 
-/** The report of a client, ready to send, or `NothingToSay`. */
+/** The report of a client, ready to send, or `NothingToSay`.
+ * @param {Device} device @param {Task} task @param {ClientManifest} manifest */
 export async function prepareReport(device, task, manifest) {
   if (signedNow(device, task, manifest) < manifest.client.opens) throw new NothingToSay("not-open-yet");
   if (signedNow(device, task, manifest) >= manifest.client.closes) throw new NothingToSay("window-closed");
@@ -54,7 +61,8 @@ export async function prepareReport(device, task, manifest) {
   });
 }
 
-/** The sealed records of an opt-in user, ready to send, or `NothingToSay`. */
+/** The sealed records of an opt-in user, ready to send, or `NothingToSay`.
+ * @param {Device} device @param {Task} task @param {OptinManifest} manifest */
 export async function prepareContribution(device, task, manifest) {
   if (signedNow(device, task, manifest) >= manifest.optin.closes) throw new NothingToSay("window-closed");
   await mayTakePart(device, task, manifest, "opt-in");
@@ -82,35 +90,51 @@ export async function prepareContribution(device, task, manifest) {
   });
 }
 
+/**
+ * @param {Device} device whose budget pays
+ * @param {Task} task the list that asks
+ * @param {Manifest} manifest its newest manifest
+ * @param {Group} group who is asked
+ * @param {(records: DeviceRecord[]) => Promise<Prepared>} make draws and randomizes, given the records of this device
+ */
 async function underLock(device, task, manifest, group, make) {
   return device.lock("searchblend-debit", async () => {
     await device.point("locked");
     const records = await mayTakePart(device, task, manifest, group);
-    const made = await make(records);
+    const prepared = await make(records);
     await device.point("randomized");
-    return debit(device, task, manifest, group, made);
+    return debit(device, task, manifest, group, prepared);
   });
 }
 
-/** The debit and the bytes, both or neither. */
-async function debit(device, task, manifest, group, { window, ...made }) {
+/**
+ * The debit and the bytes, both or neither.
+ * @param {Device} device whose budget pays
+ * @param {Task} task the list that asks
+ * @param {Manifest} manifest its newest manifest
+ * @param {Group} group who is asked
+ * @param {Prepared} prepared what to send
+ */
+async function debit(device, task, manifest, group, { window, ...content }) {
   const now = device.now();
+  /** @type {Key<"reports">} */
   const key = [task.task, manifest.round];
   const cost = costOf(manifest);
   const delay = Math.max(0, Math.min(Math.floor(window * WINDOW_SHARE), POLICY.longestDelaySeconds));
+  /** @type {Report} */
   const report = {
-    ...made,
+    ...content,
     ...cost,
     task: task.task,
     round: manifest.round,
     madeAt: now,
     status: "pending",
     attempts: 0,
+    sendAfter: now + randomBelow(delay + 1),
   };
-  report.sendAfter = now + randomBelow(delay + 1);
   await device.storage.writeDurably(async (transaction) => {
     await refuseUnlessFree(transaction, task, manifest, group, now);
-    await transaction.put("ledger", key, { ...cost, at: await debitTime(transaction, now), kind: made.kind });
+    await transaction.put("ledger", key, { ...cost, at: await debitTime(transaction, now), kind: content.kind });
     device.pointInTransaction("half-written");
     await transaction.put("reports", key, report);
     device.pointInTransaction("written");
@@ -119,7 +143,8 @@ async function debit(device, task, manifest, group, { window, ...made }) {
   return report;
 }
 
-/** The time, but never before the newest manifest was signed: a clock that was put back opens no window again. */
+/** The time, but never before the newest manifest was signed: a clock that was put back opens no window again.
+ * @param {Device} device @param {Task} task @param {Manifest} manifest */
 function signedNow(device, task, manifest) {
   return Math.max(device.now(), task.issued, manifest.issued);
 }
@@ -128,13 +153,16 @@ function signedNow(device, task, manifest) {
  * When a round was paid for, for the limit of a week. Signed times keep a clock that is behind from dating a debit so
  * early that it is out of the week once the clock is put right. Where that week begins is the clock's alone to say
  * (`affords`): a service that signs times ahead of it must not end the week early.
+ * @param {Transaction} transaction @param {number} now
  */
 async function debitTime(transaction, now) {
   const tasks = await transaction.all("tasks");
   return Math.max(now, ...tasks.map(([, { issued }]) => issued));
 }
 
-/** The records to draw from, or `NothingToSay`. */
+/** The records to draw from, or `NothingToSay`.
+ * @param {Device} device @param {Task} task @param {Manifest} manifest @param {Group} group
+ * @returns {Promise<DeviceRecord[]>} */
 async function mayTakePart(device, task, manifest, group) {
   const now = device.now();
   const records = await device.storage.read(async (transaction) => {
@@ -150,7 +178,14 @@ async function mayTakePart(device, task, manifest, group) {
   return [{ query: null, url: null }];
 }
 
-/** A round is paid for once, by one group, with consent that still stands, and within this device's own limit. */
+/**
+ * A round is paid for once, by one group, with consent that still stands, and within this device's own limit.
+ * @param {Transaction} transaction what the device knows
+ * @param {Task} task the list that asks
+ * @param {Manifest} manifest its newest manifest
+ * @param {Group} group who is asked
+ * @param {number} now the device's time
+ */
 async function refuseUnlessFree(transaction, task, manifest, group, now) {
   const settings = await transaction.get("settings", "settings");
   if (!settings || settings.mode !== group) throw new NothingToSay("other-group");
@@ -162,18 +197,22 @@ async function refuseUnlessFree(transaction, task, manifest, group, now) {
   if (!affords(await transaction.all("ledger"), costOf(manifest), now)) throw new NothingToSay("budget-spent");
 }
 
+/** @param {Manifest} manifest */
 function costOf({ epsilon, delta }) {
   return { epsilon: Number(epsilon), delta: Number(delta) };
 }
 
-/** One random record where one is asked for, so that its owner can be shown it; else all, and the core draws. */
+/** One random record where one is asked for, so that its owner can be shown it; else all, and the core draws.
+ * @param {DeviceRecord[]} records @param {number} wanted */
 function choose(records, wanted) {
   return wanted === 1 ? [records[randomBelow(records.length)]] : records;
 }
 
-/** So many distinct records at random; one that is too long for the message is passed over. */
+/** So many distinct records at random; one that is too long for the message is passed over.
+ * @param {DeviceRecord[]} records @param {number} wanted */
 function distinct(records, wanted) {
   const left = [...records];
+  /** @type {DeviceRecord[]} */
   const chosen = [];
   while (chosen.length < wanted && left.length > 0) {
     const [record] = left.splice(randomBelow(left.length), 1);

@@ -1,4 +1,5 @@
 // Runs in search pages, before observe.js, in the extension's own world: the page cannot see or call it.
+/** @param {ExtensionMessage} message */
 globalThis.searchblendTell = (message) => {
   const api = globalThis.browser ?? globalThis.chrome;
   if (api.extension?.inIncognitoContext) return;

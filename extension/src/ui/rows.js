@@ -5,6 +5,11 @@ import { mayHaveArrived } from "../device/outbox.js";
 import { element, when } from "./elements.js";
 import { phaseText, recordText, reportStatusText, statusText, statusTone } from "./words.js";
 
+/** @import { DeviceRecord } from "../core/index.js" */
+/** @import { Overview } from "../device/device.js" */
+/** @import { KeptSearch, Report, ReportStatus, Task } from "../device/types.d.ts" */
+
+/** @param {Task[]} tasks @param {Overview["packs"]} packs @param {(task: string) => void} leave */
 export function taskRows(tasks, packs, leave) {
   return tasks.map((task) => {
     const pack = packs.find((one) => one.task === task.task && one.slot === "current");
@@ -35,7 +40,11 @@ export function taskRows(tasks, packs, leave) {
   });
 }
 
-/** Each report: what the user really did, known to this device alone, and what was said. */
+/** @type {Partial<Record<ReportStatus, string>>} */
+const TONES = { sent: "good", pending: "wait" };
+
+/** Each report: what the user really did, known to this device alone, and what was said.
+ * @param {Report[]} reports @param {{sendNow: () => void, withdraw: (report: Report) => void}} actions */
 export function reportRows(reports, { sendNow, withdraw }) {
   return reports.map((report) =>
     element(
@@ -45,11 +54,7 @@ export function reportRows(reports, { sendNow, withdraw }) {
         "div",
         { class: "head" },
         element("h3", {}, `Round ${report.round}`),
-        element(
-          "span",
-          { class: "pill", "data-tone": { sent: "good", pending: "wait" }[report.status] ?? "bad" },
-          statusWithReason(report),
-        ),
+        element("span", { class: "pill", "data-tone": TONES[report.status] ?? "bad" }, statusWithReason(report)),
       ),
       facts([
         ["You searched", truthText(report)],
@@ -91,6 +96,7 @@ export function reportRows(reports, { sendNow, withdraw }) {
   );
 }
 
+/** @param {KeptSearch[]} records @param {(record: KeptSearch) => void} forget */
 export function recordRows(records, forget) {
   return records.map((record) =>
     element(
@@ -116,6 +122,7 @@ export function recordRows(records, forget) {
   );
 }
 
+/** @param {[name: string, value: string][]} pairs */
 function facts(pairs) {
   return element(
     "dl",
@@ -124,10 +131,12 @@ function facts(pairs) {
   );
 }
 
+/** @param {Report} report */
 function statusWithReason(report) {
   return report.reason ? `${reportStatusText(report)} (${report.reason})` : reportStatusText(report);
 }
 
+/** @param {Report} report */
 function truthText(report) {
   // A sealed record without a page is one of a list without pages.
   if (Array.isArray(report.truth)) {
@@ -140,7 +149,8 @@ function truthText(report) {
 
 const SHOWN = 12;
 
-/** A report names one item, a set of items, or nothing at all; each is possible for each truth. */
+/** A report names one item, a set of items, or nothing at all; each is possible for each truth.
+ * @param {Report} report */
 function saidText(report) {
   if (report.kind === "sealed") return "the same, sealed for the people who run the list";
   const texts = report.said.map(({ aboutQueries, items }) => {
@@ -152,6 +162,7 @@ function saidText(report) {
   return `${texts.join("; ")} (randomized)`;
 }
 
+/** @param {Pick<DeviceRecord, "query">} record */
 function queryText({ query }) {
   return query === null ? "something that is not on the list" : `“${query}”`;
 }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from searchblend.cli.printing import json_text
 from searchblend.core.errors import UsageError
-from searchblend.store.whole_file import whole_files
+from searchblend.files.durable import whole_files
 
 if TYPE_CHECKING:
     from searchblend.releases.make_release import LedgerEntry

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from searchblend.accounting.spend import Spend
+from searchblend.files.durable import release_folder
 from searchblend.logs.search_log import SearchLog
 from searchblend.store.ledger import Ledger, open_ledger
 from searchblend.store.ledger_release import release_once
-from searchblend.store.release_folder import release_folder
 
 Released = TypeVar("Released")
 Files = dict[str, bytes]

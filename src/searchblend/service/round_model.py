@@ -13,10 +13,11 @@ import numpy as np
 from searchblend.blender.best.subset_report import ReportDesign
 from searchblend.blender.estimates import Estimates, Floats, GroupEstimates
 from searchblend.blender.method import HeadFigures, Method, method_named
+from searchblend.core.documents import decode
 from searchblend.core.errors import SearchblendError
 from searchblend.core.records import HeadList
 from searchblend.service.task_settings import TaskSettings
-from searchblend.store.rounds import Round
+from searchblend.store.rounds import Round, Task
 from searchblend.wire.manifest import decode_signature
 from searchblend.wire.report import ReportShape
 from searchblend.wire.round_key import RoundKey
@@ -24,8 +25,9 @@ from searchblend.wire.sealed import SealingContext
 from searchblend.wire.signing import is_signed
 
 
-def settings_of(round_: Round) -> TaskSettings:
-    return TaskSettings.of_json(round_.settings)
+def settings_of(row: Task | Round) -> TaskSettings:
+    """What a task asks for now, or a round since it was drafted."""
+    return decode(TaskSettings, row.settings)
 
 
 def sealing_context(round_: Round) -> SealingContext:

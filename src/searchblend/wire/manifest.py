@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from searchblend.core.documents import encode
 from searchblend.core.errors import MessageError, listed
 from searchblend.wire.canonical import canonical_json, parse_canonical
 
@@ -81,8 +82,13 @@ class Signature:
     signature: str
     algorithm: str = ALGORITHM
 
-    def as_json(self) -> dict[str, str]:
-        return {"key_id": self.key_id, "algorithm": self.algorithm, "signature": self.signature}
+
+@dataclass(frozen=True)
+class ManifestEnvelope:
+    """A manifest as it is served: the canonical JSON that was signed, as a string, and who signed it."""
+
+    payload: str
+    signatures: tuple[Signature, ...]
 
 
 @dataclass(frozen=True)
@@ -108,12 +114,7 @@ def encode_signed(signed: SignedManifest) -> bytes:
     """The envelope; with more signatures than a device takes there is none."""
     if not 1 <= len(signed.signatures) <= MOST_SIGNATURES:
         raise MessageError(f"manifest: expected 1 to {MOST_SIGNATURES} signatures")
-    return canonical_json(
-        {
-            "payload": signed.payload.decode("utf-8"),
-            "signatures": [signature.as_json() for signature in signed.signatures],
-        }
-    )
+    return canonical_json(encode(ManifestEnvelope(signed.payload.decode("utf-8"), signed.signatures)))
 
 
 def decode_signed(message: bytes) -> SignedManifest:

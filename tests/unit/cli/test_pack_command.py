@@ -14,9 +14,9 @@ from searchblend.cli.main import main
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.records import Record
+from searchblend.files.durable import release_folder
 from searchblend.releases.hybrid import hybrid_files
 from searchblend.search.pack import PackEntry, PackInfo, PackUrl, decode_pack, encode_pack
-from searchblend.store.release_folder import release_folder
 from searchblend.wire.signing import SigningKey
 
 

@@ -15,6 +15,7 @@ from searchblend.service.serve import prepare_folders
 from searchblend.service.settings import ServeSettings
 from searchblend.service.workers.curator_key import FILE, curator_points, make_curator_key, read_curator_key
 from searchblend.store.states import State
+from searchblend.wire.canonical import json_bytes
 from searchblend.wire.sealed import new_round_key
 from searchblend.wire.signing import SigningKey, is_round_key_signed, verify_manifest
 from service_parts import Service, people
@@ -49,7 +50,7 @@ def sign_again(service):
 
 
 def actions(service):
-    return [row.as_json()["action"] for row in service.store.audit.rows()]
+    return [row.entry.action for row in service.store.audit.rows()]
 
 
 def findings(service):
@@ -63,7 +64,7 @@ CHANGES = {
     "no signature": lambda found: {"key_signature": None},
     "a signature that is none": lambda found: {"key_signature": "{"},
     "a stranger's signature": lambda found: {
-        "key_signature": json.dumps(SigningKey.new().sign(b"anything").as_json()),
+        "key_signature": json_bytes(SigningKey.new().sign(b"anything")).decode(),
         "public_key": new_round_key()[1],
     },
     "when it closes": lambda found: {"optin_closes": found.optin_closes + 1},
@@ -121,8 +122,8 @@ def test_the_curator_opens_no_record_of_a_round_that_was_changed(service, what):
     change(service, found, **CHANGES[what](found))
     service.work()
     assert service.current(task).state is State.ABORTED
-    assert service.store.audit.rows()[-1].as_json()["action"] == "raw records shredded"
-    assert "altered-round" in [row.as_json()["detail"].get("reason") for row in service.store.audit.rows()]
+    assert service.store.audit.rows()[-1].entry.action == "raw records shredded"
+    assert "altered-round" in [row.entry.detail.get("reason") for row in service.store.audit.rows()]
     assert "opening records" not in actions(service)
     assert service.vault.held() == []
 

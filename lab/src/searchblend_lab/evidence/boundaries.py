@@ -15,8 +15,7 @@ from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.paper.create_head_list import create_head_list
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
-from searchblend.clickgraph.release.release_data import release_data
-from searchblend.clickgraph.release.select_queries import select_queries
+from searchblend.clickgraph.release.release_data import release_data, select_queries
 from searchblend.clickgraph.release.step import StepDesign
 from searchblend.core.params import BlenderParams, ClickGraphParams
 from searchblend.core.privacy import Budget

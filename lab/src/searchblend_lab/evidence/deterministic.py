@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
-from searchblend.clickgraph.release.select_queries import select_queries
+from searchblend.clickgraph.release.release_data import select_queries
 from searchblend.core.params import ClickGraphParams
 from searchblend.core.privacy import Budget
 from searchblend.core.randomness import Randomness, SystemRandomness

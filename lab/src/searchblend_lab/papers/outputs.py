@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from searchblend.core.csv_cells import write_csv
 from searchblend.core.errors import OutputError
+from searchblend.files.durable import whole_files
 from searchblend_lab.papers.cells import Scalar
 from searchblend_lab.papers.experiment import Experiment, Finding, Outcome, Request, Table
 from searchblend_lab.papers.people import LogPeople, people_named
@@ -27,7 +28,7 @@ _FORMS: Final[Mapping[str, Callable[[Any], Scalar]]] = {name: form for form, nam
 
 
 def write_outcome(experiment: Experiment, outcome: Outcome, request: Request, folder: Path) -> list[Path]:
-    """NAME.png, .svg, .csv, .parquet, .json and .md; each appears complete or not at all."""
+    """NAME.png, .svg, .csv, .parquet, .json and .md; all of them appear complete or not at all."""
     png, svg = drawn(outcome.figure, experiment.name)
     files = {
         ".png": png,
@@ -37,20 +38,11 @@ def write_outcome(experiment: Experiment, outcome: Outcome, request: Request, fo
         ".md": page(experiment, outcome, request).encode(),
     }
     paths = [folder / f"{experiment.name}{suffix}" for suffix in (*files, ".parquet")]
-    for path, content in zip(paths, files.values(), strict=False):
-        write_whole(path, content)
-    write_parquet(outcome.rows, paths[-1])
+    with whole_files(paths, replace=True) as partial:
+        for path, content in zip(partial, files.values(), strict=False):
+            path.write_bytes(content)
+        write_parquet(outcome.rows, partial[-1])
     return paths
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(content)
-        partial.replace(path)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def drawn(figure: Figure, name: str) -> tuple[bytes, bytes]:
@@ -77,15 +69,13 @@ def write_parquet(rows: Sequence[dict[str, Scalar]], path: Path) -> None:
     """The same rows with their types, through the database that reads logs; one thread, so that they stay in order."""
     values = {name: [row.get(name) for row in rows] for name in columns(rows)}
     fields = ", ".join(f"{_name(name)}::{_type_of(column)} AS {_name(name)}" for name, column in values.items())
-    partial = path.with_name(f".{path.name}.partial")
     try:
         with duckdb.connect(config={"threads": 1}) as database:
             database.execute(f"SET pandas_analyze_sample = {len(rows)}")  # a column may be empty for long
             database.register("written", {name: _array(column) for name, column in values.items()})
-            database.execute(f"COPY (SELECT {fields} FROM written) TO {_text(str(partial))} (FORMAT parquet)")  # noqa: S608
-        partial.replace(path)
-    except (OSError, duckdb.Error) as error:
-        raise OutputError(f"{path}: cannot be written: {error}") from error
+            database.execute(f"COPY (SELECT {fields} FROM written) TO {_text(str(path))} (FORMAT parquet)")  # noqa: S608
+    except duckdb.Error as error:
+        raise OutputError(f"{path.name}: cannot be written: {error}") from error
 
 
 def _array(values: list[Scalar]) -> NDArray[Any]:

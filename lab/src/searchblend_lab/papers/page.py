@@ -9,9 +9,10 @@ from html import escape
 from pathlib import Path
 from typing import Any, Final
 
+from searchblend.files.durable import whole_files
 from searchblend.pages.layout import PAGE, Cell, Column, code_text, html_page, plain_table
 from searchblend_lab.papers.experiment import Finding, Table
-from searchblend_lab.papers.outputs import findings_table, markdown_table, write_whole
+from searchblend_lab.papers.outputs import findings_table, markdown_table
 from searchblend_lab.papers.registry import EXPERIMENTS
 
 INDEX: Final = "index.md"
@@ -43,7 +44,7 @@ def write_index(folder: Path) -> None:
             titled = Table(f"[{document['title']}]({document['experiment']}.md)", table.columns, table.rows)
             lines.append(markdown_table(titled))
     lines.append(f"Made by `{_command(found)}`; the same seed gives the same bytes.")
-    write_whole(folder / INDEX, ("\n\n".join(lines) + "\n").encode())
+    _write(folder / INDEX, "\n\n".join(lines) + "\n")
 
 
 def _summary(found: Sequence[Mapping[str, Any]]) -> str:
@@ -72,7 +73,12 @@ def write_page(folder: Path) -> None:
         *(_section(document, folder) for document in found),
         f"</main><footer><p>Made by <code>{escape(_command(found))}</code></p></footer>",
     ]
-    write_whole(folder / PAGE, html_page("searchblend: results", body).encode())
+    _write(folder / PAGE, html_page("searchblend: results", body))
+
+
+def _write(path: Path, content: str) -> None:
+    with whole_files([path], replace=True) as (partial,):
+        partial.write_text(content, encoding="utf-8")
 
 
 def _section(document: Mapping[str, Any], folder: Path) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
 from searchblend.core.errors import OutputError
+from searchblend.files.sqlite import SqliteFile
 
 
 class CellStore:
@@ -17,34 +17,31 @@ class CellStore:
     def __init__(self, path: Path) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._connection = sqlite3.connect(path)
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("CREATE TABLE IF NOT EXISTS cell (key TEXT PRIMARY KEY, result TEXT NOT NULL)")
-        except (OSError, sqlite3.Error) as error:
-            raise OutputError(f"{path}: cannot keep results there: {error}") from error
-        self._path = path
+        except OSError as error:
+            raise _cannot_keep(path, error) from error
+        self._file = SqliteFile(path, lambda error, _: _cannot_keep(path, error), pragmas=["journal_mode = WAL"])
+        self._file.execute("CREATE TABLE IF NOT EXISTS cell (key TEXT PRIMARY KEY, result TEXT NOT NULL)")
 
     def get(self, keys: Iterable[str]) -> dict[str, dict[str, Any]]:
         """The results that are there."""
-        rows = (
-            self._connection.execute("SELECT key, result FROM cell WHERE key = ?", (key,)).fetchone() for key in keys
-        )
-        return {row[0]: json.loads(row[1]) for row in rows if row}
+        rows = (row for key in keys for row in self._file.execute("SELECT key, result FROM cell WHERE key = ?", (key,)))
+        return {key: json.loads(result) for key, result in rows}
 
     def put(self, results: Mapping[str, Mapping[str, Any]]) -> None:
         """Keep these; all of them or, if the disk is full, none."""
         rows = [(key, json.dumps(result)) for key, result in results.items()]
-        try:
-            with self._connection:
-                self._connection.executemany("INSERT OR REPLACE INTO cell VALUES (?, ?)", rows)
-        except sqlite3.Error as error:
-            raise OutputError(f"{self._path}: cannot keep results there: {error}") from error
+        with self._file.transaction():
+            self._file.execute_many("INSERT OR REPLACE INTO cell VALUES (?, ?)", rows)
 
     def close(self) -> None:
-        self._connection.close()
+        self._file.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _cannot_keep(path: Path, error: Exception) -> OutputError:
+    return OutputError(f"{path}: cannot keep results there: {error}")

@@ -6,6 +6,7 @@ import argparse
 
 from searchblend.cli.arguments import add_actions, add_command
 from searchblend.cli.service_options import add_place, opened, print_document
+from searchblend.core.documents import encode
 from searchblend.store.store_errors import CorruptAudit
 
 EXAMPLES = """\
@@ -30,7 +31,7 @@ def run(options: argparse.Namespace) -> None:
         rows = store.audit.rows()
         last = store.audit.verify()
     if options.action == "show":
-        print_document({"rows": [row.as_json() for row in rows]}, as_json=options.json)
+        print_document({"rows": [encode(row.entry) for row in rows]}, as_json=options.json)
         return
     if options.head and options.head not in {row.hash for row in rows}:
         raise CorruptAudit(len(rows), "the hash noted earlier is not in the chain: rows were removed or rewritten")

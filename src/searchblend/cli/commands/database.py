@@ -7,7 +7,7 @@ import argparse
 from searchblend.cli.arguments import add_actions, add_command
 from searchblend.cli.printing import write
 from searchblend.cli.service_options import add_place, print_document, settings_of
-from searchblend.service.workers.private_folder import make_private_folder
+from searchblend.files.durable import make_private_folder
 from searchblend.store.schema import migrate, schema_version
 
 EXAMPLES = """\

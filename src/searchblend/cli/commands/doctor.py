@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from searchblend.cli.service_options import add_place, opened, print_document, settings_of
+from searchblend.core.documents import encode
 from searchblend.core.errors import RunError
 from searchblend.service.clock import SystemClock
 
@@ -28,6 +29,6 @@ def run(options: argparse.Namespace) -> None:
     with opened(options) as store:
         findings = check_up(store, SystemClock(), settings)
     faults = [finding for finding in findings if not finding.fine]
-    print_document({"checks": [finding.as_json() for finding in findings]}, as_json=options.json)
+    print_document({"checks": encode(findings)}, as_json=options.json)
     if faults:
         raise RunError(f"{len(faults)} of {len(findings)} checks failed: {', '.join(fault.check for fault in faults)}")

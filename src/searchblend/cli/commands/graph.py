@@ -15,7 +15,7 @@ from searchblend.cli.arguments import Commands, add_actions, add_command, positi
 from searchblend.cli.printing import json_text, new_table, print_json, print_line, print_table, step_progress, warn
 from searchblend.core.csv_cells import write_csv
 from searchblend.core.errors import UsageError
-from searchblend.store.whole_file import refuse_existing, whole_files
+from searchblend.files.durable import refuse_existing, whole_files
 from searchblend.wire.click_graph_inputs import read_categories, read_seeds, read_stop_list
 
 if TYPE_CHECKING:
@@ -293,7 +293,7 @@ def _similar_rows(graph: ClickGraph, options: argparse.Namespace) -> _Rows:
 
 
 def _suggest(options: argparse.Namespace) -> None:
-    from searchblend.clickgraph.use.suggest import Suggestion, suggest
+    from searchblend.clickgraph.use.similar import Suggestion, suggest
 
     with step_progress() as on_step:
         graph = _open(options.release, on_step)

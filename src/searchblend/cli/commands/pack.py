@@ -12,10 +12,10 @@ from searchblend.cli.arguments import Commands, add_actions, add_command, positi
 from searchblend.cli.commands.search import add_pin, read_checked
 from searchblend.cli.printing import new_table, print_json, print_line, print_table
 from searchblend.core.errors import InputError, MessageError, UsageError
+from searchblend.files.durable import refuse_existing, whole_files
 from searchblend.search.pack import NO_TASK, Pack, PackInfo
 from searchblend.search.pack_delta import MAGIC as DELTA_MAGIC
 from searchblend.search.pack_delta import read_delta_info
-from searchblend.store.whole_file import refuse_existing, whole_files
 
 EXAMPLES = """\
 examples:

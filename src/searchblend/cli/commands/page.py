@@ -8,7 +8,7 @@ from pathlib import Path
 
 from searchblend.cli.printing import print_json, print_line, step_progress, write
 from searchblend.core.errors import OutputError, UsageError
-from searchblend.store.whole_file import refuse_existing, whole_files
+from searchblend.files.durable import refuse_existing, whole_files
 
 EXAMPLES = """\
 examples:

@@ -1,16 +1,22 @@
-"""``searchblend round``: drive one round of a task, on the machine that has its database."""
+"""``searchblend round``: drive one round of a task, on the machine that has its database.
+
+The actions are those of ``service/actions.py``; ``show`` and ``candidate`` only read.
+"""
 
 from __future__ import annotations
 
 import argparse
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from searchblend.cli.arguments import add_actions, add_command, positive_int
 from searchblend.cli.service_options import actor_of, add_place, add_token_file, opened, print_document
+from searchblend.core.documents import encode
 from searchblend.core.errors import UsageError
+from searchblend.service.actions import Action, actions_for
 from searchblend.service.clock import SystemClock
+from searchblend.service.requests import Counts, Nothing, Position, Rejection, Removal, Review
 
 if TYPE_CHECKING:
     from searchblend.service.lifecycle import Lifecycle
@@ -27,39 +33,49 @@ examples:
   searchblend round review searches 1 --token-file rob.token --remove 4:other --remove 7/2:credentials --keep 3
   searchblend round close-clients searches 1
 """
-_ROUND_ACTIONS = {
-    "draft": "make a round with the task's settings",
-    "open": "ask the curator to open a round",
+_READS: Final = {
     "show": "state, sizes, refusals and the conservation law of a round",
-    "close-opt-in": "end the opt-in window now",
     "candidate": "the list to review, with the filters' hits",
-    "review": "approve the list without what is removed",
-    "close-clients": "end the clients' window now",
-    "end-grace": "take no more reports",
-    "load-counts": "close a round with the counts of `searchblend aggregate`",
-    "abort": "end a round without a result",
 }
 
 
+def _actions() -> dict[str, Action[Any, Any]]:
+    return {action.name: action for action in actions_for("command") if action.gives == "round"}
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    actions = add_actions(parser)
-    for name, what in _ROUND_ACTIONS.items():
-        action = add_command(actions, name, what, EXAMPLES)
-        action.add_argument("task", metavar="TASK", help="its name or id")
-        if name != "draft":
-            action.add_argument("round", type=positive_int, metavar="ROUND", help="its number")
-        add_place(action)
-        if name != "show":
-            add_token_file(action)
-        if name == "load-counts":
-            action.add_argument("file", type=Path, metavar="FILE", help="what aggregate wrote")
-        if name == "review":
-            action.add_argument(
-                "--remove", action="append", default=[], metavar="QUERY[/URL]:REASON", help="by position; repeatable"
-            )
-            action.add_argument(
-                "--keep", action="append", default=[], metavar="QUERY[/URL]", help="a filter's hit to keep; repeatable"
-            )
+    commands = add_actions(parser)
+    for name, action in _actions().items():
+        command = add_command(commands, name, action.help, EXAMPLES)
+        command.add_argument("task", metavar="TASK", help="its name or id")
+        if action.on == "round":
+            command.add_argument("round", type=positive_int, metavar="ROUND", help="its number")
+        add_place(command)
+        add_token_file(command)
+        _add_needs(command, action.needs)
+    for name, what in _READS.items():
+        command = add_command(commands, name, what, EXAMPLES)
+        command.add_argument("task", metavar="TASK", help="its name or id")
+        command.add_argument("round", type=positive_int, metavar="ROUND", help="its number")
+        add_place(command)
+        if name == "candidate":
+            add_token_file(command)
+
+
+def _add_needs(command: argparse.ArgumentParser, needs: type) -> None:
+    if needs is Counts:
+        command.add_argument("file", type=Path, metavar="FILE", help="what aggregate wrote")
+    if needs is Rejection:
+        command.add_argument(
+            "--reason", required=True, metavar="CODE", help="why: a code as in a review, for example other"
+        )
+    if needs is Review:
+        command.add_argument(
+            "--remove", action="append", default=[], metavar="QUERY[/URL]:REASON", help="by position; repeatable"
+        )
+        command.add_argument(
+            "--keep", action="append", default=[], metavar="QUERY[/URL]", help="a filter's hit to keep; repeatable"
+        )
 
 
 def run(options: argparse.Namespace) -> None:
@@ -70,35 +86,38 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _act(options: argparse.Namespace, store: ServiceStore, lifecycle: Lifecycle) -> Any:
-    role = "reviewer" if options.action in ("candidate", "review") else "operator"
-    actor = actor_of(options, store, role) if options.action != "show" else ""
+    if options.action in _READS:
+        return _read(options, store, lifecycle)
+    action = _actions()[options.action]
+    actor = actor_of(options, store, action.role)
     task = store.rounds.task(options.task)
-    if options.action == "draft":
-        return _document(lifecycle.draft_round(task, actor=actor))
-    round_ = store.rounds.round(task.task, options.round)
+    target = task if action.on == "task" else store.rounds.round(task.task, options.round)
+    result = _document(action.take(lifecycle, target, _needs(options, action.needs), actor))
     if options.action == "open":
-        lifecycle.request_open(round_, actor=actor)
-        return {**_document(round_), "next": "the curator opens it as soon as it runs"}
+        return {**result, "next": "the curator opens it as soon as it runs"}
+    return result
+
+
+def _read(options: argparse.Namespace, store: ServiceStore, lifecycle: Lifecycle) -> Any:
+    actor = actor_of(options, store, "reviewer") if options.action == "candidate" else ""
+    round_ = store.rounds.round(store.rounds.task(options.task).task, options.round)
     if options.action == "show":
-        return {**_document(round_), **lifecycle.figures(round_)}
-    if options.action == "candidate":
-        figures, hits = lifecycle.look_at_candidate(round_, actor=actor)
-        queries = [[i, *entry] for i, entry in enumerate(figures.head.as_json())]
-        return {"opt_in_users": figures.n_users, "queries": queries, "hits": hits}
-    if options.action == "review":
-        remove = [(*_position(text.rpartition(":")[0]), text.rpartition(":")[2]) for text in options.remove]
-        keep = [_position(text) for text in options.keep]
-        return _document(lifecycle.review(round_, actor=actor, remove=remove, keep=keep))
-    if options.action == "load-counts":
-        return _document(lifecycle.close_with_counts(round_, _counts_file(options.file), actor=actor))
-    if options.action == "abort":
-        return _document(lifecycle.abort(round_, actor=actor, reason="operator"))
-    arrow = {
-        "close-opt-in": lifecycle.close_optin,
-        "close-clients": lifecycle.close_clients,
-        "end-grace": lifecycle.end_grace,
-    }[options.action]
-    return _document(arrow(round_, actor=actor))
+        return {**_document(round_), **encode(lifecycle.numbers(round_))}
+    figures, hits = lifecycle.show_candidate(round_, actor=actor)
+    queries = [[i, *entry] for i, entry in enumerate(figures.head.as_json())]
+    return {"opt_in_users": figures.n_users, "queries": queries, "hits": encode(hits)}
+
+
+def _needs(options: argparse.Namespace, needs: type) -> Nothing | Counts | Rejection | Review:
+    """What the action needs, from the options that ``_add_needs`` added."""
+    if needs is Counts:
+        return Counts(_counts_file(options.file))
+    if needs is Rejection:
+        return Rejection(options.reason)
+    if needs is Review:
+        remove = [Removal(*_position(text.rpartition(":")[0]), text.rpartition(":")[2]) for text in options.remove]
+        return Review(tuple(remove), tuple(Position(*_position(text)) for text in options.keep))
+    return Nothing()
 
 
 def _counts_file(path: Path) -> Any:
@@ -119,5 +138,5 @@ def _position(text: str) -> tuple[int, int | None]:
     return int(match[1]), int(match[2]) if match[2] else None
 
 
-def _document(round_: Round) -> dict[str, Any]:
+def _document(round_: Round) -> dict[str, str | int]:
     return {"task": round_.task, "round": round_.number, "state": round_.state, "version": round_.version}

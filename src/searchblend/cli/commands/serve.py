@@ -21,9 +21,9 @@ from searchblend.cli.printing import messages, new_table, print_line, print_tabl
 from searchblend.cli.service_options import add_place, print_document, settings_of
 from searchblend.core.errors import RunError, UsageError
 from searchblend.core.privacy import Budget
+from searchblend.files.durable import make_private_folder
 from searchblend.service.clock import SystemClock
 from searchblend.service.settings import ServeSettings
-from searchblend.service.workers.private_folder import make_private_folder
 
 if TYPE_CHECKING:
     from searchblend.core.records import Record

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from searchblend.accounting.totals import Cap, default_delta, total_of
 from searchblend.cli.arguments import add_actions, add_command, epsilon_delta, positive_int
 from searchblend.cli.service_options import actor_of, add_place, add_token_file, opened, print_document
+from searchblend.core.documents import JsonObject, decode, encode
 from searchblend.core.errors import UsageError
 from searchblend.core.privacy import Budget
+from searchblend.service.actions import Action, actions_for
 from searchblend.service.clock import SystemClock
+from searchblend.service.requests import Enrolment, Nothing
 
 if TYPE_CHECKING:
     from searchblend.service.lifecycle import Lifecycle
@@ -32,34 +35,34 @@ examples:
 """
 
 
+def _actions() -> dict[str, Action[Any, Any]]:
+    """Those of the table that change a task; the others of this command are below."""
+    return {action.name: action for action in actions_for("command") if action.gives != "round"}
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    actions = add_actions(parser)
-    for name, what in (
-        ("create", "make a task"),
-        ("list", "all tasks"),
-        ("show", "one task with its settings"),
-        ("kill", "stop a task for good"),
-        ("enrol", "make enrolment codes for opt-in users"),
-        ("cap", "put a cap on everybody's budget"),
-        ("ledger", "what was released about whom, and what it cost"),
-    ):
-        action = add_command(actions, name, what, EXAMPLES)
-        if name not in ("list", "cap", "ledger"):
-            action.add_argument("task", metavar="TASK", help="its name" if name == "create" else "its name or id")
-        add_place(action)
-        if name not in ("list", "show", "ledger"):
-            add_token_file(action)
-        if name == "create":
-            action.add_argument("--settings", type=Path, metavar="FILE", help="settings as a JSON object")
-            action.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="one setting")
-        if name == "enrol":
-            action.add_argument("count", type=positive_int, metavar="N", help="how many codes")
-        if name == "cap":
-            action.add_argument("--per-window", type=epsilon_delta, metavar="E,D", help="ε and δ of each window")
-            action.add_argument("--lifetime", type=epsilon_delta, metavar="E,D", help="ε and δ of all time")
-
-
-_CHANGES: Final = ("create", "kill", "enrol", "cap")
+    commands = add_actions(parser)
+    create = add_command(commands, "create", "make a task", EXAMPLES)
+    create.add_argument("task", metavar="TASK", help="its name")
+    create.add_argument("--settings", type=Path, metavar="FILE", help="settings as a JSON object")
+    create.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="one setting")
+    listing = add_command(commands, "list", "all tasks", EXAMPLES)
+    show = add_command(commands, "show", "one task with its settings", EXAMPLES)
+    show.add_argument("task", metavar="TASK", help="its name or id")
+    changes = [create]
+    for name, action in _actions().items():
+        changes.append(add_command(commands, name, action.help, EXAMPLES))
+        changes[-1].add_argument("task", metavar="TASK", help="its name or id")
+        if action.needs is Enrolment:
+            changes[-1].add_argument("count", type=positive_int, metavar="N", help="how many codes")
+    cap = add_command(commands, "cap", "put a cap on everybody's budget", EXAMPLES)
+    cap.add_argument("--per-window", type=epsilon_delta, metavar="E,D", help="ε and δ of each window")
+    cap.add_argument("--lifetime", type=epsilon_delta, metavar="E,D", help="ε and δ of all time")
+    ledger = add_command(commands, "ledger", "what was released about whom, and what it cost", EXAMPLES)
+    for command in (*changes, listing, show, cap, ledger):
+        add_place(command)
+    for command in (*changes, cap):
+        add_token_file(command)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -73,29 +76,34 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _act(options: argparse.Namespace, store: ServiceStore, lifecycle: Lifecycle, settings: TaskSettings | None) -> Any:
-    actor = actor_of(options, store, "operator") if options.action in _CHANGES else ""
     if settings is not None:
-        return _document(lifecycle.add_task(settings, actor=actor))
+        return _document(lifecycle.add_task(settings, actor=actor_of(options, store, "operator")))
     if options.action == "list":
         return {"tasks": [_document(task) for task in store.rounds.tasks()]}
     if options.action == "cap":
-        window, lifetime = (Budget(*pair) if pair else None for pair in (options.per_window, options.lifetime))
-        cap = Cap(window, lifetime)
-        with store.transaction():
-            store.ledger.set_cap(cap)
-            store.audit.append(actor, "cap set", SystemClock().now(), cap.as_json())
-        return {"cap": cap.as_json()}
+        return _set_cap(options, store)
     if options.action == "ledger":
         return ledger_document(store.ledger.check())
-    task = store.rounds.task(options.task)
-    if options.action == "kill":
-        lifecycle.kill(task, actor=actor)
-    if options.action == "enrol":
-        return {"codes": lifecycle.enrol(task, options.count, actor=actor)}
-    return _document(store.rounds.task(task.task))
+    action = _actions().get(options.action)
+    if action is None:
+        return _document(store.rounds.task(options.task))
+    actor = actor_of(options, store, action.role)
+    needs = Enrolment(options.count) if action.needs is Enrolment else Nothing()
+    result = action.take(lifecycle, store.rounds.task(options.task), needs, actor)
+    return {"codes": result} if action.gives == "codes" else _document(result)
 
 
-def ledger_document(book: Book) -> dict[str, Any]:
+def _set_cap(options: argparse.Namespace, store: ServiceStore) -> Any:
+    actor = actor_of(options, store, "operator")
+    window, lifetime = (Budget(*pair) if pair else None for pair in (options.per_window, options.lifetime))
+    cap = Cap(window, lifetime)
+    with store.transaction():
+        store.ledger.set_cap(cap)
+        store.audit.append(actor, "cap set", SystemClock().now(), encode(cap))
+    return {"cap": encode(cap)}
+
+
+def ledger_document(book: Book) -> JsonObject:
     """The debits of all rounds and each population's totals; the chain and the stored files were checked."""
     totals = []
     for population, window in book.scopes():
@@ -143,7 +151,7 @@ def _settings(options: argparse.Namespace) -> TaskSettings:
         if not equals:
             raise UsageError("--set: expected NAME=VALUE")
         values[name] = _value(text)
-    return TaskSettings.of_json({**values, "name": options.task})
+    return decode(TaskSettings, {**values, "name": options.task})
 
 
 def _value(text: str) -> Any:
@@ -156,5 +164,5 @@ def _value(text: str) -> Any:
         return text
 
 
-def _document(task: Task) -> dict[str, Any]:
+def _document(task: Task) -> JsonObject:
     return {"task": task.task, "name": task.name, "killed": task.killed, "settings": dict(task.settings)}

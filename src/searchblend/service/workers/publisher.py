@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -16,18 +15,18 @@ from searchblend.blender.method import HeadFigures
 from searchblend.blender.result import Result
 from searchblend.core.errors import InputError, MessageError, OutputError, UsageError
 from searchblend.core.privacy import Neighbors
+from searchblend.files.durable import make_private_folder, write_secret
+from searchblend.files.private import read_private
 from searchblend.service.clock import Clock
 from searchblend.service.lifecycle import REVIEWED, Lifecycle
 from searchblend.service.round_model import decode_figures, settings_digest, settings_of, shape_of
 from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.estimator import FILE_PREFIX
-from searchblend.service.workers.private_folder import make_private_folder
 from searchblend.service.workers.round_pack import make_pack_files, pack_part
 from searchblend.service.workers.signing_record import OtherSigningKeys, adopt_keys, keys_on_record, keys_trouble
 from searchblend.store.artifacts import TrendRow
 from searchblend.store.jobs import Job
 from searchblend.store.ledger_errors import BudgetExceeded
-from searchblend.store.private_file import read_private
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
@@ -81,11 +80,7 @@ class SigningKeys:
         make_private_folder(self._folder)
         path = self._folder / f"{key.key_id}.pem"
         try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(key.as_pem())
-                file.flush()
-                os.fsync(file.fileno())
+            write_secret(path, key.as_pem())
         except OSError as error:
             raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
         return key
@@ -248,7 +243,7 @@ class Publisher:
     def _manifest(self, task: Task, sequence: int, now: int) -> dict[str, Any]:
         rounds = self._store.rounds.rounds(task.task)
         current = rounds[-1] if rounds else None
-        settings = settings_of(current) if current else TaskSettings.of_json(task.settings)
+        settings = settings_of(current or task)
         phase = {State.OPTIN_OPEN: "opt-in", State.CLIENT_OPEN: "client"}.get(
             current.state if current else State.DRAFT, "idle"
         )

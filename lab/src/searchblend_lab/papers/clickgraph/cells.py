@@ -13,8 +13,7 @@ from scipy import sparse
 
 from searchblend.clickgraph.release.click_log import Cap, ClickLog
 from searchblend.clickgraph.release.design import ClickGraphDesign
-from searchblend.clickgraph.release.release_data import release_data
-from searchblend.clickgraph.release.select_queries import select_queries
+from searchblend.clickgraph.release.release_data import release_data, select_queries
 from searchblend.clickgraph.use.absorbing_walk import absorption
 from searchblend.clickgraph.use.study import compare_rankings, run_study
 from searchblend.core.errors import InvalidParameter
