@@ -143,7 +143,7 @@ class AttackedService:
         number: int = self.done("POST", f"/tasks/{task}/rounds")["round"]
         return number
 
-    def open_round(self, task: str) -> dict[str, Any]:
+    def open_round(self, task: str) -> Mapping[str, Any]:
         """The verified manifest of a new round that takes opt-in records."""
         number = self.draft(task)
         self.done("POST", f"/tasks/{task}/rounds/{number}/open")
@@ -203,14 +203,14 @@ class AttackedService:
     def raw_manifest(self, task: str) -> httpx2.Response:
         return self.http.get(f"/v1/tasks/{task}/manifest")
 
-    def manifest(self, task: str, phase: str | None = None, number: int | None = None) -> dict[str, Any]:
+    def manifest(self, task: str, phase: str | None = None, number: int | None = None) -> Mapping[str, Any]:
         """The manifest that a device believes, once it announces this phase."""
 
-        def announced() -> dict[str, Any] | None:
+        def announced() -> Mapping[str, Any] | None:
             answer = self.raw_manifest(task)
             if answer.status_code != 200:
                 return None
-            manifest = verify_manifest(answer.content, self.pinned)
+            manifest = verify_manifest(answer.content, self.pinned).document
             fits = phase in (None, manifest["phase"]) and number in (None, manifest["round"])
             return manifest if fits else None
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypedDict, Unpack
 
 from searchblend.blender.best.subset_report import ReportDesign
-from searchblend.core.documents import encode
+from searchblend.core.documents import decode, encode
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.records import HeadList
@@ -23,8 +23,9 @@ from searchblend.device.consent_texts import LOCAL, LOCAL_TEXT, OPT_IN, OPT_IN_T
 from searchblend.device.policy import Policy
 from searchblend.device.rounds import Outcome
 from searchblend.device.transport import Transport
+from searchblend.wire.canonical import canonical_json
 from searchblend.wire.head_list import encode_head_list
-from searchblend.wire.manifest import encode_manifest, encode_signed
+from searchblend.wire.manifest import Manifest, encode_signed
 from searchblend.wire.report import ReportShape
 from searchblend.wire.round_key import RoundKey
 from searchblend.wire.sealed import new_round_key
@@ -105,11 +106,12 @@ class MadeTask:
             "pack": None,
         }
         if phase == "opt-in":
-            optin["curator"] = encode(self.curator.sign(RoundKey.of_manifest(manifest).signed_bytes))
+            key = RoundKey.of_manifest(decode(Manifest, manifest))
+            optin["curator"] = encode(self.curator.sign(key.signed_bytes))
         return {**manifest, **changes}
 
     def sign(self, document: Mapping[str, Any], key: SigningKey | None = None) -> bytes:
-        return encode_signed(sign_manifest(encode_manifest(document), [key or self.key]))
+        return encode_signed(sign_manifest(canonical_json(document), [key or self.key]))
 
     def manifest(self, phase: str = "client", number: int = 1, head: HeadList = HEAD, **changes: object) -> bytes:
         return self.sign(self.document(phase, number, head, **changes))

@@ -20,12 +20,14 @@ from playwright.sync_api import BrowserContext, sync_playwright
 from console_browser import PATIENCE_MS
 from searchblend.core.documents import decode
 from searchblend.core.records import Record
+from searchblend.service.api.documents import CandidateList, RoundDetail, RoundView
 from searchblend.service.clock import SystemClock
-from searchblend.service.demo import Population, Staff, Transport
+from searchblend.service.demo import DemoConnections, Population, Staff
 from searchblend.service.lifecycle import Lifecycle
 from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.publisher import SigningKeys
 from searchblend.store.service_store import open_store
+from searchblend.wire.manifest import PackPart
 from service_process import ServerProcess
 
 ROOT = Path(__file__).parents[1]
@@ -140,42 +142,42 @@ class DrivenRound(Population):
         self.key = keys.all()[0].public_point.hex()
         self.server = ServerProcess(folder, "sqlite", "--demo-server")
         self.address = self.server.start()
-        self._open_transport = Transport(self.address)
+        self._open_transport = DemoConnections(self.address)
         pinned = {key.key_id: key.public_point for key in keys.all()}
         super().__init__(self._open_transport, pinned, lambda *_: None)
 
     def open(self) -> None:
-        number = self._admin("POST", f"/tasks/{self.task}/rounds", self.staff.operator)["round"]
+        number = self._admin("POST", f"/tasks/{self.task}/rounds", self.staff.operator, RoundView).round
         self.at = f"/tasks/{self.task}/rounds/{number}"
-        self._admin("POST", f"{self.at}/open", self.staff.operator)
+        self._admin("POST", f"{self.at}/open", self.staff.operator, RoundView)
         self.manifest = self._manifest(self.task, "opt-in")
 
     def contribute(self, people: Sequence[Record]) -> None:
         self._contribute(self.task, self.manifest, people)
 
-    def name_head(self) -> dict[str, Any]:
-        """What the reviewer saw."""
-        self._admin("POST", f"{self.at}/close-opt-in", self.staff.operator)
+    def name_head(self) -> CandidateList:
+        """What the reviewer approved."""
+        self._admin("POST", f"{self.at}/close-opt-in", self.staff.operator, RoundView)
         self._wait(self.at, self.staff.operator, "SHREDDED")
-        review = self._admin("GET", f"{self.at}/candidate", self.staff.reviewer)
-        self._admin("POST", f"{self.at}/review", self.staff.reviewer)
+        candidate = self._admin("GET", f"{self.at}/candidate", self.staff.reviewer, CandidateList)
+        self._admin("POST", f"{self.at}/review", self.staff.reviewer, RoundView)
         self.manifest = self._manifest(self.task, "client")
-        return review
+        return candidate
 
     def report(self, people: Sequence[Record]) -> None:
         self._report(self.task, self.manifest, people)
 
-    def publish(self) -> dict[str, Any]:
-        self._admin("POST", f"{self.at}/close-clients", self.staff.operator)
-        self._admin("POST", f"{self.at}/end-grace", self.staff.operator)
+    def publish(self) -> RoundDetail:
+        self._admin("POST", f"{self.at}/close-clients", self.staff.operator, RoundView)
+        self._admin("POST", f"{self.at}/end-grace", self.staff.operator, RoundView)
         return self._wait(self.at, self.staff.operator, "PUBLISHED")
 
-    def wait_for_pack(self, number: int = 1, seconds: float = 240) -> dict[str, Any]:
+    def wait_for_pack(self, number: int = 1, seconds: float = 240) -> PackPart:
         """The manifest follows the result a moment later."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            pack: dict[str, Any] | None = self._manifest(self.task, "idle")["pack"]
-            if pack is not None and pack["round"] == number:
+            pack = self._manifest(self.task, "idle").pack
+            if pack is not None and pack.round == number:
                 return pack
             time.sleep(0.1)
         raise AssertionError("no pack was published")

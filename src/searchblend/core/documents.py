@@ -2,6 +2,7 @@
 
 Standard library only, because devices read manifests with it. A refusal names the field and what was expected there,
 and never repeats the value. Nothing is converted: a whole number is accepted where a float is asked for and stays one.
+Fields that are not arguments of the class (``init=False``) are not part of the document.
 """
 
 from __future__ import annotations
@@ -144,7 +145,7 @@ def check(document: object) -> None:
 def encode(document: Any) -> Any:
     """The document in the types that ``json`` writes."""
     if is_dataclass(document):
-        pairs = ((each, getattr(document, each.name)) for each in fields(document))
+        pairs = ((each, getattr(document, each.name)) for each in fields(document) if each.init)
         return {each.name: encode(value) for each, value in pairs if value is not None or _OMIT not in each.metadata}
     if isinstance(document, Mapping):
         return {name: encode(value) for name, value in document.items()}
@@ -219,7 +220,7 @@ _PLANS: Final[dict[type, dict[str, _Reader]]] = {}
 def _plan(kind: Any) -> dict[str, _Reader]:
     if kind not in _PLANS:
         hints = get_type_hints(kind, include_extras=True)
-        _PLANS[kind] = {each.name: _field_reader(each, hints[each.name]) for each in fields(kind)}
+        _PLANS[kind] = {each.name: _field_reader(each, hints[each.name]) for each in fields(kind) if each.init}
     return _PLANS[kind]
 
 

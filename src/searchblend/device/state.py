@@ -19,9 +19,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
+from searchblend.core.documents import encode
 from searchblend.core.records import WILDCARD, Record
 from searchblend.device.device_errors import StateError, StorageFull
-from searchblend.device.make_report import Message
+from searchblend.device.make_report import Message, Statement
 from searchblend.files.durable import create_private, sync
 from searchblend.files.sqlite import IN_MEMORY, SqliteFile
 
@@ -67,6 +68,40 @@ _ADD_TURN: Final = f"INSERT INTO turns ({_TURN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?,
 
 
 @dataclass(frozen=True)
+class Consent:
+    """What the user agreed to, and when; no text for withdrawing."""
+
+    at: int
+    mode: str
+    sha256: str | None
+    text: str | None
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search that is kept on this device. ``repr`` does not show it."""
+
+    recorded: int
+    query: str
+    url: str | None
+
+    def __repr__(self) -> str:
+        return f"Search({self.recorded})"
+
+
+@dataclass(frozen=True)
+class RoundDebit:
+    """What a turn in one round cost, in the manifest's own digits."""
+
+    task: str
+    round: int
+    part: str
+    epsilon: str
+    delta: str
+    at: int
+
+
+@dataclass(frozen=True)
 class Turn:
     """This device's part in one round. ``repr`` shows nothing of what was true or said."""
 
@@ -77,7 +112,7 @@ class Turn:
     message: bytes | None
     mechanism: str
     held: list[list[str | None]] | None
-    said: list[dict[str, Any]] | None
+    said: list[Statement] | None
     made_at: int
     send_after: int
     closes: int
@@ -132,9 +167,8 @@ class DeviceState(SqliteFile):
     def add_consent(self, at: int, mode: str, digest: str | None, text: str | None) -> None:
         self.execute("INSERT INTO consents VALUES (?, ?, ?, ?)", (at, mode, digest, text))
 
-    def consents(self) -> list[dict[str, Any]]:
-        rows = self.execute("SELECT at, mode, digest, text FROM consents ORDER BY rowid")
-        return [dict(zip(("at", "mode", "sha256", "text"), row, strict=True)) for row in rows]
+    def consents(self) -> list[Consent]:
+        return [Consent(*row) for row in self.execute("SELECT at, mode, digest, text FROM consents ORDER BY rowid")]
 
     # Searches
 
@@ -169,9 +203,8 @@ class DeviceState(SqliteFile):
     def n_searches(self) -> int:
         return int(self.execute("SELECT count(*) FROM searches")[0][0])
 
-    def searches(self) -> list[dict[str, Any]]:
-        rows = self.execute("SELECT recorded, query, url FROM searches ORDER BY id")
-        return [dict(zip(("recorded", "query", "url"), row, strict=True)) for row in rows]
+    def searches(self) -> list[Search]:
+        return [Search(*row) for row in self.execute("SELECT recorded, query, url FROM searches ORDER BY id")]
 
     def records(self, *, has_urls: bool, since: int) -> list[Record]:
         """What may be reported: searches with a chosen result, or the queries alone in a task without URLs."""
@@ -185,9 +218,9 @@ class DeviceState(SqliteFile):
     def debit(self, task: str, number: int, part: str, epsilon: str, delta: str, at: int) -> None:
         self.execute("INSERT INTO debits VALUES (?, ?, ?, ?, ?, ?)", (task, number, part, epsilon, delta, at))
 
-    def debits(self) -> list[dict[str, Any]]:
+    def debits(self) -> list[RoundDebit]:
         rows = self.execute("SELECT task, round, part, epsilon, delta, at FROM debits ORDER BY at, task, round")
-        return [dict(zip(("task", "round", "part", "epsilon", "delta", "at"), row, strict=True)) for row in rows]
+        return [RoundDebit(*row) for row in rows]
 
     def spent(self, *, since: int | None = None) -> tuple[Fraction, Fraction]:
         """Σ ε and Σ δ, exactly, of all debits or of those not before ``since``."""
@@ -201,7 +234,7 @@ class DeviceState(SqliteFile):
     def add_turn(
         self, task: str, number: int, part: str, message: Message, *, made_at: int, send_after: int, closes: int
     ) -> None:
-        held, said = (json.dumps(value, ensure_ascii=False) for value in (message.held, message.said))
+        held, said = (json.dumps(encode(value), ensure_ascii=False) for value in (message.held, message.said))
         values = (task, number, part, MADE, message.content, message.mechanism, held, said, made_at, send_after, closes)
         self.execute(_ADD_TURN, values)
 
@@ -273,9 +306,9 @@ class DeviceState(SqliteFile):
 
 def _turn(row: Sequence[Any]) -> Turn:
     fields = dict(zip(_TURN.split(", "), row, strict=True))
-    for name in ("held", "said"):
-        fields[name] = json.loads(fields[name]) if fields[name] else None
-    return Turn(**fields)
+    held, said = (json.loads(fields[name]) if fields[name] else None for name in ("held", "said"))
+    statements = None if said is None else [Statement(**part) for part in said]
+    return Turn(**{**fields, "held": held, "said": statements})
 
 
 def _prepare(path: Path, *, create: bool) -> None:

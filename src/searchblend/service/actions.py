@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 
-from searchblend.service.requests import Counts, Enrolment, Nothing, Rejection, Review
+from searchblend.service.requests import CountsFile, NewCodes, Nothing, Rejection, Review
 from searchblend.store.states import ENDED, State
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ TASK_ACTIONS: Final[tuple[Action[Task, Any], ...]] = (
         "enrol",
         "operator",
         "Make enrolment codes; they are shown once.",
-        Enrolment,
+        NewCodes,
         lambda lifecycle, task, enrolment, actor: lifecycle.enrol(task, enrolment.count, actor=actor),
         on="task",
         gives="codes",
@@ -166,7 +166,7 @@ ROUND_ACTIONS: Final[tuple[Action[Round, Any], ...]] = (
         "load-counts",
         "operator",
         "Close a round with the counts of `searchblend aggregate`.",
-        Counts,
+        CountsFile,
         lambda lifecycle, round_, counts, actor: lifecycle.close_with_counts(round_, counts.document, actor=actor),
         before=frozenset({State.CLIENT_GRACE}),
         after=State.CLOSED,

@@ -48,14 +48,14 @@ class Rejection:
 
 
 @dataclass(frozen=True)
-class Enrolment:
+class NewCodes:
     """How many enrolment codes to make."""
 
     count: Annotated[int, Between(1, MOST_CODES)] = 1
 
 
 @dataclass(frozen=True)
-class Counts:
+class CountsFile:
     """What ``searchblend aggregate`` wrote about a round."""
 
     document: JsonObject

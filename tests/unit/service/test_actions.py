@@ -15,7 +15,7 @@ from searchblend.service.actions import EVERYWHERE, JOB_ARROWS, ROUND_ACTIONS, T
 from searchblend.service.api.admin_api import endpoints
 from searchblend.service.console.forms import Forms
 from searchblend.service.lifecycle import Lifecycle
-from searchblend.service.requests import Counts
+from searchblend.service.requests import CountsFile
 from searchblend.service.services import Services
 from searchblend.service.workers.curator import Curator
 from searchblend.service.workers.estimator import Estimator
@@ -86,7 +86,7 @@ def test_an_action_is_refused_in_every_state_that_is_not_its_own(tmp_path: Path,
 
 
 def _needs(action):
-    return Counts({}) if action.needs is Counts else action.needs()
+    return CountsFile({}) if action.needs is CountsFile else action.needs()
 
 
 def test_no_action_of_the_table_is_taken_without_a_role():

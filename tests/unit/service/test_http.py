@@ -207,7 +207,7 @@ class TestDistribution:
         found = http.client_round()
         answer = http.client.get(f"/v1/tasks/{found.task}/manifest")
         pinned = {key.key_id: key.public_point for key in http.parts.signing_keys.all()}
-        manifest = verify_manifest(answer.content, pinned)
+        manifest = verify_manifest(answer.content, pinned).document
         assert manifest["phase"] == "client"
         assert "max-age" in answer.headers["cache-control"]
         again = http.client.get(f"/v1/tasks/{found.task}/manifest", headers={"if-none-match": answer.headers["etag"]})

@@ -8,6 +8,7 @@ import stat
 import pytest
 
 from databases import DATABASES, fresh_database
+from searchblend.core.documents import decode
 from searchblend.core.errors import InputError, InvalidParameter, UsageError
 from searchblend.service.checkup import check_up, gauges
 from searchblend.service.round_model import is_signed_by_curator
@@ -16,6 +17,7 @@ from searchblend.service.settings import ServeSettings
 from searchblend.service.workers.curator_key import FILE, curator_points, make_curator_key, read_curator_key
 from searchblend.store.states import State
 from searchblend.wire.canonical import json_bytes
+from searchblend.wire.manifest import Manifest
 from searchblend.wire.sealed import new_round_key
 from searchblend.wire.signing import SigningKey, is_round_key_signed, verify_manifest
 from service_parts import Service, people
@@ -40,7 +42,7 @@ def settings_with(found, **changes):
 
 def manifest(service, task):
     pinned = {key.key_id: key.public_point for key in service.signing_keys.all()}
-    return verify_manifest(service.store.artifacts.manifest(task.task)[2], pinned)
+    return verify_manifest(service.store.artifacts.manifest(task.task)[2], pinned).document
 
 
 def sign_again(service):
@@ -78,7 +80,7 @@ def test_the_manifest_carries_the_curators_signature(service):
     task = service.task()
     service.open(task)
     curator = service.curator_key
-    assert is_round_key_signed(manifest(service, task), {curator.key_id: curator.public_point})
+    assert is_round_key_signed(decode(Manifest, manifest(service, task)), {curator.key_id: curator.public_point})
 
 
 @pytest.mark.parametrize("what", CHANGES)

@@ -31,7 +31,7 @@ def play(service, task, n_round):
 
 def manifest(service, task):
     pinned = {key.key_id: key.public_point for key in service.signing_keys.all()}
-    return verify_manifest(service.store.artifacts.manifest(task.task)[2], pinned)
+    return verify_manifest(service.store.artifacts.manifest(task.task)[2], pinned).document
 
 
 def artifact(service, part):
@@ -108,7 +108,7 @@ def test_over_http(tmp_path):
         task = http.parts.task()
         play(http.parts, task, 1)
         pinned = {key.key_id: key.public_point for key in http.parts.signing_keys.all()}
-        part = verify_manifest(http.client.get(f"/v1/tasks/{task.task}/manifest").content, pinned)["pack"]
+        part = verify_manifest(http.client.get(f"/v1/tasks/{task.task}/manifest").content, pinned).document["pack"]
         answer = http.client.get(f"/v1/artifacts/{part['artifact']}")
         assert answer.headers["content-type"] == "application/vnd.searchblend.pack"
         assert "immutable" in answer.headers["cache-control"]

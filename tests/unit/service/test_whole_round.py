@@ -40,7 +40,7 @@ def pinned(service):
 
 
 def manifest(service, task):
-    return verify_manifest(service.store.artifacts.manifest(task.task)[2], pinned(service))
+    return verify_manifest(service.store.artifacts.manifest(task.task)[2], pinned(service)).document
 
 
 @pytest.mark.parametrize("changes", [{}, {"method": "paper"}, {"has_urls": False}, {"records_per_client": 2}])

@@ -279,7 +279,7 @@ class _People:
     def _manifest(self, phase: str) -> dict[str, Any]:
         def current() -> dict[str, Any] | None:
             status, content = self._send("GET", f"/v1/tasks/{self._prepared.task}/manifest")
-            found = verify_manifest(content, self._prepared.pinned) if status == 200 else {}
+            found = dict(verify_manifest(content, self._prepared.pinned).document) if status == 200 else {}
             return found if (found.get("phase"), found.get("round")) == (phase, self._round) else None
 
         return self._until(current, f"the manifest of phase {phase}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from searchblend.cli.arguments import Commands, add_actions, add_command, positive_int
 from searchblend.cli.printing import new_table, print_json, print_line, print_table
+from searchblend.core.documents import JsonObject, encode
 from searchblend.core.errors import InputError, UsageError
 from searchblend.device.consent_texts import OFF, OPT_IN, TEXTS, text_digest
 from searchblend.device.device_errors import DeviceError
@@ -224,7 +225,7 @@ def _import(agent: DeviceAgent, options: argparse.Namespace) -> None:
 def _sync(agent: DeviceAgent, options: argparse.Namespace) -> None:
     outcome = agent.sync(immediately=options.now)
     if options.json:
-        _print(outcome.as_json(), "", options)
+        _print(encode(outcome), "", options)
     elif outcome.ok:
         print_line(outcome.text[0].upper() + outcome.text[1:] + ".")
     if outcome.pack and not options.json:
@@ -234,13 +235,14 @@ def _sync(agent: DeviceAgent, options: argparse.Namespace) -> None:
 
 
 def _status(agent: DeviceAgent, options: argparse.Namespace) -> None:
-    found = agent.status()
+    status = agent.status()
     if options.json:
-        _print(found, "", options)
+        _print(status, "", options)
         return
-    budget, last = found.pop("budget"), found.pop("last")
-    for name, value in found.items():
-        print_line(f"{name.replace('_', ' ')}: {_word(value)}")
+    budget, last = status["budget"], status["last"]
+    for name, value in status.items():
+        if name not in ("budget", "last"):
+            print_line(f"{name.replace('_', ' ')}: {_word(value)}")
     print_line(
         f"ε in {budget['window_days']} days: {budget['window_epsilon']:g}, {budget['window_epsilon_left']:g} left"
     )
@@ -303,11 +305,9 @@ def _export(agent: DeviceAgent, options: argparse.Namespace) -> None:
     _print(agent.export(), "", options)
 
 
-def _print_withdrawn(
-    document: dict[str, Any], said: str, withdrawn: Outcome | None, options: argparse.Namespace
-) -> None:
+def _print_withdrawn(document: JsonObject, said: str, withdrawn: Outcome | None, options: argparse.Namespace) -> None:
     if withdrawn is not None:
-        document["contribution"] = withdrawn.status
+        document = {**document, "contribution": withdrawn.status}
         said += f" {withdrawn.text[0].upper()}{withdrawn.text[1:]}."
     _print(document, said, options)
     if withdrawn is not None and not withdrawn.ok:
@@ -321,7 +321,7 @@ def _print(document: Any, said: str, options: argparse.Namespace) -> None:
         print_line(said)
 
 
-def _said(part: dict[str, Any]) -> str:
+def _said(part: JsonObject) -> str:
     return _pairs(part["items"]) if part["items"] else f"none of the {part['about']} (the sink)"
 
 

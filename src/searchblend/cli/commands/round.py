@@ -16,7 +16,7 @@ from searchblend.core.documents import encode
 from searchblend.core.errors import UsageError
 from searchblend.service.actions import Action, actions_for
 from searchblend.service.clock import SystemClock
-from searchblend.service.requests import Counts, Nothing, Position, Rejection, Removal, Review
+from searchblend.service.requests import CountsFile, Nothing, Position, Rejection, Removal, Review
 
 if TYPE_CHECKING:
     from searchblend.service.lifecycle import Lifecycle
@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_needs(command: argparse.ArgumentParser, needs: type) -> None:
-    if needs is Counts:
+    if needs is CountsFile:
         command.add_argument("file", type=Path, metavar="FILE", help="what aggregate wrote")
     if needs is Rejection:
         command.add_argument(
@@ -108,10 +108,10 @@ def _read(options: argparse.Namespace, store: ServiceStore, lifecycle: Lifecycle
     return {"opt_in_users": figures.n_users, "queries": queries, "hits": encode(hits)}
 
 
-def _needs(options: argparse.Namespace, needs: type) -> Nothing | Counts | Rejection | Review:
+def _needs(options: argparse.Namespace, needs: type) -> Nothing | CountsFile | Rejection | Review:
     """What the action needs, from the options that ``_add_needs`` added."""
-    if needs is Counts:
-        return Counts(_counts_file(options.file))
+    if needs is CountsFile:
+        return CountsFile(_counts_file(options.file))
     if needs is Rejection:
         return Rejection(options.reason)
     if needs is Review:

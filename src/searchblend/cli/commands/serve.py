@@ -13,12 +13,13 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from searchblend.accounting.totals import Cap
 from searchblend.cli.arguments import positive_int
 from searchblend.cli.printing import messages, new_table, print_line, print_table, progress_bar, warn
 from searchblend.cli.service_options import add_place, print_document, settings_of
+from searchblend.core.documents import encode
 from searchblend.core.errors import RunError, UsageError
 from searchblend.core.privacy import Budget
 from searchblend.files.durable import make_private_folder
@@ -27,7 +28,7 @@ from searchblend.service.settings import ServeSettings
 
 if TYPE_CHECKING:
     from searchblend.core.records import Record
-    from searchblend.service.demo import OnProgress, Population, Staff
+    from searchblend.service.demo import OnProgress, PlayedRound, Population, Staff
 
 EXAMPLES = """\
 examples:
@@ -115,7 +116,7 @@ def _say_where(address: str, health: str) -> None:
 
 def _demo(options: argparse.Namespace) -> None:
     """A server process, and beside it the people of the demo."""
-    from searchblend.service.demo import Population, Transport
+    from searchblend.service.demo import DemoConnections, Population
 
     started = time.perf_counter()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what was started is ended
@@ -134,7 +135,7 @@ def _demo(options: argparse.Namespace) -> None:
         people = _people(options.people)
         n_optin = int(_OPTIN_SHARE * len(people))
         with _progress() as on_progress:
-            transport = Transport(address)
+            transport = DemoConnections(address)
             stack.callback(transport.close)
             population = Population(transport, pinned, on_progress)
             if options.by_hand:
@@ -142,8 +143,7 @@ def _demo(options: argparse.Namespace) -> None:
                 _by_hand(population, staff, people[:n_optin], people[n_optin:])
                 return
             result = population.play_round(task, staff, people[:n_optin], people[n_optin:])
-        result["seconds"] = round(time.perf_counter() - started, 1)
-        _show(result, as_json=options.json)
+        _show(result, round(time.perf_counter() - started, 1), as_json=options.json)
         if not options.once:
             _say_who(address, staff)
             with contextlib.suppress(KeyboardInterrupt):
@@ -240,11 +240,11 @@ def _people(n: int) -> Sequence[Record]:
 @contextlib.contextmanager
 def _progress() -> Iterator[OnProgress]:
     """A bar on a terminal, a line per step elsewhere."""
-    from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TaskID, TextColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with progress_bar(*columns, transient=False) as progress:
-        bars: dict[str, Any] = {}
+        bars: dict[str, TaskID] = {}
 
         def on_progress(step: str, done: int, total: int) -> None:
             if step not in bars:
@@ -256,27 +256,27 @@ def _progress() -> Iterator[OnProgress]:
         yield on_progress
 
 
-def _show(result: dict[str, Any], *, as_json: bool) -> None:
+def _show(result: PlayedRound, seconds: float, *, as_json: bool) -> None:
     if as_json:
-        print_document(result, as_json=True)
+        print_document({**encode(result), "seconds": seconds}, as_json=True)
         return
     table = new_table("Published trends")
     for name in ("query", "share", "95 % interval", "opt-in", "clients", "one report moves it by"):
         table.add_column(name, justify="left" if name == "query" else "right")
-    for row in [*result["trends"][:-1][:10], *result["trends"][-1:]]:
+    for row in [*result.trends[:-1][:10], *result.trends[-1:]]:
         table.add_row(
-            row["query"] or "⋆ (all other)",
-            _percent(row["probability"]),
-            f"{_percent(row['low'])} – {_percent(row['high'])}",
-            _percent(row["optin"]),
-            _percent(row["client"]),
-            _percent(row["influence"]),
+            row.query or "⋆ (all other)",
+            _percent(row.probability),
+            f"{_percent(row.low)} – {_percent(row.high)}",
+            _percent(row.optin),
+            _percent(row.client),
+            _percent(row.influence),
         )
     print_table(table)
-    law = result["conservation"]
+    law = result.conservation
     print_line(
-        f"{result['opt_in_users']:,} sealed records and {result['reports_counted']:,} reports over HTTP; "
-        f"{law['counted']:,} counts for {law['expected']:,} expected; {result['seconds']} s in all."
+        f"{result.opt_in_users:,} sealed records and {result.reports_counted:,} reports over HTTP; "
+        f"{law.counted:,} counts for {law.expected:,} expected; {seconds} s in all."
     )
 
 

@@ -14,7 +14,7 @@ from searchblend.core.errors import UsageError
 from searchblend.core.privacy import Budget
 from searchblend.service.actions import Action, actions_for
 from searchblend.service.clock import SystemClock
-from searchblend.service.requests import Enrolment, Nothing
+from searchblend.service.requests import NewCodes, Nothing
 
 if TYPE_CHECKING:
     from searchblend.service.lifecycle import Lifecycle
@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, action in _actions().items():
         changes.append(add_command(commands, name, action.help, EXAMPLES))
         changes[-1].add_argument("task", metavar="TASK", help="its name or id")
-        if action.needs is Enrolment:
+        if action.needs is NewCodes:
             changes[-1].add_argument("count", type=positive_int, metavar="N", help="how many codes")
     cap = add_command(commands, "cap", "put a cap on everybody's budget", EXAMPLES)
     cap.add_argument("--per-window", type=epsilon_delta, metavar="E,D", help="ε and δ of each window")
@@ -88,7 +88,7 @@ def _act(options: argparse.Namespace, store: ServiceStore, lifecycle: Lifecycle,
     if action is None:
         return _document(store.rounds.task(options.task))
     actor = actor_of(options, store, action.role)
-    needs = Enrolment(options.count) if action.needs is Enrolment else Nothing()
+    needs = NewCodes(options.count) if action.needs is NewCodes else Nothing()
     result = action.take(lifecycle, store.rounds.task(options.task), needs, actor)
     return {"codes": result} if action.gives == "codes" else _document(result)
 

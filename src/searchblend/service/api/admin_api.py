@@ -19,7 +19,7 @@ from searchblend.service.api.documents import (
     AuditView,
     Blocklist,
     BlocklistSize,
-    Candidate,
+    CandidateList,
     Codes,
     LedgerView,
     RoundDetail,
@@ -171,9 +171,9 @@ def _view(result: Round | Task | list[str]) -> RoundView | TaskView | Codes:
 _VIEWS: Final[Mapping[str, type]] = {"round": RoundView, "task": TaskView, "codes": Codes}
 
 
-def _candidate(desk: Desk, needs: Nothing) -> Candidate:
+def _candidate(desk: Desk, needs: Nothing) -> CandidateList:
     figures, hits = desk.lifecycle.show_candidate(desk.round, actor=desk.admin.name)
-    return Candidate(figures.head.as_json(), hits, figures.n_users)
+    return CandidateList(figures.head.as_json(), hits, figures.n_users)
 
 
 def _detail(desk: Desk, needs: Nothing) -> RoundDetail:
@@ -216,7 +216,7 @@ _READ: Final[tuple[Endpoint[Nothing, Any], ...]] = (
         lambda desk, _: RoundList([RoundView.of(round_) for round_ in desk.store.rounds.rounds(desk.task.task)]),
     ),
     _get(_ROUND, ROLES, "One round: state, sizes, refusals, conservation.", RoundDetail, _detail),
-    _get(f"{_ROUND}/candidate", _REVIEWER, "The list to review, with filter hits.", Candidate, _candidate),
+    _get(f"{_ROUND}/candidate", _REVIEWER, "The list to review, with filter hits.", CandidateList, _candidate),
     _get(
         f"{_ADMIN}/blocklist",
         _REVIEWER,

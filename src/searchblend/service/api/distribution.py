@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from searchblend.service.api.answers import Refusal, document_response, round_number
-from searchblend.service.api.documents import RoundFiles, Trends, TrendView
+from searchblend.service.api.documents import RoundFiles, TrendList, TrendView
 from searchblend.service.api.operations import Handler, Operation
 from searchblend.service.services import Services
 from searchblend.store.service_store import ServiceStore
@@ -42,7 +42,12 @@ class Distribution:
                 "The signed manifest: what the task asks of devices now.",
             ),
             get("/v1/artifacts/{sha256}", self.artifact, "*/*", "A published file, under the SHA-256 of its bytes."),
-            get(f"{task}/trends", self.trends, Trends, "All published trends with intervals and both groups' columns."),
+            get(
+                f"{task}/trends",
+                self.trends,
+                TrendList,
+                "All published trends with intervals and both groups' columns.",
+            ),
             get(f"{task}/rounds/{{round}}/files", self.files, RoundFiles, "The published files of a round by name."),
         ]
 
@@ -83,7 +88,7 @@ class Distribution:
 
         def read(store: ServiceStore) -> bytes:
             rows = store.artifacts.trends(task.task)
-            return json_bytes(Trends([TrendView(number, **vars(row)) for number, row in rows]))
+            return json_bytes(TrendList([TrendView(number, **vars(row)) for number, row in rows]))
 
         content = await self._services.pages.get(("trends", task.task, published), lambda: public.call(read))
         headers = {"Cache-Control": f"public, max-age={self._manifest_seconds}"}

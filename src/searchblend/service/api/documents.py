@@ -108,7 +108,7 @@ class Codes:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CandidateList:
     """The private list that a reviewer decides on: pairs of a query and its URLs, and what the filters caught."""
 
     head: list[list[str | list[str]]]
@@ -198,7 +198,7 @@ class TrendView(TrendRow, _OfRound):
 
 
 @dataclass(frozen=True)
-class Trends:
+class TrendList:
     """All published trends of a task."""
 
     trends: list[TrendView]

@@ -27,7 +27,7 @@ from searchblend.service.console.visit import (
     see_other,
 )
 from searchblend.service.lifecycle import Lifecycle
-from searchblend.service.requests import Enrolment, Review
+from searchblend.service.requests import NewCodes, Review
 from searchblend.service.services import Services
 from searchblend.store.service_store import ServiceStore
 
@@ -35,13 +35,13 @@ _PLACES: Final = {"task": TASK, "round": ROUND}
 T = TypeVar("T")
 
 
-def _enrolment(form: Mapping[str, list[str]]) -> Enrolment:
-    return decode(Enrolment, {"count": number_of((form.get("count") or [""])[0]) or 0})
+def _enrolment(form: Mapping[str, list[str]]) -> NewCodes:
+    return decode(NewCodes, {"count": number_of((form.get("count") or [""])[0]) or 0})
 
 
 _READERS: Final[Mapping[type, Callable[[Mapping[str, list[str]]], Any]]] = {
     Review: review_page.review_of_form,
-    Enrolment: _enrolment,
+    NewCodes: _enrolment,
 }
 """forms whose fields are not those of the request"""
 

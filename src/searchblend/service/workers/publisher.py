@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from searchblend.accounting.client_spends import subset_selection_spend
 from searchblend.accounting.spend import Spend
@@ -19,7 +20,7 @@ from searchblend.files.durable import make_private_folder, write_secret
 from searchblend.files.private import read_private
 from searchblend.service.clock import Clock
 from searchblend.service.lifecycle import REVIEWED, Lifecycle
-from searchblend.service.round_model import decode_figures, settings_digest, settings_of, shape_of
+from searchblend.service.round_model import decode_figures, key_signature_of, settings_digest, settings_of, shape_of
 from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.estimator import FILE_PREFIX
 from searchblend.service.workers.round_pack import make_pack_files, pack_part
@@ -37,6 +38,9 @@ from searchblend.wire.manifest import (
     MANIFEST_MINOR,
     MANIFEST_VERSION,
     MOST_SIGNATURES,
+    ClientPart,
+    Manifest,
+    OptinPart,
     decode_payload,
     decode_signed,
     encode_manifest,
@@ -57,7 +61,6 @@ _FILES: Final = {
     "trends.csv": "text/csv; charset=utf-8",
     "statement.json": "application/json",
 }
-_CHANGES_ALWAYS: Final = ("sequence", "issued", "expires")
 
 
 class SigningKeys:
@@ -229,18 +232,18 @@ class Publisher:
             # Never below the clock: a database restored from a backup must not fall behind what devices have seen.
             sequence = max(latest[0] + 1 if latest else 1, now)
             wanted = self._manifest(task, sequence, now)
-            if wanted["optin"] is not None and not self._is_curators(wanted):
+            if wanted.optin is not None and not self._is_curators(wanted):
                 return False
             if latest is not None:
                 # One from a future that did not come is no fresh one: devices refuse it until its time.
                 fresh = MANIFEST_SECONDS // 2 < latest[1] - now <= MANIFEST_SECONDS + _EARLY_SECONDS
-                if fresh and _says(latest[2], wanted, keys):
+                if fresh and _is_current(latest[2], wanted, keys):
                     return False
             message = encode_signed(sign_manifest(encode_manifest(wanted), keys))
-            self._store.artifacts.add_manifest(task.task, sequence, wanted["expires"], message)
+            self._store.artifacts.add_manifest(task.task, sequence, wanted.expires, message)
         return True
 
-    def _manifest(self, task: Task, sequence: int, now: int) -> dict[str, Any]:
+    def _manifest(self, task: Task, sequence: int, now: int) -> Manifest:
         rounds = self._store.rounds.rounds(task.task)
         current = rounds[-1] if rounds else None
         settings = settings_of(current or task)
@@ -248,38 +251,38 @@ class Publisher:
             current.state if current else State.DRAFT, "idle"
         )
         phase = "idle" if task.killed else phase
-        return {
-            "format": FORMAT,
-            "version": MANIFEST_VERSION,
-            "minor": MANIFEST_MINOR,
-            "task": task.task,
-            "name": task.name,
-            "engine": settings.engine,
-            "market": settings.market,
-            "sequence": sequence,
-            "issued": now,
-            "expires": now + MANIFEST_SECONDS,
-            "phase": phase,
-            "round": current.number if current else 0,
-            "killed": task.killed,
-            "min_device_version": settings.min_device_version,
-            "silent_devices": settings.silent_devices,
-            "method": settings.method,
-            "epsilon": repr(float(settings.epsilon)),
-            "delta": repr(float(settings.delta)),
-            "records_per_client": settings.records_per_client,
-            "records_per_optin": settings.records_per_optin,
-            "optin": _optin_part(current, settings) if phase == "opt-in" and current else None,
-            "client": self._client_part(current) if phase == "client" and current else None,
-            "pack": pack_part(self._store, rounds),
-        }
+        return Manifest(
+            format=FORMAT,
+            version=MANIFEST_VERSION,
+            minor=MANIFEST_MINOR,
+            task=task.task,
+            name=task.name,
+            engine=settings.engine,
+            market=settings.market,
+            sequence=sequence,
+            issued=now,
+            expires=now + MANIFEST_SECONDS,
+            phase=phase,
+            round=current.number if current else 0,
+            killed=task.killed,
+            min_device_version=settings.min_device_version,
+            silent_devices=settings.silent_devices,
+            method=settings.method,
+            epsilon=repr(float(settings.epsilon)),
+            delta=repr(float(settings.delta)),
+            records_per_client=settings.records_per_client,
+            records_per_optin=settings.records_per_optin,
+            optin=_optin_part(current, settings) if phase == "opt-in" and current else None,
+            client=self._client_part(current) if phase == "client" and current else None,
+            pack=pack_part(self._store, rounds),
+        )
 
-    def _is_curators(self, wanted: dict[str, Any]) -> bool:
+    def _is_curators(self, wanted: Manifest) -> bool:
         """Whether the round's key is the curator's. If it is not, no device is told of it, and the audit log is.
 
         The mark stays with the round, so that the log has it once and every process can see it (``gauges``).
         """
-        round_ = self._store.rounds.round(wanted["task"], wanted["round"])
+        round_ = self._store.rounds.round(wanted.task, wanted.round)
         is_signed, is_marked = is_round_key_signed(wanted, self._curators), has_refused_key(self._store, round_)
         if is_signed and is_marked:
             self._store.artifacts.drop(round_.key, REFUSED_KEY)
@@ -289,16 +292,18 @@ class Publisher:
             self._store.audit.append(PUBLISHER, "round key refused", self._clock.now(), note)
         return is_signed
 
-    def _client_part(self, round_: Round) -> dict[str, Any]:
+    def _client_part(self, round_: Round) -> ClientPart:
         figures = self._figures(round_)
-        return {
-            "artifact": self._store.artifacts.of_round(round_.key)[HEAD_LIST],
-            "digest": figures.head.digest,
-            "mechanism": figures.design.mechanism if figures.design else "two-stage",
-            "report_bytes": shape_of(round_).size,
-            "opens": round_.client_opens,
-            "closes": round_.client_closes,
-        }
+        if round_.client_opens is None or round_.client_closes is None:
+            raise StoreError("the round has no client window")
+        return ClientPart(
+            artifact=self._store.artifacts.of_round(round_.key)[HEAD_LIST],
+            digest=figures.head.digest,
+            mechanism=figures.design.mechanism if figures.design else "two-stage",
+            report_bytes=shape_of(round_).size,
+            opens=round_.client_opens,
+            closes=round_.client_closes,
+        )
 
     def _figures(self, round_: Round) -> HeadFigures:
         content = self._store.artifacts.kept(round_.key, REVIEWED)
@@ -311,32 +316,25 @@ class Publisher:
             self._store.jobs.finish(job)
 
 
-def _says(message: bytes, wanted: dict[str, Any], keys: Sequence[SigningKey]) -> bool:
+def _is_current(message: bytes, wanted: Manifest, keys: Sequence[SigningKey]) -> bool:
     """Whether a signed manifest is what would be signed now; one that no device can read is not."""
     try:
         signed = decode_signed(message)
         before = decode_payload(signed.payload)
     except MessageError:
         return False
-    same = all(before.get(name) == wanted[name] for name in wanted if name not in _CHANGES_ALWAYS)
+    same = replace(before, sequence=wanted.sequence, issued=wanted.issued, expires=wanted.expires) == wanted
     return same and {signature.key_id for signature in signed.signatures} == {key.key_id for key in keys}
 
 
-def _optin_part(round_: Round, settings: TaskSettings) -> dict[str, Any]:
-    return {
-        "public_key": (round_.public_key or b"").hex(),
-        "consent": settings.consent_digest.hex(),
-        "closes": round_.optin_closes,
-        "settings": settings_digest(round_),
-        "curator": _signature(round_.key_signature),
-    }
-
-
-def _signature(text: str | None) -> Any:
-    try:
-        return json.loads(text or "null")
-    except ValueError:  # somebody wrote it by hand
-        return None
+def _optin_part(round_: Round, settings: TaskSettings) -> OptinPart:
+    return OptinPart(
+        public_key=(round_.public_key or b"").hex(),
+        consent=settings.consent_digest.hex(),
+        closes=round_.optin_closes or 0,  # then it is not what the curator signed, and is refused
+        settings=settings_digest(round_),
+        curator=key_signature_of(round_),
+    )
 
 
 def has_refused_key(store: ServiceStore, round_: Round) -> bool:

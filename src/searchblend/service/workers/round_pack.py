@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from searchblend.blender.result import Result
 from searchblend.search.build_pack import build_pack
@@ -13,6 +13,7 @@ from searchblend.search.pack_delta import DELTA_MEDIA_TYPE, encode_delta
 from searchblend.store.rounds import Round
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
+from searchblend.wire.manifest import PackDelta, PackPart
 
 PACK_FILE: Final = "local-search.sbpack"
 EARLIER_PACKS: Final = 3
@@ -34,16 +35,16 @@ def make_pack_files(store: ServiceStore, round_: Round, result: Result) -> dict[
     return files
 
 
-def pack_part(store: ServiceStore, rounds: Sequence[Round]) -> dict[str, Any] | None:
+def pack_part(store: ServiceStore, rounds: Sequence[Round]) -> PackPart | None:
     """The manifest's ``pack``: the newest pack of a task's rounds and the deltas to it."""
     packs: dict[int, str] = {}
-    deltas: list[dict[str, Any]] = []
+    deltas: list[PackDelta] = []
     for round_ in (round_ for round_ in rounds if round_.state is State.PUBLISHED):
         files = store.artifacts.of_round(round_.key)
         if PACK_FILE not in files:
             continue
         deltas = [
-            {"base": packs[int(name[1])], "artifact": sha256, "bytes": store.artifacts.size(sha256)}
+            PackDelta(packs[int(name[1])], sha256, store.artifacts.size(sha256))
             for name, sha256 in ((_DELTA_FILE.fullmatch(name), sha256) for name, sha256 in files.items())
             if name and int(name[1]) in packs
         ]
@@ -51,12 +52,8 @@ def pack_part(store: ServiceStore, rounds: Sequence[Round]) -> dict[str, Any] | 
     if not packs:
         return None
     number = max(packs)
-    return {
-        "artifact": packs[number],
-        "bytes": store.artifacts.size(packs[number]),
-        "round": number,
-        "deltas": sorted(deltas, key=lambda delta: str(delta["base"])),
-    }
+    ordered = tuple(sorted(deltas, key=lambda delta: delta.base))
+    return PackPart(packs[number], store.artifacts.size(packs[number]), number, ordered)
 
 
 def _earlier(store: ServiceStore, round_: Round) -> list[tuple[int, Pack]]:
