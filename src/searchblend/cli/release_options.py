@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from searchblend.accounting.windows import ALL_TIME
 from searchblend.cli.printing import json_text
 from searchblend.core.errors import UsageError
 from searchblend.files.durable import whole_files
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from searchblend.releases.make_release import LedgerEntry
 
 ALL_USERS: Final = "all users"
-ALL_TIME: Final = "all time"
 WriteSummary = Callable[[Mapping[str, Any] | None], None]
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from searchblend.accounting.windows import ALL_TIME
 from searchblend.core.privacy import Budget, Neighbors
 from searchblend.files.durable import release_folder
 from searchblend.logs.search_log import SearchLog
@@ -24,7 +25,7 @@ class LedgerEntry:
     path: Path
     release_id: str
     population: str = "all users"
-    window: str = "all time"
+    window: str = ALL_TIME
 
 
 @dataclass(frozen=True)
