@@ -11,20 +11,21 @@ BUSY   ?= 4
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install browsers extension extension-lint run test test-without-spark test-spark quick flake check slow attack bench docs figures fuzz lock sbom smoke vectors wheel clean audit
+.PHONY: coverage help install browsers extension extension-lint run test test-without-spark test-spark quick flake check slow attack bench docs figures fuzz lock sbom smoke vectors wheel clean audit
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-$(INSTALLED): pyproject.toml constraints.txt
+$(INSTALLED): pyproject.toml requirements.lock scripts/install.py
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "searchblend needs Python 3.11 or later")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --constraint constraints.txt --editable .
+	$(BIN)/python scripts/install.py base build --editable .
 	$(BIN)/python -m compileall -q src/searchblend
 	@touch $@
 
-$(TESTS): $(INSTALLED)
-	$(PIP) install --constraint constraints.txt --editable '.[test,check,spark,server,docs,build]'
+$(TESTS): $(INSTALLED) lab/pyproject.toml
+	$(BIN)/python scripts/install.py base test check spark server plots docs build lab --editable . ./lab
+	$(BIN)/python -m compileall -q lab/src
 	@touch $@
 
 $(BROWSERS): $(INSTALLED) scripts/install-browsers.sh scripts/install-servers.sh
@@ -32,11 +33,11 @@ $(BROWSERS): $(INSTALLED) scripts/install-browsers.sh scripts/install-servers.sh
 	scripts/install-servers.sh
 	@touch $@
 
-$(NODE): extension/package.json $(BROWSERS)
-	npm --prefix extension install --no-package-lock --no-audit --no-fund --loglevel=error
+$(NODE): extension/package.json extension/package-lock.json $(BROWSERS)
+	npm --prefix extension ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
-install: $(TESTS) ## make .venv with the package and all that its tests need
+install: $(TESTS) ## make .venv with the package, the lab and all that the tests need
 
 browsers: $(BROWSERS) $(NODE) ## Chromium, Firefox ESR and Node's packages, which the tests of the extension drive
 	scripts/install-browsers.sh
@@ -65,10 +66,15 @@ quick: install ## the tests of the code alone, without browser, database server 
 flake: install browsers ## make test RUNS times (5) beside BUSY busy processes (4); failures listed by test
 	$(BIN)/python scripts/flake.py --runs $(RUNS) --busy $(BUSY)
 
-check: install ## lint, format, types, import rule
+coverage: install ## branch coverage of the code that promises privacy (core to clickgraph), with a floor
+	$(BIN)/coverage run -m pytest -q -m 'not slow and not thorough and not database_server' --hypothesis-profile quick tests/unit/core tests/unit/mechanisms tests/unit/accounting tests/unit/blender tests/unit/clickgraph tests/properties tests/vectors
+	$(BIN)/coverage report
+
+check: install $(NODE) ## lint, format, types (Python and JavaScript), import rule
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	npm --prefix extension run --silent check
 	$(BIN)/pytest -q tests/architecture
 
 slow: install browsers extension-lint attack ## the tests that take minutes, and docs/results/best-vs-paper.md
@@ -83,20 +89,20 @@ bench: install ## speed as ratios against named baselines and peers: docs/result
 	$(BIN)/python benchmarks/run_all.py
 
 fuzz: install ## everything that reads what others wrote, for FUZZ_SECONDS (600)
-	$(PIP) install --constraint constraints.txt --editable '.[fuzz]'
+	$(BIN)/python scripts/install.py fuzz
 	$(BIN)/python tests/fuzz/run_fuzz.py
 
-lock: install ## requirements.lock with the hash of every file, docs/reference/licences.md
-	$(BIN)/python scripts/lock.py
+lock: install ## requirements.lock with the hash of every file (UPGRADE=1: newest versions), docs/reference/licences.md
+	$(BIN)/python scripts/lock.py $(if $(UPGRADE),--upgrade)
 	$(BIN)/python scripts/licences.py
 
-wheel: install ## dist/searchblend-*.whl, built twice: both must have the same SHA-256
+wheel: install ## dist/searchblend-*.whl and dist/searchblend_lab-*.whl, each built twice: both must have the same SHA-256
 	$(BIN)/python scripts/wheel.py
 
 sbom: install ## dist/searchblend.cdx.json: what a full installation holds (CycloneDX)
 	$(BIN)/python scripts/sbom.py
 
-smoke: wheel ## the wheel in empty environments: every command once, for real
+smoke: wheel ## the wheels in empty environments: every command once, for real
 	$(BIN)/python scripts/smoke_wheel.py
 
 audit: install ## attack the shipped code, every mechanism and program: docs/results/audit.md (under 15 minutes)

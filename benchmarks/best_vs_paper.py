@@ -20,11 +20,11 @@ from rich.progress import track
 
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
-from searchblend.evaluation.compare import run_scored, shared_errors, tilted_split, true_top
 from searchblend.synthetic.count_group import RecordModel
 from searchblend.synthetic.plan import Situation, simulate
 from searchblend.synthetic.plan_plots import new_figure, save
 from searchblend.synthetic.population import profile_named
+from searchblend_lab.papers.compare import run_scored, shared_errors, tilted_split, true_top
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 

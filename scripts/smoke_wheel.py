@@ -1,10 +1,11 @@
-"""Install the wheel into an empty environment and use every command once, for real.
+"""Install the wheels into an empty environment and use every command once, for real.
 
-    python scripts/smoke_wheel.py [--wheel dist/searchblend-….whl] [--locked]
+    python scripts/smoke_wheel.py [--wheels dist] [--locked]
 
-First plain, as ``pip install searchblend`` gives it: commands that need an extra must say which one, without a
-traceback. Then with the extra ``server``. A command that has no use listed here fails the test, and so does any
-module of the environment that comes from this source tree. --locked installs what requirements.lock holds, by hash.
+First plain, as ``pip install searchblend`` gives it: commands that need an extra or the lab must say so, without a
+traceback. Then with the extra ``device``, with ``server``, and with the lab. A command that has no use listed here
+fails the test, and so does any module of the environment that comes from this source tree. --locked installs what
+requirements.lock holds, by hash.
 """
 
 from __future__ import annotations
@@ -21,7 +22,11 @@ import venv
 from dataclasses import dataclass
 from pathlib import Path
 
-from pins import CONSTRAINTS, LOCK, ROOT
+from install import versions
+from pins import LOCK, ROOT
+from wheel import PROJECTS
+
+LAB_COMMANDS = ("evaluate", "audit")
 
 PLAIN = [
     "demo --users 20000",
@@ -52,8 +57,12 @@ PLAIN = [
     "pack apply answers.sbpack update.sbdelta -o new.sbpack",
     "pack page answers.sbpack -o search.html",
     "search answers.sbpack weather --json",
+]
+LAB = [
     "evaluate list",
     "evaluate fig9 --quick --runs 1 -o results",
+    "audit --list",
+    "audit --only exact-noise --workers 1 --json",
 ]
 POINT = (
     "046b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296"
@@ -61,7 +70,7 @@ POINT = (
 )
 """A public key that nobody signs with: the curve's own base point."""
 TASK = "00112233445566778899aabbccddeeff"
-SERVER = [
+DEVICE = [
     f"device enrol --state device --server http://127.0.0.1:9 --plain-http --task {TASK} --key {POINT}",
     "device consent local --agree --state device",
     "device record weather --url https://weather.example/today --state device",
@@ -71,8 +80,8 @@ SERVER = [
     "device export --state device",
     "device pause --state device",
     "device resume --state device",
-    "audit --list",
-    "audit --only exact-noise --workers 1 --json",
+]
+SERVER = [
     "serve --demo --once --json",
     "task cap --lifetime 50,1e-3",
     "task create searches --set epsilon=2",
@@ -102,6 +111,7 @@ REFUSED = {
     "round close-opt-in searches 1": "a round that nobody has opened yet has no window to close",
     "round candidate searches 1": "nor a list, nor a reviewer's token",
     "round review searches 1 --token-file nothing.token": "nor anything to review",
+    "round reject searches 1 --reason other --token-file nothing.token": "nor anything to reject",
     "round close-clients searches 1": "nor clients",
     "round end-grace searches 1": "nor a grace",
     "round load-counts searches 1 nothing.json": "and a file that is not there",
@@ -144,12 +154,14 @@ class Installed:
 
 WALK = """
 import json
-from searchblend.cli.parser import build_parser
+from searchblend.cli.parser import SUMMARIES, build_parser
 def walk(parser, path):
     inner = [action for action in parser._actions if isinstance(action.choices, dict)]
     named = [(name, one) for action in inner for name, one in action.choices.items()]
     return [walked for name, one in named for walked in walk(one, [*path, name])] or [path]
-print(json.dumps([" ".join(path) for path in walk(build_parser(), [])]))
+lab = ["evaluate", "audit"]
+paths = [path for name in SUMMARIES if name not in lab for path in walk(build_parser(name), []) if path[0] == name]
+print(json.dumps([" ".join(path) for path in paths] + lab))
 """
 
 
@@ -189,20 +201,30 @@ def uses(paths: list[str], lines: list[str]) -> list[str]:
 
 
 def without_use(paths: list[str]) -> list[str]:
-    lines = [*PLAIN, *SERVER, *REFUSED, *LAST]
+    lines = [*PLAIN, *DEVICE, *SERVER, *REFUSED, *LAST, *LAB]
     return [path for path in paths if not any(line == path or line.startswith(f"{path} ") for line in lines)]
 
 
 def test_plain(smoke: Smoke, paths: list[str]) -> None:
-    for path in ["", *sorted({path.rpartition(" ")[0] for path in paths} - {""}), *paths]:
+    of_product = [path for path in paths if path not in LAB_COMMANDS]
+    for path in ["", *sorted({path.rpartition(" ")[0] for path in of_product} - {""}), *of_product]:
         smoke.expect(f"{path} --help".strip(), (0,))
     smoke.expect("--version", (0,))
     for line in uses(paths, PLAIN):
         smoke.expect(line, (0,))
-    for line in ("serve --demo --once", "task list", "keys list", "doctor", "audit --list"):
+    for line in ("serve --demo --once", "task list", "keys list", "doctor"):
         smoke.expect(line, (2,), "pip install 'searchblend[server]'")
+    smoke.expect("device status --state device", (2,), "pip install 'searchblend[device]'")
+    smoke.expect("plan --users 100000 --runs 1 --plot plan.png", (2,), "pip install 'searchblend[plots]'")
+    for line in (*LAB, *(f"{name} --help" for name in LAB_COMMANDS)):
+        smoke.expect(line, (2,), "pip install searchblend-lab")
     smoke.expect("stats searches.tsv --engine spark", (2,), "searchblend[spark]")
     smoke.expect("run nothing.tsv -o nowhere", (1, 2), "searchblend: error:")
+
+
+def test_device(smoke: Smoke, paths: list[str]) -> None:
+    for line in uses(paths, DEVICE):
+        smoke.expect(line, (0,))
 
 
 def test_server(smoke: Smoke, paths: list[str]) -> None:
@@ -214,15 +236,23 @@ def test_server(smoke: Smoke, paths: list[str]) -> None:
         smoke.expect(line, (0,))
 
 
-def run(folder: Path, wheel: Path, *, locked: bool) -> Smoke:
+def test_lab(smoke: Smoke) -> None:
+    for line in (*(f"{name} --help" for name in LAB_COMMANDS), *LAB):
+        smoke.expect(line, (0,))
+
+
+def run(folder: Path, wheel: Path, lab: Path, *, locked: bool) -> Smoke:
+    """Use the product's wheel, then the lab's beside it."""
     installed = Installed(folder)
     venv.create(folder / "environment", with_pip=True)
     make_inputs(folder / "work")
+    constraints = folder / "constraints.txt"
+    constraints.write_text(versions(), encoding="utf-8")
     if locked:
         installed.pip("--require-hashes", "--requirement", str(LOCK))
         installed.pip("--no-deps", str(wheel))
     else:
-        installed.pip("--constraint", str(CONSTRAINTS), str(wheel))
+        installed.pip("--constraint", str(constraints), str(wheel))
     where = installed.module("import searchblend; print(searchblend.__file__)").strip()
     assert Path(where).is_relative_to(folder), where
     smoke = Smoke(installed)
@@ -230,25 +260,30 @@ def run(folder: Path, wheel: Path, *, locked: bool) -> Smoke:
     smoke.wrong += [f"no use of `searchblend {path}` is listed" for path in without_use(paths)]
     if not locked:
         test_plain(smoke, paths)
-        installed.pip("--constraint", str(CONSTRAINTS), f"{wheel}[server]")
+        installed.pip("--constraint", str(constraints), f"{wheel}[device]")
+    test_device(smoke, paths)
+    if not locked:
+        installed.pip("--constraint", str(constraints), f"{wheel}[server]")
     test_server(smoke, paths)
+    installed.pip(*(["--no-deps"] if locked else ["--constraint", str(constraints)]), str(wheel), str(lab))
+    test_lab(smoke)
     return smoke
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--wheel", type=Path, help="the wheel (the one in dist)")
+    parser.add_argument("--wheels", type=Path, default=ROOT / "dist", metavar="DIR", help="where the wheels are (dist)")
     parser.add_argument("--locked", action="store_true", help="install requirements.lock by hash; the server's part")
     options = parser.parse_args()
-    found = sorted((ROOT / "dist").glob("searchblend-*.whl"))
-    wheel = options.wheel or (found[-1] if found else None)
-    if wheel is None:
-        parser.error("there is no wheel: run make wheel")
+    built = [sorted(options.wheels.resolve().glob(f"{name}-*.whl")) for name in PROJECTS]
+    if not all(built):
+        parser.error("a wheel is missing: run make wheel")
+    wheel, lab = (wheels[-1] for wheels in built)
     with tempfile.TemporaryDirectory(prefix="searchblend-smoke-") as folder:
-        smoke = run(Path(folder), wheel.resolve(), locked=options.locked)
+        smoke = run(Path(folder), wheel, lab, locked=options.locked)
     for line in smoke.wrong:
         print(f"FAIL {line}", file=sys.stderr)
-    print(f"{smoke.tried} commands of {wheel.name}, {len(smoke.wrong)} wrong")
+    print(f"{smoke.tried} commands of {wheel.name} and {lab.name}, {len(smoke.wrong)} wrong")
     return int(bool(smoke.wrong))
 
 

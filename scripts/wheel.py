@@ -1,8 +1,8 @@
-"""Build the wheel twice, in two folders, and demand the same bytes: dist/searchblend-VERSION-py3-none-any.whl.
+"""Build the wheels of product and lab twice, in two folders, and demand the same bytes: dist/searchblend*.whl.
 
     python scripts/wheel.py [--output dist]
 
-The sources are those that git knows, copied to a fresh folder: nothing that lies about enters the wheel. The time in
+The sources are those that git knows, copied to a fresh folder: nothing that lies about enters a wheel. The time in
 the archive is that of the last commit (SOURCE_DATE_EPOCH, unless it is set), so that anybody gets the same SHA-256.
 """
 
@@ -19,6 +19,9 @@ import zipfile
 from pathlib import Path
 
 from pins import ROOT
+
+PROJECTS = {"searchblend": ".", "searchblend_lab": "lab"}
+"""Package → where its pyproject.toml is."""
 
 
 def git(*arguments: str) -> str | None:
@@ -42,7 +45,7 @@ def sources() -> list[Path]:
     if listed is not None:
         names = [Path(name) for name in listed.split("\0") if name]
     else:
-        inside = [path for folder in ("src", "extension") for path in (ROOT / folder).rglob("*")]
+        inside = [path for folder in ("src", "extension", "lab") for path in (ROOT / folder).rglob("*")]
         names = [path.relative_to(ROOT) for path in [*ROOT.glob("*"), *inside]]
     left_out = {"__pycache__", "node_modules"}
     return [name for name in sorted(names) if (ROOT / name).is_file() and not left_out & set(name.parts)]
@@ -66,22 +69,25 @@ def build(tree: Path, output: Path, when: str) -> Path:
     return wheel
 
 
-def build_twice(folder: Path) -> list[Path]:
-    """Two wheels of one state of the sources, built in two places."""
+def build_twice(folder: Path) -> dict[str, list[Path]]:
+    """Project → two wheels of one state of the sources, built in two places."""
     when, first = epoch(), copy_sources(folder / "here")
     second = shutil.copytree(first, folder / "elsewhere" / "deeper")
-    return [build(tree, folder / f"wheel-{tree.name}", when) for tree in (first, second)]
+    return {
+        name: [build(tree / place, folder / f"{name}-{tree.name}", when) for tree in (first, second)]
+        for name, place in PROJECTS.items()
+    }
 
 
 def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def missing_files(wheel: Path) -> list[str]:
+def missing_files(wheel: Path, project: str) -> list[str]:
     """Files of the package that git knows and the wheel does not hold."""
     inside = set(zipfile.ZipFile(wheel).namelist())
-    package = Path("src/searchblend")
-    wanted = [str(name.relative_to("src")) for name in sources() if package in name.parents]
+    top = Path(PROJECTS[project]) / "src"
+    wanted = [str(name.relative_to(top)) for name in sources() if top / project in name.parents]
     return [name for name in wanted if name not in inside]
 
 
@@ -90,16 +96,18 @@ def main() -> int:
     parser.add_argument("--output", type=Path, default=ROOT / "dist")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        first, second = build_twice(Path(folder))
-        if digest(first) != digest(second):
-            print("wheel: two builds differ", file=sys.stderr)
-            return 1
-        if missing := missing_files(first):
-            print(f"wheel: not in it: {', '.join(missing)}", file=sys.stderr)
-            return 1
+        built = build_twice(Path(folder))
+        for project, (first, second) in built.items():
+            if digest(first) != digest(second):
+                print(f"wheel: two builds of {project} differ", file=sys.stderr)
+                return 1
+            if missing := missing_files(first, project):
+                print(f"wheel: not in {first.name}: {', '.join(missing)}", file=sys.stderr)
+                return 1
         options.output.mkdir(parents=True, exist_ok=True)
-        shutil.copy(first, options.output / first.name)
-    print(f"{digest(options.output / first.name)}  {first.name}")
+        for first, _ in built.values():
+            shutil.copy(first, options.output / first.name)
+            print(f"{digest(first)}  {first.name}")
     return 0
 
 

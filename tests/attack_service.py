@@ -168,7 +168,7 @@ class AttackedService:
             answer = self.raw_manifest(task)
             if answer.status_code != 200:
                 return None
-            manifest = verify_manifest(answer.content, self.pinned)
+            manifest = verify_manifest(answer.content, self.pinned).document
             fits = phase in (None, manifest["phase"]) and number in (None, manifest["round"])
             return manifest if fits else None
 

@@ -12,10 +12,11 @@ from searchblend.search.pack import PACK_MEDIA_TYPE
 from searchblend.service.lifecycle import Lifecycle
 from searchblend.service.round_model import settings_of
 from searchblend.service.task_settings import TaskSettings
-from searchblend.service.workers.pack_files import PACK_FILE
 from searchblend.service.workers.publisher import trend_rows
+from searchblend.service.workers.round_pack import PACK_FILE
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import NEXT, State
+from searchblend.wire.release import decode_result
 
 _WEEK = 7 * 86_400
 
@@ -73,12 +74,13 @@ def _publish(store, lifecycle, clock, task, number, result) -> None:
         changes = times if found.state is State.DRAFT else {}
         found = store.rounds.advance(found, NEXT[found.state], actor="test", now=now + 4 * 86_400, **changes)
     content = json.dumps(result).encode()
-    pack = build_pack(result, task=bytes.fromhex(task.task), round_number=number).pack
+    released = decode_result(content)
+    pack = build_pack(released, task=bytes.fromhex(task.task), round_number=number).pack
     files = {"result.json": content, "statement.json": b'{"round": %d}' % number, "trends.csv": b"query\n"}
     names = {name: store.artifacts.put(body, "application/json") for name, body in files.items()}
     names[PACK_FILE] = store.artifacts.put(pack.content, PACK_MEDIA_TYPE)
     store.artifacts.attach(found.key, names)
-    store.artifacts.add_trends(found.key, trend_rows(result))
+    store.artifacts.add_trends(found.key, trend_rows(released))
     spend = Spend.generic(Budget(settings.epsilon, settings.delta), Neighbors.REPLACE_ONE, "made up")
     for group in ("opt-in", "clients"):
         store.ledger.debit(f"{found.name}/{group}", settings.population, found.budget_window, spend)
@@ -118,7 +120,18 @@ def _result(names: list[str], generator: random.Random) -> dict:
         "format": "searchblend-result",
         "version": 1,
         "method": "best",
-        "guarantee": {"epsilon": 1.0, "delta": 1e-5},
+        "guarantee": {
+            "epsilon": 1.0,
+            "delta": 1e-5,
+            "holds": True,
+            "unit": "",
+            "neighbors": "",
+            "groups": [],
+            "conditions": [],
+        },
+        "head": {"queries": len(names), "records": 2 * len(names), "digest": ""},
+        "parameters": {},
+        "mechanism": {},
         "groups": {"optin_users": 20_000, "head_users": 20_000, "estimate_users": 20_000, "clients": 100_000},
         "group_check": {
             "agrees": True,

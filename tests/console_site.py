@@ -17,6 +17,7 @@ from searchblend.core.privacy import Budget
 from searchblend.core.records import Record
 from searchblend.service.api.app import build_app
 from searchblend.service.logbook import Logbook
+from searchblend.service.requests import Position, Review
 from searchblend.service.services import Services
 from searchblend.store.tokens import ROLES
 from service_parts import ManualClock, Service
@@ -94,7 +95,8 @@ class ConsoleSite:
         parts.lifecycle.close_optin(found, actor="ann")
         parts.work()
         hits = parts.lifecycle.candidate(parts.current(task))[1]
-        parts.lifecycle.review(parts.current(task), actor="rob", keep=[(hit["query"], hit["url"]) for hit in hits])
+        keep = tuple(Position(hit.query, hit.url) for hit in hits)
+        parts.lifecycle.review(parts.current(task), Review(keep=keep), actor="rob")
         parts.work()
         found = parts.current(task)
         parts.count(found, parts.messages(found, searchers(clients, seed=seed + 1000, news=news)))

@@ -136,8 +136,8 @@ def become(mutant: str) -> None:
     elif mutant == "makes it again after no answer":
 
         def forget(state, turn, answer, again_at):
-            state._run("DELETE FROM turns WHERE round = ?", (turn.round,))
-            state._run("DELETE FROM debits WHERE round = ?", (turn.round,))
+            state.execute("DELETE FROM turns WHERE round = ?", (turn.round,))
+            state.execute("DELETE FROM debits WHERE round = ?", (turn.round,))
 
         DeviceState.note_try = forget
     else:

@@ -13,13 +13,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from searchblend.blender.best.subset_report import ReportDesign
+from searchblend.core.documents import decode, encode
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.records import HeadList
 from searchblend.device.agent import DeviceAgent
 from searchblend.device.consent_texts import LOCAL, LOCAL_TEXT, OPT_IN, OPT_IN_TEXT, text_digest
+from searchblend.wire.canonical import canonical_json
 from searchblend.wire.head_list import encode_head_list
-from searchblend.wire.manifest import encode_manifest, encode_signed
+from searchblend.wire.manifest import Manifest, encode_signed
 from searchblend.wire.report import ReportShape
 from searchblend.wire.round_key import RoundKey
 from searchblend.wire.sealed import new_round_key
@@ -96,11 +98,11 @@ class MadeTask:
             "pack": None,
         }
         if phase == "opt-in":
-            optin["curator"] = self.curator.sign(RoundKey.of_manifest(made).signed_bytes).as_json()
+            optin["curator"] = encode(self.curator.sign(RoundKey.of_manifest(decode(Manifest, made)).signed_bytes))
         return {**made, **changes}
 
     def sign(self, document, key: SigningKey | None = None) -> bytes:
-        return encode_signed(sign_manifest(encode_manifest(document), [key or self.key]))
+        return encode_signed(sign_manifest(canonical_json(document), [key or self.key]))
 
     def manifest(self, phase: str = "client", number: int = 1, **changes) -> bytes:
         return self.sign(self.document(phase, number, **changes))

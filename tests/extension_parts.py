@@ -18,8 +18,9 @@ from urllib.parse import parse_qs, quote, urlsplit
 from playwright.sync_api import sync_playwright
 
 from console_browser import PATIENCE_MS
+from searchblend.core.documents import decode
 from searchblend.service.clock import SystemClock
-from searchblend.service.demo import Population, Staff, Transport
+from searchblend.service.demo import DemoConnections, Population, Staff
 from searchblend.service.lifecycle import Lifecycle
 from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.publisher import SigningKeys
@@ -132,14 +133,14 @@ class DrivenRound(Population):
             "uncapped": True,
         }
         with open_store(str(folder / "service.db")) as store:
-            task = Lifecycle(store, SystemClock()).add_task(TaskSettings.of_json({**wanted, **settings}), actor="ann")
+            task = Lifecycle(store, SystemClock()).add_task(decode(TaskSettings, {**wanted, **settings}), actor="ann")
             now = SystemClock().now()
             tokens = [store.tokens.add_admin(role, role, actor="ann", now=now) for role in ("operator", "reviewer")]
         self.task, self.staff = task.task, Staff(*tokens)
         self.key = keys.all()[0].public_point.hex()
         self.server = ServerProcess(folder, "sqlite", "--demo-server")
         self.address = self.server.start()
-        self._open_transport = Transport(self.address)
+        self._open_transport = DemoConnections(self.address)
         pinned = {key.key_id: key.public_point for key in keys.all()}
         super().__init__(self._open_transport, pinned, lambda *_: None)
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
 from searchblend.clickgraph.release.noise_law import NoiseLaw
 from searchblend.clickgraph.use.graph import ClickGraph
-from searchblend.wire.click_graph import STATEMENT, noise_parameters
+from searchblend.wire.click_graph import noise_parameters
 from searchblend.wire.click_graph_files import encode_click_graph
-from searchblend.wire.release import statement_document
+from searchblend.wire.release import STATEMENT, encode_statement, make_statement
 
 LAPLACE = NoiseLaw("discrete_laplace", 4.0)
 GAUSSIAN = NoiseLaw("rounded_gaussian", 6.0)
@@ -82,20 +81,15 @@ def write_release(folder: Path, graph: ClickGraph | None = None) -> Path:
 
 
 def write_statement(folder: Path, parameters: Any) -> None:
-    files = {
-        path.name: {"sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "bytes": path.stat().st_size}
-        for path in folder.iterdir()
-        if path.name != STATEMENT
-    }
-    document = statement_document(
+    files = {path.name: path.read_bytes() for path in folder.iterdir() if path.name != STATEMENT}
+    statement = make_statement(
+        files,
         kind="click-graph",
         method="made by hand",
         created="2026-01-01T00:00:00Z",
-        parameters=parameters,
-        guarantee={},
+        parameters={},
+        guarantee=None,
         public=[],
         caveats=[],
-        files=files,
-        notice=None,
     )
-    (folder / STATEMENT).write_text(json.dumps(document))
+    (folder / STATEMENT).write_text(json.dumps({**encode_statement(statement), "parameters": parameters}))

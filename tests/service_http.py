@@ -8,6 +8,7 @@ from pathlib import Path
 
 from starlette.testclient import TestClient
 
+from openapi_answers import CheckedClient
 from searchblend.service.api.app import ROLE_TAGS, build_app
 from searchblend.service.http.connections import Connections
 from searchblend.service.http.health import health_app
@@ -65,7 +66,7 @@ def http_service(where: str, folder: Path, *, clock=None, role: str = "all", **o
     services = Services(where, clock=parts.clock, logbook=Logbook(parts.log), **options)
     try:
         health = health_app(services, Connections(), with_rounds="admin" in ROLE_TAGS[role])
-        with TestClient(build_app(services, role), raise_server_exceptions=False) as client:
+        with CheckedClient(build_app(services, role), raise_server_exceptions=False) as client:
             yield HttpService(parts, services, client, TestClient(health))
     finally:
         parts.store.close()

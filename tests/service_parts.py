@@ -11,6 +11,7 @@ from pathlib import Path
 from searchblend.blender.best.subset_report import subset_report
 from searchblend.blender.method import HeadFigures
 from searchblend.blender.paper.local_report import local_report
+from searchblend.core.documents import decode
 from searchblend.core.records import Record
 from searchblend.service.lifecycle import REVIEWED, Lifecycle
 from searchblend.service.logbook import Logbook
@@ -131,7 +132,7 @@ class Service:
         self.worker.run_once()
 
     def task(self, **changes):
-        return self.lifecycle.add_task(TaskSettings.of_json({**SMALL, **changes}), actor="ann")
+        return self.lifecycle.add_task(decode(TaskSettings, {**SMALL, **changes}), actor="ann")
 
     def current(self, task):
         return self.store.rounds.rounds(task.task)[-1]

@@ -14,12 +14,14 @@ from typing import Any
 
 from searchblend.blender.best.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign, subset_report
 from searchblend.blender.paper.local_report import local_report
+from searchblend.core.documents import decode, encode
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.randomness import Tape
 from searchblend.core.records import HeadList, Record
+from searchblend.wire.canonical import canonical_json
 from searchblend.wire.head_list import encode_head_list
-from searchblend.wire.manifest import decode_signed, encode_manifest, encode_signed
+from searchblend.wire.manifest import Manifest, decode_payload, decode_signed, encode_signed
 from searchblend.wire.report import ReportShape, cells_as_parts, encode_report
 from searchblend.wire.round_key import RoundKey
 from searchblend.wire.sealed import SealingContext, new_round_key, seal_records
@@ -261,7 +263,7 @@ def manifests() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     }
     good = []
     for name, document in documents.items():
-        message = encode_signed(sign_manifest(encode_manifest(document), keys))
+        message = encode_signed(sign_manifest(_payload(document), keys))
         good.append({"name": name, "pinned": pinned, "message": message.decode(), "manifest": document})
     text = good[0]["message"]
     envelope = json.loads(text)
@@ -325,8 +327,8 @@ def _optin_part(curator: SigningKey | None = None, **changes: Any) -> dict[str, 
     """Signed by a curator, with whatever changes after it has signed."""
     optin = {"public_key": "cd" * 32, "consent": "ef" * 32, "closes": 1_800_000_000, "settings": "01" * 32}
     document = manifest_document(phase="opt-in", client=None, optin=optin)
-    signature = (curator or SigningKey.new()).sign(RoundKey.of_manifest(document).signed_bytes)
-    return {**optin, "curator": signature.as_json(), **changes}
+    signature = (curator or SigningKey.new()).sign(RoundKey.of_manifest(decode(Manifest, document)).signed_bytes)
+    return {**optin, "curator": encode(signature), **changes}
 
 
 def _with_curator(optin: dict[str, Any], **changes: str) -> dict[str, Any]:
@@ -339,7 +341,7 @@ def round_keys() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     pinned = {key.key_id: key.public_point.hex() for key in curators}
     optin = _optin_part(curators[0])
     document = manifest_document(phase="opt-in", client=None, optin=optin)
-    signed = RoundKey.of_manifest(document).signed_bytes.hex()
+    signed = RoundKey.of_manifest(decode(Manifest, document)).signed_bytes.hex()
     good = [
         {"name": "the curator's", "pinned": pinned, "manifest": document, "signed": signed},
         {"name": "published again later", "pinned": pinned, "manifest": {**document, "sequence": 9}, "signed": signed},
@@ -370,8 +372,15 @@ def round_keys() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     return good, [{"name": name, "pinned": pinned, "manifest": changed} for name, changed in bad.items()]
 
 
+def _payload(document: dict[str, Any]) -> bytes:
+    """Canonical, and a manifest that devices accept."""
+    payload = canonical_json(document)
+    decode_payload(payload)
+    return payload
+
+
 def _signed(document: dict[str, Any], keys: list[SigningKey]) -> str:
-    return encode_signed(sign_manifest(encode_manifest(document), keys)).decode()
+    return encode_signed(sign_manifest(_payload(document), keys)).decode()
 
 
 def _signed_raw(document: dict[str, Any], keys: list[SigningKey]) -> str:

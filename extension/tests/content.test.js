@@ -19,7 +19,11 @@ for (const [engine, link, expected] of [
   ["google", "https://www.google.com/url", null],
   ["google", "https://notgoogle.example/", "https://notgoogle.example/"],
   ["bing", "https://weather.example/a", "https://weather.example/a"],
-  ["bing", `https://www.bing.com/ck/a?!&&p=1&u=${packed("https://weather.example/ä?b=1")}&ntb=1`, "https://weather.example/%C3%A4?b=1"],
+  [
+    "bing",
+    `https://www.bing.com/ck/a?!&&p=1&u=${packed("https://weather.example/ä?b=1")}&ntb=1`,
+    "https://weather.example/%C3%A4?b=1",
+  ],
   ["bing", "https://www.bing.com/ck/a?u=a1%%%", null],
   ["bing", "https://www.bing.com/aclick?ld=1", null],
   ["bing", "https://www.bing.com/images/search?q=weather", null],
@@ -33,12 +37,19 @@ for (const [engine, link, expected] of [
 
 test("the manifest offers exactly the engines' origins, and never the test engine's", () => {
   const manifest = JSON.parse(readFileSync(new URL("../manifest.json", import.meta.url)));
-  const offered = globalThis.searchblendEngines.filter(({ id }) => id !== "test-engine").flatMap(({ origins }) => origins);
+  const offered = globalThis.searchblendEngines
+    .filter(({ id }) => id !== "test-engine")
+    .flatMap(({ origins }) => origins);
   assert.deepEqual(manifest.optional_host_permissions, offered);
 });
 
 test("every page to watch belongs to an origin", () => {
   for (const { matches, origins } of globalThis.searchblendEngines) {
-    for (const match of matches) assert.ok(origins.some((origin) => match.startsWith(origin.slice(0, -1))), match);
+    for (const match of matches) {
+      assert.ok(
+        origins.some((origin) => match.startsWith(origin.slice(0, -1))),
+        match,
+      );
+    }
   }
 });

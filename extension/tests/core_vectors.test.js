@@ -85,7 +85,9 @@ replay("report_probabilities", (one) => {
   assert.deepEqual(found.keepRecordBelow.map(String), one.keep_record_below);
 });
 replay("bad_report_probabilities", (one) =>
-  refused(errors.InvalidParameter, one.says, async () => ReportProbabilities.of(new HeadList(one.queries), paramsOf(one))),
+  refused(errors.InvalidParameter, one.says, async () =>
+    ReportProbabilities.of(new HeadList(one.queries), paramsOf(one)),
+  ),
 );
 replay("local_report", (one) => {
   const tape = new Tape(fromHex(one.tape));
@@ -110,8 +112,14 @@ replay("head_list", async (one) => {
   assert.deepEqual([...head.nUrls], one.n_urls);
   assert.equal(head.nCells, one.n_cells);
   const cells = one.cells.map(([query, url]) => ({ query, url }));
-  assert.deepEqual(cells.map((_, cell) => head.recordOfCell(cell)), cells);
-  assert.deepEqual(cells.map((cell) => head.cellOf(cell)), cells.map((_, cell) => cell));
+  assert.deepEqual(
+    cells.map((_, cell) => head.recordOfCell(cell)),
+    cells,
+  );
+  assert.deepEqual(
+    cells.map((cell) => head.cellOf(cell)),
+    cells.map((_, cell) => cell),
+  );
   assert.equal((await ReportShape.of(new Uint8Array(16), 7, head, params, design)).size, one.report_bytes);
 });
 replay("bad_head_list", (one) => refused(errors.MessageError, one.says, () => decodeHeadList(one.document)));
@@ -121,7 +129,9 @@ replay("report_shape", async (one) => {
   const shape = await ReportShape.of(fromHex(one.task), one.round, head, params, design);
   assert.deepEqual({ ...shape }, { ...shapeOf(one) });
   const { items, width, size, nCounters: n_counters, countsPerReport: counts_per_report } = shape;
-  const expected = Object.fromEntries(["items", "width", "size", "n_counters", "counts_per_report"].map((name) => [name, one[name]]));
+  const expected = Object.fromEntries(
+    ["items", "width", "size", "n_counters", "counts_per_report"].map((name) => [name, one[name]]),
+  );
   assert.deepEqual({ items, width, size, n_counters, counts_per_report }, expected);
 });
 replay("report_bytes", async (one) => {
@@ -149,7 +159,10 @@ replay("sealed_record", async (one) => {
   const pairs = [ladderKeyPair(fromHex(one.private_key)), await platformKeyPairOf(fromHex(one.private_key))];
   for (const pair of pairs) {
     assert.equal(toHex(pair.publicKey), one.public_key);
-    assert.deepEqual(await openRecords(fromHex(one.message), contextOf(one), fromHex(one.tag), pair, one.at_most), records);
+    assert.deepEqual(
+      await openRecords(fromHex(one.message), contextOf(one), fromHex(one.tag), pair, one.at_most),
+      records,
+    );
   }
   const ephemerals = [platformKeyPair, async () => ladderKeyPair(crypto.getRandomValues(new Uint8Array(32)))];
   for (const ephemeral of ephemerals) {
@@ -160,7 +173,13 @@ replay("sealed_record", async (one) => {
 });
 replay("bad_sealed_record", (one) =>
   refused(errors.MessageError, one.says, () =>
-    openRecords(fromHex(one.message), contextOf(one), fromHex(one.tag), ladderKeyPair(fromHex(one.private_key)), one.at_most),
+    openRecords(
+      fromHex(one.message),
+      contextOf(one),
+      fromHex(one.tag),
+      ladderKeyPair(fromHex(one.private_key)),
+      one.at_most,
+    ),
   ),
 );
 
@@ -175,7 +194,9 @@ replay("round_key", async (one) => {
   assert.equal(await isRoundKeySigned(one.manifest, {}), false);
 });
 replay("bad_round_key", async (one) => assert.equal(await isRoundKeySigned(one.manifest, pinnedOf(one)), false));
-replay("bad_manifest", (one) => refused(errors.MessageError, one.says, () => verifyManifest(utf8(one.message), pinnedOf(one))));
+replay("bad_manifest", (one) =>
+  refused(errors.MessageError, one.says, () => verifyManifest(utf8(one.message), pinnedOf(one))),
+);
 
 const entriesOf = (rows) =>
   rows.map(([query, lower, probability, urls]) => ({
@@ -195,12 +216,18 @@ replay("pack", async (one) => {
   await refused(errors.MessageError, "artifact", () => openPack(fromHex(one.pack), { artifact: "0".repeat(64) }));
 });
 replay("bad_pack", (one) => refused(errors.MessageError, one.says, async () => decodePack(fromHex(one.pack))));
-replay("pack_delta", async (one) => assert.equal(toHex(await applyDelta(fromHex(one.base), fromHex(one.delta))), one.result));
-replay("bad_pack_delta", (one) => refused(errors.MessageError, one.says, () => applyDelta(fromHex(one.base), fromHex(one.delta))));
+replay("pack_delta", async (one) =>
+  assert.equal(toHex(await applyDelta(fromHex(one.base), fromHex(one.delta))), one.result),
+);
+replay("bad_pack_delta", (one) =>
+  refused(errors.MessageError, one.says, () => applyDelta(fromHex(one.base), fromHex(one.delta))),
+);
 replay("signed_pack", async (one) => {
   assert.equal(toHex(await verifySignedPack(fromHex(one.message), pinnedOf(one))), one.pack);
 });
-replay("bad_signed_pack", (one) => refused(errors.MessageError, one.says, () => verifySignedPack(fromHex(one.message), pinnedOf(one))));
+replay("bad_signed_pack", (one) =>
+  refused(errors.MessageError, one.says, () => verifySignedPack(fromHex(one.message), pinnedOf(one))),
+);
 const { packs } = readVectors("pack_search");
 replay("pack_search", async (one) => {
   const index = await openPack(fromHex(packs[one.pack]));

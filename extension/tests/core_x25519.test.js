@@ -10,11 +10,23 @@ const { open, seal } = await core("hpke");
 const { ladderKeyPair, platformKeyPair, platformKeyPairOf, x25519 } = await core("x25519");
 
 const VECTORS = [
-  ["a546e36bf0527c9d3b16154b82465edd62144c0ac1fc5a18506a2244ba449ac4", "e6db6867583030db3594c1a424b15f7c726624ec26b3353b10a903a6d0ab1c4c", "c3da55379de9c6908e94ea4df28d084f32eccf03491c71f754b4075577a28552"],
-  ["4b66e9d4d1b4673c5ad22691957d6af5c11b6421e0ea01d42ca4169e7918ba0d", "e5210f12786811d3f4b7959d0538ae2c31dbe7106fc03c3efc4cd549c715a493", "95cbde9476e8907d7aade45cb4b873f88b595a68799fa152e6f8f7647aac7957"],
+  [
+    "a546e36bf0527c9d3b16154b82465edd62144c0ac1fc5a18506a2244ba449ac4",
+    "e6db6867583030db3594c1a424b15f7c726624ec26b3353b10a903a6d0ab1c4c",
+    "c3da55379de9c6908e94ea4df28d084f32eccf03491c71f754b4075577a28552",
+  ],
+  [
+    "4b66e9d4d1b4673c5ad22691957d6af5c11b6421e0ea01d42ca4169e7918ba0d",
+    "e5210f12786811d3f4b7959d0538ae2c31dbe7106fc03c3efc4cd549c715a493",
+    "95cbde9476e8907d7aade45cb4b873f88b595a68799fa152e6f8f7647aac7957",
+  ],
 ];
 const ALICE = "77076d0a7318a57d3c16c17251b26645c6c2f1e2f6b2f9a7b6d9d7b0f6d0f0a5";
-const SMALL_ORDER = ["00".repeat(32), `01${"00".repeat(31)}`, "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"];
+const SMALL_ORDER = [
+  "00".repeat(32),
+  `01${"00".repeat(31)}`,
+  "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+];
 
 test("RFC 7748: the function", () => {
   for (const [scalar, point, result] of VECTORS) assert.equal(toHex(x25519(fromHex(scalar), fromHex(point))), result);
@@ -34,7 +46,11 @@ test("the ladder and the platform agree on one secret", async () => {
     const privateKey = crypto.getRandomValues(new Uint8Array(32));
     const [ladder, platform] = [ladderKeyPair(privateKey), await platformKeyPairOf(privateKey)];
     const peer = await platformKeyPair();
-    const secrets = [await ladder.agree(peer.publicKey), await platform.agree(peer.publicKey), await peer.agree(ladder.publicKey)];
+    const secrets = [
+      await ladder.agree(peer.publicKey),
+      await platform.agree(peer.publicKey),
+      await peer.agree(ladder.publicKey),
+    ];
     assert.equal(new Set(secrets.map(toHex)).size, 1);
   }
 });
@@ -50,7 +66,12 @@ test("keys of small order and of another length are refused by both", async () =
 test("RFC 9180, A.1.1: enc and the first ciphertext (the tag is another's, as our messages have no AAD)", async () => {
   const receiver = fromHex("3948cfe0ad1ddb695d780e59077195da6c56506b027329794ab02bca80815c4d");
   const ephemeral = ladderKeyPair(fromHex("52c4a758a802cd8b936eceea314432798d5baf2d7e9235dc084ab1b9cfa2f736"));
-  const sealed = await seal(receiver, utf8("Ode on a Grecian Urn"), utf8("Beauty is truth, truth beauty"), async () => ephemeral);
+  const sealed = await seal(
+    receiver,
+    utf8("Ode on a Grecian Urn"),
+    utf8("Beauty is truth, truth beauty"),
+    async () => ephemeral,
+  );
   assert.equal(toHex(sealed.subarray(0, 32)), "37fda3567bdbd628e88668c3c8d7e97d1d1253b6d4ea6d44c150f741f1bf4431");
   assert.equal(toHex(sealed.subarray(32, -16)), "f938558b5d72f1a23810b4be2ab4f84331acc02fc97babc53a52ae8218");
 });
@@ -77,5 +98,8 @@ test("without X25519 in WebCrypto the ladder seals", async (context) => {
   });
   assert.equal(await platformKeyPair(), null);
   const pair = ladderKeyPair(fromHex(ALICE));
-  assert.deepEqual(await open(pair, utf8("info"), await seal(pair.publicKey, utf8("info"), utf8("text"))), utf8("text"));
+  assert.deepEqual(
+    await open(pair, utf8("info"), await seal(pair.publicKey, utf8("info"), utf8("text"))),
+    utf8("text"),
+  );
 });

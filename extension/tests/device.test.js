@@ -20,7 +20,14 @@ beforeEach(async () => {
 });
 
 function deviceOn(store, changes = {}) {
-  return new Device({ storage: store, fetch: service.fetch, clock: () => clock, lock: locks(), version: "0.1.0", ...changes });
+  return new Device({
+    storage: store,
+    fetch: service.fetch,
+    clock: () => clock,
+    lock: locks(),
+    version: "0.1.0",
+    ...changes,
+  });
 }
 
 async function agreed(mode = "local") {
@@ -34,7 +41,10 @@ const only = (items) => (assert.equal(items.length, 1), items[0]);
 
 test("nothing is asked, kept or sent before consent", async () => {
   await service.publish();
-  assert.equal(await device.observe({ query: "weather", url: "https://weather.example", engine: "google" }), "not-recording");
+  assert.equal(
+    await device.observe({ query: "weather", url: "https://weather.example", engine: "google" }),
+    "not-recording",
+  );
   assert.deepEqual(await device.check({ sendNow: true }), []);
   assert.equal(service.asked.length, 0);
   assert.equal((await device.overview()).records.length, 0);
@@ -124,7 +134,11 @@ for (const [what, answer, reason] of [
   ["a proxy without a body", () => new Response(null, { status: 504 }), "status-504"],
   ["a login page", () => new Response("<html>Please log in</html>", { status: 200 }), "status-200"],
   ["a page that is nowhere", () => new Response("not found", { status: 404 }), "status-404"],
-  ["JSON that is no problem of this protocol", () => Response.json({ type: "about:blank" }, { status: 500 }), "status-500"],
+  [
+    "JSON that is no problem of this protocol",
+    () => Response.json({ type: "about:blank" }, { status: 500 }),
+    "status-500",
+  ],
   ["JSON that is nothing at all", () => Response.json(null, { status: 500 }), "status-500"],
 ]) {
   test(`${what} is no answer of the service: the same bytes go again`, async () => {
@@ -173,8 +187,11 @@ test("a sealed record opens under the tag of the credential that it is sent with
   const post = only(service.posts);
   assert.equal(post.headers.Authorization, "Bearer sbe_an-enrolment-code-of-26");
   const context = { task: fromHex(TASK), round: 1, consent: fromHex(service.manifest.optin.consent) };
-  const opened = async (credential) => openRecords(fromHex(post.body), context, await contributorTag(context, credential), service.roundKey, 1);
-  assert.deepEqual(await opened("sbe_an-enrolment-code-of-26"), [{ query: "weather", url: "https://weather.example/a" }]);
+  const opened = async (credential) =>
+    openRecords(fromHex(post.body), context, await contributorTag(context, credential), service.roundKey, 1);
+  assert.deepEqual(await opened("sbe_an-enrolment-code-of-26"), [
+    { query: "weather", url: "https://weather.example/a" },
+  ]);
   await assert.rejects(opened("sbe_another-code-of-the-list"));
 });
 
@@ -189,7 +206,9 @@ for (const [name, swapped] of [
     await device.enrol({ ...service.enrolment, curators: [toHex(await service.addCurator())] });
     await agreed("opt-in");
     await service.publishOptin();
-    const optin = Object.fromEntries(Object.entries({ ...service.manifest.optin, ...swapped.optin }).filter(([, value]) => value !== undefined));
+    const optin = Object.fromEntries(
+      Object.entries({ ...service.manifest.optin, ...swapped.optin }).filter(([, value]) => value !== undefined),
+    );
     await service.publishOptin({ swapped: isRight ? {} : { ...swapped, optin } });
     assert.equal(await code({ sendNow: true }), isRight ? "sent" : "wrong-curator");
     assert.equal(service.posts.length, isRight ? 1 : 0);
@@ -249,7 +268,10 @@ for (const mode of ["off", "local", "opt-in"]) {
   });
 }
 
-for (const [status, gone] of [[204, true], [503, false]]) {
+for (const [status, gone] of [
+  [204, true],
+  [503, false],
+]) {
   test(`who leaves takes the sealed record of this round back, or hears that it may be there: ${status}`, async () => {
     await service.publishOptin();
     await agreed("opt-in");
@@ -434,10 +456,15 @@ test("a record that is too long for a message is passed over", async () => {
   assert.equal((await device.overview()).spent.reports, 0);
   await device.observe({ query: "weather", url: "https://weather.example/a", engine: "google" });
   assert.equal(await code({ sendNow: true }), "sent");
-  assert.deepEqual((await device.overview()).reports[0].truth, [{ query: "weather", url: "https://weather.example/a" }]);
+  assert.deepEqual((await device.overview()).reports[0].truth, [
+    { query: "weather", url: "https://weather.example/a" },
+  ]);
 });
 
-for (const [hasUrls, url] of [[true, "https://weather.example/a"], [false, null]]) {
+for (const [hasUrls, url] of [
+  [true, "https://weather.example/a"],
+  [false, null],
+]) {
   test(`a sealed record of a list ${hasUrls ? "with" : "without"} pages`, async () => {
     await device.enrol({ ...service.enrolment, hasUrls });
     await service.publishOptin();
@@ -498,7 +525,10 @@ test("a clock that jumps back", async () => {
     await code({ sendNow: true });
   }
   // The first round stays done, the second is within the budget: what was spent "in the future" counts.
-  assert.deepEqual(service.posts.map(({ round }) => round).filter((round) => round === 1), [1]);
+  assert.deepEqual(
+    service.posts.map(({ round }) => round).filter((round) => round === 1),
+    [1],
+  );
   await service.publish({ round: 3 });
   await device.check({ sendNow: true });
   assert.ok((await device.overview()).spent.epsilon <= 8);
@@ -527,7 +557,12 @@ test("a clock that was behind gives no second week", async () => {
 test("a service that signs times ahead of the clock does not end the week early", async () => {
   await agreed();
   for (let day = 1; day <= 20; day += 1) {
-    await service.publish({ round: day, issued: START + day * 86_400 - 10, expires: START + (day + 1) * 86_400, client: { ...service.client, closes: START + (day + 1) * 86_400 } });
+    await service.publish({
+      round: day,
+      issued: START + day * 86_400 - 10,
+      expires: START + (day + 1) * 86_400,
+      client: { ...service.client, closes: START + (day + 1) * 86_400 },
+    });
     await code({ sendNow: true });
   }
   assert.equal(service.posts.length, 2);
@@ -557,7 +592,10 @@ test("storage full: nothing is sent", async () => {
   storage.isFull = true;
   assert.equal((await device.check({ sendNow: false }))[0].code, "storage-full");
   storage.isFull = false;
-  assert.deepEqual((await device.overview()).reports.map(({ round }) => round), [1]);
+  assert.deepEqual(
+    (await device.overview()).reports.map(({ round }) => round),
+    [1],
+  );
 });
 
 test("erasing keeps the ledger, and the round stays done", async () => {
@@ -622,8 +660,14 @@ for (const [query, url, expected] of [
 test("what came from a local suggestion is not the user's own search", async () => {
   await device.setMode("local");
   await device.noteSuggestion("weather", "https://weather.example/a");
-  assert.equal(await device.observe({ query: "weather", url: "https://other.example", engine: "google" }), "own-suggestion");
-  assert.equal(await device.observe({ query: "rain", url: "https://weather.example/a?x=1", engine: "google" }), "own-suggestion");
+  assert.equal(
+    await device.observe({ query: "weather", url: "https://other.example", engine: "google" }),
+    "own-suggestion",
+  );
+  assert.equal(
+    await device.observe({ query: "rain", url: "https://weather.example/a?x=1", engine: "google" }),
+    "own-suggestion",
+  );
   assert.equal(await device.observe({ query: "rain", url: "https://rain.example", engine: "google" }), "kept");
   clock += 3600;
   assert.equal(await device.observe({ query: "weather", url: "https://weather.example/a", engine: "google" }), "kept");
@@ -634,7 +678,10 @@ test("old searches go, and the oldest of too many", async () => {
   await device.observe({ query: "first", url: "https://first.example", engine: "google" });
   clock += 29 * 86_400;
   await device.observe({ query: "second", url: "https://second.example", engine: "google" });
-  assert.deepEqual((await device.overview()).records.map(({ query }) => query), ["second"]);
+  assert.deepEqual(
+    (await device.overview()).records.map(({ query }) => query),
+    ["second"],
+  );
 });
 
 test("the export says that there is a code, not which", async () => {
@@ -657,7 +704,16 @@ test("the export holds everything but credentials", async () => {
   assert.ok(!JSON.stringify(document).includes(credential));
 });
 
-for (const [field, value] of [["server", "http://lists.example"], ["server", "lists.example"], ["server", "https://a:b@lists.example"], ["task", "12"], ["code", "žluťoučký"], ["code", "a\nb"], ["keys", ["04aa"]], ["keys", []]]) {
+for (const [field, value] of [
+  ["server", "http://lists.example"],
+  ["server", "lists.example"],
+  ["server", "https://a:b@lists.example"],
+  ["task", "12"],
+  ["code", "žluťoučký"],
+  ["code", "a\nb"],
+  ["keys", ["04aa"]],
+  ["keys", []],
+]) {
   test(`enrolment: ${field} ${JSON.stringify(value)} is refused`, async () => {
     await assert.rejects(device.enrol({ ...service.enrolment, [field]: value }), (error) => error.field === field);
   });

@@ -30,7 +30,10 @@ export class FakeService {
     service.now = now;
     service.pair = await crypto.subtle.generateKey(SIGNING, true, ["sign", "verify"]);
     service.point = new Uint8Array(await crypto.subtle.exportKey("raw", service.pair.publicKey));
-    await service.list([["weather", ["https://weather.example/a", "https://weather.example/b"]], ["news", ["https://news.example"]]]);
+    await service.list([
+      ["weather", ["https://weather.example/a", "https://weather.example/b"]],
+      ["news", ["https://news.example"]],
+    ]);
     return service;
   }
 
@@ -41,39 +44,89 @@ export class FakeService {
   /** Make the head list that phase client speaks of. */
   async list(queries, changes = {}) {
     const head = new HeadList(queries);
-    const document = { format: "searchblend-headlist", version: 1, method: "paper", epsilon: 4, delta: 0.00001, query_budget_fraction: 0.85, records_per_client: 1, digest: await head.digest(), queries, ...changes };
+    const document = {
+      format: "searchblend-headlist",
+      version: 1,
+      method: "paper",
+      epsilon: 4,
+      delta: 0.00001,
+      query_budget_fraction: 0.85,
+      records_per_client: 1,
+      digest: await head.digest(),
+      queries,
+      ...changes,
+    };
     const content = utf8(JSON.stringify(document));
     const artifact = toHex(await sha256(content));
     this.artifacts.set(artifact, content);
     const { head: read, params } = await decodeHeadList(document).catch(() => ({}));
     const bytes = read ? (await ReportShape.of(new Uint8Array(16), 1, read, params, null)).size : 100;
-    this.client = { artifact, digest: document.digest, mechanism: "two-stage", report_bytes: bytes, opens: this.now - 10, closes: this.now + 1000 };
+    this.client = {
+      artifact,
+      digest: document.digest,
+      mechanism: "two-stage",
+      report_bytes: bytes,
+      opens: this.now - 10,
+      closes: this.now + 1000,
+    };
   }
 
-  /** Publish a manifest; `changes` may be anything a bad operator would write, `swapped` what came after the curator signed. */
+  /** Publish a manifest; `changes` may be anything a bad operator would write, `swapped` what came after the curator
+   * signed. */
   async publish({ swapped = {}, ...changes } = {}) {
     this.sequence = changes.sequence ?? (this.sequence ?? 0) + 1;
     const phase = changes.phase ?? "client";
     this.manifest = {
-      format: "searchblend-manifest", version: 1, minor: 0, task: TASK, name: "test list", engine: "any", market: "any",
-      sequence: this.sequence, issued: this.now, expires: this.now + 86_400, phase, round: 1, killed: false,
-      min_device_version: "0.1", silent_devices: "skip", method: "paper", epsilon: "4", delta: "0.00001",
-      records_per_client: 1, records_per_optin: 1, optin: null, pack: null,
+      format: "searchblend-manifest",
+      version: 1,
+      minor: 0,
+      task: TASK,
+      name: "test list",
+      engine: "any",
+      market: "any",
+      sequence: this.sequence,
+      issued: this.now,
+      expires: this.now + 86_400,
+      phase,
+      round: 1,
+      killed: false,
+      min_device_version: "0.1",
+      silent_devices: "skip",
+      method: "paper",
+      epsilon: "4",
+      delta: "0.00001",
+      records_per_client: 1,
+      records_per_optin: 1,
+      optin: null,
+      pack: null,
       client: phase === "client" ? this.client : null,
       ...changes,
     };
     if (this.curator && this.manifest.optin) await this.#signRound();
     Object.assign(this.manifest, swapped);
     const payload = textOf(canonicalJson(this.manifest));
-    const signature = await crypto.subtle.sign({ name: "ECDSA", hash: "SHA-256" }, this.pair.privateKey, utf8(`searchblend manifest v1\n${payload}`));
+    const signature = await crypto.subtle.sign(
+      { name: "ECDSA", hash: "SHA-256" },
+      this.pair.privateKey,
+      utf8(`searchblend manifest v1\n${payload}`),
+    );
     const text = Buffer.from(signature).toString("base64url");
-    this.message = utf8(JSON.stringify({ payload, signatures: [{ key_id: await keyId(this.point), algorithm: "ES256", signature: text }] }));
+    this.message = utf8(
+      JSON.stringify({
+        payload,
+        signatures: [{ key_id: await keyId(this.point), algorithm: "ES256", signature: text }],
+      }),
+    );
   }
 
   async #signRound() {
     this.manifest = { ...this.manifest, minor: 1, optin: { ...this.manifest.optin, settings: "00".repeat(32) } };
     const point = new Uint8Array(await crypto.subtle.exportKey("raw", this.curator.publicKey));
-    const made = await crypto.subtle.sign({ name: "ECDSA", hash: "SHA-256" }, this.curator.privateKey, signedRoundKey(this.manifest));
+    const made = await crypto.subtle.sign(
+      { name: "ECDSA", hash: "SHA-256" },
+      this.curator.privateKey,
+      signedRoundKey(this.manifest),
+    );
     const signature = Buffer.from(made).toString("base64url");
     this.manifest.optin.curator = { key_id: await keyId(point), algorithm: "ES256", signature };
   }
@@ -92,7 +145,13 @@ export class FakeService {
     this.asked.push({ url, options });
     if (options.method === "POST" || options.method === "DELETE") {
       const round = Number(/rounds\/(\d+)\//u.exec(pathname)[1]);
-      this.posts.push({ method: options.method, round, path: pathname, body: options.body ? toHex(options.body) : null, headers: options.headers });
+      this.posts.push({
+        method: options.method,
+        round,
+        path: pathname,
+        body: options.body ? toHex(options.body) : null,
+        headers: options.headers,
+      });
       return this.answer(this.posts.length);
     }
     if (pathname.endsWith("/manifest")) return new Response(this.message);
@@ -106,7 +165,10 @@ export function locks() {
   const queues = new Map();
   return (name, work) => {
     const result = (queues.get(name) ?? Promise.resolve()).then(work);
-    queues.set(name, result.catch(() => undefined));
+    queues.set(
+      name,
+      result.catch(() => undefined),
+    );
     return result;
   };
 }

@@ -11,7 +11,9 @@ try {
   await page.goto(address);
   await page.waitForFunction(() => window.ask !== undefined);
   const questions = Buffer.concat(chunks).toString("utf8");
-  process.stdout.write(await page.evaluate(async (text) => JSON.stringify(await window.ask(JSON.parse(text))), questions));
+  process.stdout.write(
+    await page.evaluate(async (text) => JSON.stringify(await window.ask(JSON.parse(text))), questions),
+  );
 } finally {
   await browser.close();
 }

@@ -63,6 +63,8 @@ class MemoryTransaction {
 /** As IndexedDB compares: arrays by their first difference. */
 function compare(a, b) {
   const [left, right] = [[a].flat(), [b].flat()];
-  for (let i = 0; i < Math.min(left.length, right.length); i += 1) if (left[i] !== right[i]) return left[i] < right[i] ? -1 : 1;
+  for (let i = 0; i < Math.min(left.length, right.length); i += 1) {
+    if (left[i] !== right[i]) return left[i] < right[i] ? -1 : 1;
+  }
   return left.length - right.length;
 }

@@ -36,11 +36,17 @@ async function publish(content, round, deltas = [], changes = {}) {
     service.artifacts.set(name, delta);
     named.push({ base: await digest(base), artifact: name, bytes: delta.length });
   }
-  await service.publish({ phase: "idle", task: TASK, round, pack: { artifact, bytes: content.length, round, deltas: named, ...changes } });
+  await service.publish({
+    phase: "idle",
+    task: TASK,
+    round,
+    pack: { artifact, bytes: content.length, round, deltas: named, ...changes },
+  });
 }
 
 const check = async () => (await device.check())[0].code;
-const fetched = () => service.asked.filter(({ url }) => url.includes("/artifacts/")).map(({ url }) => url.split("/").at(-1));
+const fetched = () =>
+  service.asked.filter(({ url }) => url.includes("/artifacts/")).map(({ url }) => url.split("/").at(-1));
 const kept = async () => (await device.overview()).packs.map(({ slot, round }) => [slot, round]);
 
 test("a pack arrives whole, and is fetched once", async () => {
@@ -57,18 +63,28 @@ test("the next one comes as a delta; the one before is kept", async () => {
   await publish(RESULT, 8, [[BASE, DELTA]]);
   assert.equal(await check(), "idle");
   assert.deepEqual(fetched(), [await digest(BASE), await digest(DELTA)]);
-  assert.deepEqual(await kept(), [["current", 8], ["previous", 7]]);
+  assert.deepEqual(await kept(), [
+    ["current", 8],
+    ["previous", 7],
+  ]);
   assert.equal((await device.openPacks())[0].meta.round, 8);
 });
 
-for (const [what, spoil] of [["damaged", (delta) => delta.with(delta.length - 1, delta.at(-1) ^ 1)], ["cut off", (delta) => delta.subarray(0, 40)], ["of other packs", () => bytes.utf8("nonsense")]]) {
+for (const [what, spoil] of [
+  ["damaged", (delta) => delta.with(delta.length - 1, delta.at(-1) ^ 1)],
+  ["cut off", (delta) => delta.subarray(0, 40)],
+  ["of other packs", () => bytes.utf8("nonsense")],
+]) {
   test(`a delta that is ${what}: the whole pack is fetched`, async () => {
     await publish(BASE, 7);
     await check();
     await publish(RESULT, 8, [[BASE, spoil(DELTA)]]);
     assert.equal(await check(), "idle");
     assert.equal(fetched().length, 3);
-    assert.deepEqual(await kept(), [["current", 8], ["previous", 7]]);
+    assert.deepEqual(await kept(), [
+      ["current", 8],
+      ["previous", 7],
+    ]);
   });
 }
 
@@ -100,7 +116,12 @@ test("an older pack is not taken", async () => {
   await publish(RESULT, 8);
   await check();
   service.artifacts.set(await digest(BASE), BASE);
-  await service.publish({ phase: "idle", task: TASK, round: 8, pack: { artifact: await digest(BASE), bytes: BASE.length, round: 7, deltas: [] } });
+  await service.publish({
+    phase: "idle",
+    task: TASK,
+    round: 8,
+    pack: { artifact: await digest(BASE), bytes: BASE.length, round: 7, deltas: [] },
+  });
   await check();
   assert.deepEqual(await kept(), [["current", 8]]);
 });
@@ -132,30 +153,47 @@ test("answers for what was typed, in the address bar too", async () => {
   assert.equal(best.how, "prefix");
   const [suggestion] = omniboxSuggestions(indexes, "bo");
   assert.equal(suggestion.content, addressOf(best.url));
-  assert.deepEqual(suggestion.parts.map(({ kind }) => kind), ["match", "dim", "url"]);
+  assert.deepEqual(
+    suggestion.parts.map(({ kind }) => kind),
+    ["match", "dim", "url"],
+  );
   assert.deepEqual(omniboxSuggestions(indexes, ""), []);
   assert.deepEqual(omniboxSuggestions([], "bo"), []);
 });
 
 /** What a pack without pages answers, and one whose pages are partly no links. */
-const answering = (...answers) => [{ search: () => answers.map(([query, url]) => ({ query, url, probability: 1, low: 1, how: "prefix" })) }];
+const answering = (...answers) => [
+  { search: () => answers.map(([query, url]) => ({ query, url, probability: 1, low: 1, how: "prefix" })) },
+];
 
 test("answers without a page, or with one that is no link, are shown in the address bar", async () => {
   const indexes = answering(["weather", null], ["weather", "a page title"], ["wetter", "wetter.example"]);
   const found = omniboxSuggestions(indexes, "we");
-  assert.deepEqual(found.map(({ content }) => content), ["weather", "https://wetter.example/"]);
+  assert.deepEqual(
+    found.map(({ content }) => content),
+    ["weather", "https://wetter.example/"],
+  );
   assert.deepEqual(found[0].parts, [{ text: "weather", kind: "match" }]);
 });
 
 test("signs that turn a line around are spelt out in the address bar", () => {
-  const [{ content, parts }] = omniboxSuggestions(answering(["bank\u202edrow", "https://bank.example/\u202egnp.exe"]), "ba");
+  const [{ content, parts }] = omniboxSuggestions(
+    answering(["bank\u202edrow", "https://bank.example/\u202egnp.exe"]),
+    "ba",
+  );
   assert.equal(content, "https://bank.example/%E2%80%AEgnp.exe");
-  assert.deepEqual(parts.map(({ text }) => text), ["bank[U+202E]drow", " – ", "https://bank.example/[U+202E]gnp.exe"]);
+  assert.deepEqual(
+    parts.map(({ text }) => text),
+    ["bank[U+202E]drow", " – ", "https://bank.example/[U+202E]gnp.exe"],
+  );
 });
 
 test("an answer without a page opens our search page, not another answer's", async () => {
   const opened = [];
-  const asked = { openPacks: () => answering(["weather", null], ["weather report", "https://report.example"]), noteSuggestion: () => undefined };
+  const asked = {
+    openPacks: () => answering(["weather", null], ["weather report", "https://report.example"]),
+    noteSuggestion: () => undefined,
+  };
   await omniboxEntered(asked, "weather", (url) => opened.push(url), "page");
   assert.deepEqual(opened, ["page?q=weather"]);
 });

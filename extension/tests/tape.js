@@ -1,4 +1,5 @@
-/** A fixed sequence of bytes in place of randomness, for the vectors. Lives with the tests: nothing that ships can reach it. */
+/** A fixed sequence of bytes in place of randomness, for the vectors. Lives with the tests: nothing that ships can
+ * reach it. */
 export class Tape {
   #content;
   #position = 0;

@@ -1,6 +1,6 @@
 /**
- * The core as a process: a question on each line of the input, its answer on the same line of the output. The Python tests
- * compare (tests/javascript). SEARCHBLEND_CORE exchanges the folder of the core.
+ * The core as a process: a question on each line of the input, its answer on the same line of the output. The Python
+ * tests compare (tests/javascript). SEARCHBLEND_CORE exchanges the folder of the core.
  */
 
 import { createInterface } from "node:readline";

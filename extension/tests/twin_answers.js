@@ -1,6 +1,6 @@
 /**
- * The core as a twin of the Python package: a question, which is a JSON document, gives an answer. What the core refuses
- * is answered {"refused": name of the error, "reason"?}. It runs in Node (twin.js) and in browsers (twin.html).
+ * The core as a twin of the Python package: a question, which is a JSON document, gives an answer. What the core
+ * refuses is answered {"refused": name of the error, "reason"?}. It runs in Node (twin.js) and in browsers (twin.html).
  */
 
 import { Tape } from "./tape.js";
@@ -38,7 +38,8 @@ export async function twinOf(core) {
   const paramsOf = ([epsilon, delta, queryBudgetFraction, recordsPerClient]) =>
     new ReportParams({ epsilon, delta, queryBudgetFraction, recordsPerClient });
   const designOf = (design) =>
-    design && new ReportDesign({ querySteps: design[0], querySubset: design[1], cellSubset: design[2], mechanism: design[3] });
+    design &&
+    new ReportDesign({ querySteps: design[0], querySubset: design[1], cellSubset: design[2], mechanism: design[3] });
   const recordsOf = (pairs) => pairs.map(([query, url]) => ({ query, url }));
   const pairsOf = (parts) => parts.map(({ aboutQueries, items }) => [aboutQueries, items]);
   const sourceOf = (tape) => (tape === undefined ? systemRandomness : new Tape(fromHex(tape)));
@@ -48,12 +49,19 @@ export async function twinOf(core) {
 
   /** All parts of one device's report. */
   function partsOf(records, head, design, params, source) {
-    return design ? subsetReport(records, head, design, params, source) : cellsAsParts(localReport(records, head, params, source));
+    return design
+      ? subsetReport(records, head, design, params, source)
+      : cellsAsParts(localReport(records, head, params, source));
   }
 
   function shapeOf(shape) {
     const { task, digest, query_items, query_subset, cell_items, cell_subset, ...same } = shape;
-    const items = { queryItems: query_items, querySubset: query_subset, cellItems: cell_items, cellSubset: cell_subset };
+    const items = {
+      queryItems: query_items,
+      querySubset: query_subset,
+      cellItems: cell_items,
+      cellSubset: cell_subset,
+    };
     return new ReportShape({ ...same, ...items, task: fromHex(task), digest: fromHex(digest) });
   }
 
@@ -67,7 +75,12 @@ export async function twinOf(core) {
     probability,
     urls: urls.map(([url, low, share]) => ({ url, lower: low, probability: share })),
   });
-  const rowOf = ({ query, lower, probability, urls }) => [query, lower, probability, urls.map((url) => [url.url, url.lower, url.probability])];
+  const rowOf = ({ query, lower, probability, urls }) => [
+    query,
+    lower,
+    probability,
+    urls.map((url) => [url.url, url.lower, url.probability]),
+  ];
 
   const onTapes = (tapes, draw) =>
     tapes.map((content) => {
@@ -107,12 +120,16 @@ export async function twinOf(core) {
     reasons: () => policy.REASONS,
     check_manifest: ({ manifest, memory }) => policy.checkManifest(manifest, memory) ?? null,
     check_request: ({ manifest }) => policy.checkRequest(manifest) ?? null,
-    check_head_list: async ({ document, manifest }) => policy.checkHeadList(await decodeHeadList(document), manifest) ?? null,
+    check_head_list: async ({ document, manifest }) =>
+      policy.checkHeadList(await decodeHeadList(document), manifest) ?? null,
     canonical: ({ document }) => textOf(canonicalJson(document)),
     parse_canonical: ({ content }) => parseCanonical(fromHex(content), "it"),
     decode_payload: ({ payload }) => decodePayload(fromHex(payload)),
     verify_manifest: ({ message, pinned }) =>
-      verifyManifest(fromHex(message), Object.fromEntries(Object.entries(pinned).map(([id, point]) => [id, fromHex(point)]))),
+      verifyManifest(
+        fromHex(message),
+        Object.fromEntries(Object.entries(pinned).map(([id, point]) => [id, fromHex(point)])),
+      ),
     async decode_head_list({ document }) {
       const { head, params, design } = await decodeHeadList(document);
       const { epsilon, delta, queryBudgetFraction, recordsPerClient } = params;
@@ -134,8 +151,12 @@ export async function twinOf(core) {
     },
     decode_report: async ({ message, shape }) => pairsOf((await decodeReport(fromHex(message), shapeOf(shape))).parts),
     seal: async ({ records, context, public_key, ladder }) => {
-      const ephemeral = ladder ? async () => ladderKeyPair(crypto.getRandomValues(new Uint8Array(32))) : platformKeyPair;
-      return toHex(await sealRecords(recordsOf(records), contextOf(context), await tagOf(context), fromHex(public_key), ephemeral));
+      const ephemeral = ladder
+        ? async () => ladderKeyPair(crypto.getRandomValues(new Uint8Array(32)))
+        : platformKeyPair;
+      return toHex(
+        await sealRecords(recordsOf(records), contextOf(context), await tagOf(context), fromHex(public_key), ephemeral),
+      );
     },
     open: async ({ message, context, private_key, at_most }) => {
       const pair = ladderKeyPair(fromHex(private_key));
@@ -146,9 +167,11 @@ export async function twinOf(core) {
     encode_pack: ({ info, entries }) => toHex(encodePack(info, entries.map(entryOf))),
     apply_delta: async ({ base, delta }) => toHex(await applyDelta(fromHex(base), fromHex(delta))),
     search: async ({ pack, typed, limit }) =>
-      (await openPack(fromHex(pack))).find(typed, limit).map(({ entry, kind, distance }) => [rowOf(entry), kind, distance]),
+      (await openPack(fromHex(pack)))
+        .find(typed, limit)
+        .map(({ entry, kind, distance }) => [rowOf(entry), kind, distance]),
 
-    // --- single steps on tapes (each outcome with the bytes that are left), and many draws of the platform's randomness ---
+    // --- single steps on tapes (each outcome with the bytes left), and many draws of the platform's randomness ---
     randomize: ({ query, url, below, n_urls, tapes }) => {
       const [keepQuery, ...keepRecord] = below.map(BigInt);
       const probabilities = new ReportProbabilities(keepQuery, keepRecord, n_urls);

@@ -9,7 +9,10 @@ const FOLDER = new URL("../../vectors/v1/", import.meta.url);
 /** A module of the core; SEARCHBLEND_CORE exchanges the folder, so that the same tests judge a changed copy. */
 export const core = (name) => import(new URL(`${name}.js`, CORE));
 
-export const vectorFiles = () => readdirSync(FOLDER).filter((name) => name.endsWith(".json")).map((name) => name.slice(0, -5));
+export const vectorFiles = () =>
+  readdirSync(FOLDER)
+    .filter((name) => name.endsWith(".json"))
+    .map((name) => name.slice(0, -5));
 
 export const readVectors = (name) => JSON.parse(readFileSync(new URL(`${name}.json`, FOLDER), "utf8"));
 

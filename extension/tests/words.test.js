@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { addressOf } from "../src/device/packs.js";
-import { addressText, notUnderstoodText, reportStatusText } from "../src/ui/words.js";
+import { addressText, notUnderstoodText, reportStatusText, statusText } from "../src/ui/words.js";
 
 for (const [url, expected] of [
   ["https://www.ebay.com/", "ebay.com"],
@@ -29,4 +29,10 @@ test("clicks that were not understood are said, if there are any", () => {
   assert.equal(notUnderstoodText({ dropped: {} }), "");
   assert.match(notUnderstoodText({ dropped: { "not-understood": 1 } }), /^1 click on a result was not understood/u);
   assert.match(notUnderstoodText({ dropped: { "not-understood": 12 } }), /^12 clicks on results were not understood/u);
+});
+
+test("a status is shown in words, and an unknown one by its name alone", () => {
+  assert.match(statusText({ code: "expired", at: 0 }), /^Refused: the manifest has expired/u);
+  for (const code of ["server-busy", "constructor"])
+    assert.equal(statusText({ code, at: 0 }), `The service answered with an error (${code}).`);
 });

@@ -152,7 +152,7 @@ def hybrid_model() -> Drawing:
     return drawing
 
 
-_MOVED_BY: Final = {
+MOVED_BY: Final = {
     State.DRAFT: "operator drafts",
     State.OPTIN_OPEN: "operator opens\ncurator makes a key",
     State.OPTIN_CLOSED: "clock\nor operator",
@@ -176,7 +176,7 @@ def round_states() -> Drawing:
     places = {state: (24 + 244 * (i % 4), 40 + 118 * (i // 4)) for i, state in enumerate(order)}
     for state, (x, y) in places.items():
         kind = RAW if state in HOLDS_RAW else SEALED if state in TAKES_REPORTS else PRIVATE if state in ENDED else PLAIN
-        drawing.box(x, y, 204, 74, kind, state.value, *_MOVED_BY[state].split("\n"))
+        drawing.box(x, y, 204, 74, kind, state.value, *MOVED_BY[state].split("\n"))
     for before, after in NEXT.items():
         (x, y), (to_x, to_y) = places[before], places[after]
         if y == to_y:

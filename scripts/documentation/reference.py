@@ -11,6 +11,7 @@ import inspect
 import itertools
 import re
 import textwrap
+import typing
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -273,10 +274,10 @@ def serve_settings() -> str:
 
 
 def task_settings() -> str:
-    told = attribute_docs(TaskSettings)
+    told, types = attribute_docs(TaskSettings), typing.get_type_hints(TaskSettings)
     rows = [
-        _row(f"`{field.name}`", f"`{field.type}`", _default(field.default), _prose(told.get(field.name, "")))
-        for field in dataclasses.fields(TaskSettings)
+        _row(f"`{name}`", f"`{types[name].__name__}`", _default(field.default), _prose(told.get(name, "")))
+        for name, field in ((field.name, field) for field in dataclasses.fields(TaskSettings))
     ]
     return "\n".join(["| setting | type | default | meaning |", "|---|---|---|---|", *rows])
 

@@ -29,10 +29,9 @@ if TYPE_CHECKING:
     from searchblend.clickgraph.use.absorbing_walk import WalkSettings
     from searchblend.clickgraph.use.graph import ClickGraph
     from searchblend.clickgraph.use.keywords import Keyword, Keywords, compare_keywords, generate_keywords
-    from searchblend.clickgraph.use.similar import ClickWalk, similar_queries
+    from searchblend.clickgraph.use.similar import ClickWalk, similar_queries, suggest
     from searchblend.clickgraph.use.spell import SpellingRules, spelling_corrections
     from searchblend.clickgraph.use.study import Study, compare_rankings, run_study
-    from searchblend.clickgraph.use.suggest import suggest
     from searchblend.clickgraph.use.synthesize import SyntheticLog, synthesize_log
     from searchblend.core.errors import (
         EmptyHeadList,
@@ -75,10 +74,9 @@ _HOME = {
     "clickgraph.release.noise_law": ["NoiseLaw"],
     "clickgraph.release.release": ["ClickGraphRelease"],
     "clickgraph.release.release_data": ["release_data"],
-    "clickgraph.use.similar": ["ClickWalk", "similar_queries"],
+    "clickgraph.use.similar": ["ClickWalk", "similar_queries", "suggest"],
     "clickgraph.use.spell": ["SpellingRules", "spelling_corrections"],
     "clickgraph.use.study": ["Study", "compare_rankings", "run_study"],
-    "clickgraph.use.suggest": ["suggest"],
     "clickgraph.use.synthesize": ["SyntheticLog", "synthesize_log"],
     "core.errors": [
         "EmptyHeadList",

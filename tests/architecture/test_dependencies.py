@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import ast
 import sys
+import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
-from pins import constrained, declared, normal, requirement
+from pins import LAB, declared, locked, normal, requirement
 
 from searchblend.cli.extras import EXTRA_OF
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = {
-    "src": {"", "server", "spark"},
-    "tests": {"", "server", "spark", "test", "docs", "build"},
-    "benchmarks": {"", "server", "spark", "test"},
+    "src": {"", "device", "plots", "server", "spark"},
+    "lab": {""},
+    "tests": {"", "plots", "server", "spark", "test", "docs", "build"},
+    "benchmarks": {"", "plots", "server", "spark", "test"},
     "scripts": {"", "test", "docs"},
     "vectors": {"", "server"},
 }
@@ -27,11 +29,13 @@ LOADED_BY_NAME = {
     "httptools": "uvicorn's parser",
     "uvloop": "uvicorn's event loop",
     "pytest-xdist": "make test",
+    "coverage": "make coverage",
     "mypy": "make check",
     "ruff": "make check",
     "mkdocs": "make docs",
     "mkdocs-material": "mkdocs.yml",
     "hatchling": "the build backend",
+    "editables": "hatchling, for `pip install --editable`",
     "atheris": "imported by tests/fuzz where it is installed",
 }
 ELSEWHERE = {"peers"}
@@ -44,7 +48,7 @@ OPTIONAL = {"pandas", "pyarrow", "atheris"}
 @cache
 def our_modules() -> set[str]:
     """Modules of our own that tests, benchmarks and scripts import by their bare names."""
-    return {"searchblend", *(path.stem for top in FOLDERS for path in (ROOT / top).rglob("*.py"))}
+    return {"searchblend", "searchblend_lab", *(path.stem for top in FOLDERS for path in (ROOT / top).rglob("*.py"))}
 
 
 @cache
@@ -84,13 +88,17 @@ def distributions_of(module: str) -> set[str]:
     return {normal(name) for name in installed_modules().get(module, [])}
 
 
+def of_lab() -> set[str]:
+    return {requirement(text)[0] for text in declared(LAB)[""]}
+
+
 def of_extras(extras: set[str]) -> set[str]:
     return {requirement(text)[0] for extra in extras for text in declared().get(extra, [])}
 
 
 @pytest.mark.parametrize("top", FOLDERS)
 def test_what_is_imported_is_declared(top):
-    allowed = of_extras(FOLDERS[top])
+    allowed = of_lab() if top == "lab" else of_extras(FOLDERS[top])
     undeclared = {
         module: sorted(files)[:3]
         for module, files in third_party(ROOT / top).items()
@@ -106,7 +114,17 @@ def test_what_is_declared_is_used():
 
 
 def test_what_is_declared_is_pinned():
-    assert of_extras(set(declared())) <= constrained().keys()
+    assert of_extras(set(declared())) <= locked().keys()
+    assert of_lab() - {"searchblend"} <= locked().keys()
+
+
+def test_the_lab_asks_for_the_product_of_its_own_version_and_for_nothing_unused():
+    versions = [tomllib.loads((folder / "pyproject.toml").read_text())["project"]["version"] for folder in (ROOT, LAB)]
+    assert versions[0] == versions[1]
+    assert f"searchblend[server]=={versions[0]}" in declared(LAB)[""]
+    assert of_lab() - {"searchblend"} == {
+        name for module in third_party(LAB) if module not in OPTIONAL for name in distributions_of(module)
+    }
 
 
 def test_the_extra_that_an_error_names_is_the_one_that_brings_the_module():

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2] / "src" / "searchblend"
+TREE = Path(__file__).parents[2]
+SOURCES = [path for top in ("src", "lab/src") for path in (TREE / top).rglob("*.py")]
 
 
 def untyped(tree: ast.AST) -> list[str]:
@@ -20,7 +21,7 @@ def untyped(tree: ast.AST) -> list[str]:
 
 
 def test_every_function_is_typed():
-    assert {str(path): names for path in ROOT.rglob("*.py") if (names := untyped(ast.parse(path.read_text())))} == {}
+    assert {str(path): names for path in SOURCES if (names := untyped(ast.parse(path.read_text())))} == {}
 
 
 def test_the_check_sees_an_untyped_function():

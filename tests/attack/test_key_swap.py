@@ -11,7 +11,8 @@ from searchblend.core.errors import MessageError
 from searchblend.service.round_model import round_key_of
 from searchblend.service.workers.publisher import SigningKeys
 from searchblend.store.service_store import open_store
-from searchblend.wire.manifest import decode_payload, decode_signed, encode_manifest, encode_signed
+from searchblend.wire.canonical import canonical_json
+from searchblend.wire.manifest import decode_payload, decode_signed, encode_signed
 from searchblend.wire.sealed import new_round_key
 from searchblend.wire.signing import SigningKey, sign_manifest, verify_manifest
 
@@ -27,7 +28,7 @@ def believed_keys(service, task, look_for=4.0):
         answer = service.raw_manifest(task)
         if answer.status_code == 200:
             try:
-                manifest = verify_manifest(answer.content, service.pinned)
+                manifest = verify_manifest(answer.content, service.pinned).document
             except MessageError:
                 return False
             keys.update([manifest["optin"]["public_key"]] if manifest["optin"] else [])
@@ -167,11 +168,11 @@ def test_a_manifest_that_the_intruder_writes_himself_is_believed_by_no_device(se
     task = service.task()
     service.open_round(task)
     public = new_round_key()[1].hex()
-    payload = decode_payload(decode_signed(service.raw_manifest(task).content).payload)
+    payload = dict(decode_payload(decode_signed(service.raw_manifest(task).content).payload).document)
     payload["optin"]["public_key"] = public
     payload["sequence"] += 1000
     signers = [SigningKeys(tmp_path / "intruder").add()] if keys == "none of the pinned" else []
-    forged = sign_manifest(encode_manifest(payload), signers)
+    forged = sign_manifest(canonical_json(payload), signers)
     content = encode_signed(forged) if signers else json.dumps(payload).encode()
     service.sql(
         "INSERT INTO manifests (task, sequence, expires, content) VALUES (?, ?, ?, ?)",

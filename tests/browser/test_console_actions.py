@@ -9,7 +9,7 @@ import pytest
 from console_browser import chromium, visiting
 from console_site import BAD_URL, NUMBER, SCRIPT, SETTINGS, console_site, searchers
 from databases import DATABASES, fresh_database
-from searchblend.service.demo import Transport
+from searchblend.service.demo import DemoConnections
 from searchblend.service.round_model import sealing_context
 from searchblend.store.states import State
 from searchblend.wire.sealed import seal_records
@@ -43,7 +43,7 @@ def at_review(site, name: str):
 
 def contribute(site, task, codes: list[str]) -> None:
     """As the programs of opt-in users do: sealed, with a code each, over HTTP."""
-    transport = Transport(site.address)
+    transport = DemoConnections(site.address)
     found = site.parts.current(task)
     path = f"/v1/tasks/{found.task}/rounds/{found.number}/contributions"
     for record, code in zip(searchers(len(codes), seed=21), codes, strict=True):
@@ -55,7 +55,7 @@ def contribute(site, task, codes: list[str]) -> None:
 
 
 def report(site, task, n: int, seed: int) -> None:
-    transport = Transport(site.address)
+    transport = DemoConnections(site.address)
     found = site.parts.current(task)
     path = f"/v1/tasks/{found.task}/rounds/{found.number}/reports"
     for message in site.parts.messages(found, searchers(n, seed=seed)):
@@ -109,7 +109,7 @@ def test_a_whole_round_by_clicks(browser, site):
         page.get_by_role("button", name="Close the client window").wait_for()
         report(site, task, 200, seed=22)
         page.locator("[data-figure=reports]", has_text="200").wait_for()  # counters move without a reload
-        junk = Transport(site.address)
+        junk = DemoConnections(site.address)
         path = f"/v1/tasks/{task.task}/rounds/1/reports"
         assert junk.send("POST", path, b"junk", media_type=REPORT["content-type"])[0] == 400
         junk.close()
@@ -130,7 +130,7 @@ def test_a_whole_round_by_clicks(browser, site):
         assert [error for error in reviewer.errors if "400" not in error] == []
     rounds = site.parts.store.rounds.rounds(task.task)
     assert [(found.number, found.state) for found in rounds] == [(1, State.PUBLISHED), (2, State.DRAFT)]
-    actors = {row.as_json()["actor"] for row in site.parts.store.audit.rows()}
+    actors = {row.entry.actor for row in site.parts.store.audit.rows()}
     assert {"operator 1", "reviewer 2"} <= actors
 
 

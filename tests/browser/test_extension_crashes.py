@@ -18,8 +18,9 @@ from extension_parts import CONSENT, EXTENSION, Pages, chromium
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.records import HeadList
+from searchblend.wire.canonical import canonical_json
 from searchblend.wire.head_list import encode_head_list
-from searchblend.wire.manifest import encode_manifest, encode_signed
+from searchblend.wire.manifest import encode_signed
 from searchblend.wire.report import ReportShape
 from searchblend.wire.sealed import new_round_key
 from searchblend.wire.signing import SigningKey, sign_manifest
@@ -54,7 +55,7 @@ class Recorder:
         }
         consent = hashlib.sha256(CONSENT.encode()).hexdigest()
         optin = {"public_key": new_round_key()[1].hex(), "consent": consent, "closes": now + 1000}
-        payload = encode_manifest(
+        payload = canonical_json(
             {
                 "format": "searchblend-manifest",
                 "version": 1,

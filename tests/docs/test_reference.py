@@ -6,6 +6,7 @@ import argparse
 import ast
 import dataclasses
 import inspect
+import math
 import re
 from pathlib import Path
 
@@ -130,7 +131,8 @@ def test_the_code_map_names_every_folder_with_its_level():
         for node in ast.parse((ROOT / "tests/architecture/test_imports.py").read_text()).body
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "LEVELS"
     ]
-    levels = {name: level for level, names in table.items() for name in names if (SOURCE / name).is_dir()}
+    # files/ is what the rooms of level 3 write with: below them in the table, among them on the map
+    levels = {name: math.ceil(level) for level, names in table.items() for name in names if (SOURCE / name).is_dir()}
     mapped = re.findall(r"^(\w+)/ +L(\d) ", (ROOT / "ARCHITECTURE.md").read_text(), re.MULTILINE)
     assert {name: int(level) for name, level in mapped} == levels
 

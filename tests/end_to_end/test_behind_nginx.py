@@ -98,7 +98,7 @@ def test_devices_get_their_manifest_and_report(site):
     client, parts, found, _, _ = site
     pinned = {key.key_id: key.public_point for key in parts.signing_keys.all()}
     for _ in range(2):  # from the service, and from the cache
-        manifest = verify_manifest(client.get(f"/v1/tasks/{found.task}/manifest").content, pinned)
+        manifest = verify_manifest(client.get(f"/v1/tasks/{found.task}/manifest").content, pinned).document
         assert manifest["phase"] == "client"
     assert client.get(f"/v1/artifacts/{manifest['client']['artifact']}").status_code == 200
     messages, at = parts.messages(found, people(4, seed=2)), f"/v1/tasks/{found.task}/rounds/{found.number}"

@@ -12,7 +12,7 @@ WORDS = ["evaluate", "fig12", "--runs", "2"]
 INTERRUPTED = """
 import os, signal
 from searchblend.cli.main import entry_point
-from searchblend.evaluation.experiments.store import CellStore
+from searchblend_lab.papers.store import CellStore
 
 keep = CellStore.put
 

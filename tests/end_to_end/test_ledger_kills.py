@@ -19,8 +19,8 @@ from pathlib import Path
 from searchblend.accounting.spend import Spend
 from searchblend.core.privacy import Neighbors
 from searchblend.store.ledger import Ledger, open_ledger
+from searchblend.store.ledger_file import LedgerFile
 from searchblend.store.ledger_release import release_once
-from searchblend.store.ledger_sqlite import SqliteDatabase
 
 SPEND = Spend(0.1, 1e-9, Neighbors.REPLACE_ONE, "any")
 LEDGERS, KILLS_PER_LEDGER = 4, 50
@@ -179,7 +179,7 @@ def random_kills(root: Path) -> dict[str, object]:
     }
 
 
-class Mortal(SqliteDatabase):
+class Mortal(LedgerFile):
     """A database that kills its process before or after the n-th statement."""
 
     statements_left = 0

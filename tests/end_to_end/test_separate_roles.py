@@ -16,7 +16,7 @@ import pytest
 
 from certificates import certificate
 from databases import fresh_database
-from searchblend.service.demo import Population, Staff, Transport
+from searchblend.service.demo import DemoConnections, Population, Staff
 from searchblend.service.workers.curator_key import make_curator_key
 from searchblend.service.workers.publisher import SigningKeys
 from searchblend.store.service_store import open_store
@@ -26,11 +26,11 @@ from service_process import ServerProcess, running
 ROLES = ("collector", "collector", "intake", "publisher", "admin", "curator")
 
 
-class Routed(Transport):
+class Routed(DemoConnections):
     """Sends each request to the process whose role answers it, reports to two collectors in turn."""
 
     def __init__(self, addresses):
-        self._to = {role: [Transport(address) for address in found] for role, found in addresses.items()}
+        self._to = {role: [DemoConnections(address) for address in found] for role, found in addresses.items()}
         self._turn = 0
 
     def close(self):

@@ -80,14 +80,14 @@ def test_devices_of_other_minors(tmp_path):
         found = http.client_round()
         keys = http.parts.signing_keys.all()
         pinned = {key.key_id: key.public_point for key in keys}
-        manifest = verify_manifest(http.client.get(f"/v1/tasks/{found.task}/manifest").content, pinned)
+        manifest = verify_manifest(http.client.get(f"/v1/tasks/{found.task}/manifest").content, pinned).document
         assert manifest["minor"] == MANIFEST_MINOR
 
         def signed(**changes):
             payload = json.dumps({**manifest, **changes}, sort_keys=True, separators=(",", ":")).encode()
             return encode_signed(sign_manifest(payload, keys))
 
-        assert verify_manifest(signed(minor=MANIFEST_MINOR + 1, new_field="x"), pinned)["round"] == found.number
+        assert verify_manifest(signed(minor=MANIFEST_MINOR + 1, new_field="x"), pinned).round == found.number
         for changes in ({"version": 2}, {"minor": MANIFEST_MINOR, "new_field": "x"}):
             with pytest.raises(Exception, match="manifest"):
                 verify_manifest(signed(**changes), pinned)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fuzz_rules import CANARY, demand, documented_errors_only
 
+from searchblend.core.documents import decode
 from searchblend.core.normalization import normalize, normalize_url, single_blanks
 from searchblend.logs.duckdb.public_tables import read_public_records, read_synonyms
 from searchblend.service.settings import load_settings
@@ -84,7 +85,7 @@ def task_settings(data: bytes) -> None:
     except (ValueError, RecursionError):
         return
     with documented_errors_only():
-        TaskSettings.of_json(document)
+        decode(TaskSettings, document)
 
 
 def seeds() -> dict[str, list[bytes]]:

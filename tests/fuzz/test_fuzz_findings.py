@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from searchblend.cli.main import main
+from searchblend.core.documents import decode
 from searchblend.core.errors import LONGEST_LIST, InvalidColumns, InvalidParameter, MessageError, UsageError, listed
 from searchblend.logs.read import read_log
 from searchblend.service.settings import load_settings
@@ -87,7 +88,7 @@ def test_names_in_messages_are_short_and_printable(tmp_path):
         decode_payload(json.dumps({"x" * 5000: 1}, separators=(",", ":")).encode())
     assert len(str(refused.value)) < LONGEST_LIST + 100
     with pytest.raises(InvalidParameter) as unknown:
-        TaskSettings.of_json({"na\ud800me\x1b[2J": 1})
+        decode(TaskSettings, {"na\ud800me\x1b[2J": 1})
     assert str(unknown.value).isprintable()
     path = tmp_path / "log.tsv"
     path.write_text(f"user\t{'x' * 5000}\turl\n1\tx\ty\n")

@@ -16,9 +16,6 @@ from functools import cache
 from itertools import pairwise, product
 from typing import Any
 
-from best_report_checks import Row, check_rows, intervals, neighbouring_devices, row_of_law
-from channel_cases import SMALL_CASES, ChannelCase
-from channel_checks import Channel, channel_of, check_channel, check_channel_is_figure_6
 from node_twin import Twin
 
 from searchblend.blender.best.subset_report import (
@@ -38,6 +35,15 @@ from searchblend.core.randomness import HALF, Tape, TapeExhausted, accept_below
 from searchblend.core.records import HeadList, Record
 from searchblend.mechanisms.subset_selection import WORDS, PlainSubsetSelection, SubsetSelection
 from searchblend.wire.report import cells_as_parts
+from searchblend_lab.evidence.laws.best_reports import Row, check_rows, intervals, neighbouring_devices, row_of_law
+from searchblend_lab.evidence.laws.channel import (
+    SMALL_CASES,
+    Channel,
+    ChannelCase,
+    channel_of,
+    check_channel,
+    check_channel_is_figure_6,
+)
 
 SHAPES = [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (3, 3), (4, 2), (5, 3)]
 SET_EPSILONS = [Fraction(1, 10), Fraction(1), Fraction(4)]

@@ -1,6 +1,6 @@
 """Planted faults of the JavaScript core, by name: each is the shipped source with one thing wrong.
 
-The first names are those of the Python suite (mutants.py, best_mutants.py), as far as they are about what a device
+The first names are those of the Python suite (searchblend_lab.evidence.laws: faults, best_faults), as far as they are about what a device
 does; the others are faults that only JavaScript can have. A change of the source that a patch no longer fits fails.
 """
 
@@ -27,7 +27,7 @@ _PRINTED = "  return new ReportProbabilities(keepQuery, keepRecord, head.nUrls);
 _NEW_SETS = "new SubsetSelection(nItems, subsetSize, include, include + sink)"
 
 SHARED: dict[str, list[Patch]] = {
-    # mutants.CHANNEL
+    # faults.CHANNEL
     "swapped stage budgets": [
         (_STAGES, _KEEP_QUERY, "keepProbability(params.urlShare, head.nQueries)"),
         (_STAGES, _KEEP_URL, "keepProbability(params.queryShare, width)"),
@@ -64,7 +64,7 @@ SHARED: dict[str, list[Patch]] = {
             "uniformFromHalf(lie.low, Math.max(probabilities.nUrls[other] - 1, 1), randomness)",
         )
     ],
-    # mutants.RANDOMIZE
+    # faults.RANDOMIZE
     "a lie may equal the truth": [
         (_LOCAL, "probabilities.nUrls[query] - 1, randomness", "probabilities.nUrls[query], randomness"),
         (_LOCAL, "otherUrl + Number(otherUrl >= url)", "otherUrl"),
@@ -75,7 +75,7 @@ SHARED: dict[str, list[Patch]] = {
     "URL lies are not uniform": [
         (_LOCAL, "otherUrl + Number(otherUrl >= url)", "(url + 1) % probabilities.nUrls[query]")
     ],
-    # best_mutants.MECHANISM and WRONG_MECHANISM
+    # best_faults.MECHANISM and WRONG_MECHANISM
     "mechanism: E doubled": [
         (
             _SETS,
@@ -97,7 +97,7 @@ SHARED: dict[str, list[Patch]] = {
             "const [growth] = expFractionBounds(epsilon.over(whole(2)));",
         )
     ],
-    # best_mutants.REPORT
+    # best_faults.REPORT
     "report: a lie may contain the own item": [
         (_SETS, "return without(item, uniformSubset(m - 1, d, randomness));", "return uniformSubset(m, d, randomness);")
     ],
@@ -129,7 +129,7 @@ SHARED: dict[str, list[Patch]] = {
             "...uniformSubset(m - 1, d - 1, randomness).map((_, i) => (item + i + 1) % m)]",
         )
     ],
-    # best_mutants.SEND, WRONG_SEND and SEND_SEVERAL
+    # best_faults.SEND, WRONG_SEND and SEND_SEVERAL
     "device: the coin looks at the record": [
         (
             _DEVICE,
@@ -204,7 +204,11 @@ OWN: dict[str, list[Patch]] = {
         (_SETS, "uniformBelow(last + 1, randomness)", "uniformBelow(Math.max(last, 1), randomness)")
     ],
     "plain sets: rounded up": [
-        (_SETS, "whole(nItems + 1 - subsetSize))).floor();", "whole(nItems + 1 - subsetSize))).floor() + 1n;")
+        (
+            _SETS,
+            "whole(nItems + 1 - subsetSize)))\n      .floor();",
+            "whole(nItems + 1 - subsetSize)))\n      .floor() + 1n;",
+        )
     ],
     "plain sets: ⋆ is no item": [(_SETS, "whole(nItems + 1 - subsetSize)", "whole(nItems - subsetSize + 0)")],
     "plain sets: one item more than said": [(_SETS, "this.subsetSize - Number(kept)", "this.subsetSize")],

@@ -15,7 +15,6 @@ from typing import Any
 
 import js_law
 import pytest
-from best_report_checks import check_sampled
 from node_twin import EXTENSION, Twin, answer_of, node
 from random_cases import Cases, vectors
 from test_js_law import counted, law_of
@@ -24,6 +23,7 @@ from console_browser import chromium
 from searchblend.core.normalization import normalize, normalize_url
 from searchblend.core.records import Record
 from searchblend.wire.sealed import Opener, SealingContext, new_round_key
+from searchblend_lab.evidence.laws.best_reports import check_sampled
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):

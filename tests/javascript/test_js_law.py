@@ -11,7 +11,6 @@ from typing import Any
 
 import js_law
 import pytest
-from best_report_checks import FALSE_ALARM, Row, check_sampled, row_of_law
 from node_twin import Twin
 from scipy.stats import binomtest
 
@@ -20,6 +19,7 @@ from searchblend.blender.paper.report_probabilities import WORDS, ReportProbabil
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.records import HeadList, Record
+from searchblend_lab.evidence.laws.best_reports import FALSE_ALARM, Row, check_sampled, row_of_law
 
 N = 10_000
 HEAD = HeadList({"a": ["1", "2", "3"], "b": [], "c": ["1"]})

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import subprocess
 
-import best_mutants
-import mutants
 import pytest
 from js_law import CHECKS, check_device, check_sets, check_two_stage, check_two_stage_exact, check_uniform
 from js_mutants import MUTANTS, SHARED, planted
 from node_twin import Twin
+
+from searchblend_lab.evidence.laws import best_faults, faults
 
 NEAREST = {
     "report_probabilities.js": [check_two_stage, check_two_stage_exact],
@@ -39,7 +39,7 @@ def test_a_planted_fault_is_rejected(name, tmp_path):
 
 
 def test_every_fault_of_a_device_in_the_python_suite_is_planted_here():
-    device = [mutants.CHANNEL, mutants.RANDOMIZE, best_mutants.MECHANISM, best_mutants.WRONG_MECHANISM]
-    device += [best_mutants.REPORT, best_mutants.SEND, best_mutants.WRONG_SEND, best_mutants.SEND_SEVERAL]
+    device = [faults.CHANNEL, faults.RANDOMIZE, best_faults.MECHANISM, best_faults.WRONG_MECHANISM]
+    device += [best_faults.REPORT, best_faults.SEND, best_faults.WRONG_SEND, best_faults.SEND_SEVERAL]
     assert {name for group in device for name in group} == set(SHARED)
     print(f"{len(MUTANTS)} planted faults, {len(SHARED)} of them shared with the Python suite")

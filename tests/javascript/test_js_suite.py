@@ -26,17 +26,28 @@ def test_the_core_passes_its_tests():
 
 def test_the_types_hold():
     """The types in the comments, checked strictly; nothing is compiled, the sources ship as they are."""
-    compiler = EXTENSION / "node_modules" / ".bin" / "tsc"
-    assert compiler.exists(), "typescript is missing: run `npm --prefix extension install --no-package-lock`"
+    script("types")
+
+
+def test_the_sources_are_formatted():
+    script("format-check")
+    for path in [*EXTENSION.glob("src/**/*.js"), *EXTENSION.glob("tests/**/*.js")]:
+        # The formatter leaves long comments and strings alone.
+        assert max(map(len, path.read_text().splitlines())) <= 120, path
+
+
+def script(name: str) -> None:
+    """Run a script of package.json, as `make check` does."""
+    assert (EXTENSION / "node_modules").exists(), "packages are missing: run `make browsers`"
     done = subprocess.run(
-        [node(), str(compiler.resolve()), "-p", "jsconfig.json"],
+        ["npm", "run", "--silent", name],
         cwd=EXTENSION,
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
-    assert done.returncode == 0, done.stdout[-3000:]
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
 
 
 def test_without_node_there_is_a_failure(monkeypatch):

@@ -17,6 +17,7 @@ from searchblend.blender.best.subset_report import subset_report
 from searchblend.blender.paper.local_report import local_report
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.core.admission import admit
+from searchblend.core.documents import decode
 from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.core.normalization import normalize, normalize_url
 from searchblend.core.randomness import SystemRandomness, Tape, accept_below
@@ -35,7 +36,7 @@ from searchblend.search.pack import decode_pack, encode_pack
 from searchblend.search.pack_delta import apply_delta, encode_delta
 from searchblend.wire.canonical import canonical_json, parse_canonical
 from searchblend.wire.head_list import decode_head_list
-from searchblend.wire.manifest import decode_payload, encode_signed
+from searchblend.wire.manifest import Manifest, decode_payload, encode_signed
 from searchblend.wire.report import ReportRefused, ReportShape, cells_as_parts, decode_report, encode_report
 from searchblend.wire.sealed import Opener, SealingContext, new_round_key, seal_records
 from searchblend.wire.signing import SigningKey, sign_manifest, verify_manifest
@@ -337,7 +338,7 @@ def test_changed_manifests(twin):
     documents += [cases.changed_document({**document, "minor": 1}) for document in documents[:100]]
     payloads = [canonical_json(d) for d in documents if _is_canonical(d)]
     found = check_same(
-        twin, [({"do": "decode_payload", "payload": p.hex()}, lambda p=p: decode_payload(p)) for p in payloads]
+        twin, [({"do": "decode_payload", "payload": p.hex()}, lambda p=p: decode_payload(p).document) for p in payloads]
     )
     assert 100 < sum(isinstance(one, Refused) for one in found) < len(found) - 20
 
@@ -360,7 +361,7 @@ def test_changed_signatures(twin):
             "message": message.hex(),
             "pinned": {k: p.hex() for k, p in pinned.items()},
         }
-        asked.append((question, lambda m=message: verify_manifest(m, pinned)))
+        asked.append((question, lambda m=message: verify_manifest(m, pinned).document))
     found = check_same(twin, asked)
     assert 5 < sum(isinstance(one, Refused) for one in found) < len(found) - 5
 
@@ -454,6 +455,17 @@ def test_the_compiled_in_limits_are_the_same(twin):
     }
 
 
+def typed(document: Any) -> Manifest:
+    """As read from a payload, with whatever value: the policy has the last word."""
+    manifest = decode(Manifest, document)
+    object.__setattr__(manifest, "received", document)
+    return manifest
+
+
+def digest(document: Any) -> str:
+    return typed(document).digest
+
+
 def test_the_policy_refuses_the_same(twin):
     cases, good = Cases(14), [case["manifest"] for case in vectors("manifest")]
     day = 86_400
@@ -465,7 +477,7 @@ def test_the_policy_refuses_the_same(twin):
         manifest["min_device_version"] = pick.choice(["0", "0.1", "0.1.9", "0.2", "1", "x", "0.0.0.0.0"])
         before = {**manifest, "sequence": pick.randint(1, 4), "round": pick.randint(1, 4)}
         now, task = pick.choice([1, 9, 30, 99, 119]) * day, pick.choice([manifest["task"], "00" * 16])
-        seen = manifest_checks.Seen(before["sequence"], manifest_checks.manifest_digest(before), before["round"], 0)
+        seen = manifest_checks.LastManifest(before["sequence"], digest(before), before["round"], 0)
         memory = {
             "now": now,
             "sequence": seen.sequence,
@@ -476,7 +488,7 @@ def test_the_policy_refuses_the_same(twin):
         }
 
         def checked(m: Any = manifest, t: str = task, s: Any = seen, n: int = now) -> None:
-            manifest_checks.check_manifest(m, task=t, seen=s, now=n, policy=POLICY)
+            manifest_checks.check_manifest(typed(m), task=t, last=s, now=n, policy=POLICY)
 
         asked.append(({"do": "check_manifest", "manifest": manifest, "memory": memory}, checked))
     found = check_same(twin, asked)
@@ -509,7 +521,10 @@ def test_the_policy_refuses_the_same_requests(twin):
         }
         manifest["client"]["report_bytes"] = pick.choice([0, 73, 65536, 65537])
         asked.append(
-            ({"do": "check_request", "manifest": manifest}, lambda m=manifest: manifest_checks.check_request(m, POLICY))
+            (
+                {"do": "check_request", "manifest": manifest},
+                lambda m=manifest: manifest_checks.check_request(typed(m), POLICY),
+            )
         )
     found = check_same(twin, asked)
     assert None in found
@@ -549,8 +564,8 @@ def test_the_policy_refuses_the_same_lists(twin):
             manifest["records_per_client"] += 1
 
         def checked(content: bytes = message, m: Any = manifest) -> None:
-            manifest_checks.check_request(m, POLICY)
-            message, shape = manifest_checks.check_head_list(content, m, POLICY)
+            manifest_checks.check_request(typed(m), POLICY)
+            message, shape = manifest_checks.check_head_list(content, typed(m), POLICY)
             try:  # JavaScript looks for this before, Python when it makes the report
                 make_report([Record("google", "a")], message, shape, SystemRandomness())
             except InvalidParameter:

@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 import numpy as np
-from estimator_checks import estimating_with, of_queries
 
 from searchblend.blender.estimates import Estimates
 from searchblend.blender.paper.blend import blend_probabilities
@@ -24,6 +23,7 @@ from searchblend.core.params import BlenderParams
 from searchblend.core.records import HeadList, Record
 from searchblend.synthetic.population import AOL_USERS, RankedRecords, aol_population, aol_query_shares, url_shares
 from searchblend.synthetic.seeded import SeededRandomness
+from searchblend_lab.evidence.laws.estimates import estimating_with, of_queries
 
 BANDS = {0.02: (0.013, 0.03), 0.01: (0.008, 0.013), 0.005: (0.0033, 0.0075), 0.001: (0.0007, 0.0015)}
 """What counts as "p = .02" and so on. The most frequent query has p = .021, its first URL .0095."""

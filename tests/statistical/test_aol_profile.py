@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-import mutants
 import numpy as np
 import pytest
 
@@ -19,6 +18,7 @@ from searchblend.core.privacy import Budget
 from searchblend.synthetic.metrics import Truth, score
 from searchblend.synthetic.population import aol_population
 from searchblend.synthetic.seeded import SeededRandomness
+from searchblend_lab.evidence.laws import faults
 
 SEEDS = range(1, 6)
 
@@ -48,10 +48,10 @@ def test_ndcg_at_head_size_ten(epsilon: float, published: float):
     check_ndcg(mean_ndcg(epsilon), published)
 
 
-@pytest.mark.parametrize("name", mutants.RELEASE)
+@pytest.mark.parametrize("name", faults.RELEASE)
 def test_wrong_ranking_is_rejected(name: str):
     with pytest.raises(AssertionError):
-        check_ndcg(mean_ndcg(4, mutants.RELEASE[name]), 0.987)
+        check_ndcg(mean_ndcg(4, faults.RELEASE[name]), 0.987)
 
 
 def mean_list_length(optin_share: float) -> float:

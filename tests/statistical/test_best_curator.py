@@ -6,14 +6,14 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
-import best_mutants
 import pytest
-from best_curator_checks import Curator, Law, check_listing, check_moves, one_record_moves
 
 from searchblend.blender.best.stability_histogram import CuratorDesign
 from searchblend.blender.groups import ONE_RECORD
 from searchblend.core.privacy import Budget
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
+from searchblend_lab.evidence.laws import best_faults
+from searchblend_lab.evidence.laws.best_curator import Curator, Law, check_listing, check_moves, one_record_moves
 
 BUDGETS = [
     Budget(0.7, 1e-2),
@@ -77,26 +77,26 @@ def test_listing_rule(budget: Budget, wide: bool):
     check_listing(Curator(design), design)
 
 
-@pytest.mark.parametrize("name", best_mutants.CURATOR)
+@pytest.mark.parametrize("name", best_faults.CURATOR)
 @pytest.mark.parametrize("budget", [Budget(1, 1e-2), Budget(4, 1e-5)], ids=str)
 def test_wrong_curator_is_rejected(name: str, budget: Budget):
-    wrong = best_mutants.CURATOR[name](budget, ONE_RECORD, False)
+    wrong = best_faults.CURATOR[name](budget, ONE_RECORD, False)
     with pytest.raises(AssertionError):
         check_release(wrong, budget, design_of(budget).delta, beside=[0, 1])
 
 
-@pytest.mark.parametrize("name", best_mutants.WIDE)
+@pytest.mark.parametrize("name", best_faults.WIDE)
 @pytest.mark.parametrize("budget", [Budget(1, 1e-3), Budget(0.7, 1e-2)], ids=str)
 def test_wrong_wide_list_is_rejected(name: str, budget: Budget):
     with pytest.raises(AssertionError):
-        check_release(best_mutants.WIDE[name](budget, ONE_RECORD, True), budget, budget.delta, beside=[0])
+        check_release(best_faults.WIDE[name](budget, ONE_RECORD, True), budget, budget.delta, beside=[0])
 
 
-@pytest.mark.parametrize("name", best_mutants.LISTING)
+@pytest.mark.parametrize("name", best_faults.LISTING)
 @pytest.mark.parametrize("budget", [Budget(1, 1e-2), Budget(4, 1e-5)], ids=str)
 def test_wrong_listing_is_rejected(name: str, budget: Budget):
     with pytest.raises(AssertionError):
-        check_listing(best_mutants.LISTING[name](budget, ONE_RECORD, False), design_of(budget))
+        check_listing(best_faults.LISTING[name](budget, ONE_RECORD, False), design_of(budget))
 
 
 @pytest.mark.parametrize("budget", [Budget(0.3, 0.2), Budget(0.5, 0.1), Budget(1, 0.2), Budget(16, 1e-3)], ids=str)

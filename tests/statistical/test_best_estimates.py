@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import best_mutants
 import numpy as np
 import pytest
-from best_estimator_checks import check_simulated_estimates, check_unbiased, check_variance, expected_counts
-from channel_checks import channel_of
 
 from searchblend.blender.best.blend import estimate_best
 from searchblend.blender.best.observations import SetLaw
@@ -20,6 +17,14 @@ from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.records import HeadList
 from searchblend.mechanisms.subset_selection import PlainSubsetSelection, SubsetSelection
+from searchblend_lab.evidence.laws import best_faults
+from searchblend_lab.evidence.laws.best_estimates import (
+    check_simulated_estimates,
+    check_unbiased,
+    check_variance,
+    expected_counts,
+)
+from searchblend_lab.evidence.laws.channel import channel_of
 
 SHAPES = [(1, 1), (2, 1), (3, 2), (4, 1), (5, 3), (6, 2)]
 KINDS = [SubsetSelection, PlainSubsetSelection]
@@ -54,16 +59,16 @@ def test_large_lists_are_unbiased(m: int, d: int, epsilon: int):
     check_unbiased(SetLaw.of, SubsetSelection.of(Fraction(epsilon), m, d), some_shares(m))
 
 
-@pytest.mark.parametrize("name", best_mutants.SET_ESTIMATE)
+@pytest.mark.parametrize("name", best_faults.SET_ESTIMATE)
 def test_wrong_estimate_is_rejected(name: str):
     with pytest.raises(AssertionError):
-        check_unbiased(best_mutants.SET_ESTIMATE[name].of, SubsetSelection.of(Fraction(1), 5, 3), some_shares(5))
+        check_unbiased(best_faults.SET_ESTIMATE[name].of, SubsetSelection.of(Fraction(1), 5, 3), some_shares(5))
 
 
-@pytest.mark.parametrize("name", best_mutants.SET_NOISE)
+@pytest.mark.parametrize("name", best_faults.SET_NOISE)
 def test_wrong_variance_is_rejected(name: str):
     with pytest.raises(AssertionError):
-        check_variance(best_mutants.SET_NOISE[name].of, SubsetSelection.of(Fraction(1), 5, 3), some_shares(5))
+        check_variance(best_faults.SET_NOISE[name].of, SubsetSelection.of(Fraction(1), 5, 3), some_shares(5))
 
 
 HOLDERS = np.array([400] + [60] * 10 + [5] * 19 + [1005])
@@ -78,9 +83,9 @@ def test_simulated_estimates(kind: type, d: int, epsilon: int):
     check_simulated_estimates(SetLaw.of, mechanism, HOLDERS, 2000, seed=3)
 
 
-@pytest.mark.parametrize("name", [*best_mutants.SET_ESTIMATE, *best_mutants.SET_NOISE])
+@pytest.mark.parametrize("name", [*best_faults.SET_ESTIMATE, *best_faults.SET_NOISE])
 def test_wrong_law_is_rejected_by_simulation(name: str):
-    law = (best_mutants.SET_ESTIMATE | best_mutants.SET_NOISE)[name]
+    law = (best_faults.SET_ESTIMATE | best_faults.SET_NOISE)[name]
     with pytest.raises(AssertionError):
         check_simulated_estimates(law.of, SubsetSelection.of(Fraction(1), 30, 4), HOLDERS, 1000, seed=3)
 

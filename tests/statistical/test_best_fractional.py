@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import best_mutants
 import numpy as np
 import pytest
 from best_many_records import Comparison, People, compare, counted
@@ -10,6 +9,7 @@ from best_many_records import Comparison, People, compare, counted
 from searchblend.blender.best.observations import OptinCounts
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.core.privacy import Budget
+from searchblend_lab.evidence.laws import best_faults
 
 REPLICATES = 12
 
@@ -28,9 +28,9 @@ def test_many_records_lower_the_error(epsilon: float):
     assert abs(comparison.bias.mean()) <= 0.02
 
 
-@pytest.mark.parametrize("name", best_mutants.SPREAD_WASTE)
+@pytest.mark.parametrize("name", best_faults.SPREAD_WASTE)
 def test_wasted_records_are_rejected(name: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(InMemoryGroup, "tally", best_mutants.SPREAD_WASTE[name])
+    monkeypatch.setattr(InMemoryGroup, "tally", best_faults.SPREAD_WASTE[name])
     with pytest.raises(AssertionError):
         check_gain(compare(Budget(4, 1e-5), 20, 4, seed=1))
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 from typing import Any
 from unittest.mock import patch
 
-import best_mutants
 import numpy as np
 import pytest
 from best_runs import disagreements, run_once
 
-from searchblend.blender.best import best
+from searchblend.blender.best import blend
+from searchblend.blender.best.group_check import check_groups
+from searchblend_lab.evidence.laws import best_faults
 
 
 def check_false_alarms(rate: float, at_most: float) -> None:
@@ -48,28 +49,28 @@ def test_power_in_many_runs():
 
 
 def _with(wrong: Any, runs: int, **options: Any) -> float:
-    with patch.object(best, "check_groups", wrong):
+    with patch.object(blend, "check_groups", wrong):
         return disagreements(runs, seed=5000, **options)
 
 
-@pytest.mark.parametrize("name", best_mutants.ALARMING_CHECK)
+@pytest.mark.parametrize("name", best_faults.ALARMING_CHECK)
 def test_alarming_check_is_rejected(name: str):
     with pytest.raises(AssertionError):
-        check_false_alarms(_with(best_mutants.ALARMING_CHECK[name], 30), 8 / 60)
+        check_false_alarms(_with(best_faults.ALARMING_CHECK[name], 30), 8 / 60)
 
 
-@pytest.mark.parametrize("name", best_mutants.BLIND_CHECK)
+@pytest.mark.parametrize("name", best_faults.BLIND_CHECK)
 def test_blind_check_is_rejected(name: str):
     with pytest.raises(AssertionError):
-        check_power(_with(best_mutants.BLIND_CHECK[name], 12, tilt=0.3))
+        check_power(_with(best_faults.BLIND_CHECK[name], 12, tilt=0.3))
 
 
 def test_blend_leans_to_the_clients_when_the_groups_differ():
     """ε = 2, tilt 0.3: with the verdict the query L1 is at least a tenth lower than without (recipe: 28 %)."""
     errors: dict[bool, list[float]] = {True: [], False: []}
     for heeded in errors:
-        wrong = best.check_groups if heeded else best_mutants.BLIND_CHECK["check: always agrees"]
-        with patch.object(best, "check_groups", wrong):
+        wrong = check_groups if heeded else best_faults.BLIND_CHECK["check: always agrees"]
+        with patch.object(blend, "check_groups", wrong):
             for seed in range(12):
                 run = run_once(2.0, 0.05, 50, 700 + seed, tilt=0.3)
                 difference = run.release.queries.probability - run.true_queries

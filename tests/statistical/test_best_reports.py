@@ -8,10 +8,21 @@ from fractions import Fraction
 from functools import cache
 from itertools import combinations
 
-import best_mutants
 import numpy as np
 import pytest
-from best_report_checks import (
+
+from searchblend.blender.best.subset_report import PLAIN_SETS, TWO_STAGE, ReportDesign, subset_report
+from searchblend.blender.best.subset_report_bulk import simulate_subset_reports, simulate_subsets, uniform_subsets
+from searchblend.blender.paper.local_report import randomize
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import SystemRandomness
+from searchblend.core.records import HeadList, Record
+from searchblend.mechanisms.subset_selection import SINK, PlainSubsetSelection, SubsetSelection, uniform_subset
+from searchblend.synthetic.seeded import SeededRandomness
+from searchblend_lab.evidence.laws import best_faults
+from searchblend_lab.evidence.laws.best_reports import (
     Row,
     check_formula,
     check_law,
@@ -26,18 +37,7 @@ from best_report_checks import (
     neighbouring_devices,
     row_of_law,
 )
-from channel_checks import channel_of, check_channel
-
-from searchblend.blender.best.subset_report import PLAIN_SETS, TWO_STAGE, ReportDesign, subset_report
-from searchblend.blender.best.subset_report_bulk import simulate_subset_reports, simulate_subsets, uniform_subsets
-from searchblend.blender.paper.local_report import randomize
-from searchblend.blender.paper.report_probabilities import ReportProbabilities
-from searchblend.core.params import BlenderParams
-from searchblend.core.privacy import Budget
-from searchblend.core.randomness import SystemRandomness
-from searchblend.core.records import HeadList, Record
-from searchblend.mechanisms.subset_selection import SINK, PlainSubsetSelection, SubsetSelection, uniform_subset
-from searchblend.synthetic.seeded import SeededRandomness
+from searchblend_lab.evidence.laws.channel import channel_of, check_channel
 
 EPSILONS = [Fraction(e) for e in ("1/1000", "1/10", "7/10", "1", "2", "4", "6", "12", "30")]
 SHAPES = [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (3, 3), (5, 2), (16, 5), (50, 1), (50, 2), (50, 49), (50, 50)]
@@ -58,17 +58,17 @@ def test_columns(m: int, d: int, epsilon: Fraction):
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(4)], ids=str)
-@pytest.mark.parametrize("name", best_mutants.MECHANISM)
+@pytest.mark.parametrize("name", best_faults.MECHANISM)
 def test_wrong_thresholds_are_rejected(name: str, epsilon: Fraction):
     for m, d in [(3, 1), (3, 2), (50, 2)]:
         with pytest.raises(AssertionError):
-            check_law(best_mutants.MECHANISM[name](epsilon, m, d), epsilon)
+            check_law(best_faults.MECHANISM[name](epsilon, m, d), epsilon)
 
 
-@pytest.mark.parametrize("name", best_mutants.WRONG_MECHANISM)
+@pytest.mark.parametrize("name", best_faults.WRONG_MECHANISM)
 def test_useless_thresholds_are_rejected(name: str):
     with pytest.raises(AssertionError):
-        check_formula(best_mutants.WRONG_MECHANISM[name](Fraction(1), 3, 2), Fraction(1))
+        check_formula(best_faults.WRONG_MECHANISM[name](Fraction(1), 3, 2), Fraction(1))
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(4)], ids=str)
@@ -102,12 +102,12 @@ def test_plain_columns(m: int, d: int, epsilon: Fraction):
     check_ratios([[inside, outside]], epsilon)
 
 
-@pytest.mark.parametrize("name", best_mutants.REPORT)
+@pytest.mark.parametrize("name", best_faults.REPORT)
 def test_wrong_report_is_rejected(name: str):
     mechanism = SubsetSelection.of(Fraction(1), 4, 2)
-    rows = [driven_row(mechanism, item, best_mutants.REPORT[name]) for item in (0, 1, 2, 3, None)]
+    rows = [driven_row(mechanism, item, best_faults.REPORT[name]) for item in (0, 1, 2, 3, None)]
     assert any(row != row_of_law(mechanism, item) for row, item in zip(rows, (0, 1, 2, 3, None), strict=True))
-    if name in best_mutants.REPORT_THAT_LEAKS:
+    if name in best_faults.REPORT_THAT_LEAKS:
         with pytest.raises(AssertionError):
             check_rows(rows, Fraction(1))
 
@@ -147,10 +147,10 @@ def test_bulk_of_plain_sets_follows_the_law(m: int, d: int, epsilon: int):
     check_simulated(simulate_subsets, mechanism, 40_000, SystemRandomness())
 
 
-@pytest.mark.parametrize("name", best_mutants.BULK)
+@pytest.mark.parametrize("name", best_faults.BULK)
 def test_wrong_bulk_is_rejected(name: str):
     with pytest.raises(AssertionError):
-        check_simulated(best_mutants.BULK[name], SubsetSelection.of(Fraction(1), 4, 2), 20_000, SystemRandomness())
+        check_simulated(best_faults.BULK[name], SubsetSelection.of(Fraction(1), 4, 2), 20_000, SystemRandomness())
 
 
 # --- the whole device ------------------------------------------------------------------------------------------------
@@ -230,18 +230,18 @@ def test_device_reports_the_cell_it_holds(head: HeadList):
         assert {tuple(sent[0]): p for sent, p in driven.items()} == expected
 
 
-@pytest.mark.parametrize("name", best_mutants.SEND)
+@pytest.mark.parametrize("name", best_faults.SEND)
 def test_device_that_leaks_is_rejected(name: str):
     with pytest.raises(AssertionError):
-        check_rows(rows_of(LISTS[1], DESIGNS[0], params_for(1.0), best_mutants.SEND[name]), Fraction(1))
+        check_rows(rows_of(LISTS[1], DESIGNS[0], params_for(1.0), best_faults.SEND[name]), Fraction(1))
 
 
-@pytest.mark.parametrize("name", best_mutants.WRONG_SEND)
+@pytest.mark.parametrize("name", best_faults.WRONG_SEND)
 def test_device_with_the_wrong_cell_is_rejected(name: str):
     record = [Record("b", "not listed")]
     right, wrong = (
         driven_report(record, LISTS[1], DESIGNS[0], params_for(1.0), send)
-        for send in (subset_report, best_mutants.WRONG_SEND[name])
+        for send in (subset_report, best_faults.WRONG_SEND[name])
     )
     assert right != wrong
 
@@ -262,10 +262,10 @@ def test_several_cells_share_the_budget():
     assert all(len(sent) == 2 for row in rows for sent in row)
 
 
-@pytest.mark.parametrize("name", best_mutants.SEND_SEVERAL)
+@pytest.mark.parametrize("name", best_faults.SEND_SEVERAL)
 def test_several_cells_that_leak_are_rejected(name: str):
     with pytest.raises((AssertionError, IndexError)):
-        check_rows(several(best_mutants.SEND_SEVERAL[name]), Fraction(2))
+        check_rows(several(best_faults.SEND_SEVERAL[name]), Fraction(2))
 
 
 @cache

@@ -7,10 +7,16 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 
-import best_mutants
 import numpy as np
 import pytest
-from best_curator_checks import (
+
+from searchblend.blender.best.stability_histogram import UNITS_WHEN_SPREAD, CuratorDesign, named_alone
+from searchblend.blender.groups import InMemoryGroup, Spread
+from searchblend.core.privacy import Budget
+from searchblend.core.records import Record
+from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
+from searchblend_lab.evidence.laws import best_faults
+from searchblend_lab.evidence.laws.best_curator import (
     Curator,
     check_listing,
     check_moves,
@@ -18,12 +24,6 @@ from best_curator_checks import (
     spread_moves,
     total_units,
 )
-
-from searchblend.blender.best.stability_histogram import UNITS_WHEN_SPREAD, CuratorDesign, named_alone
-from searchblend.blender.groups import InMemoryGroup, Spread
-from searchblend.core.privacy import Budget
-from searchblend.core.records import Record
-from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 
 CASES = [
     (Spread(2, 2), Budget(0.7, 1e-2)),
@@ -65,18 +65,18 @@ def test_listing_rule(spread: Spread, budget: Budget):
     check_listing(Curator(design), design)
 
 
-@pytest.mark.parametrize("name", best_mutants.SPREAD_CURATOR)
+@pytest.mark.parametrize("name", best_faults.SPREAD_CURATOR)
 @pytest.mark.parametrize(("spread", "budget"), SMALL, ids=ids)
 def test_wrong_threshold_is_rejected(name: str, spread: Spread, budget: Budget):
     with pytest.raises(AssertionError):
-        check_release(best_mutants.SPREAD_CURATOR[name](budget, spread, False), spread, budget, budget.delta)
+        check_release(best_faults.SPREAD_CURATOR[name](budget, spread, False), spread, budget, budget.delta)
 
 
 @pytest.mark.parametrize("name", ["curator: noise scale halved", "curator: residual not clipped"])
 def test_wrong_curator_is_rejected(name: str):
     spread, budget = SMALL[0]
     with pytest.raises(AssertionError):
-        check_release(best_mutants.CURATOR[name](budget, spread, False), spread, budget, budget.delta)
+        check_release(best_faults.CURATOR[name](budget, spread, False), spread, budget, budget.delta)
 
 
 @pytest.mark.parametrize("name", ["spread: every row counts in full", "spread: rows are not bounded"])
@@ -84,7 +84,7 @@ def test_unbounded_contributions_are_rejected_by_enumeration(name: str):
     spread, budget = SMALL[0]
     design = CuratorDesign.of(budget, spread)
     with pytest.raises(AssertionError):
-        check_release(Curator(design), spread, budget, budget.delta, best_mutants.TALLY[name])
+        check_release(Curator(design), spread, budget, budget.delta, best_faults.TALLY[name])
 
 
 SPREADS = [Spread(2, 2), Spread(2, 4), Spread(3, 6), Spread(3, 7), Spread(3, UNITS_WHEN_SPREAD)]
@@ -95,9 +95,9 @@ def test_a_person_adds_at_most_the_units(spread: Spread):
     assert total_units(contributions(spread)) <= spread.units
 
 
-@pytest.mark.parametrize("name", best_mutants.TALLY)
+@pytest.mark.parametrize("name", best_faults.TALLY)
 def test_a_person_who_adds_more_is_found(name: str):
-    assert total_units(contributions(Spread(3, 7), best_mutants.TALLY[name])) > 7
+    assert total_units(contributions(Spread(3, 7), best_faults.TALLY[name])) > 7
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import mutants
 import pytest
-from selection_checks import FixedNoise, Select, check_boundary_rate, people_with
 
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.paper.create_head_list import create_head_list, noisy_selection
@@ -18,6 +16,8 @@ from searchblend.core.privacy import Budget
 from searchblend.core.randomness import SystemRandomness
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.threshold import Threshold, printed_threshold
+from searchblend_lab.evidence.laws import faults
+from searchblend_lab.evidence.laws.selection import FixedNoise, Select, check_boundary_rate, people_with
 
 N = 40_000
 SETTINGS = [
@@ -62,10 +62,10 @@ def test_whole_step_names_them_at_the_stated_rate(rate, integer, about, budget, 
 
 
 @settings
-@pytest.mark.parametrize("name", mutants.BOUNDARY)
+@pytest.mark.parametrize("name", faults.BOUNDARY)
 def test_wrong_selection_is_rejected(name, rate, integer, about, budget, singles):
     with pytest.raises(AssertionError):
-        check_select(mutants.BOUNDARY[name], rate, integer, singles)
+        check_select(faults.BOUNDARY[name], rate, integer, singles)
 
 
 @pytest.mark.parametrize(("count", "noise"), [(3, 3), (3, 4), (3, 5), (6, 0), (7, 0), (8, 0), (1, 5), (1, 6)])

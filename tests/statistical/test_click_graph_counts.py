@@ -7,18 +7,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from click_graph_checks import CountsLog, check_law, noise_law
-from click_graph_mutants import noise_scaled
 
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
-from searchblend.clickgraph.release.query_counts import fresh_query_counts
-from searchblend.clickgraph.release.release_data import release_data
-from searchblend.clickgraph.release.select_queries import select_queries
+from searchblend.clickgraph.release.release_data import fresh_query_counts, release_data, select_queries
 from searchblend.core.params import ClickGraphParams
 from searchblend.core.privacy import Budget
 from searchblend.core.randomness import SystemRandomness
 from searchblend.core.records import Record
+from searchblend_lab.evidence.laws.click_graph import CountsLog, check_law, noise_law
+from searchblend_lab.evidence.laws.click_graph_faults import noise_scaled
 
 N = 40_000
 BUDGET = Budget(2.0, 0.01)

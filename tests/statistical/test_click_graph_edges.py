@@ -7,18 +7,17 @@ from dataclasses import replace
 from itertools import permutations
 
 import pytest
-from click_graph_checks import FALSE_ALARM, passes_unseen, tail
-from click_graph_mutants import delta_not_divided, noise_scaled, threshold_moved
 from scipy.stats import binomtest
 
-from searchblend.clickgraph.release.click_counts import private_click_counts
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
+from searchblend.clickgraph.release.release_data import private_click_counts, typed_reformulations
 from searchblend.clickgraph.release.step import StepDesign
-from searchblend.clickgraph.use.reformulations import typed_reformulations
 from searchblend.core.params import ClickGraphParams
 from searchblend.core.privacy import Budget
 from searchblend.core.randomness import SystemRandomness
+from searchblend_lab.evidence.laws.click_graph import FALSE_ALARM, passes_unseen, tail
+from searchblend_lab.evidence.laws.click_graph_faults import delta_not_divided, noise_scaled, threshold_moved
 
 N, OWN = 20_000, 3
 HEAD = [f"head {i}" for i in range(170)]

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-import click_graph_mutants as mutants
 import pytest
-from click_graph_checks import FALSE_ALARM, check_lone_rate, lone_rate, lone_users, passes_unseen, select
 
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.core.params import ClickGraphParams
 from searchblend.core.privacy import Budget
+from searchblend_lab.evidence.laws import click_graph_faults as mutants
+from searchblend_lab.evidence.laws.click_graph import (
+    FALSE_ALARM,
+    check_lone_rate,
+    lone_rate,
+    lone_users,
+    passes_unseen,
+    select,
+)
 
 N = 30_000
 BUDGET = Budget(2.0, 0.05)

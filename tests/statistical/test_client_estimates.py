@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-import mutants
 import numpy as np
 import pytest
-from channel_cases import ChannelCase
-from estimator_checks import (
-    EstimateClients,
-    check_clients,
-    check_exactly_unbiased,
-    of_queries,
-    report_law,
-    simulate_clients,
-)
 from scipy.stats import norm
 
 from searchblend.blender.groups import InMemoryGroup
@@ -23,6 +13,16 @@ from searchblend.blender.paper.local_report_bulk import BulkReporter
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.core.records import HeadList, Record
 from searchblend.synthetic.seeded import SeededRandomness
+from searchblend_lab.evidence.laws import faults
+from searchblend_lab.evidence.laws.channel import ChannelCase
+from searchblend_lab.evidence.laws.estimates import (
+    EstimateClients,
+    check_clients,
+    check_exactly_unbiased,
+    of_queries,
+    report_law,
+    simulate_clients,
+)
 
 EXACT = [
     pytest.param(ChannelCase((1, 1)), [0.3, 0.1, 0.05, 0.15, 0.4], id="k_q=2"),
@@ -51,11 +51,11 @@ def test_unbiased_over_all_outcomes(case: ChannelCase, shares, n: int):
     check_exactly_unbiased(estimate_client_probabilities, case.head, case.params, truth_of(case, shares), n)
 
 
-@pytest.mark.parametrize("name", mutants.CLIENT_ESTIMATE)
+@pytest.mark.parametrize("name", faults.CLIENT_ESTIMATE)
 def test_wrong_estimator_is_rejected_by_enumeration(name: str):
     case, shares = EXACT[0].values
     with pytest.raises(AssertionError):
-        check_exactly_unbiased(mutants.CLIENT_ESTIMATE[name], case.head, case.params, truth_of(case, shares), 4)
+        check_exactly_unbiased(faults.CLIENT_ESTIMATE[name], case.head, case.params, truth_of(case, shares), 4)
 
 
 MONTE_CARLO = [
@@ -90,10 +90,10 @@ def test_short_simulation_accepts_the_shipped_estimator():
     check_short_simulation(estimate_client_probabilities)
 
 
-@pytest.mark.parametrize("name", sorted(mutants.CLIENT_ESTIMATE.keys() - mutants.OFF_BY_ONE_IN_N))
+@pytest.mark.parametrize("name", sorted(faults.CLIENT_ESTIMATE.keys() - faults.OFF_BY_ONE_IN_N))
 def test_wrong_estimator_is_rejected_by_simulation(name: str):
     with pytest.raises(AssertionError):
-        check_short_simulation(mutants.CLIENT_ESTIMATE[name])
+        check_short_simulation(faults.CLIENT_ESTIMATE[name])
 
 
 def test_bulk_reports_give_unbiased_estimates():

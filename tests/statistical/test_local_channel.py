@@ -6,11 +6,18 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-import mutants
 import pytest
-from channel_cases import LARGE_CASES, SMALL_CASES, ChannelCase
-from channel_checks import (
+
+from searchblend.blender.paper.report_probabilities import WORDS, ReportProbabilities
+from searchblend.core.params import BlenderParams
+from searchblend.core.records import HeadList
+from searchblend.mechanisms.fixed_point import exp_fraction_bounds
+from searchblend_lab.evidence.laws import faults
+from searchblend_lab.evidence.laws.channel import (
+    LARGE_CASES,
+    SMALL_CASES,
     Channel,
+    ChannelCase,
     Randomize,
     channel_of,
     check_channel,
@@ -19,11 +26,6 @@ from channel_checks import (
     pure_loss,
     worst_hockey_stick,
 )
-
-from searchblend.blender.paper.report_probabilities import WORDS, ReportProbabilities
-from searchblend.core.params import BlenderParams
-from searchblend.core.records import HeadList
-from searchblend.mechanisms.fixed_point import exp_fraction_bounds
 
 ALL_CASES = SMALL_CASES + LARGE_CASES
 
@@ -107,19 +109,19 @@ def check_code(run: Randomize) -> None:
         assert driven_channel(shipped(case), run) == channel_of(shipped(case))
 
 
-@pytest.mark.parametrize("name", mutants.CHANNEL)
+@pytest.mark.parametrize("name", faults.CHANNEL)
 def test_wrong_channel_is_rejected(name: str):
     with pytest.raises(AssertionError):
-        check_all(mutants.CHANNEL[name], check_case)
+        check_all(faults.CHANNEL[name], check_case)
 
 
-@pytest.mark.parametrize("name", mutants.PRIVACY_BREAKING)
+@pytest.mark.parametrize("name", faults.PRIVACY_BREAKING)
 def test_leaking_channel_is_rejected_by_the_privacy_check_alone(name: str):
     with pytest.raises(AssertionError):
-        check_all(mutants.CHANNEL[name], check_privacy)
+        check_all(faults.CHANNEL[name], check_privacy)
 
 
-@pytest.mark.parametrize("name", mutants.RANDOMIZE)
+@pytest.mark.parametrize("name", faults.RANDOMIZE)
 def test_wrong_code_is_rejected(name: str):
     with pytest.raises(AssertionError):
-        check_code(mutants.RANDOMIZE[name])
+        check_code(faults.RANDOMIZE[name])

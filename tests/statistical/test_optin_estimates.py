@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import mutants
 import numpy as np
 import pytest
-from estimator_checks import EstimateOptin, check_published_noise, simulate_optin
 from scipy.stats import binom
 
 from searchblend.blender.paper.estimate_optin import estimate_optin_probabilities, optin_variance
@@ -13,6 +11,8 @@ from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.records import HeadList
 from searchblend.mechanisms.threshold import noise_for_one_record
+from searchblend_lab.evidence.laws import faults
+from searchblend_lab.evidence.laws.estimates import EstimateOptin, check_published_noise, simulate_optin
 
 BUDGETS = [Budget(1, 1e-5), Budget(4, 1e-5)]
 budgets = pytest.mark.parametrize("budget", BUDGETS, ids=str)
@@ -43,9 +43,9 @@ def test_unclamped_variance_is_unbiased(budget: Budget, p: float, n: int):
 
 
 @budgets
-@pytest.mark.parametrize("name", mutants.NOISE_VARIANCE)
+@pytest.mark.parametrize("name", faults.NOISE_VARIANCE)
 def test_wrong_noise_variance_is_rejected(name: str, budget: Budget):
-    wrong = mutants.NOISE_VARIANCE[name](noise_for_one_record(budget))
+    wrong = faults.NOISE_VARIANCE[name](noise_for_one_record(budget))
     with pytest.raises(AssertionError):
         check_exact_variance(budget, 0.02, 40, wrong)
 
@@ -103,10 +103,10 @@ def test_short_simulation_accepts_the_shipped_estimate():
     check_short_simulation(estimate_optin_probabilities)
 
 
-@pytest.mark.parametrize("name", mutants.OPTIN_ESTIMATE)
+@pytest.mark.parametrize("name", faults.OPTIN_ESTIMATE)
 def test_wrong_estimate_is_rejected(name: str):
     with pytest.raises(AssertionError):
-        check_short_simulation(mutants.OPTIN_ESTIMATE[name])
+        check_short_simulation(faults.OPTIN_ESTIMATE[name])
 
 
 def check_noise(estimate: EstimateOptin, budget: Budget) -> None:
@@ -120,7 +120,7 @@ def test_published_noise_is_independent_and_of_the_right_scale(budget: Budget):
 
 
 @budgets
-@pytest.mark.parametrize("name", mutants.PUBLISHED_NOISE)
+@pytest.mark.parametrize("name", faults.PUBLISHED_NOISE)
 def test_wrong_noise_is_rejected(name: str, budget: Budget):
     with pytest.raises(AssertionError):
-        check_noise(mutants.PUBLISHED_NOISE[name], budget)
+        check_noise(faults.PUBLISHED_NOISE[name], budget)

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import mutants
 import numpy as np
 import pytest
-from channel_cases import ChannelCase
-from channel_checks import channel_of
 from scipy.stats import chi2
 
 from searchblend.blender.paper.estimate_client import count_reports
@@ -18,6 +15,8 @@ from searchblend.blender.paper.local_report_bulk import BulkReporter
 from searchblend.blender.paper.report_probabilities import WORDS, ReportProbabilities
 from searchblend.core.randomness import SystemRandomness
 from searchblend.mechanisms.tally import Ints
+from searchblend_lab.evidence.laws import faults
+from searchblend_lab.evidence.laws.channel import ChannelCase, channel_of
 
 FALSE_ALARM = 1e-6
 CASES = [
@@ -78,10 +77,10 @@ def test_device_reports():
     check_reports(by_device, CASES[1], 1_000)
 
 
-@pytest.mark.parametrize("name", mutants.BULK)
+@pytest.mark.parametrize("name", faults.BULK)
 def test_wrong_bulk_reports_are_rejected(name: str):
     with pytest.raises(AssertionError):
-        check_reports(in_bulk(mutants.BULK[name]), CASES[0], 100_000)
+        check_reports(in_bulk(faults.BULK[name]), CASES[0], 100_000)
 
 
 @cases

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import mutants
 import numpy as np
 import pytest
-from click_graph_checks import check_law
-from sampler_checks import check_symmetry
 from scipy.stats import norm
 
 from searchblend.core.randomness import SystemRandomness
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian, on_sigma_grid
+from searchblend_lab.evidence.laws import faults
+from searchblend_lab.evidence.laws.click_graph import check_law
+from searchblend_lab.evidence.laws.sampler import check_symmetry
 
 N = 200_000
 SIGMAS = [Fraction(1, 2), Fraction(1), Fraction(1801, 1024), Fraction(63, 8), Fraction(100)]
@@ -49,10 +49,10 @@ def test_a_wrong_scale_is_rejected(sigma, factor):
 
 
 @sigmas
-@pytest.mark.parametrize("name", mutants.SAMPLE)
+@pytest.mark.parametrize("name", faults.SAMPLE)
 def test_a_wrong_sample_is_rejected(sigma, name):
     with pytest.raises(AssertionError):
-        check(mutants.SAMPLE[name](draws(sigma, 2 * N)), sigma)
+        check(faults.SAMPLE[name](draws(sigma, 2 * N)), sigma)
 
 
 def test_noise_rounded_down_is_rejected():

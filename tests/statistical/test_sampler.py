@@ -5,13 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 from types import SimpleNamespace
 
-import mutants
 import numpy as np
 import pytest
-from sampler_checks import check_fit, check_sampler, check_symmetry, check_tail, total_variation
 
 from searchblend.core.randomness import SystemRandomness
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
+from searchblend_lab.evidence.laws import faults
+from searchblend_lab.evidence.laws.sampler import check_fit, check_sampler, check_symmetry, check_tail, total_variation
 
 N = 200_000
 SCALES = [Fraction(1, 2), Fraction(1), Fraction(37, 10), Fraction(20)]
@@ -28,23 +28,23 @@ def test_fit_symmetry_and_tail(scale: Fraction):
 
 
 @scales
-@pytest.mark.parametrize("name", mutants.SAMPLER_SCALE)
+@pytest.mark.parametrize("name", faults.SAMPLER_SCALE)
 def test_scale_a_tenth_off_is_rejected(scale: Fraction, name: str):
     with pytest.raises(AssertionError):
-        check_fit(draws(scale * mutants.SAMPLER_SCALE[name]), DiscreteLaplace(1 / scale))
+        check_fit(draws(scale * faults.SAMPLER_SCALE[name]), DiscreteLaplace(1 / scale))
 
 
 @scales
-@pytest.mark.parametrize("name", mutants.SAMPLE)
+@pytest.mark.parametrize("name", faults.SAMPLE)
 def test_wrong_sample_is_rejected(scale: Fraction, name: str):
-    noise, sample = DiscreteLaplace(1 / scale), mutants.SAMPLE[name](draws(scale))
+    noise, sample = DiscreteLaplace(1 / scale), faults.SAMPLE[name](draws(scale))
     with pytest.raises(AssertionError):
         check_sampler(sample, noise)
 
 
 def test_asymmetry_is_rejected_by_the_symmetry_check():
     with pytest.raises(AssertionError):
-        check_symmetry(mutants.SAMPLE["a sign bit that is 55 % plus"](draws(Fraction(1))))
+        check_symmetry(faults.SAMPLE["a sign bit that is 55 % plus"](draws(Fraction(1))))
 
 
 def test_short_tail_is_rejected_by_the_tail_check():

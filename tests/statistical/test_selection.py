@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import mutants
 import pytest
-from faulty_selection import noise_of_scale
-from selection_checks import check_noisy_counts, check_selection, release_rates
 
 from searchblend.blender.paper.create_head_list import noisy_selection
 from searchblend.core.privacy import Budget
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.fixed_point import exp_fraction_bounds
 from searchblend.mechanisms.threshold import Threshold, noise_for_one_record, printed_threshold
+from searchblend_lab.evidence.laws import faults
+from searchblend_lab.evidence.laws.selection import check_noisy_counts, check_selection, release_rates
+from searchblend_lab.evidence.laws.selection_faults import noise_of_scale
 
 BUDGETS = [
     Budget(4, 1e-5),
@@ -80,18 +80,18 @@ def test_known_figures(epsilon: float, delta: float, integer: int, rate: float):
     assert float(rates_of(budget)[1]) == pytest.approx(rate, rel=0.01)
 
 
-@pytest.mark.parametrize("name", mutants.SELECTION)
+@pytest.mark.parametrize("name", faults.SELECTION)
 @pytest.mark.parametrize("budget", [Budget(4, 1e-5), Budget(0.6, 0.5)], ids=str)
 def test_wrong_selection_is_rejected(name: str, budget: Budget):
-    rates = rates_of(budget, mutants.SELECTION[name])
+    rates = rates_of(budget, faults.SELECTION[name])
     with pytest.raises(AssertionError):
         check_stated(rates, budget)
 
 
-@pytest.mark.parametrize("name", mutants.NOISE_SCALE)
+@pytest.mark.parametrize("name", faults.NOISE_SCALE)
 def test_selection_with_too_little_noise_is_rejected(name: str):
     budget = Budget(1, 1e-6)
-    noise = noise_of_scale(mutants.NOISE_SCALE[name], noise_for_one_record(budget))
+    noise = noise_of_scale(faults.NOISE_SCALE[name], noise_for_one_record(budget))
     with pytest.raises(AssertionError):
         check_stated(rates_of(budget, noise=noise), budget)
 
@@ -110,17 +110,17 @@ def test_noisy_counts_are_private(budget: Budget):
     assert stated_delta(budget) < 1e-14
 
 
-@pytest.mark.parametrize("name", mutants.NOISE_SCALE)
+@pytest.mark.parametrize("name", faults.NOISE_SCALE)
 @pytest.mark.parametrize("budget", PUBLISHED, ids=str)
 def test_counts_with_too_little_noise_are_rejected(name: str, budget: Budget):
-    noise = noise_of_scale(mutants.NOISE_SCALE[name], noise_for_one_record(budget))
+    noise = noise_of_scale(faults.NOISE_SCALE[name], noise_for_one_record(budget))
     with pytest.raises(AssertionError):
         check_noisy_counts(noise.sampled_probabilities(), growth(budget), stated_delta(budget))
 
 
-@pytest.mark.parametrize("name", mutants.LAW)
+@pytest.mark.parametrize("name", faults.LAW)
 def test_counts_with_another_law_are_rejected(name: str):
     budget = Budget(4, 1e-5)
-    law = mutants.LAW[name](noise_for_one_record(budget).sampled_probabilities())
+    law = faults.LAW[name](noise_for_one_record(budget).sampled_probabilities())
     with pytest.raises(AssertionError):
         check_noisy_counts(law, growth(budget), stated_delta(budget))

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sampler_checks import check_counts
 
 from searchblend.clickgraph.release.step import CountThreshold
 from searchblend.core.randomness import SystemRandomness
@@ -17,6 +16,7 @@ from searchblend.core.records import Record
 from searchblend.mechanisms.noisy_counts import noisy_counts
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian
 from searchblend.mechanisms.tally import InMemoryTally, ListedRecords
+from searchblend_lab.evidence.laws.sampler import check_counts
 
 RUNS = 12_000
 COUNTS = {"a": 2, "b": 2, "c": 2, "d": 3, "e": 6}

@@ -4,7 +4,20 @@
  */
 
 import "../content/engines.js";
-import { everyMinutes, hasAccess, onAccessChanged, onAlarm, onAsked, onceAt, onOmnibox, onStarted, openOptions, openPage, ownPage, setContentScripts } from "../platform/browser.js";
+import {
+  everyMinutes,
+  hasAccess,
+  onAccessChanged,
+  onAlarm,
+  onAsked,
+  onceAt,
+  onOmnibox,
+  onStarted,
+  openOptions,
+  openPage,
+  ownPage,
+  setContentScripts,
+} from "../platform/browser.js";
 import { theDevice } from "../platform/make_device.js";
 import { omniboxEntered, omniboxSuggestions } from "./omnibox.js";
 
@@ -12,7 +25,7 @@ const CHECK = "check";
 const SEND = "send";
 /** Often enough for a phase of a day, seldom enough to say nothing about when the browser is used. */
 const CHECK_MINUTES = 120;
-const SCRIPTS = ["src/platform/tell_background.js", "src/content/engines.js", "src/content/observe.js"];
+const SCRIPTS = ["src/platform/send_message.js", "src/content/engines.js", "src/content/observe.js"];
 
 onStarted(async (reason) => {
   await everyMinutes(CHECK, CHECK_MINUTES);
@@ -26,10 +39,12 @@ onAccessChanged(watchSearchPages);
 onAsked(answer);
 onOmnibox(
   async (text) => omniboxSuggestions(await (await theDevice()).openPacks(), text),
-  async (text, where) => omniboxEntered(await theDevice(), text, (url) => openPage(url, where), ownPage("src/ui/popup.html")),
+  async (text, where) =>
+    omniboxEntered(await theDevice(), text, (url) => openPage(url, where), ownPage("src/ui/popup.html")),
 );
 everyMinutes(CHECK, CHECK_MINUTES);
 
+/** @param {ReceivedMessage} message @param {{isPrivate: boolean} | null} fromPage */
 async function answer(message, fromPage) {
   const device = await theDevice();
   if (message?.type === "clicked" || message?.type === "not-understood") {
@@ -37,7 +52,9 @@ async function answer(message, fromPage) {
     // The page cannot be believed about the user's consent or its own name; the device filters what it says.
     const engine = globalThis.searchblendEngines.find(({ id }) => id === message.engine);
     if (!engine) return null;
-    return message.type === "clicked" ? device.observe({ query: message.query, url: message.url, engine: engine.id }) : device.noteNotUnderstood();
+    return message.type === "clicked"
+      ? device.observe({ query: message.query, url: message.url, engine: engine.id })
+      : device.noteNotUnderstood();
   }
   if (fromPage !== null) return null;
   if (message?.type === "check") return check({ sendNow: message.sendNow === true });
@@ -45,7 +62,7 @@ async function answer(message, fromPage) {
   return null;
 }
 
-/** Look at every task, and be awake when the next report is to be sent. */
+/** Look at every task, and be awake when the next report is to be sent. @param {{sendNow?: boolean}} [options] */
 async function check(options) {
   const device = await theDevice();
   const statuses = await device.check(options);
@@ -56,17 +73,23 @@ async function check(options) {
 /** Content scripts exactly where the user allowed them, and only with consent. */
 async function watchSearchPages() {
   const { mode } = await (await theDevice()).settings();
+  /** @type {ContentScript[]} */
   const scripts = [];
   for (const engine of mode === "off" ? [] : globalThis.searchblendEngines) {
     for (const [i, origin] of engine.origins.entries()) {
       if (!(await hasAccess([origin]))) continue;
-      scripts.push({ id: `${engine.id}-${i}`, matches: engine.matches.filter((match) => sameHost(match, origin)), js: SCRIPTS });
+      scripts.push({
+        id: `${engine.id}-${i}`,
+        matches: engine.matches.filter((match) => sameHost(match, origin)),
+        js: SCRIPTS,
+      });
     }
   }
   await setContentScripts(scripts);
   return scripts.length;
 }
 
+/** @param {string} match @param {string} origin */
 function sameHost(match, origin) {
   return match.startsWith(origin.slice(0, -1));
 }

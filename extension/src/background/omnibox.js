@@ -3,31 +3,44 @@
 import { visible } from "../core/index.js";
 import { addressOf, searchPacks } from "../device/packs.js";
 
+/** @import { SearchIndex } from "../core/index.js" */
+/** @import { Device } from "../device/device.js" */
+/** @import { DescriptionPart, OmniboxSuggestion } from "../platform/browser.js" */
+
 const MOST = 6;
 
 /**
- * [{content, parts}] for what was typed so far; content is what `omniboxEntered` gets when it is chosen: a page, or the
+ * Suggestions for what was typed so far; content is what `omniboxEntered` gets when it is chosen: a page, or the
  * query itself where the list names no page that may be opened.
+ * @param {SearchIndex[]} indexes @param {string} text @param {number} [most] @returns {OmniboxSuggestion[]}
  */
 export function omniboxSuggestions(indexes, text, most = MOST) {
-  const suggestions = searchPacks(indexes, text, most).map(({ query, url }) => ({ content: addressOf(url) ?? query, parts: partsOf(query, url) }));
+  const suggestions = searchPacks(indexes, text, most).map(({ query, url }) => ({
+    content: addressOf(url) ?? query,
+    parts: partsOf(query, url),
+  }));
   // Browsers want every content once.
   return suggestions.filter(({ content }, i) => suggestions.findIndex((one) => one.content === content) === i);
 }
 
+/** @param {string} query @param {string | null} url @returns {DescriptionPart[]} */
 function partsOf(query, url) {
-  const found = [{ text: visible(query), kind: "match" }];
-  return url === null ? found : [...found, { text: " – ", kind: "dim" }, { text: visible(url), kind: "url" }];
+  /** @type {DescriptionPart} */
+  const match = { text: visible(query), kind: "match" };
+  return url === null ? [match] : [match, { text: " – ", kind: "dim" }, { text: visible(url), kind: "url" }];
 }
 
-/** Open what was chosen: a suggestion's page, else a page of the best answer, else our search page with what was typed. */
+/** Open what was chosen: a suggestion's page, else a page of the best answer, else our search page with what was
+ * typed.
+ * @param {Device} device @param {string} text @param {(url: string) => Promise<void>} open
+ * @param {string} searchPage */
 export async function omniboxEntered(device, text, open, searchPage) {
   const indexes = await device.openPacks();
   const answers = searchPacks(indexes, text, MOST);
   const best = answers.find(({ query, url }) => query === answers[0].query && addressOf(url) !== null);
   const chosen = /^https?:\/\//u.test(text) ? { query: "", url: text } : best;
   const address = chosen ? addressOf(chosen.url) : null;
-  if (address === null) return open(`${searchPage}?q=${encodeURIComponent(text)}`);
+  if (!chosen || address === null) return open(`${searchPage}?q=${encodeURIComponent(text)}`);
   await device.noteSuggestion(chosen.query, chosen.url);
   return open(address);
 }

@@ -32,7 +32,9 @@ const PRIVATE_SUFFIXES = Object.freeze([
 /** Whether this search may be stored, and in which form. @param {string} query @param {string | null} [url]
  * @returns {Admission} */
 export function admit(query, url = null) {
-  if (isLonger(query, POLICY.longestQuery) || (url !== null && isLonger(url, POLICY.longestUrl))) return refused("too-long");
+  if (isLonger(query, POLICY.longestQuery) || (url !== null && isLonger(url, POLICY.longestUrl))) {
+    return refused("too-long");
+  }
   const form = normalize(query);
   if (form === null || isLonger(form, POLICY.longestQuery)) return refused("unusable-query");
   if (UNSHOWABLE.test(form)) return refused("control-character");
@@ -72,7 +74,7 @@ function publicAddress(url) {
   return address === null || host === null || authority.includes("@") || !isPublic(host) ? null : address;
 }
 
-/** A name with a dot that is no address, no name of a private network, and has the usual port. @param {string} host */
+/** A name with a dot, neither an address nor a name of a private network, with the usual port. @param {string} host */
 function isPublic(host) {
   if (host.startsWith("[") || host.includes(":")) return false;
   const name = host.replace(/\.+$/, "");

@@ -30,7 +30,9 @@ export function toHex(content) {
 
 /** Lower-case hexadecimal of an even length. @param {string} text */
 export function fromHex(text) {
-  if (typeof text !== "string" || !/^(?:[0-9a-f]{2})*$/.test(text)) throw new MessageError("expected hexadecimal digits");
+  if (typeof text !== "string" || !/^(?:[0-9a-f]{2})*$/.test(text)) {
+    throw new MessageError("expected hexadecimal digits");
+  }
   return Uint8Array.from({ length: text.length / 2 }, (_, i) => parseInt(text.slice(2 * i, 2 * i + 2), 16));
 }
 

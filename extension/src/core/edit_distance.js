@@ -2,9 +2,9 @@
  * How many typing errors lie between one text and many sorted ones, by optimal string alignment over code points. The
  * twin of search/edit_distance.py.
  *
- * The table's rows stand for the letters of the other text. A row depends on the letters before it alone, so the rows of
- * a beginning that two neighbours share stay; where a whole row exceeds the limit, no longer text comes back below it.
- * Only columns within the limit of the diagonal are computed: all others exceed it.
+ * The table's rows stand for the letters of the other text. A row depends on the letters before it alone, so the rows
+ * of a beginning that two neighbours share stay; where a whole row exceeds the limit, no longer text comes back below
+ * it. Only columns within the limit of the diagonal are computed: all others exceed it.
  */
 export class Rows {
   #text;
@@ -26,7 +26,8 @@ export class Rows {
   }
 
   /** The distance to the next text, or −1 if it is more than the limit. `shared` says how many code points it has in
-   * common with the one before. @param {Int32Array} points @param {number} start @param {number} end @param {number} shared */
+   * common with the one before.
+   * @param {Int32Array} points @param {number} start @param {number} end @param {number} shared */
   distance(points, start, end, shared) {
     if (this.#hopeless && shared >= this.#hopeless) return -1;
     this.#hopeless = 0;
@@ -39,11 +40,12 @@ export class Rows {
       }
     }
     this.#depth = end - start;
-    const found = this.#rows[this.#depth * this.#width + this.#text.length];
-    return found <= this.#limit ? found : -1;
+    const distance = this.#rows[this.#depth * this.#width + this.#text.length];
+    return distance <= this.#limit ? distance : -1;
   }
 
-  /** One row from the two before; gives its least entry. @param {Int32Array} points @param {number} start @param {number} row */
+  /** One row from the two before; gives its least entry.
+   * @param {Int32Array} points @param {number} start @param {number} row */
   #fill(points, start, row) {
     const [text, limit, width, rows] = [this.#text, this.#limit, this.#width, this.#rows];
     const at = row * width;

@@ -1,8 +1,8 @@
 /**
  * e^x in integers, bounded from both sides: the twin of mechanisms/fixed_point.py, digit for digit.
  *
- * Math.exp differs between platforms in the last place, so a threshold made from it would not be the same on a phone and
- * on the server. Here every step is an integer operation rounded in a stated direction.
+ * Math.exp differs between platforms in the last place, so a threshold made from it would not be the same on a phone
+ * and on the server. Here every step is an integer operation rounded in a stated direction.
  */
 
 import { Fraction } from "./fraction.js";

@@ -2,7 +2,7 @@
 
 import { sha256, textOf, toHex } from "./bytes.js";
 import { isObject } from "./canonical.js";
-import { InvalidParameter, MessageError } from "./errors.js";
+import { asMessageError, MessageError } from "./errors.js";
 import { ReportParams } from "./params.js";
 import { HeadList } from "./records.js";
 import { GAMMA_STEPS, MECHANISMS, ReportDesign } from "./subset_report.js";
@@ -40,7 +40,9 @@ export async function decodeHeadList(document) {
     throw new MessageError("head list: notice: it comes from an evaluation and is not private");
   }
   const head = decodeQueries(document.queries);
-  if (document.digest !== (await head.digest())) throw new MessageError("head list: digest: does not match the queries");
+  if (document.digest !== (await head.digest())) {
+    throw new MessageError("head list: digest: does not match the queries");
+  }
   const design = document.method === "best" ? decodeDesign(document.design, head) : null;
   return Object.freeze({ head, params: decodeParams(document), design });
 }
@@ -82,8 +84,16 @@ function decodeDesign(design, head) {
       throw new MessageError(`head list: design.${field}: expected a whole number from ${low} to ${high}`);
     }
   }
-  const { query_steps: querySteps, query_subset: querySubset, cell_subset: cellSubset, mechanism } = /** @type {any} */ (design);
-  return told("head list: design.", () => new ReportDesign({ querySteps, querySubset, cellSubset, mechanism }));
+  const {
+    query_steps: querySteps,
+    query_subset: querySubset,
+    cell_subset: cellSubset,
+    mechanism,
+  } = /** @type {any} */ (design);
+  return asMessageError(
+    "head list: design.",
+    () => new ReportDesign({ querySteps, querySubset, cellSubset, mechanism }),
+  );
 }
 
 /** @param {any} queries */
@@ -104,17 +114,10 @@ function decodeParams(document) {
   }
   const { epsilon, delta, query_budget_fraction: queryBudgetFraction } = document;
   const recordsPerClient = document.records_per_client ?? null;
-  return told("head list: ", () => new ReportParams({ epsilon, delta, queryBudgetFraction, recordsPerClient }));
-}
-
-/** What is made, with a wrong parameter told as a wrong message. @template T @param {string} where @param {() => T} make */
-function told(where, make) {
-  try {
-    return make();
-  } catch (error) {
-    if (error instanceof InvalidParameter) throw new MessageError(`${where}${error.message}`);
-    throw error;
-  }
+  return asMessageError(
+    "head list: ",
+    () => new ReportParams({ epsilon, delta, queryBudgetFraction, recordsPerClient }),
+  );
 }
 
 /** @param {string[]} one @param {string[]} other */

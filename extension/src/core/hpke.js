@@ -75,7 +75,8 @@ async function labeledExpand(suite, prk, label, info, length) {
   return (await hmac(prk, concat(labeled, Uint8Array.of(1)))).subarray(0, length);
 }
 
-/** HMAC-SHA256. WebCrypto takes no empty key; 32 zeros are the same key. @param {Uint8Array} key @param {Uint8Array} content */
+/** HMAC-SHA256. WebCrypto takes no empty key; 32 zeros are the same key.
+ * @param {Uint8Array} key @param {Uint8Array} content */
 async function hmac(key, content) {
   const raw = /** @type {BufferSource} */ (key.length ? key : new Uint8Array(32));
   const imported = await crypto.subtle.importKey("raw", raw, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);

@@ -14,6 +14,15 @@ import { subsetReport } from "./subset_report.js";
 
 /** @typedef {import("./head_list.js").HeadListMessage} HeadListMessage */
 /** @typedef {import("./records.js").DeviceRecord} DeviceRecord */
+/** @typedef {import("./manifest.js").Manifest} Manifest */
+/** @typedef {import("./manifest.js").OptinManifest} OptinManifest */
+/** @typedef {import("./manifest.js").ClientManifest} ClientManifest */
+/** @typedef {import("./manifest.js").OfferedPack} OfferedPack */
+/** @typedef {import("./admission.js").Admission} Admission */
+/** @typedef {import("./signing.js").PinnedKeys} PinnedKeys */
+/** @typedef {import("./search.js").SearchIndex} SearchIndex */
+/** @typedef {import("./search.js").Answer} Answer */
+/** @typedef {{aboutQueries: boolean, items: DeviceRecord[]}} ExplainedPart */
 
 export { normalize, normalizeUrl } from "./normalize.js";
 export { suspicions } from "./suspects.js";
@@ -29,7 +38,8 @@ export { errors };
 export const bytes = Object.freeze({ concat, equalBytes, fromHex, sha256, toHex, utf8 });
 
 /** Randomize once and encode: the exact bytes to keep and to send.
- * @param {readonly DeviceRecord[]} records @param {HeadListMessage} message @param {string} task @param {number} round */
+ * @param {readonly DeviceRecord[]} records @param {HeadListMessage} message
+ * @param {string} task @param {number} round */
 export async function makeReport(records, message, task, round) {
   const { head, params, design } = message;
   const shape = await shapeOf(message, task, round);
@@ -48,7 +58,10 @@ export async function explainReport(report, message, task, round) {
     aboutQueries ? { query: head.queries[item] ?? null, url: null } : head.recordOfCell(item);
   return {
     id: toHex(id),
-    parts: parts.map(({ aboutQueries, items }) => ({ aboutQueries, items: items.map((item) => named(aboutQueries, item)) })),
+    parts: parts.map(({ aboutQueries, items }) => ({
+      aboutQueries,
+      items: items.map((item) => named(aboutQueries, item)),
+    })),
   };
 }
 

@@ -10,11 +10,12 @@ import { ReportProbabilities } from "./report_probabilities.js";
 /** @typedef {import("./params.js").ReportParams} ReportParams */
 
 /**
- * Privatize one client's records: exactly m_C cell numbers of the head list, safe to send to anybody.
+ * Privatize one client's records: exactly m_C cell numbers of the head list, safe to send to anyone.
  *
- * (ε, δ)-locally private under replace-one (proofs/local_report.md). The m_C records are drawn with replacement, so that
- * the length of a report says nothing.
- * @param {readonly DeviceRecord[]} records @param {HeadList} head @param {ReportParams} params @param {Randomness} randomness
+ * (ε, δ)-locally private under replace-one (proofs/local_report.md). The m_C records are drawn with replacement, so
+ * that the length of a report says nothing.
+ * @param {readonly DeviceRecord[]} records
+ * @param {HeadList} head @param {ReportParams} params @param {Randomness} randomness
  */
 export function localReport(records, head, params, randomness) {
   if (!records.length) throw new InvalidParameter("records", "a device without a record sends no report");
@@ -27,7 +28,8 @@ export function localReport(records, head, params, randomness) {
   return report;
 }
 
-/** @param {number} cell @param {HeadList} head @param {ReportProbabilities} probabilities @param {Randomness} randomness */
+/** @param {number} cell @param {HeadList} head
+ * @param {ReportProbabilities} probabilities @param {Randomness} randomness */
 export function randomizedCell(cell, head, probabilities, randomness) {
   const query = head.queryOfCell(cell);
   const [saidQuery, saidUrl] = randomize(query, cell - head.firstCell(query), probabilities, randomness);

@@ -1,4 +1,5 @@
-/** The manifest: what a task asks of devices now. The twin of wire/manifest.py; signatures are checked in signing.js. */
+/** The manifest: what a task asks of devices now. The twin of wire/manifest.py; signatures are checked in
+ * signing.js. */
 
 import { concat, textOf, utf8 } from "./bytes.js";
 import { isObject, parseCanonical } from "./canonical.js";
@@ -14,6 +15,39 @@ const SIGNED_PREFIX = utf8("searchblend manifest v1\n");
 
 /** @typedef {{keyId: string, signature: string}} Signature */
 /** @typedef {{payload: Uint8Array, signatures: Signature[]}} SignedManifest */
+/** @typedef {{public_key: string, consent: string, closes: number, settings?: string, curator?: unknown}} OptinRequest
+ * minor version 0 has neither settings nor curator */
+/** @typedef {{artifact: string, digest: string, mechanism: string, report_bytes: number, opens: number,
+ * closes: number}} ClientRequest */
+/** @typedef {{artifact: string, bytes: number, round: number, deltas: Array<{base: string, artifact: string,
+ * bytes: number}>}} OfferedPack */
+/**
+ * @typedef {object} ManifestFields
+ * @property {string} format
+ * @property {number} version
+ * @property {number} minor
+ * @property {string} task
+ * @property {string} name
+ * @property {string} engine
+ * @property {string} market
+ * @property {number} sequence
+ * @property {number} issued
+ * @property {number} expires
+ * @property {number} round
+ * @property {boolean} killed
+ * @property {string} min_device_version
+ * @property {"skip" | "report_wildcard"} silent_devices
+ * @property {"best" | "paper"} method
+ * @property {string} epsilon
+ * @property {string} delta
+ * @property {number} records_per_client
+ * @property {number} records_per_optin
+ * @property {OfferedPack | null} pack
+ */
+/** @typedef {ManifestFields & {phase: "idle", optin: null, client: null}} IdleManifest */
+/** @typedef {ManifestFields & {phase: "opt-in", optin: OptinRequest, client: null}} OptinManifest */
+/** @typedef {ManifestFields & {phase: "client", optin: null, client: ClientRequest}} ClientManifest */
+/** @typedef {IdleManifest | OptinManifest | ClientManifest} Manifest what decodePayload has checked */
 /** @typedef {"text" | "number" | "boolean" | "list" | "object" | "object or null"} Kind */
 
 /** @type {Readonly<Record<string, Kind>>} */
@@ -56,7 +90,8 @@ const PARTS = Object.freeze({
   },
   pack: { artifact: "text", bytes: "number", round: "number", deltas: "list" },
 });
-/** The minor version that a part's field came with; earlier manifests do without. @type {Readonly<Record<string, number>>} */
+/** The minor version that a part's field came with; earlier manifests do without.
+ * @type {Readonly<Record<string, number>>} */
 const SINCE = Object.freeze({ "optin settings": 1, "optin curator": 1 });
 /** @type {Readonly<Record<string, Kind>>} */
 const DELTA = Object.freeze({ base: "text", artifact: "text", bytes: "number" });
@@ -96,13 +131,20 @@ export function decodeSigned(message) {
     throw new MessageError("manifest: expected payload and signatures");
   }
   const { payload, signatures } = document;
-  if (typeof payload !== "string" || !Array.isArray(signatures) || !(signatures.length >= 1 && signatures.length <= 8)) {
+  if (
+    typeof payload !== "string" ||
+    !Array.isArray(signatures) ||
+    !(signatures.length >= 1 && signatures.length <= 8)
+  ) {
     throw new MessageError("manifest: expected a payload and 1 to 8 signatures");
   }
-  return { payload: payloadBytes(payload), signatures: signatures.map((entry) => decodeSignature(entry, "manifest: signatures")) };
+  return {
+    payload: payloadBytes(payload),
+    signatures: signatures.map((entry) => decodeSignature(entry, "manifest: signatures")),
+  };
 }
 
-/** A manifest's fields, each of the right type and none more. @param {Uint8Array} payload @returns {any} */
+/** A manifest's fields, each of the right type and none more. @param {Uint8Array} payload @returns {Manifest} */
 export function decodePayload(payload) {
   const document = parseCanonical(payload, "manifest");
   if (!isObject(document)) throw new MessageError("manifest: expected an object");
@@ -116,7 +158,7 @@ export function decodePayload(payload) {
     checkFields(/** @type {any} */ (document[part]), Object.fromEntries(asked), `manifest: ${part}`);
   }
   checkValues(document);
-  return document;
+  return /** @type {Manifest} */ (/** @type {unknown} */ (document));
 }
 
 /** @param {Uint8Array} message */
@@ -160,7 +202,10 @@ function checkValues(document) {
     throw new MessageError("manifest: silent_devices: expected skip or report_wildcard");
   }
   if (!["best", "paper"].includes(document.method)) throw new MessageError("manifest: method: expected best or paper");
-  for (const [part, phase] of [["optin", "opt-in"], ["client", "client"]]) {
+  for (const [part, phase] of [
+    ["optin", "opt-in"],
+    ["client", "client"],
+  ]) {
     if ((document[part] !== null) !== (document.phase === phase)) {
       throw new MessageError(`manifest: ${part}: expected exactly in phase ${phase}`);
     }

@@ -4,14 +4,16 @@
  */
 
 import { equalBytes, textOf, toHex, utf8 } from "./bytes.js";
-import { InvalidParameter, MessageError } from "./errors.js";
+import { asMessageError, InvalidParameter, MessageError } from "./errors.js";
 import { BLOCK, compareBytes, Reader, Writer } from "./front_coding.js";
 import { normalize, normalizeUrl } from "./normalize.js";
 
 /** @typedef {{url: string, lower: number, probability: number}} PackUrl in units of 2^-fractionBits */
 /** @typedef {{query: string, lower: number, probability: number, urls: PackUrl[]}} PackEntry URLs best first */
-/** @typedef {{method: string, epsilon: number, delta: number, task: string, round: number, fractionBits: number}} PackInfo */
-/** @typedef {{text: Uint8Array, lower: number, probability: number, pairs: Array<[number, number, number]>}} RawEntry */
+/** @typedef {{method: string, epsilon: number, delta: number, task: string, round: number, fractionBits: number}}
+ * PackInfo */
+/** @typedef {[number, number, number]} RawPair */
+/** @typedef {{text: Uint8Array, lower: number, probability: number, pairs: RawPair[]}} RawEntry */
 
 export const LARGEST = 64 * 2 ** 20;
 export const METHODS = Object.freeze(["paper", "best"]);
@@ -25,9 +27,15 @@ const [FEWEST_BITS, MOST_BITS] = [16, 30];
 export function checkedInfo(info) {
   const { method, epsilon, delta, task, round, fractionBits } = info;
   if (!METHODS.includes(method)) throw new InvalidParameter("method", `must be one of ${METHODS.join(", ")}`);
-  if (!(Number.isFinite(epsilon) && epsilon > 0)) throw new InvalidParameter("epsilon", "must be a finite number above 0");
-  if (!(delta >= 0 && delta < 1) || Object.is(delta, -0)) throw new InvalidParameter("delta", "must be from 0 to below 1");
-  if ((round === 0) !== (task === NO_TASK)) throw new InvalidParameter("round", "must be from 1 on, and 0 without a task");
+  if (!(Number.isFinite(epsilon) && epsilon > 0)) {
+    throw new InvalidParameter("epsilon", "must be a finite number above 0");
+  }
+  if (!(delta >= 0 && delta < 1) || Object.is(delta, -0)) {
+    throw new InvalidParameter("delta", "must be from 0 to below 1");
+  }
+  if ((round === 0) !== (task === NO_TASK)) {
+    throw new InvalidParameter("round", "must be from 1 on, and 0 without a task");
+  }
   if (!(fractionBits >= FEWEST_BITS && fractionBits <= MOST_BITS)) {
     throw new InvalidParameter("fraction_bits", `must be from ${FEWEST_BITS} to ${MOST_BITS}`);
   }
@@ -60,12 +68,14 @@ export class Pack {
       throw new MessageError(`pack: truncated: ${content.length} bytes, and the header alone has ${HEADER_BYTES}`);
     }
     const view = new DataView(content.buffer, content.byteOffset, content.length);
-    if (!equalBytes(content.subarray(0, 4), MAGIC) || content[7] !== 0) throw new MessageError("pack: expected a searchblend pack");
+    if (!equalBytes(content.subarray(0, 4), MAGIC) || content[7] !== 0) {
+      throw new MessageError("pack: expected a searchblend pack");
+    }
     if (content[4] !== PACK_VERSION) throw new MessageError(`pack: version ${content[4]}, expected ${PACK_VERSION}`);
     if (content[6] !== 1 && content[6] !== 2) throw new MessageError("pack: method: expected 1 or 2");
     this.#view = view;
     this.content = content;
-    this.info = told("pack: ", () =>
+    this.info = asMessageError("pack: ", () =>
       checkedInfo({
         method: METHODS[content[6] - 1],
         epsilon: view.getFloat64(28),
@@ -229,7 +239,9 @@ function written(info, entries) {
     .map((entry) => ({ entry, text: utf8(entry.query) }))
     .sort((one, other) => compareBytes(one.text, other.text));
   const used = new Set(entries.flatMap(({ urls }) => urls.map(({ url }) => url)));
-  const table = Array.from(used, (url) => ({ url, text: utf8(url) })).sort((one, other) => compareBytes(one.text, other.text));
+  const table = Array.from(used, (url) => ({ url, text: utf8(url) })).sort((one, other) =>
+    compareBytes(one.text, other.text),
+  );
   const numberOf = new Map(table.map(({ url }, place) => [url, place]));
   const queries = new Writer();
   const starts = inBlocks(queries, ordered, ({ entry }) => {
@@ -315,14 +327,4 @@ function checkEntry({ query, lower, probability, urls }, place) {
   if (new Set(urls.map(({ url }) => url)).size !== urls.length) refuse("a URL twice");
   if (urls.some((url, i) => i > 0 && bestFirst(urls[i - 1], url) > 0)) refuse("expected the best URL first");
   if (urls.some((url) => url.lower > lower || url.probability > probability)) refuse("expected no URL above its query");
-}
-
-/** What is made, with a wrong parameter told as a wrong message. @template T @param {string} where @param {() => T} make */
-export function told(where, make) {
-  try {
-    return make();
-  } catch (error) {
-    if (error instanceof InvalidParameter) throw new MessageError(`${where}${error.message}`);
-    throw error;
-  }
 }

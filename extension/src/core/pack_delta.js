@@ -1,9 +1,9 @@
 /** From one pack to the next: the twin of `apply_delta` in search/pack_delta.py. Only services write deltas. */
 
 import { equalBytes, sha256, textOf, toHex, utf8 } from "./bytes.js";
-import { MessageError } from "./errors.js";
+import { asMessageError, MessageError } from "./errors.js";
 import { compareBytes, Reader } from "./front_coding.js";
-import { bestFirst, checkedInfo, encodePack, LARGEST, METHODS, Pack, readEstimates, told } from "./pack.js";
+import { bestFirst, checkedInfo, encodePack, LARGEST, METHODS, Pack, readEstimates } from "./pack.js";
 
 /** @typedef {import("./pack.js").PackEntry} PackEntry */
 
@@ -16,7 +16,9 @@ const [DROP, RENUMBER, REWRITE, INSERT] = [1, 2, 3, 4];
  * @param {Uint8Array} baseContent @param {Uint8Array} delta */
 export async function applyDelta(baseContent, delta) {
   const about = readHeader(delta);
-  if (toHex(await sha256(baseContent)) !== about.base) throw new MessageError("pack delta: it starts from another pack");
+  if (toHex(await sha256(baseContent)) !== about.base) {
+    throw new MessageError("pack delta: it starts from another pack");
+  }
   const base = new Pack(baseContent);
   const { task, round, fractionBits } = base.info;
   if (task !== about.info.task || round !== about.baseRound || fractionBits !== about.info.fractionBits) {
@@ -47,7 +49,7 @@ function readHeader(delta) {
   if (HEADER_BYTES + urlBytes + stepBytes !== delta.length) {
     throw new MessageError(`pack delta: ${delta.length} bytes, expected ${HEADER_BYTES + urlBytes + stepBytes}`);
   }
-  const info = told("pack delta: ", () =>
+  const info = asMessageError("pack delta: ", () =>
     checkedInfo({
       method: METHODS[method - 1],
       epsilon: view.getFloat64(32),
@@ -116,8 +118,8 @@ function newEntry(reader, query, urls, bits) {
   return entry;
 }
 
-/** New numbers of a query, then of its URLs in the order of their bytes. @param {Reader} reader @param {PackEntry} entry
- * @param {number} bits @returns {PackEntry} */
+/** New numbers of a query, then of its URLs in the order of their bytes.
+ * @param {Reader} reader @param {PackEntry} entry @param {number} bits @returns {PackEntry} */
 function renumbered(reader, entry, bits) {
   const [lower, probability] = readEstimates(reader, bits);
   const texts = entry.urls.map(({ url }) => url).sort((one, other) => compareBytes(utf8(one), utf8(other)));

@@ -11,9 +11,13 @@ export const LARGEST_EPSILON = 64;
 export class ReportParams {
   /** @param {{epsilon: number, delta: number, queryBudgetFraction?: number, recordsPerClient?: number}} values */
   constructor({ epsilon, delta, queryBudgetFraction = 0.85, recordsPerClient = 1 }) {
-    if (!(Number.isFinite(epsilon) && epsilon > 0)) throw new InvalidParameter("epsilon", "expected a finite number above 0");
+    if (!(Number.isFinite(epsilon) && epsilon > 0)) {
+      throw new InvalidParameter("epsilon", "expected a finite number above 0");
+    }
     if (!(delta > 0 && delta < 1)) throw new InvalidParameter("delta", "expected a number in (0, 1)");
-    if (epsilon > LARGEST_EPSILON) throw new InvalidParameter("epsilon", `expected at most ${LARGEST_EPSILON} for one release`);
+    if (epsilon > LARGEST_EPSILON) {
+      throw new InvalidParameter("epsilon", `expected at most ${LARGEST_EPSILON} for one release`);
+    }
     if (!(Number.isSafeInteger(recordsPerClient) && recordsPerClient >= 1)) {
       throw new InvalidParameter("records_per_client", "expected a whole number of at least 1");
     }

@@ -11,6 +11,9 @@ import { ReportProbabilities } from "./report_probabilities.js";
 import { ReportShape } from "./report.js";
 
 /** @typedef {import("./head_list.js").HeadListMessage} HeadListMessage */
+/** @typedef {import("./manifest.js").Manifest} Manifest */
+/** @typedef {{now: number, sequence: number, round: number, deviceVersion: string, task?: string,
+ * manifest?: Manifest | null}} DeviceMemory */
 
 const DAY = 86_400;
 
@@ -73,13 +76,12 @@ export const REASONS = Object.freeze({
  * `memory` is what the device knows: the time (never before the newest manifest was signed), sequence and round of the
  * newest manifest it has believed (0 at first), its own version (such as "0.1"), and, where given, its task and that
  * newest manifest itself, so that two different ones of the same number are noticed.
- * @param {any} manifest
- * @param {{now: number, sequence: number, round: number, deviceVersion: string, task?: string, manifest?: any}} memory
+ * @param {Manifest} manifest @param {DeviceMemory} memory
  */
-export function checkManifest(manifest, { now, sequence, round, deviceVersion, task, manifest: seen }) {
+export function checkManifest(manifest, { now, sequence, round, deviceVersion, task, manifest: newest }) {
   if (task !== undefined && manifest.task !== task) refuse("wrong-task");
   if (manifest.sequence < sequence) refuse("rolled-back");
-  if (seen && manifest.sequence === seen.sequence && !equalBytes(canonicalJson(manifest), canonicalJson(seen))) {
+  if (newest && manifest.sequence === newest.sequence && !equalBytes(canonicalJson(manifest), canonicalJson(newest))) {
     refuse("two-faces");
   }
   if (manifest.round < round) refuse("older-round");
@@ -89,7 +91,7 @@ export function checkManifest(manifest, { now, sequence, round, deviceVersion, t
   if (isOlder(versionOf(deviceVersion), versionOf(manifest.min_device_version))) refuse("device-too-old");
 }
 
-/** The promises of a round against the limits of this device. @param {any} manifest */
+/** The promises of a round against the limits of this device. @param {Manifest} manifest */
 export function checkRequest(manifest) {
   const records = Math.max(manifest.records_per_client, manifest.records_per_optin);
   within("epsilon", Number(manifest.epsilon), 0, POLICY.largestEpsilon);
@@ -99,7 +101,7 @@ export function checkRequest(manifest) {
 }
 
 /** A head list (from readHeadList) against the limits and against the manifest that named it.
- * @param {HeadListMessage} message @param {any} manifest */
+ * @param {HeadListMessage} message @param {Manifest} manifest */
 export function checkHeadList({ head, params, design }, manifest) {
   if (manifest.phase !== "client") refuse("wrong-phase");
   checkRequest(manifest);
@@ -120,7 +122,7 @@ export function checkHeadList({ head, params, design }, manifest) {
   if (sizeOf({ head, params, design }) !== manifest.client.report_bytes) refuse("wrong-parameters", "report_bytes");
 }
 
-/** A phase opt-in against the limits. @param {any} manifest */
+/** A phase opt-in against the limits. @param {Manifest} manifest */
 export function checkContribution(manifest) {
   if (manifest.phase !== "opt-in") refuse("wrong-phase");
   checkRequest(manifest);
@@ -142,7 +144,7 @@ function within(field, value, above, most) {
   if (!(value > above && value <= most)) refuse("over-policy", field);
 }
 
-/** The first two numbers of "0.1" or "0.1.3"; what is no version is newer than everything. @param {string} text */
+/** The first two numbers of "0.1" or "0.1.3"; what is not a version is newer than everything. @param {string} text */
 function versionOf(text) {
   if (!/^[0-9]{1,6}(\.[0-9]{1,6}){0,3}$/.test(text)) refuse("device-too-old", "min_device_version");
   return text.split(".").map(Number).slice(0, 2);

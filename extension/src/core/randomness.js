@@ -35,12 +35,14 @@ export function word(randomness) {
   return (BigInt(high) << 32n) | BigInt(low);
 }
 
-/** How many of the 2^32 values of a half word map evenly onto [0, n): the rest must be drawn again. @param {number} n */
+/** How many of the 2^32 values of a half word map evenly onto [0, n): the rest must be drawn again.
+ * @param {number} n */
 export function acceptBelow(n) {
   return HALF - (HALF % n);
 }
 
-/** An exactly uniform integer in [0, n) from a 32-bit half word; a rejected half is replaced by a fresh word's low half.
+/** An exactly uniform integer in [0, n) from a 32-bit half word; a rejected half is replaced by a fresh word's low
+ * half.
  * @param {number} half @param {number} n @param {Randomness} randomness */
 export function uniformFromHalf(half, n, randomness) {
   let accepted = half;

@@ -1,5 +1,5 @@
 /**
- * The head list that everybody shares: the twin of records.py.
+ * The head list that all devices share: the twin of records.py.
  *
  * A record is {query, url}; null stands for ⋆, "anything that is not in the list". It is a value of its own, never "*".
  */
@@ -105,7 +105,8 @@ export class HeadList {
     return { query, url: this.urls(query)[cell - this.firstCell(this.queryOfCell(cell))] ?? null };
   }
 
-  /** The cell of a record: an unknown query is ⟨⋆,⋆⟩, an unknown URL of a known query ⟨q,⋆⟩. @param {DeviceRecord} record */
+  /** The cell of a record: an unknown query is ⟨⋆,⋆⟩, an unknown URL of a known query ⟨q,⋆⟩.
+   * @param {DeviceRecord} record */
   cellOf({ query, url }) {
     const place = query === null ? undefined : this.#place.get(query);
     if (place === undefined) return this.nCells - 1;

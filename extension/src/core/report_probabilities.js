@@ -50,14 +50,19 @@ const printed = remembered((/** @type {Sizes} */ head, /** @type {ReportParams} 
     throw new InvalidParameter("epsilon", "too small for thresholds of 64 bits");
   }
   if (keepRecord.some((below, query) => below * BigInt(head.nUrls[query]) < keepQuery)) {
-    throw new InvalidParameter("query_budget_fraction", "leaves nothing for the URLs; 1 is only for lists without URLs");
+    throw new InvalidParameter(
+      "query_budget_fraction",
+      "leaves nothing for the URLs; 1 is only for lists without URLs",
+    );
   }
   return new ReportProbabilities(keepQuery, keepRecord, head.nUrls);
 });
 
 const exactlyCalibrated = remembered((/** @type {Sizes} */ head, /** @type {ReportParams} */ params) => {
   const [epsilon, queryEpsilon] = [params.perRecord.epsilon, params.queryShare.epsilon];
-  const keepQuery = keepProbability({ epsilon: queryEpsilon, delta: whole(0) }, head.nQueries).times(whole(WORDS)).floor();
+  const keepQuery = keepProbability({ epsilon: queryEpsilon, delta: whole(0) }, head.nQueries)
+    .times(whole(WORDS))
+    .floor();
   const [growth] = expFractionBounds(epsilon);
   const [rest] = expFractionBounds(epsilon.minus(queryEpsilon));
   const keepRecord = thresholds(head, keepQuery, (width) =>

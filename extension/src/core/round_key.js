@@ -6,7 +6,8 @@ import { canonicalJson } from "./canonical.js";
 
 const SIGNED_PREFIX = utf8("searchblend round key v1\n");
 
-/** The signed bytes of a manifest in phase opt-in, from minor version 1 on. @param {any} manifest */
+/** The signed bytes of a manifest in phase opt-in, from minor version 1 on.
+ * @param {import("./manifest.js").OptinManifest} manifest */
 export function signedRoundKey({ task, round, epsilon, delta, records_per_optin, optin }) {
   const { public_key, consent, closes, settings } = optin;
   const document = { task, round, epsilon, delta, records_per_optin, public_key, consent, closes, settings };

@@ -1,9 +1,9 @@
 /**
- * The sealed opt-in record: written on a device, readable by the curator of one round alone, counted for one person. The
- * twin of wire/sealed.py.
+ * The sealed opt-in record: written on a device, readable by the curator of one round alone, counted for one person.
+ * The twin of wire/sealed.py.
  *
- * Task, round, the text that was consented to and the contributor's tag are bound in: a record opens nowhere else, and a
- * copy of it under somebody else's tag opens nowhere at all. The size says only the bucket.
+ * Task, round, the text that was consented to and the contributor's tag are bound in: a record opens nowhere else, and
+ * a copy of it under another contributor's tag opens nowhere at all. The size says only the bucket.
  */
 
 import { bigEndian, concat, equalBytes, fromBigEndian, sha256, utf8 } from "./bytes.js";
@@ -49,7 +49,8 @@ export function fitsSealed(records) {
   return canonicalJson({ records: records.map(pairOf) }).length + 2 <= BUCKETS[BUCKETS.length - 1];
 }
 
-/** What anybody can check without the key: form, size and consent. @param {Uint8Array} message @param {SealingContext} context */
+/** What can be checked without the key: form, size and consent.
+ * @param {Uint8Array} message @param {SealingContext} context */
 export function checkSealed(message, context) {
   if (!SIZES.includes(message.length) || !equalBytes(message.subarray(0, 2), HEAD)) {
     throw new MessageError("sealed record: malformed: expected version 2, suite 1 and the size of a bucket");
@@ -91,7 +92,9 @@ function pairOf({ query, url }) {
 /** @param {Uint8Array} content */
 function pad(content) {
   const bucket = BUCKETS.find((size) => content.length + 2 <= size);
-  if (bucket === undefined) throw new MessageError(`sealed record: expected at most ${BUCKETS[BUCKETS.length - 1] - 2} bytes`);
+  if (bucket === undefined) {
+    throw new MessageError(`sealed record: expected at most ${BUCKETS[BUCKETS.length - 1] - 2} bytes`);
+  }
   return concat(bigEndian(content.length, 2), content, new Uint8Array(bucket - 2 - content.length));
 }
 

@@ -1,6 +1,7 @@
 /**
- * Local search: answers from a pack, on the device, without a network. The twin of search/index.py; the order of what is
- * found is part of the protocol: exact, then beginnings, then typing errors, each by the lower bound of the probability.
+ * Local search: answers from a pack, on the device, without a network. The twin of search/index.py; the order of what
+ * is found is part of the protocol: exact, then beginnings, then typing errors, each by the lower bound of the
+ * probability.
  */
 
 import { sha256, textOf, toHex, utf8 } from "./bytes.js";
@@ -11,14 +12,15 @@ import { normalize } from "./normalize.js";
 import { decodePack, Pack } from "./pack.js";
 
 /** @typedef {import("./pack.js").PackEntry} PackEntry */
-/** @typedef {{entry: PackEntry, kind: string, distance: number}} Found */
-/** @typedef {{query: string, url: string | null, probability: number, low: number, how: string}} Answer */
+/** @typedef {"exact" | "prefix" | "typo"} Kind */
+/** @typedef {{entry: PackEntry, kind: Kind, distance: number}} Match */
+/** @typedef {{query: string, url: string | null, probability: number, low: number, how: Kind}} Answer */
 
 const [SHORTEST_WITH_TYPO, SHORTEST_WITH_TWO, LONGEST_WITH_TYPO] = [4, 8, 64];
 
 /**
- * The index of a pack. `artifact` is the SHA-256 that must be its own. `checked` skips reading everything once more: only
- * for bytes that were opened without it before and kept since.
+ * The index of a pack. `artifact` is the SHA-256 that must be its own. `checked` skips reading everything once more:
+ * only for bytes that were opened without it before and kept since.
  * @param {Uint8Array} content @param {{artifact?: string, checked?: boolean}} [options]
  */
 export async function openPack(content, { artifact, checked = false } = {}) {
@@ -28,7 +30,7 @@ export async function openPack(content, { artifact, checked = false } = {}) {
   return new SearchIndex(checked ? new Pack(content) : decodePack(content));
 }
 
-/** Finds the queries of a pack that fit what somebody typed, and their URLs, best first. */
+/** Finds the queries of a pack that fit what was typed, and their URLs, best first. */
 export class SearchIndex {
   #pack;
   /** @type {import("./pack.js").RawEntry[][]} read when first needed */ #blocks = [];
@@ -53,10 +55,15 @@ export class SearchIndex {
     return this.#pack.info;
   }
 
-  /** The best URLs for what somebody typed; empty for a query that is not in the pack. @param {string} query @param {number} [limit] */
+  /** The best URLs for what was typed; empty for a query that is not in the pack.
+   * @param {string} query @param {number} [limit] */
   urlsFor(query, limit = 10) {
     const place = this.#placeOf(utf8(normalize(query) ?? ""));
-    return place === undefined ? [] : this.#entry(place).urls.slice(0, limit).map(({ url }) => url);
+    return place === undefined
+      ? []
+      : this.#entry(place)
+          .urls.slice(0, limit)
+          .map(({ url }) => url);
   }
 
   /**
@@ -79,17 +86,17 @@ export class SearchIndex {
   }
 
   /** At most `limit` queries that fit: the very one, those that begin so, those with typing errors.
-   * @param {string} typed @param {number} [limit] @returns {Found[]} */
+   * @param {string} typed @param {number} [limit] @returns {Match[]} */
   find(typed, limit = 10) {
     if (!(Number.isInteger(limit) && limit >= 1)) throw new InvalidParameter("limit", "must be at least 1");
     const text = normalize(typed);
     if (!text || !this.size) return [];
     const wanted = utf8(text);
     const place = this.#placeOf(wanted);
-    const found = place === undefined ? [] : [this.#found(place, "exact", 0)];
-    found.push(...this.#withPrefix(wanted, limit - found.length));
-    if (found.length < limit) found.push(...this.#withTypos(text, limit - found.length));
-    return found;
+    const matches = place === undefined ? [] : [this.#match(place, "exact", 0)];
+    matches.push(...this.#withPrefix(wanted, limit - matches.length));
+    if (matches.length < limit) matches.push(...this.#withTypos(text, limit - matches.length));
+    return matches;
   }
 
   /** @param {Uint8Array} wanted @param {number} limit */
@@ -99,7 +106,7 @@ export class SearchIndex {
       const { text, lower, probability } = this.#at(place);
       if (text.length > wanted.length) best.offer(place, 0, lower, probability);
     }
-    return best.items.map(({ place }) => this.#found(place, "prefix", 0));
+    return best.items.map(({ place }) => this.#match(place, "prefix", 0));
   }
 
   /** @param {string} text @param {number} limit */
@@ -115,10 +122,10 @@ export class SearchIndex {
     for (let place = 0; place < this.size; place++) {
       const distance = rows.distance(points, starts[place], starts[place + 1], shared[place]);
       if (distance < 0) continue;
-      const { text: found, lower, probability } = this.#at(place);
-      if (!beginsWith(found, wanted)) best.offer(place, distance, lower, probability);
+      const { text: candidate, lower, probability } = this.#at(place);
+      if (!beginsWith(candidate, wanted)) best.offer(place, distance, lower, probability);
     }
-    return best.items.map(({ place, distance }) => this.#found(place, "typo", distance));
+    return best.items.map(({ place, distance }) => this.#match(place, "typo", distance));
   }
 
   /** Where the very query is, if it is there. @param {Uint8Array} wanted */
@@ -145,15 +152,19 @@ export class SearchIndex {
     return this.#blocks[block][place % BLOCK];
   }
 
-  /** @param {number} place @param {string} kind @param {number} distance @returns {Found} */
-  #found(place, kind, distance) {
+  /** @param {number} place @param {Kind} kind @param {number} distance @returns {Match} */
+  #match(place, kind, distance) {
     return { entry: this.#entry(place), kind, distance };
   }
 
   /** @param {number} place @returns {PackEntry} */
   #entry(place) {
     const { text, lower, probability, pairs } = this.#at(place);
-    const urls = pairs.map(([number, least, share]) => ({ url: this.#pack.url(number), lower: least, probability: share }));
+    const urls = pairs.map(([number, least, share]) => ({
+      url: this.#pack.url(number),
+      lower: least,
+      probability: share,
+    }));
     return { query: textOf(text), lower, probability, urls };
   }
 }
@@ -163,7 +174,8 @@ function beginsWith(text, beginning) {
   return text.length >= beginning.length && beginning.every((byte, i) => byte === text[i]);
 }
 
-/** How many typing errors are forgiven: none in short texts, where everything is near everything. @param {number} length */
+/** How many typing errors are forgiven: none in short texts, where everything is near everything.
+ * @param {number} length */
 export function allowedErrors(length) {
   if (length < SHORTEST_WITH_TYPO || length > LONGEST_WITH_TYPO) return 0;
   return length < SHORTEST_WITH_TWO ? 1 : 2;
@@ -179,7 +191,8 @@ class Best {
     this.#limit = limit;
   }
 
-  /** Places must come ascending. @param {number} place @param {number} distance @param {number} lower @param {number} probability */
+  /** Places must come ascending.
+   * @param {number} place @param {number} distance @param {number} lower @param {number} probability */
   offer(place, distance, lower, probability) {
     const { items } = this;
     let at = items.length;
@@ -197,7 +210,8 @@ function isBetter(distance, lower, probability, than) {
   return lower !== than.lower ? lower > than.lower : probability > than.probability;
 }
 
-/** All queries as code points in one array, and how many each shares with the one before. @param {Uint8Array[]} texts */
+/** All queries as code points in one array, and how many each shares with the one before.
+ * @param {Uint8Array[]} texts */
 function lettersOf(texts) {
   const starts = new Int32Array(texts.length + 1);
   const shared = new Int32Array(texts.length);

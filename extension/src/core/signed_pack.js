@@ -18,7 +18,9 @@ export async function verifySignedPack(content, pinned) {
   }
   if (content[4] !== VERSION) throw new MessageError(`signed pack: version ${content[4]}, expected ${VERSION}`);
   const n = content[5];
-  if (!(n >= 1 && n <= MOST_SIGNATURES)) throw new MessageError(`signed pack: expected 1 to ${MOST_SIGNATURES} signatures`);
+  if (!(n >= 1 && n <= MOST_SIGNATURES)) {
+    throw new MessageError(`signed pack: expected 1 to ${MOST_SIGNATURES} signatures`);
+  }
   const end = START + n * ONE;
   if (content.length < end) throw new MessageError("signed pack: truncated: ends within the signatures");
   const signed = concat(PREFIX, content.subarray(end));

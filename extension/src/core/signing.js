@@ -1,4 +1,5 @@
-/** ECDSA P-256 with SHA-256 over manifests, checked by WebCrypto: one pinned key is believed. The twin of wire/signing.py. */
+/** ECDSA P-256 with SHA-256 over manifests, checked by WebCrypto: one pinned key is believed. The twin of
+ * wire/signing.py. */
 
 import { fromBase64url, sha256, toHex } from "./bytes.js";
 import { MessageError } from "./errors.js";
@@ -8,6 +9,8 @@ import { signedRoundKey } from "./round_key.js";
 const CURVE = Object.freeze({ name: "ECDSA", namedCurve: "P-256" });
 const HASH = Object.freeze({ name: "ECDSA", hash: "SHA-256" });
 
+/** @typedef {import("./manifest.js").Manifest} Manifest */
+/** @typedef {import("./manifest.js").OptinManifest} OptinManifest */
 /** @typedef {Readonly<Record<string, Uint8Array>>} PinnedKeys public points (65 bytes) by key id */
 
 /** The first 8 bytes of SHA-256 of an uncompressed public point. @param {Uint8Array} point */
@@ -16,7 +19,7 @@ export async function keyId(point) {
 }
 
 /** The manifest, if one of the pinned keys has signed it; else MessageError.
- * @param {Uint8Array} message @param {PinnedKeys} pinned @returns {Promise<any>} */
+ * @param {Uint8Array} message @param {PinnedKeys} pinned @returns {Promise<Manifest>} */
 export async function verifyManifest(message, pinned) {
   const signed = decodeSigned(message);
   const content = signedBytes(signed);
@@ -27,7 +30,7 @@ export async function verifyManifest(message, pinned) {
 }
 
 /** Whether one of the pinned curators has signed the round that this manifest, in phase opt-in, asks for.
- * @param {any} manifest @param {PinnedKeys} pinned */
+ * @param {OptinManifest} manifest @param {PinnedKeys} pinned */
 export async function isRoundKeySigned(manifest, pinned) {
   try {
     const { keyId: id, signature } = decodeSignature(manifest.optin.curator, "manifest: optin: curator");

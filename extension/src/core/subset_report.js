@@ -1,8 +1,8 @@
 /**
  * What a client's device sends under method `best`: the twin of blender/best/subset_report.py.
  *
- * A public coin (γ) decides whether the report is about the queries or about the cells of the head list; the record that
- * is held becomes one item, or ⋆ if it is not listed. The design says which of three mechanisms makes the report.
+ * A public coin (γ) decides whether the report is about the queries or about the cells of the head list; the record
+ * that is held becomes one item, or ⋆ if it is not listed. The design says which of three mechanisms makes the report.
  */
 
 import { InvalidParameter } from "./errors.js";
@@ -28,7 +28,9 @@ export const MECHANISMS = Object.freeze([SINK_SETS, PLAIN_SETS, TWO_STAGE]);
 export class ReportDesign {
   /** @param {{querySteps: number, querySubset: number, cellSubset: number, mechanism?: string}} values */
   constructor({ querySteps, querySubset, cellSubset, mechanism = SINK_SETS }) {
-    if (!MECHANISMS.includes(mechanism)) throw new InvalidParameter("mechanism", `expected one of ${MECHANISMS.join(", ")}`);
+    if (!MECHANISMS.includes(mechanism)) {
+      throw new InvalidParameter("mechanism", `expected one of ${MECHANISMS.join(", ")}`);
+    }
     if (mechanism === TWO_STAGE && querySteps) {
       throw new InvalidParameter("query_steps", "expected 0: a two-stage report is about cells");
     }
@@ -45,13 +47,13 @@ export class ReportDesign {
     Object.freeze(this);
   }
 
-  /** The mechanism over the listed queries, or null if nobody reports about them.
+  /** The mechanism over the listed queries, or null if no report is about them.
    * @param {HeadList} head @param {ReportParams} params */
   aboutQueries(head, params) {
     return this.querySteps ? this.#queries(head, params) : null;
   }
 
-  /** The mechanism over all cells but ⟨⋆,⋆⟩, or null if nobody sends sets of them.
+  /** The mechanism over all cells but ⟨⋆,⋆⟩, or null if no report is a set of them.
    * @param {HeadList} head @param {ReportParams} params */
   aboutCells(head, params) {
     return this.querySteps === GAMMA_STEPS || this.mechanism === TWO_STAGE ? null : this.#cells(head, params);

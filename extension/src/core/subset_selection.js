@@ -1,8 +1,9 @@
 /**
- * Subset selection, with a sink and without: the twin of mechanisms/subset_selection.py. Proof: proofs/subset_selection.md.
+ * Subset selection, with a sink and without: the twin of mechanisms/subset_selection.py. Proof:
+ * proofs/subset_selection.md.
  *
- * Over m items and "none of them" (⋆, null here), a report is a set of d items or, where there is one, the sink: []. All
- * sets of a kind are equally likely and every report's probability takes only two values, x and e^ε·x.
+ * Over m items and "none of them" (⋆, null here), a report is a set of d items or, where there is one, the sink: [].
+ * All sets of a kind are equally likely and every report's probability takes only two values, x and e^ε·x.
  */
 
 import { InvalidParameter } from "./errors.js";
@@ -36,7 +37,11 @@ export class SubsetSelection {
     checkSize(nItems, subsetSize);
     const [growth] = expFractionBounds(epsilon);
     const weight = growth.times(whole(subsetSize));
-    const include = weight.times(whole(WORDS)).over(weight.plus(whole(nItems))).floor() - 1n;
+    const include =
+      weight
+        .times(whole(WORDS))
+        .over(weight.plus(whole(nItems)))
+        .floor() - 1n;
     const scaled = include * growth.denominator;
     let sink = (scaled + growth.numerator - 1n) / growth.numerator;
     if (subsetSize === nItems) sink = WORDS - include; // every set holds every item: nothing is left for one without it
@@ -75,14 +80,18 @@ export class PlainSubsetSelection {
   static of(epsilon, nItems, subsetSize) {
     checkSize(nItems, subsetSize);
     const weight = expFractionBounds(epsilon)[0].times(whole(subsetSize));
-    const include = weight.times(whole(WORDS)).over(weight.plus(whole(nItems + 1 - subsetSize))).floor();
+    const include = weight
+      .times(whole(WORDS))
+      .over(weight.plus(whole(nItems + 1 - subsetSize)))
+      .floor();
     if (include * BigInt(nItems + 1) < BigInt(subsetSize) * WORDS) {
       throw new InvalidParameter("epsilon", "too small for thresholds of 64 bits");
     }
     return new PlainSubsetSelection(nItems, subsetSize, include);
   }
 
-  /** d items ascending, ⋆ is number m. @param {number | null} item @param {Randomness} randomness @returns {number[]} */
+  /** d items ascending, ⋆ is number m.
+   * @param {number | null} item @param {Randomness} randomness @returns {number[]} */
   report(item, randomness) {
     const held = item ?? this.nItems;
     const kept = word(randomness) < this.includeBelow;

@@ -41,7 +41,9 @@ oo 2 6 4 7 1 1 1 k 1 b1 1 12 2 1e 2 3 1 1j 8 r 4 6 b 7i 1 1o 2 2t e 1n 2 1d 2 f 
 /** @returns {Array<[number, number]>} the ranges [first, end) of code points that no text may hold, in order */
 export function unassignedRanges() {
   let edge = 0;
-  const edges = TABLE.trim().split(/\s+/).map((word) => (edge += parseInt(word, 36)));
+  const edges = TABLE.trim()
+    .split(/\s+/)
+    .map((word) => (edge += parseInt(word, 36)));
   return edges.flatMap((first, i) => (i % 2 ? [] : [/** @type {[number, number]} */ ([first, edges[i + 1]])]));
 }
 

@@ -5,26 +5,45 @@
  * in tests. All state is in the storage: the browser may end the worker between any two lines.
  */
 
-import { bytes, checkManifest, checkRequest, errors, isRoundKeySigned, keyId, REASONS, verifyManifest } from "../core/index.js";
+import {
+  bytes,
+  checkManifest,
+  checkRequest,
+  errors,
+  isRoundKeySigned,
+  keyId,
+  REASONS,
+  verifyManifest,
+} from "../core/index.js";
 import { account } from "./ledger.js";
 import { forgetSearches, isRecording, keep, keepNotUnderstood, prune, withSuggestion } from "./observations.js";
 import { cancel, cancelTask, cancelUncovered, mayHaveArrived, sendPending, underSendLock } from "./outbox.js";
 import { openPacks, updatePack } from "./packs.js";
-import { NothingToSay, prepareContribution, prepareReport } from "./rounds.js";
+import { NoReport, prepareContribution, prepareReport } from "./rounds.js";
 import { StorageFull } from "./storage.js";
 import { Transport, Unreachable } from "./transport.js";
 
+/** @import { Manifest, PinnedKeys } from "../core/index.js" */
+/** @import { Enrolment, EnrolmentForm, Fetch, KeptSearch, Lock, Mode, OnPoint, PackedEnrolment } from "./types.d.ts" */
+/** @import { SealedReport, Search, Settings, Storage, Task, Transaction } from "./types.d.ts" */
+/** @typedef {Awaited<ReturnType<Device["overview"]>>} Overview */
+
+/** @type {readonly Mode[]} */
 export const MODES = Object.freeze(["off", "local", "opt-in"]);
+/** @type {Readonly<Settings>} */
 const DEFAULTS = Object.freeze({ mode: "off", paused: false, agreedAt: null, suggestions: [], dropped: {} });
 const LEFT = "left ";
 /** What a device knows of a task whose manifest it has not read. */
-const UNSEEN = Object.freeze({ sequence: 0, round: 0, issued: 0, manifest: null, killed: false });
+const UNREAD = Object.freeze({ sequence: 0, round: 0, issued: 0, manifest: null, killed: false });
 
 export class Device {
   #clock;
   #onPoint;
 
-  /** `clock` gives seconds since 1970; `lock(name, work)` runs one work at a time; `onPoint` is for tests of crashes. */
+  /** `clock` gives seconds since 1970; `lock(name, work)` runs one work at a time; `onPoint` is for tests of
+   * crashes.
+   * @param {{storage: Storage, fetch: Fetch, clock: () => number, lock: Lock, version: string,
+   * onPoint?: OnPoint}} parts */
   constructor({ storage, fetch, clock, lock, version, onPoint = () => undefined }) {
     this.storage = storage;
     this.transport = new Transport(fetch);
@@ -38,11 +57,12 @@ export class Device {
     return Math.floor(this.#clock());
   }
 
+  /** @param {string} name */
   async point(name) {
     await this.#onPoint(name);
   }
 
-  /** Inside a transaction nothing may be awaited. */
+  /** Inside a transaction nothing may be awaited. @param {string} name */
   pointInTransaction(name) {
     this.#onPoint(name);
   }
@@ -53,7 +73,8 @@ export class Device {
     return this.storage.read(settingsIn);
   }
 
-  /** Off forgets the searches and sends nothing; a pending report of another group is dropped, its debit stays. */
+  /** Off forgets the searches and sends nothing; a pending report of another group is dropped, its debit stays.
+   * @param {Mode} mode */
   async setMode(mode) {
     if (!MODES.includes(mode)) throw new errors.InvalidParameter("mode", `expected one of ${MODES.join(", ")}`);
     const now = this.now();
@@ -66,6 +87,7 @@ export class Device {
     });
   }
 
+  /** @param {boolean} paused */
   async setPaused(paused) {
     await this.storage.write(async (transaction) => {
       await transaction.put("settings", "settings", { ...(await settingsIn(transaction)), paused });
@@ -74,7 +96,7 @@ export class Device {
 
   // ---- searches ----
 
-  /** A clicked result of a search: kept, or the reason why not. */
+  /** A clicked result of a search: kept, or the reason why not. @param {Search} search */
   async observe(search) {
     const now = this.now();
     return this.storage.write(async (transaction) => keep(transaction, await settingsIn(transaction), search, now));
@@ -85,33 +107,48 @@ export class Device {
     return this.storage.write(async (transaction) => keepNotUnderstood(transaction, await settingsIn(transaction)));
   }
 
-  /** A local answer was opened: a search that follows from it is not the user's own. */
+  /** A local answer was opened: a search that follows from it is not the user's own.
+   * @param {string} query @param {string | null} url */
   async noteSuggestion(query, url) {
     const now = this.now();
     await this.storage.write(async (transaction) => {
       const settings = await settingsIn(transaction);
       // Without a search that is kept there is nothing that could be taken for the user's own.
-      if (isRecording(settings)) await transaction.put("settings", "settings", withSuggestion(settings, query, url, now));
+      if (isRecording(settings)) {
+        await transaction.put("settings", "settings", withSuggestion(settings, query, url, now));
+      }
     });
   }
 
   // ---- tasks ----
 
-  /** Enrol with what the people of a list gave out: server, task, their keys and the curator's, and the text that opt-in users agree to. */
+  /** Enrol with what the people of a list gave out: server, task, their keys and the curator's, and the text that
+   * opt-in users agree to. @param {EnrolmentForm} form */
   async enrol({ server, task, keys, curators = [], consent = "", code = "", hasUrls = true }) {
-    const enrolment = { server: serverOf(server), task: taskOf(task), keys: keys.map(pointOf), curators: curators.map(pointOf), consent, code: codeOf(code), hasUrls, enrolledAt: this.now() };
+    /** @type {Enrolment} */
+    const enrolment = {
+      server: serverOf(server),
+      task: taskOf(task),
+      keys: keys.map(pointOf),
+      curators: curators.map(pointOf),
+      consent,
+      code: codeOf(code),
+      hasUrls,
+      enrolledAt: this.now(),
+    };
     if (enrolment.keys.length === 0) throw new errors.InvalidParameter("keys", "expected at least one public key");
     await this.storage.writeDurably(async (transaction) => {
       const known = await transaction.get("tasks", enrolment.task);
       // What was seen of a task outlives a second enrolment: an older manifest stays refused, a stopped task stopped.
       const memory = known ?? (await transaction.get("settings", leftKey(enrolment.task))) ?? {};
-      await transaction.put("tasks", enrolment.task, { ...UNSEEN, ...memory, ...enrolment, status: null });
+      await transaction.put("tasks", enrolment.task, { ...UNREAD, ...memory, ...enrolment, status: null });
       await transaction.remove("settings", leftKey(enrolment.task));
     });
     return enrolment.task;
   }
 
-  /** Join the list that a package was made for: "joined", "known", or "left" by its user, who comes back only by asking. */
+  /** Join the list that a package was made for: "joined", "known", or "left" by its user, who comes back only by
+   * asking. @param {PackedEnrolment} packed @param {{again?: boolean}} [options] */
   async enrolPacked({ has_urls: hasUrls = true, ...enrolment }, { again = false } = {}) {
     const task = taskOf(enrolment.task);
     const [known, left] = await this.storage.read(async (transaction) => [
@@ -127,26 +164,29 @@ export class Device {
   /**
    * Leave a task: what is pending is dropped, a sealed record of the newest round is asked for back; the ledger and the
    * newest manifest's number stay. True unless the service may still have such a record.
+   * @param {string} task
    */
   async leave(task) {
     return underSendLock(this, async () => {
       const [enrolment, sealed] = await this.storage.writeDurably((transaction) => forgetTask(transaction, task));
+      if (enrolment === null) return true;
       const answers = await Promise.all(sealed.map((report) => this.transport.withdraw(enrolment, report)));
       return answers.every(Boolean);
     });
   }
 
   async tasks() {
-    return (await this.storage.read((transaction) => transaction.all("tasks"))).map(([, task]) => task);
+    return valuesOf(await this.storage.read((transaction) => transaction.all("tasks")));
   }
 
-  /** Take a sealed record back while the service still takes them; one whose answer was lost is not sent again. */
+  /** Take a sealed record back while the service still takes them; one whose answer was lost is not sent again.
+   * @param {string} task @param {number} round */
   async withdraw(task, round) {
     return underSendLock(this, async () => {
       const [enrolment, report] = await this.storage.writeDurably(async (transaction) => {
-        const found = await transaction.get("reports", [task, round]);
-        if (found?.status === "pending" && mayHaveArrived(found)) await cancel(transaction, [task, round], found);
-        return [await transaction.get("tasks", task), found];
+        const stored = await transaction.get("reports", [task, round]);
+        if (stored?.status === "pending" && mayHaveArrived(stored)) await cancel(transaction, [task, round], stored);
+        return /** @type {const} */ ([await transaction.get("tasks", task), stored]);
       });
       if (!enrolment || !report || !mayHaveArrived(report)) return false;
       if (!(await this.transport.withdraw(enrolment, report))) return false;
@@ -160,7 +200,8 @@ export class Device {
 
   // ---- what happens by itself ----
 
-  /** Look at every task: manifest, report or contribution, sending, pack. Never throws; says each task's status. */
+  /** Look at every task: manifest, report or contribution, sending, pack. Never throws; returns each task's status.
+   * @param {{sendNow?: boolean}} [options] */
   async check({ sendNow = false } = {}) {
     const now = this.now();
     const { mode } = await this.storage.write(async (transaction) => {
@@ -178,10 +219,13 @@ export class Device {
   /** When the next report wants to be sent, or null; not while everything is paused. */
   async nextSend() {
     const { settings, reports } = await this.overview();
-    const times = settings.paused ? [] : reports.filter(({ status }) => status === "pending").map(({ sendAfter }) => sendAfter);
+    const times = settings.paused
+      ? []
+      : reports.filter(({ status }) => status === "pending").map(({ sendAfter }) => sendAfter);
     return times.length === 0 ? null : Math.min(...times);
   }
 
+  /** @param {Task} task @param {boolean} sendNow */
   async #checkTask(task, sendNow) {
     let code;
     try {
@@ -201,6 +245,7 @@ export class Device {
     return { task: task.task, ...status };
   }
 
+  /** @param {Task} task @param {boolean} sendNow */
   async #actOn(task, sendNow) {
     if (task.killed) return "killed";
     let manifest;
@@ -213,13 +258,14 @@ export class Device {
     }
     await this.point("manifest-read");
     if (manifest.killed) return "killed";
-    const said = await this.#say(task, manifest);
+    const outcome = await this.#takePart(task, manifest);
     const sent = await sendPending(this, task, { now: sendNow });
     await updatePack(this, task, manifest);
-    return sent ?? said;
+    return sent ?? outcome;
   }
 
-  /** The service's manifest, if it is signed by a pinned key, newer than what was seen, and within the policy. */
+  /** The service's manifest, if it is signed by a pinned key, newer than what was seen, and within the policy.
+   * @param {Task} task */
   async #readManifest(task) {
     const manifest = await verifyManifest(await this.transport.manifest(task), await pinnedKeys(task.keys));
     // A task that was joined before curators signed, or without one's key, believes the publisher.
@@ -229,22 +275,38 @@ export class Device {
     }
     // A clock behind what was signed is wrong: time is at least the newest manifest's.
     const now = Math.max(this.now(), task.issued);
-    const { sequence: seen, round: seenRound } = task;
-    checkManifest(manifest, { now, sequence: seen, round: seenRound, deviceVersion: this.version, task: task.task, manifest: task.manifest });
+    checkManifest(manifest, {
+      now,
+      sequence: task.sequence,
+      round: task.round,
+      deviceVersion: this.version,
+      task: task.task,
+      manifest: task.manifest,
+    });
     await this.storage.writeDurably(async (transaction) => {
       const known = await transaction.get("tasks", task.task);
-      if (!known) throw new NothingToSay("left");
-      if (manifest.sequence < known.sequence) throw new errors.PolicyRefused("rolled-back", "older than a manifest that was seen");
+      if (!known) throw new NoReport("left");
+      if (manifest.sequence < known.sequence) {
+        throw new errors.PolicyRefused("rolled-back", "older than a manifest that was seen");
+      }
       const { sequence, round, issued } = manifest;
       // A task is stopped for good: no later manifest revives it.
       const killed = known.killed === true || manifest.killed;
-      await transaction.put("tasks", task.task, { ...known, sequence, round, issued: Math.max(issued, known.issued), manifest, killed });
+      await transaction.put("tasks", task.task, {
+        ...known,
+        sequence,
+        round,
+        issued: Math.max(issued, known.issued),
+        manifest,
+        killed,
+      });
       if (killed) await cancelTask(transaction, task.task);
     });
     return manifest;
   }
 
-  async #say(task, manifest) {
+  /** Prepare what this round asks for; returns a status code. @param {Task} task @param {Manifest} manifest */
+  async #takePart(task, manifest) {
     const { mode } = await this.settings();
     try {
       if (manifest.phase !== "idle") checkRequest(manifest);
@@ -253,7 +315,7 @@ export class Device {
       else return manifest.phase === "idle" ? "idle" : "not-asked";
       return "made";
     } catch (error) {
-      if (error instanceof NothingToSay) return error.reason;
+      if (error instanceof NoReport) return error.reason;
       throw error;
     }
   }
@@ -268,15 +330,23 @@ export class Device {
   async overview() {
     const now = this.now();
     return this.storage.read(async (transaction) => {
-      const values = async (store) => (await transaction.all(store)).map(([, value]) => value);
       const spent = account(await transaction.all("ledger"), now);
-      const packs = (await transaction.all("packs")).map(([key, pack]) => ({ task: key[0], slot: key[1], round: pack.round, at: pack.at, bytes: pack.content.length }));
+      const packs = (await transaction.all("packs")).map(([key, pack]) => ({
+        task: key[0],
+        slot: key[1],
+        round: pack.round,
+        at: pack.at,
+        bytes: pack.content.length,
+      }));
       return {
         settings: await settingsIn(transaction),
-        left: (await transaction.all("settings")).map(([key]) => key).filter((key) => key.startsWith(LEFT)).map((key) => key.slice(LEFT.length)),
-        tasks: await values("tasks"),
-        records: (await values("records")).reverse(),
-        reports: (await values("reports")).sort((a, b) => b.madeAt - a.madeAt),
+        left: (await transaction.all("settings"))
+          .map(([key]) => key)
+          .filter((key) => key.startsWith(LEFT))
+          .map((key) => key.slice(LEFT.length)),
+        tasks: valuesOf(await transaction.all("tasks")),
+        records: valuesOf(await transaction.all("records")).reverse(),
+        reports: valuesOf(await transaction.all("reports")).sort((a, b) => b.madeAt - a.madeAt),
         packs,
         spent,
       };
@@ -286,13 +356,27 @@ export class Device {
   /** All that this device holds but its credentials, as a document that JSON can carry. */
   async exported() {
     const { settings, tasks, records, reports, spent } = await this.overview();
-    const ledger = (await this.storage.read((transaction) => transaction.all("ledger"))).map(([[task, round], entry]) => ({ task, round, ...entry }));
+    const ledger = (await this.storage.read((transaction) => transaction.all("ledger"))).map(
+      ([[task, round], entry]) => ({ task, round, ...entry }),
+    );
     const lists = tasks.map((task) => ({ ...task, code: Boolean(task.code) }));
-    const plain = reports.map(({ bytes: content, credential: _, ...report }) => ({ ...report, bytes: content ? bytes.toHex(content) : null }));
-    return { format: "searchblend-device-export", version: 1, settings, tasks: lists, records, reports: plain, ledger, spent };
+    const plain = reports.map((stored) => {
+      const { bytes: content, credential: _, ...report } = { credential: null, ...stored };
+      return { ...report, bytes: content ? bytes.toHex(content) : null };
+    });
+    return {
+      format: "searchblend-device-export",
+      version: 1,
+      settings,
+      tasks: lists,
+      records,
+      reports: plain,
+      ledger,
+      spent,
+    };
   }
 
-  /** Forget one search. */
+  /** Forget one search. @param {KeptSearch} search */
   async forget({ query, url, at }) {
     await this.storage.write(async (transaction) => {
       for (const [key, record] of await transaction.all("records")) {
@@ -307,36 +391,46 @@ export class Device {
    */
   async erase() {
     await this.storage.writeDurably(async (transaction) => {
-      for (const store of ["records", "reports", "packs"]) await transaction.clear(store);
+      for (const store of /** @type {const} */ (["records", "reports", "packs"])) await transaction.clear(store);
       const { mode, agreedAt, paused } = await settingsIn(transaction);
       await transaction.put("settings", "settings", { ...DEFAULTS, mode, agreedAt, paused });
     });
   }
 }
 
-/** Public points by key id. */
+/** Public points by key id. @param {string[]} points @returns {Promise<PinnedKeys>} */
 async function pinnedKeys(points) {
-  return Object.fromEntries(await Promise.all(points.map(async (point) => [await keyId(bytes.fromHex(point)), bytes.fromHex(point)])));
+  return Object.fromEntries(
+    await Promise.all(points.map(async (point) => [await keyId(bytes.fromHex(point)), bytes.fromHex(point)])),
+  );
 }
 
-/** Where the memory of a task is kept that was left. */
+/** The values of a store's entries. @template V @param {readonly (readonly [unknown, V])[]} entries */
+function valuesOf(entries) {
+  return entries.map(([, value]) => value);
+}
+
+/** Where the memory of a task is kept that was left. @param {string} task @returns {`left ${string}`} */
 function leftKey(task) {
-  return LEFT + task;
+  return `${LEFT}${task}`;
 }
 
+/** @param {Transaction} transaction @returns {Promise<Settings>} */
 async function settingsIn(transaction) {
   return { ...DEFAULTS, ...(await transaction.get("settings", "settings")) };
 }
 
-/** A short code that says what went wrong and nothing about the user. */
+/** A short code that says what went wrong and nothing about the user. @param {unknown} error */
 function reasonOf(error) {
-  if (error instanceof NothingToSay || error instanceof Unreachable || error instanceof errors.PolicyRefused) return error.reason;
+  if (error instanceof NoReport || error instanceof Unreachable || error instanceof errors.PolicyRefused) {
+    return error.reason;
+  }
   if (error instanceof StorageFull) return "storage-full";
   if (error instanceof errors.SearchblendError) return "garbage";
   return "internal";
 }
 
-/** An origin, without what could follow it. Plain HTTP is for a server on the same machine. */
+/** An origin, without what could follow it. Plain HTTP is for a server on the same machine. @param {string} text */
 function serverOf(text) {
   let url = null;
   try {
@@ -345,32 +439,43 @@ function serverOf(text) {
     // said below
   }
   const isLocal = url !== null && ["127.0.0.1", "localhost", "[::1]"].includes(url.hostname);
-  if (url === null || !(url.protocol === "https:" || (url.protocol === "http:" && isLocal)) || url.username || url.password) {
+  if (
+    url === null ||
+    !(url.protocol === "https:" || (url.protocol === "http:" && isLocal)) ||
+    url.username ||
+    url.password
+  ) {
     throw new errors.InvalidParameter("server", "expected an address that begins with https://");
   }
   return url.origin + url.pathname.replace(/\/+$/u, "");
 }
 
+/** @param {unknown} text */
 function taskOf(text) {
   const task = String(text).trim().toLowerCase();
   if (!/^[0-9a-f]{32}$/u.test(task)) throw new errors.InvalidParameter("task", "expected 32 hexadecimal digits");
   return task;
 }
 
-/** It is sent in a header, which takes nothing else. */
+/** It is sent in a header, which takes nothing else. @param {unknown} text */
 function codeOf(text) {
   const code = String(text).trim();
   if (!/^[\x20-\x7e]*$/u.test(code)) throw new errors.InvalidParameter("code", "expected printable ASCII signs");
   return code;
 }
 
+/** @param {unknown} text */
 function pointOf(text) {
   const point = String(text).trim().toLowerCase();
-  if (!/^04[0-9a-f]{128}$/u.test(point)) throw new errors.InvalidParameter("keys", "expected a public key: 04 and 128 hexadecimal digits");
+  if (!/^04[0-9a-f]{128}$/u.test(point)) {
+    throw new errors.InvalidParameter("keys", "expected a public key: 04 and 128 hexadecimal digits");
+  }
   return point;
 }
 
-/** Removes a task and what belongs to it; gives it, and the sealed records of its newest round that may have arrived. */
+/** Removes a task and what belongs to it; gives it, and the sealed records of its newest round that may have
+ * arrived. @param {Transaction} transaction @param {string} task
+ * @returns {Promise<[Task, SealedReport[]] | [null, []]>} */
 async function forgetTask(transaction, task) {
   const known = await transaction.get("tasks", task);
   if (!known) return [null, []];
@@ -379,6 +484,12 @@ async function forgetTask(transaction, task) {
   await transaction.remove("tasks", task);
   const own = (await transaction.all("reports")).filter(([, report]) => report.task === task);
   for (const [key] of own) await transaction.remove("reports", key);
-  for (const slot of ["current", "previous"]) await transaction.remove("packs", [task, slot]);
-  return [known, own.map(([, report]) => report).filter((report) => report.round === round && mayHaveArrived(report))];
+  for (const slot of /** @type {const} */ (["current", "previous"])) await transaction.remove("packs", [task, slot]);
+  return [
+    known,
+    own
+      .map(([, report]) => report)
+      .filter((report) => report.round === round)
+      .filter(mayHaveArrived),
+  ];
 }

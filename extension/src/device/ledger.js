@@ -8,24 +8,39 @@
 
 import { POLICY } from "../core/index.js";
 
-/** Sums over entries [key, {epsilon, delta, at}] from this time on; an entry from the future counts too. */
+/** @import { Cost, Debit } from "./types.d.ts" */
+/** @typedef {readonly (readonly [unknown, Debit])[]} Entries */
+
+/** Sums over entries [key, {epsilon, delta, at}] from this time on; an entry from the future counts too.
+ * @param {Entries} entries @param {number} since */
 export function spentSince(entries, since) {
   const counted = entries.filter(([, entry]) => entry.at >= since);
-  const sum = (field) => counted.reduce((total, [, entry]) => total + entry[field], 0);
+  const sum = (/** @type {"epsilon" | "delta"} */ field) =>
+    counted.reduce((total, [, entry]) => total + entry[field], 0);
   return { epsilon: sum("epsilon"), delta: sum("delta"), reports: counted.length };
 }
 
-/** What was spent in the present window and in all, beside the limits. */
+/** What was spent in the present window and in all, beside the limits.
+ * @param {Entries} entries @param {number} now */
 export function account(entries, now) {
   const recent = spentSince(entries, now - POLICY.windowSeconds);
   const all = spentSince(entries, -Infinity);
-  const limits = { limit: POLICY.windowEpsilon, lifetimeLimit: POLICY.lifetimeEpsilon, days: POLICY.windowSeconds / 86_400 };
+  const limits = {
+    limit: POLICY.windowEpsilon,
+    lifetimeLimit: POLICY.lifetimeEpsilon,
+    days: POLICY.windowSeconds / 86_400,
+  };
   return { ...recent, ...limits, left: Math.max(0, POLICY.windowEpsilon - recent.epsilon), lifetime: all };
 }
 
-/** Whether another report of this cost stays within this device's limits. */
+/** Whether another report of this cost stays within this device's limits.
+ * @param {Entries} entries @param {Cost} cost @param {number} now */
 export function affords(entries, cost, now) {
   const { epsilon, lifetime } = account(entries, now);
   const isWithinWindow = epsilon + cost.epsilon <= POLICY.windowEpsilon;
-  return isWithinWindow && lifetime.epsilon + cost.epsilon <= POLICY.lifetimeEpsilon && lifetime.delta + cost.delta <= POLICY.lifetimeDelta;
+  return (
+    isWithinWindow &&
+    lifetime.epsilon + cost.epsilon <= POLICY.lifetimeEpsilon &&
+    lifetime.delta + cost.delta <= POLICY.lifetimeDelta
+  );
 }

@@ -2,16 +2,20 @@
 
 import { admit, normalize, normalizeUrl, POLICY, randomBelow } from "../core/index.js";
 
+/** @import { Search, Settings, Suggestion, Transaction } from "./types.d.ts" */
+
 /** A search after a local suggestion of the same query or page, this close in time, came from the suggestion. */
 export const SUGGESTION_SECONDS = 1800;
 const SUGGESTIONS_KEPT = 50;
 export const NOT_UNDERSTOOD = "not-understood";
 
+/** @param {Settings} settings */
 export function isRecording({ mode, paused }) {
   return mode !== "off" && !paused;
 }
 
-/** Keep a search in this transaction, or only count why it was not kept; says which. */
+/** Keep a search in this transaction, or only count why it was not kept; returns which.
+ * @param {Transaction} transaction @param {Settings} settings @param {Search} search @param {number} now */
 export async function keep(transaction, settings, { query, url, engine }, now) {
   if (!isRecording(settings)) return "not-recording";
   const outcome = outcomeOf(settings, query, url, now);
@@ -22,17 +26,20 @@ export async function keep(transaction, settings, { query, url, engine }, now) {
   return "kept";
 }
 
-/** A result was clicked whose page cannot be told from its link: the number is all that is kept. */
+/** A result was clicked whose page cannot be told from its link: the number is all that is kept.
+ * @param {Transaction} transaction @param {Settings} settings */
 export async function keepNotUnderstood(transaction, settings) {
   return isRecording(settings) ? countDropped(transaction, settings, NOT_UNDERSTOOD) : "not-recording";
 }
 
+/** @param {Transaction} transaction @param {Settings} settings @param {string} reason */
 async function countDropped(transaction, settings, reason) {
   const dropped = { ...settings.dropped, [reason]: (settings.dropped[reason] ?? 0) + 1 };
   await transaction.put("settings", "settings", { ...settings, dropped });
   return reason;
 }
 
+/** @param {Settings} settings @param {unknown} query @param {unknown} url @param {number} now */
 function outcomeOf(settings, query, url, now) {
   if (typeof query !== "string" || typeof url !== "string") return { reason: "unusable-query" };
   const admitted = admit(query, url);
@@ -43,25 +50,32 @@ function outcomeOf(settings, query, url, now) {
 /**
  * Old searches go, and the oldest of too many; so do the true searches of old reports, and suggestions that are over.
  * Entries from the future (a clock that was wrong) count as new.
+ * @param {Transaction} transaction @param {number} now
  */
 export async function prune(transaction, now) {
   await pruneRecords(transaction, now);
   for (const [key, report] of await transaction.all("reports")) {
     const isOld = report.madeAt < now - POLICY.searchSeconds;
-    if (isOld && report.truth !== null) await transaction.put("reports", key, { ...report, truth: null, isForgotten: true });
+    if (isOld && report.truth !== null) {
+      await transaction.put("reports", key, { ...report, truth: null, isForgotten: true });
+    }
   }
   const settings = await transaction.get("settings", "settings");
-  const suggestions = recent(settings?.suggestions ?? [], now);
-  if (settings?.suggestions?.length > suggestions.length) await transaction.put("settings", "settings", { ...settings, suggestions });
+  const before = settings?.suggestions ?? [];
+  const suggestions = recent(before, now);
+  if (before.length > suggestions.length) {
+    await transaction.put("settings", "settings", { ...settings, suggestions });
+  }
 }
 
-/** Nothing of what was noticed stays; what was said is the report's. */
+/** Nothing of what was noticed stays; what was said is the report's. @param {Transaction} transaction */
 export async function forgetSearches(transaction) {
   await transaction.clear("records");
   const settings = await transaction.get("settings", "settings");
   if (settings) await transaction.put("settings", "settings", { ...settings, suggestions: [] });
 }
 
+/** @param {Transaction} transaction @param {number} now */
 async function pruneRecords(transaction, now) {
   const entries = await transaction.all("records");
   const tooMany = entries.length - POLICY.mostSearches;
@@ -70,20 +84,24 @@ async function pruneRecords(transaction, now) {
   }
 }
 
-/** Remember that a local answer was opened, so that it is not reported as if the user had searched for it. */
+/** Remember that a local answer was opened, so that it is not reported as if the user had searched for it.
+ * @param {Settings} settings @param {string} query @param {string | null} url @param {number} now */
 export function withSuggestion(settings, query, url, now) {
-  const suggestion = { query: normalize(query ?? ""), url: pageOf(url), at: now };
+  const suggestion = { query: normalize(query), url: pageOf(url), at: now };
   return { ...settings, suggestions: [...recent(settings.suggestions, now), suggestion].slice(-SUGGESTIONS_KEPT) };
 }
 
+/** @param {Suggestion[]} suggestions @param {{query: string, url: string | null}} record @param {number} now */
 function cameFromSuggestion(suggestions, record, now) {
   return recent(suggestions, now).some((one) => one.url === record.url || one.query === record.query);
 }
 
+/** @param {Suggestion[]} suggestions @param {number} now */
 function recent(suggestions, now) {
   return suggestions.filter((one) => Math.abs(now - one.at) <= SUGGESTION_SECONDS);
 }
 
+/** @param {string | null} url */
 function pageOf(url) {
   return typeof url === "string" ? normalizeUrl(url.replace(/[?#].*$/su, "")) : null;
 }

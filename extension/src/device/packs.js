@@ -7,19 +7,29 @@
 import * as core from "../core/index.js";
 import { Unreachable } from "./transport.js";
 
+/** @import { Manifest, OfferedPack, SearchIndex } from "../core/index.js" */
+/** @import { Device } from "./device.js" */
+/** @import { Enrolment, Storage, StoredPack } from "./types.d.ts" */
+
 /** A text without a scheme is a host: nothing in it may be a user's name, a path or another scheme. */
 const HOST = /^[a-z0-9.:-]+$/iu;
 
-/** Fetch the pack that the manifest names, unless it is here; true if there is a new one. */
+/** Fetch the pack that the manifest names, unless it is here; true if there is a new one.
+ * @param {Device} device @param {Enrolment} task @param {Manifest} manifest */
 export async function updatePack(device, task, manifest) {
   const wanted = manifest.pack;
   if (!wanted) return false;
   const have = await device.storage.read((transaction) => transaction.get("packs", [task.task, "current"]));
   if (have?.artifact === wanted.artifact || (have && wanted.round < have.round)) return false;
-  const content = (await fromDelta(device, task, have, wanted)) ?? (await device.transport.artifact(task, wanted.artifact, "pack"));
-  if (content.length !== wanted.bytes) throw new core.errors.MessageError("pack: not of the size that the manifest names");
+  const content =
+    (await fromDelta(device, task, have, wanted)) ?? (await device.transport.artifact(task, wanted.artifact, "pack"));
+  if (content.length !== wanted.bytes) {
+    throw new core.errors.MessageError("pack: not of the size that the manifest names");
+  }
   const { meta } = await core.openPack(content, { artifact: wanted.artifact });
-  if (meta.task !== task.task || meta.round !== wanted.round) throw new core.errors.MessageError("pack: of another task or round");
+  if (meta.task !== task.task || meta.round !== wanted.round) {
+    throw new core.errors.MessageError("pack: of another task or round");
+  }
   await device.point("pack-read");
   await device.storage.write(async (transaction) => {
     const present = await transaction.get("packs", [task.task, "current"]);
@@ -30,7 +40,9 @@ export async function updatePack(device, task, manifest) {
   return true;
 }
 
-/** The new pack made from the present one and a delta, or null if that does not work: then the whole file is fetched. */
+/** The new pack made from the present one and a delta, or null if that does not work: then the whole file is
+ * fetched.
+ * @param {Device} device @param {Enrolment} task @param {StoredPack | undefined} have @param {OfferedPack} wanted */
 async function fromDelta(device, task, have, wanted) {
   const delta = have && wanted.deltas?.find((one) => one.base === have.artifact);
   if (!delta) return null;
@@ -43,14 +55,19 @@ async function fromDelta(device, task, have, wanted) {
   }
 }
 
-/** Indexes that were opened in this page or worker, by artifact: typing the next letter does not open a pack again. */
+/** Indexes that were opened in this page or worker, by artifact: typing the next letter does not open a pack again.
+ * @type {Map<string, SearchIndex>} */
 const opened = new Map();
 
-/** The indexes of all packs on this device, the last good one of each task. Needs no network. */
+/** The indexes of all packs on this device, the last good one of each task. Needs no network.
+ * @param {Storage} storage */
 export async function openPacks(storage) {
-  const packs = new Map(await storage.read((transaction) => transaction.all("packs")).then(named));
+  const entries = await storage.read((transaction) => transaction.all("packs"));
+  const packs = new Map(entries.map(([key, pack]) => [key.join(" "), pack]));
   const tasks = new Set([...packs.keys()].map((name) => name.split(" ")[0]));
-  for (const artifact of opened.keys()) if (![...packs.values()].some((pack) => pack.artifact === artifact)) opened.delete(artifact);
+  for (const artifact of opened.keys()) {
+    if (![...packs.values()].some((pack) => pack.artifact === artifact)) opened.delete(artifact);
+  }
   const indexes = [];
   for (const task of tasks) {
     const index = (await openOne(packs.get(`${task} current`))) ?? (await openOne(packs.get(`${task} previous`)));
@@ -59,42 +76,43 @@ export async function openPacks(storage) {
   return indexes;
 }
 
-function named(entries) {
-  return entries.map(([key, pack]) => [key.join(" "), pack]);
-}
-
-/** The index, or null for what is absent or damaged. */
+/** The index, or null for what is absent or damaged. @param {StoredPack | undefined} pack */
 async function openOne(pack) {
   if (!pack) return null;
   try {
-    if (!opened.has(pack.artifact)) opened.set(pack.artifact, await core.openPack(pack.content, { artifact: pack.artifact, checked: true }));
-    return opened.get(pack.artifact);
+    const { artifact, content } = pack;
+    const index = opened.get(artifact) ?? (await core.openPack(content, { artifact, checked: true }));
+    opened.set(artifact, index);
+    return index;
   } catch (error) {
     if (error instanceof core.errors.SearchblendError) return null;
     throw error;
   }
 }
 
-/** The best answers of several packs to what somebody typed so far. */
+/** The best answers of several packs to what was typed so far.
+ * @param {SearchIndex[]} indexes @param {string} text @param {number} [limit] */
 export function searchPacks(indexes, text, limit = 8) {
-  const found = indexes.flatMap((index) => index.search(text, { limit }));
+  const answers = indexes.flatMap((index) => index.search(text, { limit }));
   const order = { exact: 0, prefix: 1, typo: 2 };
   // One pack's answers keep their order; those of several are merged.
-  if (indexes.length > 1) found.sort((a, b) => order[a.how] - order[b.how] || b.low - a.low);
-  const seen = new Set();
-  const unseen = found.filter((answer) => {
+  if (indexes.length > 1) answers.sort((a, b) => order[a.how] - order[b.how] || b.low - a.low);
+  const listed = new Set();
+  const distinct = answers.filter((answer) => {
     const key = JSON.stringify([answer.query, answer.url]);
-    return !seen.has(key) && seen.add(key);
+    return !listed.has(key) && listed.add(key);
   });
-  return unseen.slice(0, limit);
+  return distinct.slice(0, limit);
 }
 
-/** Where an answer leads, by the protocol's rule for links; null for what is only to be read. */
+/** Where an answer leads, by the protocol's rule for links; null for what is only to be read.
+ * @param {string | null} url */
 export function addressOf(url) {
   const text = url === null ? null : linkOf(url);
   return text !== null && URL.canParse(text) ? new URL(text).href : null;
 }
 
+/** @param {string} url */
 function linkOf(url) {
   if (/^https?:\/\//u.test(url)) return url;
   return HOST.test(url) ? `https://${url}` : null;

@@ -6,11 +6,29 @@
  * before the transaction has said nothing; one that stops after it finds the bytes and sends the same.
  */
 
-import { bytes, checkContribution, checkHeadList, consentDigest, explainReport, fitsSealed, makeReport, POLICY, randomBelow, readHeadList, sealRecords } from "../core/index.js";
+import {
+  bytes,
+  checkContribution,
+  checkHeadList,
+  consentDigest,
+  explainReport,
+  fitsSealed,
+  makeReport,
+  POLICY,
+  randomBelow,
+  readHeadList,
+  sealRecords,
+} from "../core/index.js";
 import { affords } from "./ledger.js";
 
-/** Why nothing is said in a round, for people; not an error. */
-export class NothingToSay extends Error {
+/** @import { ClientManifest, DeviceRecord, Manifest, OptinManifest } from "../core/index.js" */
+/** @import { Device } from "./device.js" */
+/** @import { Group, Key, Report, ReportContent, Task, Transaction } from "./types.d.ts" */
+/** @typedef {ReportContent & {window: number}} Prepared what to send, and the seconds until the round closes */
+
+/** Why a round gets no report of this device, as a code; not an error. */
+export class NoReport extends Error {
+  /** @param {string} reason */
   constructor(reason) {
     super(reason);
     this.reason = reason;
@@ -21,62 +39,102 @@ const CREDENTIAL_BYTES = 16;
 /** Reports go out at a random time of the window, but not so late that the window may close before a second try. */
 const WINDOW_SHARE = 0.8;
 
-/** The report of a client, ready to send, or `NothingToSay`. */
+/** The report of a client, ready to send, or `NoReport`.
+ * @param {Device} device @param {Task} task @param {ClientManifest} manifest */
 export async function prepareReport(device, task, manifest) {
-  if (signedNow(device, task, manifest) < manifest.client.opens) throw new NothingToSay("not-open-yet");
-  if (signedNow(device, task, manifest) >= manifest.client.closes) throw new NothingToSay("window-closed");
+  if (signedNow(device, task, manifest) < manifest.client.opens) throw new NoReport("not-open-yet");
+  if (signedNow(device, task, manifest) >= manifest.client.closes) throw new NoReport("window-closed");
   await mayTakePart(device, task, manifest, "local");
-  const message = await readHeadList(await device.transport.artifact(task, manifest.client.artifact, "headList"), manifest.client);
+  const message = await readHeadList(
+    await device.transport.artifact(task, manifest.client.artifact, "headList"),
+    manifest.client,
+  );
   checkHeadList(message, manifest);
   await device.point("list-read");
   return underLock(device, task, manifest, "local", async (records) => {
     const chosen = choose(records, manifest.records_per_client);
-    const said = await makeReport(chosen, message, task.task, manifest.round);
-    const explained = await explainReport(said, message, task.task, manifest.round);
+    const report = await makeReport(chosen, message, task.task, manifest.round);
+    const explained = await explainReport(report, message, task.task, manifest.round);
     const window = manifest.client.closes - signedNow(device, task, manifest);
     const truth = chosen.length === 1 ? chosen[0] : null;
-    return { kind: "report", bytes: said, said: explained.parts, truth, window };
+    return { kind: "report", bytes: report, said: explained.parts, truth, window };
   });
 }
 
-/** The sealed records of an opt-in user, ready to send, or `NothingToSay`. */
+/** The sealed records of an opt-in user, ready to send, or `NoReport`.
+ * @param {Device} device @param {Task} task @param {OptinManifest} manifest */
 export async function prepareContribution(device, task, manifest) {
-  if (signedNow(device, task, manifest) >= manifest.optin.closes) throw new NothingToSay("window-closed");
+  if (signedNow(device, task, manifest) >= manifest.optin.closes) throw new NoReport("window-closed");
   await mayTakePart(device, task, manifest, "opt-in");
   checkContribution(manifest);
   const { public_key: publicKey, consent } = manifest.optin;
-  if ((await consentDigest(task.consent)) !== consent) throw new NothingToSay("consent-changed");
+  if ((await consentDigest(task.consent)) !== consent) throw new NoReport("consent-changed");
   return underLock(device, task, manifest, "opt-in", async (records) => {
     const known = records.map(({ query, url }) => ({ query, url: task.hasUrls ? url : null }));
     const chosen = distinct(known, manifest.records_per_optin);
-    if (chosen.length === 0) throw new NothingToSay("no-record");
+    if (chosen.length === 0) throw new NoReport("no-record");
     const credential = task.code || bytes.toHex(crypto.getRandomValues(new Uint8Array(CREDENTIAL_BYTES)));
-    const sealed = await sealRecords(chosen, { task: task.task, round: manifest.round, consent, credential }, publicKey);
-    return { kind: "sealed", bytes: sealed, said: null, truth: chosen, credential, window: manifest.optin.closes - signedNow(device, task, manifest) };
+    const sealed = await sealRecords(
+      chosen,
+      { task: task.task, round: manifest.round, consent, credential },
+      publicKey,
+    );
+    return {
+      kind: "sealed",
+      bytes: sealed,
+      said: null,
+      truth: chosen,
+      credential,
+      window: manifest.optin.closes - signedNow(device, task, manifest),
+    };
   });
 }
 
+/**
+ * @param {Device} device whose budget pays
+ * @param {Task} task the list that asks
+ * @param {Manifest} manifest its newest manifest
+ * @param {Group} group who is asked
+ * @param {(records: DeviceRecord[]) => Promise<Prepared>} make draws and randomizes, given the records of this device
+ */
 async function underLock(device, task, manifest, group, make) {
   return device.lock("searchblend-debit", async () => {
     await device.point("locked");
     const records = await mayTakePart(device, task, manifest, group);
-    const made = await make(records);
+    const prepared = await make(records);
     await device.point("randomized");
-    return debit(device, task, manifest, group, made);
+    return debit(device, task, manifest, group, prepared);
   });
 }
 
-/** The debit and the bytes, both or neither. */
-async function debit(device, task, manifest, group, { window, ...made }) {
+/**
+ * The debit and the bytes, both or neither.
+ * @param {Device} device whose budget pays
+ * @param {Task} task the list that asks
+ * @param {Manifest} manifest its newest manifest
+ * @param {Group} group who is asked
+ * @param {Prepared} prepared what to send
+ */
+async function debit(device, task, manifest, group, { window, ...content }) {
   const now = device.now();
+  /** @type {Key<"reports">} */
   const key = [task.task, manifest.round];
   const cost = costOf(manifest);
   const delay = Math.max(0, Math.min(Math.floor(window * WINDOW_SHARE), POLICY.longestDelaySeconds));
-  const report = { ...made, ...cost, task: task.task, round: manifest.round, madeAt: now, status: "pending", attempts: 0 };
-  report.sendAfter = now + randomBelow(delay + 1);
+  /** @type {Report} */
+  const report = {
+    ...content,
+    ...cost,
+    task: task.task,
+    round: manifest.round,
+    madeAt: now,
+    status: "pending",
+    attempts: 0,
+    sendAfter: now + randomBelow(delay + 1),
+  };
   await device.storage.writeDurably(async (transaction) => {
     await refuseUnlessFree(transaction, task, manifest, group, now);
-    await transaction.put("ledger", key, { ...cost, at: await debitTime(transaction, now), kind: made.kind });
+    await transaction.put("ledger", key, { ...cost, at: await debitTime(transaction, now), kind: content.kind });
     device.pointInTransaction("half-written");
     await transaction.put("reports", key, report);
     device.pointInTransaction("written");
@@ -85,7 +143,8 @@ async function debit(device, task, manifest, group, { window, ...made }) {
   return report;
 }
 
-/** The time, but never before the newest manifest was signed: a clock that was put back opens no window again. */
+/** The time, but never before the newest manifest was signed: a clock that was put back opens no window again.
+ * @param {Device} device @param {Task} task @param {Manifest} manifest */
 function signedNow(device, task, manifest) {
   return Math.max(device.now(), task.issued, manifest.issued);
 }
@@ -94,13 +153,16 @@ function signedNow(device, task, manifest) {
  * When a round was paid for, for the limit of a week. Signed times keep a clock that is behind from dating a debit so
  * early that it is out of the week once the clock is put right. Where that week begins is the clock's alone to say
  * (`affords`): a service that signs times ahead of it must not end the week early.
+ * @param {Transaction} transaction @param {number} now
  */
 async function debitTime(transaction, now) {
   const tasks = await transaction.all("tasks");
   return Math.max(now, ...tasks.map(([, { issued }]) => issued));
 }
 
-/** The records to draw from, or `NothingToSay`. */
+/** The records to draw from, or `NoReport`.
+ * @param {Device} device @param {Task} task @param {Manifest} manifest @param {Group} group
+ * @returns {Promise<DeviceRecord[]>} */
 async function mayTakePart(device, task, manifest, group) {
   const now = device.now();
   const records = await device.storage.read(async (transaction) => {
@@ -112,34 +174,45 @@ async function mayTakePart(device, task, manifest, group) {
     .filter((record) => manifest.engine === "any" || record.engine === manifest.engine)
     .map(({ query, url }) => ({ query, url }));
   if (own.length > 0) return own;
-  if (group === "opt-in" || manifest.silent_devices !== "report_wildcard") throw new NothingToSay("no-record");
+  if (group === "opt-in" || manifest.silent_devices !== "report_wildcard") throw new NoReport("no-record");
   return [{ query: null, url: null }];
 }
 
-/** A round is paid for once, by one group, with consent that still stands, and within this device's own limit. */
+/**
+ * A round is paid for once, by one group, with consent that still stands, and within this device's own limit.
+ * @param {Transaction} transaction what the device knows
+ * @param {Task} task the list that asks
+ * @param {Manifest} manifest its newest manifest
+ * @param {Group} group who is asked
+ * @param {number} now the device's time
+ */
 async function refuseUnlessFree(transaction, task, manifest, group, now) {
   const settings = await transaction.get("settings", "settings");
-  if (!settings || settings.mode !== group) throw new NothingToSay("other-group");
-  if (settings.paused) throw new NothingToSay("paused");
+  if (!settings || settings.mode !== group) throw new NoReport("other-group");
+  if (settings.paused) throw new NoReport("paused");
   const known = await transaction.get("tasks", task.task);
-  if (!known) throw new NothingToSay("left");
-  if (known.killed) throw new NothingToSay("killed");
-  if (await transaction.get("ledger", [task.task, manifest.round])) throw new NothingToSay("done");
-  if (!affords(await transaction.all("ledger"), costOf(manifest), now)) throw new NothingToSay("budget-spent");
+  if (!known) throw new NoReport("left");
+  if (known.killed) throw new NoReport("killed");
+  if (await transaction.get("ledger", [task.task, manifest.round])) throw new NoReport("done");
+  if (!affords(await transaction.all("ledger"), costOf(manifest), now)) throw new NoReport("budget-spent");
 }
 
+/** @param {Manifest} manifest */
 function costOf({ epsilon, delta }) {
   return { epsilon: Number(epsilon), delta: Number(delta) };
 }
 
-/** One random record where one is asked for, so that its owner can be shown it; else all, and the core draws. */
+/** One random record where one is asked for, so that its owner can be shown it; else all, and the core draws.
+ * @param {DeviceRecord[]} records @param {number} wanted */
 function choose(records, wanted) {
   return wanted === 1 ? [records[randomBelow(records.length)]] : records;
 }
 
-/** So many distinct records at random; one that is too long for the message is passed over. */
+/** So many distinct records at random; one that is too long for the message is passed over.
+ * @param {DeviceRecord[]} records @param {number} wanted */
 function distinct(records, wanted) {
   const left = [...records];
+  /** @type {DeviceRecord[]} */
   const chosen = [];
   while (chosen.length < wanted && left.length > 0) {
     const [record] = left.splice(randomBelow(left.length), 1);

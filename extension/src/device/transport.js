@@ -2,19 +2,30 @@
  * What the device says to a service: plain requests without cookies, referrer or redirects, and short answers.
  *
  * Whatever a server answers is read up to a limit and believed only after a check: a page of a hotel's network
- * is no manifest.
+ * is not a manifest.
  */
 
 import { POLICY } from "../core/index.js";
 
-const LARGEST = Object.freeze({ manifest: POLICY.largestManifest, headList: POLICY.largestHeadList, pack: POLICY.largestPack, problem: 4096 });
+/** @import { Enrolment, Fetch, Report, SealedReport } from "./types.d.ts" */
+
+const LARGEST = Object.freeze({
+  manifest: POLICY.largestManifest,
+  headList: POLICY.largestHeadList,
+  pack: POLICY.largestPack,
+  problem: 4096,
+});
 const PATIENCE = 30_000;
 /** Statuses after which the same bytes may be sent again, whatever else the service says. */
 const AGAIN = Object.freeze([429, 503]);
-const TYPES = Object.freeze({ report: "application/vnd.searchblend.report", sealed: "application/vnd.searchblend.sealed" });
+const TYPES = Object.freeze({
+  report: "application/vnd.searchblend.report",
+  sealed: "application/vnd.searchblend.sealed",
+});
 
 /** The service could not be reached, or answered nothing that this protocol knows. */
 export class Unreachable extends Error {
+  /** @param {string} reason @param {number} [retryAfter] seconds */
   constructor(reason, retryAfter = 0) {
     super(reason);
     this.reason = reason;
@@ -25,43 +36,58 @@ export class Unreachable extends Error {
 export class Transport {
   #fetch;
 
+  /** @param {Fetch} fetch */
   constructor(fetch) {
     this.#fetch = fetch;
   }
 
-  /** The manifest's bytes. Asked for without an ETag: a server could give every device one of its own. */
+  /** The manifest's bytes. Asked for without an ETag: a server could give every device one of its own.
+   * @param {Enrolment} task */
   async manifest(task) {
     const answer = await this.#request(`${task.server}/v1/tasks/${task.task}/manifest`, {});
     if (answer.status !== 200) throw new Unreachable((await problemOf(answer)) ?? statusOf(answer));
     return readAtMost(answer, LARGEST.manifest);
   }
 
-  /** The bytes of an artifact; who asked checks their digest. */
+  /** The bytes of an artifact; who asked checks their digest.
+   * @param {Enrolment} task @param {string} sha256 @param {"headList" | "pack"} kind */
   async artifact(task, sha256, kind) {
     const answer = await this.#request(`${task.server}/v1/artifacts/${sha256}`, {});
     if (answer.status !== 200) throw new Unreachable((await problemOf(answer)) ?? statusOf(answer));
     return readAtMost(answer, LARGEST[kind]);
   }
 
-  /** Send the bytes: "sent", or the reason of a final refusal; throws `Unreachable` when they may be sent again. */
+  /** Send the bytes: "sent", or the reason of a final refusal; throws `Unreachable` when they may be sent again.
+   * @param {Enrolment} task @param {Report} report */
   async send(task, report) {
     const [path, type] = report.kind === "sealed" ? ["contributions", TYPES.sealed] : ["reports", TYPES.report];
+    /** @type {Record<string, string>} */
     const headers = { "Content-Type": type };
     if (report.kind === "sealed") headers.Authorization = `Bearer ${report.credential}`;
     const url = `${task.server}/v1/tasks/${task.task}/rounds/${report.round}/${path}`;
-    const answer = await this.#request(url, { method: "POST", headers, body: report.bytes });
+    const answer = await this.#request(url, {
+      method: "POST",
+      headers,
+      body: /** @type {BufferSource | null} */ (report.bytes),
+    });
     if (answer.status === 200 && (await isEmpty(answer))) return "sent";
     const problem = answer.status >= 400 ? await problemOf(answer) : null;
     // Without a problem document it was no answer of the service: a proxy whose service restarts, a hotel's login page.
-    if (problem === null || AGAIN.includes(answer.status)) throw new Unreachable(problem ?? statusOf(answer), retryAfter(answer));
+    if (problem === null || AGAIN.includes(answer.status)) {
+      throw new Unreachable(problem ?? statusOf(answer), retryAfter(answer));
+    }
     return problem;
   }
 
-  /** Take a sealed record back: true if the service said that it is gone. */
+  /** Take a sealed record back: true if the service said that it is gone.
+   * @param {Enrolment} task @param {SealedReport} report */
   async withdraw(task, report) {
     const url = `${task.server}/v1/tasks/${task.task}/rounds/${report.round}/contributions`;
     try {
-      const answer = await this.#request(url, { method: "DELETE", headers: { Authorization: `Bearer ${report.credential}` } });
+      const answer = await this.#request(url, {
+        method: "DELETE",
+        headers: { Authorization: `Bearer ${report.credential}` },
+      });
       return answer.status === 204;
     } catch (error) {
       if (error instanceof Unreachable) return false;
@@ -69,7 +95,9 @@ export class Transport {
     }
   }
 
+  /** @param {string} url @param {RequestInit} options */
   async #request(url, options) {
+    /** @type {RequestInit} */
     const privately = { cache: "no-store", credentials: "omit", redirect: "error", referrerPolicy: "no-referrer" };
     try {
       return await this.#fetch(url, { ...privately, ...options, signal: AbortSignal.timeout(PATIENCE) });
@@ -79,10 +107,12 @@ export class Transport {
   }
 }
 
+/** @param {Response} answer @param {number} most */
 async function readAtMost(answer, most) {
   const parts = [];
   let size = 0;
   try {
+    if (answer.body === null) throw new Unreachable("no-answer");
     const reader = answer.body.getReader();
     for (;;) {
       const { done, value } = await reader.read();
@@ -106,26 +136,29 @@ async function readAtMost(answer, most) {
   return content;
 }
 
-/** The name of a problem document, or null for an answer that is none. */
+/** The name of a problem document, or null for an answer that is not one. @param {Response} answer */
 async function problemOf(answer) {
   try {
     const document = JSON.parse(new TextDecoder().decode(await readAtMost(answer, LARGEST.problem)));
-    const found = /^urn:searchblend:problem:([a-z-]{1,40})$/.exec(document.type);
-    if (found) return found[1];
+    const problem = /^urn:searchblend:problem:([a-z-]{1,40})$/.exec(document.type);
+    if (problem) return problem[1];
   } catch {
     // not a problem document
   }
   return null;
 }
 
+/** @param {Response} answer */
 function statusOf(answer) {
   return `status-${answer.status}`;
 }
 
+/** @param {Response} answer */
 async function isEmpty(answer) {
   return answer.body === null || (await readAtMost(answer, LARGEST.problem)).length === 0;
 }
 
+/** @param {Response} answer */
 function retryAfter(answer) {
   const seconds = Number(answer.headers.get("Retry-After"));
   return Number.isInteger(seconds) && seconds > 0 ? Math.min(seconds, 86_400) : 0;

@@ -4,12 +4,13 @@ import { Device } from "../device/device.js";
 import { IndexedStorage } from "../device/storage.js";
 import { version } from "./browser.js";
 
-let made = null;
+/** @type {Promise<Device> | null} */
+let device = null;
 
 /** One per page or worker; all of them share the storage, and the lock keeps them from acting at once. */
 export function theDevice() {
-  made ??= makeDevice();
-  return made;
+  device ??= makeDevice();
+  return device;
 }
 
 async function makeDevice() {
@@ -17,7 +18,7 @@ async function makeDevice() {
     storage: await IndexedStorage.open(),
     fetch: (url, options) => fetch(url, options),
     clock: () => Date.now() / 1000,
-    lock: (name, work) => navigator.locks.request(name, work),
+    lock: async (name, work) => navigator.locks.request(name, work),
     version,
   });
 }

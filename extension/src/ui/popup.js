@@ -3,16 +3,19 @@
 import { addressOf, searchPacks } from "../device/packs.js";
 import { openOptions, openPage } from "../platform/browser.js";
 import { theDevice } from "../platform/make_device.js";
-import { byId, element, fill } from "./elements.js";
+import { byId, element, expected, fill } from "./elements.js";
 import { addressText, notUnderstoodText } from "./words.js";
+
+/** @import { Answer } from "../core/index.js" */
 
 const MOST = 7;
 const MODES = { off: "Off", local: "Taking part, randomized", "opt-in": "Taking part, opted in" };
-const typed = byId("typed");
+const typed = expected(byId("typed"), HTMLInputElement);
 
 const device = await theDevice();
 const [indexes, settings] = [await device.openPacks(), await device.settings()];
 const queries = indexes.reduce((sum, index) => sum + index.size, 0);
+/** @type {Answer[]} */
 let answers = [];
 let chosen = -1;
 
@@ -39,6 +42,7 @@ function show() {
   mark();
 }
 
+/** @param {Answer} answer @param {number} position */
 function row({ query, url }, position) {
   return element(
     "li",
@@ -48,12 +52,20 @@ function row({ query, url }, position) {
   );
 }
 
+/** @param {string} text */
 function hint(text) {
-  if (indexes.length === 0) return settings.mode === "off" ? "Choose how you want to take part in the settings; then a list can arrive." : "No list has arrived yet. One comes when a round is published.";
-  if (text === "") return `${queries.toLocaleString()} common searches, on this device. Works offline; what you type stays here.`;
+  if (indexes.length === 0) {
+    return settings.mode === "off"
+      ? "Choose how you want to take part in the settings; then a list can arrive."
+      : "No list has arrived yet. One comes when a round is published.";
+  }
+  if (text === "") {
+    return `${queries.toLocaleString()} common searches, on this device. Works offline; what you type stays here.`;
+  }
   return answers.length === 0 ? "Not among the common searches." : "";
 }
 
+/** @param {KeyboardEvent} event */
 function onKey(event) {
   if (event.key === "ArrowDown") move(Math.min(chosen + 1, answers.length - 1));
   else if (event.key === "ArrowUp") move(Math.max(chosen - 1, 0));
@@ -62,18 +74,22 @@ function onKey(event) {
   event.preventDefault();
 }
 
+/** @param {number} position */
 function move(position) {
   chosen = position;
   mark();
 }
 
 function mark() {
-  for (const [i, item] of [...byId("answers").children].entries()) item.setAttribute("aria-selected", String(i === chosen));
+  for (const [i, item] of [...byId("answers").children].entries()) {
+    item.setAttribute("aria-selected", String(i === chosen));
+  }
   if (chosen >= 0) typed.setAttribute("aria-activedescendant", `answer-${chosen}`);
   else typed.removeAttribute("aria-activedescendant");
 }
 
-/** Open the answer's page; where there is none that may be opened, the answer is the query itself. */
+/** Open the answer's page; where there is none that may be opened, the answer is the query itself.
+ * @param {number} position */
 async function open(position) {
   const { query, url } = answers[position];
   const address = addressOf(url);

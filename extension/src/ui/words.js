@@ -4,6 +4,10 @@ import { REASONS } from "../core/index.js";
 import { NOT_UNDERSTOOD } from "../device/observations.js";
 import { mayHaveArrived } from "../device/outbox.js";
 
+/** @import { DeviceRecord } from "../core/index.js" */
+/** @import { Report, ReportStatus, Settings, TaskStatus } from "../device/types.d.ts" */
+
+/** @type {Record<string, string>} */
 const STATUS = {
   idle: "Nothing is asked at the moment.",
   "not-asked": "This part of the round asks the other group.",
@@ -31,6 +35,7 @@ const STATUS = {
   internal: "Something went wrong in this extension. Nothing was sent.",
 };
 
+/** @type {Record<string, string>} */
 const DROPPED = {
   "credentials-in-url": "an address with a password",
   "e-mail": "an e-mail address",
@@ -47,6 +52,7 @@ const DROPPED = {
   "not-understood": "a result whose link this extension cannot read",
 };
 
+/** @type {Record<ReportStatus, string>} */
 const REPORT_STATUS = {
   pending: "not sent yet",
   sent: "sent",
@@ -55,48 +61,67 @@ const REPORT_STATUS = {
   withdrawn: "taken back",
 };
 
+/** @param {TaskStatus | null} status */
 export function statusText(status) {
   if (!status) return "Not checked yet.";
-  if (STATUS[status.code]) return STATUS[status.code];
-  const reason = REASONS[status.code];
-  return reason ? `Refused: ${reason}. Nothing was sent.` : `The service answered with an error (${status.code}).`;
+  // A service may answer with any name, also with one that every object has.
+  if (Object.hasOwn(STATUS, status.code)) return STATUS[status.code];
+  const isRefusal = Object.hasOwn(REASONS, status.code);
+  return isRefusal
+    ? `Refused: ${REASONS[status.code]}. Nothing was sent.`
+    : `The service answered with an error (${status.code}).`;
 }
 
-/** "good", "wait" or "bad", for the colour beside the words. */
+/** "good", "wait" or "bad", for the colour beside the words. @param {TaskStatus | null} status */
 export function statusTone(status) {
   if (!status) return "wait";
   if (["sent", "done", "idle", "not-asked", "made"].includes(status.code)) return "good";
-  return ["waiting", "retrying", "no-record", "paused", "other-group", "no-answer"].includes(status.code) ? "wait" : "bad";
+  return ["waiting", "retrying", "no-record", "paused", "other-group", "no-answer"].includes(status.code)
+    ? "wait"
+    : "bad";
 }
 
+/** @param {"idle" | "opt-in" | "client"} phase */
 export function phaseText(phase) {
-  return { idle: "no questions at the moment", "opt-in": "users who opted in are asked", client: "devices are asked for randomized reports" }[phase] ?? phase;
+  return (
+    {
+      idle: "no questions at the moment",
+      "opt-in": "users who opted in are asked",
+      client: "devices are asked for randomized reports",
+    }[phase] ?? phase
+  );
 }
 
-/** A search engine that changed its links is noticed here; an empty string if there was nothing. */
+/** A search engine that changed its links is noticed here; an empty string if there was nothing.
+ * @param {Pick<Settings, "dropped">} settings */
 export function notUnderstoodText({ dropped }) {
   const clicks = dropped[NOT_UNDERSTOOD] ?? 0;
-  return clicks === 0 ? "" : `${clicks} ${clicks === 1 ? "click on a result was" : "clicks on results were"} not understood and not kept.`;
+  return clicks === 0
+    ? ""
+    : `${clicks} ${clicks === 1 ? "click on a result was" : "clicks on results were"} not understood and not kept.`;
 }
 
+/** @param {string} code */
 export function droppedText(code) {
   return DROPPED[code] ?? code;
 }
 
+/** @param {Report} report */
 export function reportStatusText(report) {
   // Sealed bytes that went out without an answer may be there.
   if (report.status === "cancelled" && mayHaveArrived(report)) return "dropped, but it may have arrived";
   return REPORT_STATUS[report.status] ?? report.status;
 }
 
-/** A page as people read it: `address` is where it leads, null for a text that is no link and is shown as it is. */
+/** A page as people read it: `address` is where it leads, null for a string that is not a link and is shown as it is.
+ * @param {string} text @param {string | null} address */
 export function addressText(text, address) {
   if (address === null) return text;
   const { host, pathname } = new URL(address);
   return host.replace(/^www\./u, "") + (pathname === "/" ? "" : readable(pathname));
 }
 
-/** Not every path is UTF-8: such a one is shown as it is written. */
+/** Not every path is UTF-8: such a one is shown as it is written. @param {string} path */
 function readable(path) {
   try {
     return decodeURI(path);
@@ -105,7 +130,8 @@ function readable(path) {
   }
 }
 
-/** A record as people read it; null stands for everything that is not on the list. */
+/** A record as people read it; null stands for everything that is not on the list.
+ * @param {DeviceRecord} record */
 export function recordText({ query, url }) {
   if (query === null) return "something that is not on the list";
   return url === null ? `“${query}” → another page` : `“${query}” → ${url}`;

@@ -2,7 +2,18 @@
 
 import { runDevice } from "./run_device.js";
 
-const POINTS = ["manifest-read", "list-read", "locked", "randomized", "half-written", "written", "debited", "sending", "answered", "noted"];
+const POINTS = [
+  "manifest-read",
+  "list-read",
+  "locked",
+  "randomized",
+  "half-written",
+  "written",
+  "debited",
+  "sending",
+  "answered",
+  "noted",
+];
 const WEEKS = 8 * 86_400;
 const EPSILON = 0.5;
 
@@ -16,7 +27,14 @@ window.crashTest = async ({ crashes, seed, enrolment, start, forgetful = false }
     const kind = random() < 0.75 ? "client" : "opt-in";
     const now = start + round * WEEKS;
     await post("/control", { round, kind, now, drop: random() < 0.2 });
-    const message = { database, now, mode: kind === "client" ? "local" : "opt-in", count: 1, forgetful, enrolment: round === 1 ? enrolment : null };
+    const message = {
+      database,
+      now,
+      mode: kind === "client" ? "local" : "opt-in",
+      count: 1,
+      forgetful,
+      enrolment: round === 1 ? enrolment : null,
+    };
     const where = random() < 0.7 ? POINTS[Math.floor(random() * POINTS.length)] : null;
     const isRace = random() < 0.3;
     const rival = isRace ? runDevice({ ...message, count: 1 }) : null;
@@ -27,8 +45,12 @@ window.crashTest = async ({ crashes, seed, enrolment, start, forgetful = false }
     const last = await runDevice({ ...message, count: 1 });
     const got = await recorded(round);
     check(faults, round, last, got);
-    if (got.length !== 1) faults.push({ round, kind, where, problem: `${got.length} different reports`, status: last.status });
-    if (Math.abs(last.spent - EPSILON * last.rounds.length) > 1e-9) faults.push({ round, problem: "the sum is not that of the entries" });
+    if (got.length !== 1) {
+      faults.push({ round, kind, where, problem: `${got.length} different reports`, status: last.status });
+    }
+    if (Math.abs(last.spent - EPSILON * last.rounds.length) > 1e-9) {
+      faults.push({ round, problem: "the sum is not that of the entries" });
+    }
   }
   return { faults, ended };
 };
@@ -44,7 +66,10 @@ function check(faults, round, result, got) {
 /** A device that is ended at a named point, or after so many milliseconds, or comes to its end before. */
 async function crash(message, stopAt, milliseconds) {
   const { worker, said, done } = run({ ...message, stopAt });
-  const timer = stopAt === null ? said("started").then(() => new Promise((resolve) => setTimeout(() => resolve("random moment"), milliseconds))) : new Promise(() => undefined);
+  const timer =
+    stopAt === null
+      ? said("started").then(() => new Promise((resolve) => setTimeout(() => resolve("random moment"), milliseconds)))
+      : new Promise(() => undefined);
   const at = await Promise.race([said(stopAt), timer, done.then(() => "not reached")]);
   worker.terminate();
   return at;

@@ -16,7 +16,9 @@ export async function runDevice({ database, enrolment, now, mode, forgetful, cou
   });
   if (enrolment) await device.enrol(enrolment);
   if ((await device.settings()).mode !== mode) await device.setMode(mode);
-  for (let i = 0; i < count; i += 1) await device.observe({ query: `weather ${i}`, url: "https://weather.example/a", engine: "google" });
+  for (let i = 0; i < count; i += 1) {
+    await device.observe({ query: `weather ${i}`, url: "https://weather.example/a", engine: "google" });
+  }
   await onPoint("started");
   const [status] = await device.check({ sendNow: true });
   const { lifetime } = (await device.overview()).spent;

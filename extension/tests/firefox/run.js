@@ -27,7 +27,8 @@ const browser = await puppeteer.launch({
 try {
   await browser.installExtension(wanted.extension);
   const options = await browser.newPage();
-  // The page loads, but no event of it arrives: pages of extensions are another process, which the protocol does not follow.
+  // The page loads, but no event of it arrives: pages of extensions are another process, which the protocol does
+  // not follow.
   await options.goto(`moz-extension://${UUID}/src/ui/options.html`, { timeout: 3000 }).catch(() => undefined);
   await settled(options);
   await consent(options, wanted.enrolment);
@@ -41,11 +42,18 @@ try {
   }
   await page.close();
   await press(options, "#check");
-  say({ step: "searches", records: await options.$$eval("#records li span:first-child", (items) => items.map((item) => item.textContent)) });
+  say({
+    step: "searches",
+    records: await options.$$eval("#records li span:first-child", (items) => items.map((item) => item.textContent)),
+  });
   for await (const line of createInterface({ input: process.stdin })) {
     if (line === "quit") break;
     await press(options, line === "send" ? ".send-now" : "#check");
-    say({ step: line, status: await text(options, ".task-status"), reports: await options.$$eval(".report", (items) => items.map((item) => item.dataset.status)) });
+    say({
+      step: line,
+      status: await text(options, ".task-status"),
+      reports: await options.$$eval(".report", (items) => items.map((item) => item.dataset.status)),
+    });
   }
   await options.screenshot({ path: wanted.screenshot, fullPage: true });
 } finally {
@@ -66,7 +74,8 @@ async function press(page, selector) {
   await settled(page);
 }
 
-/** How many searches the device has kept or dropped: a click is told to a background page that may have to wake first. */
+/** How many searches the device has kept or dropped: a click is told to a background page that may have to wake
+ * first. */
 async function noticed(page) {
   return page.evaluate(async () => {
     const { theDevice } = await import("../platform/make_device.js");

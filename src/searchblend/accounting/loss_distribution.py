@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from importlib import import_module
 from typing import Any, Final
 
 from searchblend.accounting.laws import LossStep
@@ -81,10 +80,11 @@ def on_grid(step: LossStep, interval: float) -> dict[int, float]:
 
 
 def _composed(steps: Counter[LossStep], interval: float) -> Any:
-    library = import_module("dp_accounting.pld.privacy_loss_distribution")
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution  # slow to load, rarely needed
+
     total: Any = None
     for step, times in sorted(steps.items(), key=lambda item: (item[0].infinite, item[0].atoms)):
-        one = library.PrivacyLossDistribution.create_from_rounded_probability(
+        one = PrivacyLossDistribution.create_from_rounded_probability(
             on_grid(step, interval), step.infinite, interval, pessimistic_estimate=True
         )
         repeated = one.self_compose(times, tail_mass_truncation=0.0)

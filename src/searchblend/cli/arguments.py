@@ -1,27 +1,39 @@
-"""What the parsers of all commands share."""
+"""What the arguments of several commands share."""
 
 from __future__ import annotations
 
 import argparse
 import math
 import re
-from collections.abc import Callable
-from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
-ALL_USERS: Final = "all users"
-ALL_TIME: Final = "all time"
 
 
-def add_command(commands: Commands, name: str, what: str, examples: str) -> argparse.ArgumentParser:
+def add_command(commands: Commands, name: str, summary: str, examples: str | None = None) -> argparse.ArgumentParser:
     """A command whose help ends with examples."""
     return commands.add_parser(
         name,
-        help=what,
-        description=what[0].upper() + what[1:] + ".",
+        help=summary,
+        description=summary[0].upper() + summary[1:] + ".",
         epilog=examples,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def add_actions(parser: argparse.ArgumentParser) -> Commands:
+    """For a command with actions of its own: ``searchblend COMMAND ACTION``."""
+    return parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+
+
+def add_budget(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--epsilon", type=float, default=4.0, metavar="E", help="ε of each person (4)")
+    parser.add_argument("--delta", type=float, default=1e-5, metavar="D", help="δ of each person (1e-5)")
+
+
+def add_method(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--method", choices=["best", "paper"], default="best", help="best (default), or the algorithm as printed"
     )
 
 
@@ -41,27 +53,12 @@ def share(text: str) -> float:
     return value
 
 
-def add_release_options(parser: argparse.ArgumentParser, *, population: str) -> None:
-    """``population`` is the flag that names whom the ledger debits."""
-    parser.add_argument(
-        "--summary", type=Path, metavar="FILE", help="exact counts of the input, outside of DIR; NOT FOR RELEASE"
-    )
-    parser.add_argument("--ledger", type=Path, metavar="FILE", help="budget ledger to which the release is debited")
-    parser.add_argument("--release-id", metavar="ID", help="the release's name in the ledger; never paid twice")
-    parser.add_argument(population, dest="debited", metavar="NAME", help=f"whom the ledger debits ({ALL_USERS})")
-    parser.add_argument("--window", metavar="NAME", help=f"the ledger's budget period ({ALL_TIME})")
-
-
-def add_reading(parser: argparse.ArgumentParser, column_map: Callable[[str], dict[str, str]]) -> None:
-    """How the lines of a log are read: what every command that reads one understands."""
-    parser.add_argument(
-        "--format", default="auto", help="aol, yandex, excite, tsv, csv, jsonl, parquet (by name and header)"
-    )
-    parser.add_argument("--columns", type=column_map, default={}, metavar="NAME=COLUMN,…", help="the file's names")
-    parser.add_argument("--no-urls", action="store_true", help="read queries alone, whatever columns there are")
-    parser.add_argument(
-        "--quoted-line-feeds",
-        action="store_true",
-        help="a quoted CSV field may go on in the next line; the promise then rests on every line's quotes being well "
-        "formed: one person's line can swallow others'",
-    )
+def epsilon_delta(text: str) -> tuple[float, float]:
+    epsilon, comma, delta = text.partition(",")
+    try:
+        pair = float(epsilon), float(delta)
+    except ValueError:
+        pair = math.nan, math.nan
+    if not comma or not (0 < pair[0] < math.inf and 0 < pair[1] < 1):
+        raise argparse.ArgumentTypeError("expected ε,δ, for example 4,1e-5")
+    return pair

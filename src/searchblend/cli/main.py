@@ -7,22 +7,21 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 
 from searchblend.cli.extras import missing_extra
-from searchblend.cli.parser import build_parser
+from searchblend.cli.parser import build_parser, load_command
 from searchblend.core.errors import RunError, SearchblendError, UsageError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0, 1 for a failure, 2 for misuse."""
     _escape_what_cannot_be_encoded()
-    options = build_parser().parse_args(arguments)
-    # Commands are loaded when asked for, so that --help does not wait for numpy.
+    words = sys.argv[1:] if arguments is None else arguments
     try:
-        import_module(f"searchblend.cli.{options.command.replace('-', '_')}_command").run(options)
+        options = build_parser(words[0] if words else "").parse_args(words)
+        load_command(options.command).run(options)
     except ModuleNotFoundError as error:
-        lacking = missing_extra(error)
+        lacking = missing_extra(error, words[0])
         if lacking is None:
             raise
         print(f"searchblend: error: {lacking}", file=sys.stderr)

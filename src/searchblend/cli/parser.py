@@ -1,252 +1,208 @@
-"""The arguments of every command. Light on purpose: ``--help`` must be instant."""
+"""All commands in the groups of ``--help``, and the parser that their arguments make.
+
+``--help`` is instant: only the module of the command that was asked for is loaded, and of the heavy modules behind it
+(numpy, databases, Rich) none before the command runs. Commands import those in the functions that need them.
+"""
 
 from __future__ import annotations
 
 import argparse
-import math
-from functools import partial
-from importlib import import_module
-from pathlib import Path
+from collections.abc import Mapping
+from typing import Final, Protocol
 
-from searchblend.cli.arguments import Commands, add_command, add_reading, add_release_options, positive_int, share
-from searchblend.cli.audit_parser import add_audit
-from searchblend.cli.device_parser import add_device
-from searchblend.cli.evaluate_parser import add_evaluate
-from searchblend.cli.graph_parser import add_graph
-from searchblend.cli.pack_parser import add_pack, add_search
-from searchblend.cli.release_parser import add_release
-from searchblend.cli.serve_parser import add_serve
-from searchblend.logs.formats.column_map import NAMEABLE
+from searchblend.cli.arguments import add_command
+from searchblend.core.errors import UsageError
 
-RUN_EXAMPLES = """\
-examples:
-  searchblend run searches.tsv -o out                       the defaults: ε = 4, δ = 1e-5, 5 % opt-in, 50 queries
-  searchblend run log.csv.gz -o out --columns user=AnonID,query=Query,url=ClickURL
-  searchblend run searches.tsv -o out --opt-in-column consent --epsilon 2 --delta 1e-6
-  searchblend run 'aol/user-ct-*.gz' -o out --memory 2GB    the ten files of AOL's collection
-  searchblend run searches.tsv --dry-run                    what it would promise; reads nothing
-  searchblend run searches.tsv --evaluate --json            compare with the truth (NOT PRIVATE)
-"""
-STATS_EXAMPLES = """\
-examples:
-  searchblend stats searches.tsv                      size, users, queries, URLs, records, malformed lines
-  searchblend stats 'aol/user-ct-*.gz' --json         ten files as one log
-  searchblend stats train.gz --format yandex --memory 2GB
-"""
-PLAN_EXAMPLES = """\
-examples:
-  searchblend plan                                              the AOL profile with the defaults
-  searchblend plan --users 2000000 --opt-in 0.01 --epsilon 2 --delta 1e-7
-  searchblend plan --profile yandex --max-queries 500 --plot plan.png
-  searchblend plan --profile out/result.json --epsilon 1        like an earlier release, with another budget
-"""
-DEMO_EXAMPLES = """\
-examples:
-  searchblend demo                   make a log, run on it, show the table, leave the files in out/demo
-  searchblend demo --json            the same as one JSON document
-  searchblend demo --epsilon 2       with less budget
-"""
-GENERATE_EXAMPLES = """\
-examples:
-  searchblend generate --profile aol --users 657426 -o aol.txt        the size of the AOL log: 36 M lines, 2.4 GB
-  searchblend generate --profile aol --users 20000 -o logs/           the ten files of the collection, small
-  searchblend generate --profile yandex --users 100000 -o train.gz    sessions, queries and clicks by number
-  searchblend generate --profile aol --users 20000 --format parquet -o log.parquet
-"""
-PAGE_EXAMPLES = """\
-examples:
-  searchblend page out                               one file for people, printed: redirect it
-  searchblend page release/ -o release.html          of a click graph; nothing is spent, nothing else is read
-"""
-LEDGER_EXAMPLES = """\
-examples:
-  searchblend ledger show budget.ledger                     debits, totals by summing and by loss distributions, the cap
-  searchblend ledger show budget.ledger --population search --window 2026-W46 --delta 1e-6
-  searchblend ledger check budget.ledger                    the hash chain and every stored file
-  searchblend ledger export budget.ledger > rows.jsonl      the rows with their hashes, for somebody else to verify
-  searchblend ledger cap budget.ledger --lifetime 20,1e-4 --per-window 4,1e-5
-"""
+GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
+    "Release": {
+        "demo": "a private run on a made-up log, start to finish",
+        "run": "the private head of your own log",
+        "release": "a private query click graph of a log",
+        "plan": "what a run would give, without reading any data",
+        "ledger": "what was released about whom, and what it cost",
+    },
+    "Use a release": {
+        "page": "a release as one web page, from its folder",
+        "graph": "keywords, similar queries, studies of a released graph",
+        "pack": "make, look at and compare local-search packs",
+        "search": "local search in a pack, without a network",
+    },
+    "Service": {
+        "serve": "the collection service",
+        "task": "what is asked, of whom, and at what cost",
+        "round": "drive one round of a task",
+        "aggregate": "a round's counters from files of reports",
+        "keys": "signing keys and admin tokens",
+        "doctor": "check a service's database, chains and keys",
+        "database": "the tables of a service's database",
+        "backup": "copy a service's database, and put it back",
+        "audit-log": "who did what to which round, in a chain of hashes",
+    },
+    "Devices": {"device": "a device that searches locally and reports privately"},
+    "Data": {
+        "stats": "what a log holds, counted exactly (not private)",
+        "generate": "a made-up log with the shape of a real one",
+    },
+    "Evidence": {
+        "evaluate": "the papers' figures and more, reproduced",
+        "audit": "attack the shipped code and say what was found",
+    },
+}
+"""Group → command → what it does."""
+PLUGINS: Final = "searchblend.commands"
+"""Group of the entry points by which the lab offers its commands: modules like those of ``cli/commands``."""
+SUMMARIES: Final = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 
 
-def build_parser() -> argparse.ArgumentParser:
+class Command(Protocol):
+    """A module of ``cli/commands``, or one like it that the lab offers."""
+
+    EXAMPLES: str
+    """The end of the command's own help."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+    def run(self, options: argparse.Namespace) -> None: ...
+
+
+def load_command(name: str) -> Command:
+    """The module of a command: the one place where they are imported."""
+    match name:
+        case "demo":
+            from searchblend.cli.commands import demo
+
+            return demo
+        case "run":
+            from searchblend.cli.commands import run
+
+            return run
+        case "release":
+            from searchblend.cli.commands import release
+
+            return release
+        case "plan":
+            from searchblend.cli.commands import plan
+
+            return plan
+        case "ledger":
+            from searchblend.cli.commands import ledger
+
+            return ledger
+        case "page":
+            from searchblend.cli.commands import page
+
+            return page
+        case "graph":
+            from searchblend.cli.commands import graph
+
+            return graph
+        case "pack":
+            from searchblend.cli.commands import pack
+
+            return pack
+        case "search":
+            from searchblend.cli.commands import search
+
+            return search
+        case "serve":
+            from searchblend.cli.commands import serve
+
+            return serve
+        case "task":
+            from searchblend.cli.commands import task
+
+            return task
+        case "round":
+            from searchblend.cli.commands import round
+
+            return round
+        case "aggregate":
+            from searchblend.cli.commands import aggregate
+
+            return aggregate
+        case "keys":
+            from searchblend.cli.commands import keys
+
+            return keys
+        case "doctor":
+            from searchblend.cli.commands import doctor
+
+            return doctor
+        case "database":
+            from searchblend.cli.commands import database
+
+            return database
+        case "backup":
+            from searchblend.cli.commands import backup
+
+            return backup
+        case "audit-log":
+            from searchblend.cli.commands import audit_log
+
+            return audit_log
+        case "device":
+            from searchblend.cli.commands import device
+
+            return device
+        case "stats":
+            from searchblend.cli.commands import stats
+
+            return stats
+        case "generate":
+            from searchblend.cli.commands import generate
+
+            return generate
+        case "evaluate" | "audit":
+            return _load_plugin(name)
+    raise KeyError(name)
+
+
+def _load_plugin(name: str) -> Command:
+    """A command of the lab, which is a package of its own: neither a service nor a device needs it."""
+    from importlib.metadata import entry_points
+
+    for entry_point in entry_points(group=PLUGINS, name=name):
+        command: Command = entry_point.load()
+        return command
+    raise UsageError(
+        f"{name}: this command is in the package searchblend-lab, which is not installed: "
+        "pip install searchblend-lab (in a checkout: pip install ./lab)"
+    )
+
+
+def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
+    """The parser of all commands; if one is chosen, the others have their names alone."""
     parser = argparse.ArgumentParser(
         prog="searchblend",
-        description="The head of a search log, computed privately.",
+        usage="searchblend [-h] [--version] COMMAND ...",
+        description=f"The head of a search log, computed privately.\n\n{_overview()}",
         epilog="Start with: searchblend demo. Each command explains itself with --help.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    _add_demo(commands)
-    _add_run(commands)
-    _add_plan(commands)
-    _add_page(commands)
-    _add_stats(commands)
-    _add_generate(commands)
-    _add_ledger(commands)
-    add_release(commands, partial(_add_log, memory="2500MB"))  # who searched for what takes more room than draws
-    add_graph(commands)
-    add_search(commands)
-    add_pack(commands)
-    add_evaluate(commands, _column_map)
-    add_serve(commands)
-    add_audit(commands)
-    add_device(commands)
+    commands = parser.add_subparsers(
+        prog="searchblend", dest="command", metavar="COMMAND", required=True, help=argparse.SUPPRESS
+    )
+    for name, summary in SUMMARIES.items():
+        added = add_command(commands, name, summary)
+        if chosen is None or name == chosen:
+            command = load_command(name)
+            added.epilog = command.EXAMPLES
+            command.add_arguments(added)
     return parser
 
 
-def _add_demo(commands: Commands) -> None:
-    parser = add_command(commands, "demo", "a private run on a made-up log, start to finish", DEMO_EXAMPLES)
-    parser.add_argument("-o", "--output", type=Path, default=Path("out/demo"), help="where files go (out/demo)")
-    parser.add_argument("--users", type=positive_int, default=50_000, help="people in the made-up log (50000)")
-    parser.add_argument("--opt-in", type=share, default=0.2, metavar="SHARE", help="share that opts in (0.2)")
-    _add_budget(parser)
-    _add_method(parser)
-    parser.add_argument("--seed", type=int, default=1, help="of the made-up log; the noise is never seeded (1)")
-    parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
-
-
-def _add_run(commands: Commands) -> None:
-    parser = add_command(commands, "run", "the private head of your own log", RUN_EXAMPLES)
-    _add_log(parser)
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder for the released files")
-    parser.add_argument("--force", action="store_true", help="replace an earlier release in DIR")
-    parser.add_argument("--html", action="store_true", help="also a page for people in DIR: index.html, one file")
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument("--opt-in", type=share, default=0.05, metavar="SHARE", help="random share that opts in (0.05)")
-    group.add_argument("--opt-in-column", metavar="NAME", help="a column with 1/true/yes for opt-in users")
-    _add_budget(parser)
-    parser.add_argument("--max-queries", type=int, default=50, metavar="M", help="queries in the head list (50)")
-    parser.add_argument(
-        "--head-fraction", type=float, default=0.95, metavar="F", help="opt-in users that make the list (0.95)"
+def _overview() -> str:
+    return "\n\n".join(
+        "\n".join([f"{title}:", *(f"  {name:<11} {summary}" for name, summary in group.items())])
+        for title, group in GROUPS.items()
     )
-    parser.add_argument(
-        "--query-budget-fraction", type=float, default=0.85, metavar="F", help="share of a client's ε for the query"
-    )
-    parser.add_argument("--records-per-client", type=int, default=1, metavar="N", help="cells per report (1)")
-    parser.add_argument("--records-per-optin", type=int, default=1, metavar="N", help="records of an opt-in user (1)")
-    _add_method(parser)
-    parser.add_argument("--wide-list", action="store_true", help="list queries without a listed URL too (method best)")
-    parser.add_argument("--explain", action="store_true", help="say which mechanisms were chosen and why")
-    parser.add_argument("--no-project", action="store_true", help="leave out the projection onto the simplex")
-    add_release_options(parser, population="--population")
-    parser.add_argument("--dry-run", action="store_true", help="say what would be promised; read nothing")
-    parser.add_argument("--evaluate", action="store_true", help="compare with the truth; every output is NOT PRIVATE")
-    parser.add_argument("--seed", type=int, help="repeatable noise, only with --evaluate")
-    parser.add_argument("--json", action="store_true", help="print the result as one JSON document")
-
-
-def _add_ledger(commands: Commands) -> None:
-    parser = add_command(commands, "ledger", "what was released about whom, and what it cost", LEDGER_EXAMPLES)
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    show = add_command(actions, "show", "the debits, their totals and what is left of the cap", LEDGER_EXAMPLES)
-    check = add_command(actions, "check", "verify the hash chain and every stored file", LEDGER_EXAMPLES)
-    export = add_command(actions, "export", "the rows with their hashes, one JSON document a line", LEDGER_EXAMPLES)
-    cap = add_command(actions, "cap", "put a cap on record; makes the ledger if there is none", LEDGER_EXAMPLES)
-    for action in (show, check, export, cap):
-        action.add_argument("ledger", metavar="LEDGER", help="the ledger's file, or the database of a service")
-    for action in (show, export):
-        action.add_argument("--population", metavar="NAME", help="only releases about these people")
-        action.add_argument("--window", metavar="NAME", help="only this window")
-    show.add_argument("--delta", type=share, metavar="D", help="total δ (the cap's, else the debits' own + 1e-6)")
-    check.add_argument("--head", metavar="HASH", help="a hash noted earlier: it must still be in the chain")
-    for action in (show, check, export):
-        action.add_argument("--json", action="store_true", help="print one JSON document")
-    cap.add_argument("--per-window", type=_epsilon_delta, metavar="E,D", help="ε and δ of each window")
-    cap.add_argument("--lifetime", type=_epsilon_delta, metavar="E,D", help="ε and δ of all windows together")
-    cap.add_argument("--planned", action="store_true", help="releases are fixed in advance: the smaller total counts")
-
-
-def _add_plan(commands: Commands) -> None:
-    parser = add_command(commands, "plan", "what a run would give, without reading any data", PLAN_EXAMPLES)
-    parser.add_argument("--profile", default="aol", metavar="PROFILE", help="aol, yandex, or an earlier result.json")
-    parser.add_argument("--users", type=positive_int, metavar="N", help="people in both groups (the profile's)")
-    parser.add_argument("--opt-in", type=share, metavar="SHARE", help="share that opts in (the profile's)")
-    _add_budget(parser)
-    parser.add_argument("--max-queries", type=positive_int, metavar="M", help="queries in the list (the profile's)")
-    parser.add_argument("--runs", type=positive_int, default=8, metavar="N", help="simulated runs per figure (8)")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the forecast over ε, .png or .svg")
-    parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
-
-
-def _add_page(commands: Commands) -> None:
-    parser = add_command(commands, "page", "a release as one web page, from its folder", PAGE_EXAMPLES)
-    parser.add_argument("folder", type=Path, metavar="DIR", help="what `run` or `release run` wrote")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where the page goes (standard output)")
-    parser.add_argument("--force", action="store_true", help="replace FILE")
-    parser.add_argument("--json", action="store_true", help="print file, bytes and SHA-256 as JSON; needs -o")
-
-
-def _add_generate(commands: Commands) -> None:
-    parser = add_command(commands, "generate", "a made-up log with the shape of a real one", GENERATE_EXAMPLES)
-    parser.add_argument("--profile", choices=["aol", "yandex"], required=True, help="whose published figures to follow")
-    parser.add_argument("--users", type=positive_int, required=True, metavar="N", help="made-up people")
-    parser.add_argument("--format", choices=["aol", "yandex", "tsv", "parquet"], help="how to write it (the profile's)")
-    parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same bytes (1)")
-    parser.add_argument("--workers", type=positive_int, metavar="W", help="processes (as many as there are cores)")
-    parser.add_argument(
-        "-o", "--output", required=True, metavar="PATH", help="file, .gz if it ends so; DIR/ for the ten AOL files"
-    )
-    parser.add_argument("--force", action="store_true", help="replace what is at PATH")
-    parser.add_argument("--json", action="store_true", help="print what was made as one JSON document")
-
-
-def _add_stats(commands: Commands) -> None:
-    parser = add_command(commands, "stats", "what a log holds, counted exactly (not private)", STATS_EXAMPLES)
-    _add_log(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
-
-
-def _add_log(parser: argparse.ArgumentParser, *, memory: str = "2GB") -> None:
-    """What every command that reads a log understands."""
-    parser.add_argument("log", metavar="LOG", help="a file, glob or directory; plain, .gz or .zst")
-    add_reading(parser, _column_map)
-    parser.add_argument("--host-only", action="store_true", help="cut URLs down to their host")
-    parser.add_argument("--strict", action="store_true", help="stop at the first malformed line")
-    parser.add_argument("--engine", choices=["duckdb", "spark"], default="duckdb", help="duckdb here, or a cluster")
-    parser.add_argument("--master", metavar="URL", help="the Spark master, with --engine spark")
-    parser.add_argument("--memory", default=memory, metavar="SIZE", help=f"of the database; the rest spills ({memory})")
-    parser.add_argument("--threads", type=positive_int, metavar="N", help="of the database (all cores)")
-    parser.add_argument("--temp-directory", type=Path, metavar="DIR", help="where the database spills")
-
-
-def _add_method(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--method", choices=["best", "paper"], default="best", help="best (default), or the algorithm as printed"
-    )
-
-
-def _add_budget(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--epsilon", type=float, default=4.0, metavar="E", help="ε of each person (4)")
-    parser.add_argument("--delta", type=float, default=1e-5, metavar="D", help="δ of each person (1e-5)")
 
 
 class _Version(argparse.Action):
     """Prints the version; looking it up takes time that only those who ask for it should wait."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        metadata = import_module("importlib.metadata")
-        print(f"searchblend {metadata.version('searchblend')}")  # parser.exit would write on stderr
+        from importlib.metadata import version
+
+        print(f"searchblend {version('searchblend')}")  # parser.exit would write on stderr
         parser.exit()
-
-
-def _epsilon_delta(text: str) -> tuple[float, float]:
-    epsilon, comma, delta = text.partition(",")
-    try:
-        pair = float(epsilon), float(delta)
-    except ValueError:
-        pair = math.nan, math.nan
-    if not comma or not (0 < pair[0] < math.inf and 0 < pair[1] < 1):
-        raise argparse.ArgumentTypeError("expected ε,δ, for example 4,1e-5")
-    return pair
-
-
-def _column_map(text: str) -> dict[str, str]:
-    names: dict[str, str] = {}
-    for part in text.split(","):
-        name, equals, column = part.partition("=")
-        if not equals or not column or name in names or name not in NAMEABLE:
-            raise argparse.ArgumentTypeError(
-                f"expected user=COLUMN,query=COLUMN[,url=COLUMN], each of {', '.join(NAMEABLE)} at most once"
-            )
-        names[name] = column
-    return names

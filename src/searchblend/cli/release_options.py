@@ -4,22 +4,37 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
-from searchblend.cli.arguments import ALL_TIME, ALL_USERS
+from searchblend.cli.printing import json_text
 from searchblend.core.errors import UsageError
-from searchblend.releases.hybrid import LedgerEntry
-from searchblend.store.whole_file import whole_files
-from searchblend.wire.release import NOT_FOR_RELEASE
+from searchblend.files.durable import whole_files
 
+if TYPE_CHECKING:
+    from searchblend.releases.make_release import LedgerEntry
+
+ALL_USERS: Final = "all users"
+ALL_TIME: Final = "all time"
 WriteSummary = Callable[[Mapping[str, Any] | None], None]
+
+
+def add_release_options(parser: argparse.ArgumentParser, *, population: str) -> None:
+    """``population`` is the flag that names whom the ledger debits."""
+    parser.add_argument(
+        "--summary", type=Path, metavar="FILE", help="exact counts of the input, outside of DIR; NOT FOR RELEASE"
+    )
+    parser.add_argument("--ledger", type=Path, metavar="FILE", help="budget ledger to which the release is debited")
+    parser.add_argument("--release-id", metavar="ID", help="the release's name in the ledger; never paid twice")
+    parser.add_argument(population, dest="debited", metavar="NAME", help=f"whom the ledger debits ({ALL_USERS})")
+    parser.add_argument("--window", metavar="NAME", help=f"the ledger's budget period ({ALL_TIME})")
 
 
 def ledger_entry(options: argparse.Namespace, *, population: str) -> LedgerEntry | None:
     """Where the release is debited; an option that only a ledger could heed is refused without one."""
+    from searchblend.releases.make_release import LedgerEntry
+
     if options.ledger is None:
         for flag, value in (
             ("--release-id", options.release_id),
@@ -37,6 +52,8 @@ def ledger_entry(options: argparse.Namespace, *, population: str) -> LedgerEntry
 @contextlib.contextmanager
 def summary_file(path: Path | None, release: Path | None, *, replace: bool) -> Iterator[WriteSummary]:
     """Opened before the run, because after it the budget is spent; never inside the folder that is published."""
+    from searchblend.wire.release import NOT_FOR_RELEASE
+
     if path is None:
         yield lambda summary: None
         return
@@ -47,6 +64,6 @@ def summary_file(path: Path | None, release: Path | None, *, replace: bool) -> I
         def write(summary: Mapping[str, Any] | None) -> None:
             counts = summary if summary is not None else {"read": False}  # published before: the log was not opened
             document = {"notice": NOT_FOR_RELEASE, **counts}
-            partial.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+            partial.write_text(json_text(document), encoding="utf-8")
 
         yield write

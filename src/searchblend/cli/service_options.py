@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
-import pwd
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from searchblend.cli.tables import output, say
+from searchblend.cli.printing import print_json, print_line
 from searchblend.core.errors import UsageError
-from searchblend.service.api.failed_sign_ins import record_failures
+from searchblend.files.durable import make_private_folder
+from searchblend.files.private import read_private
 from searchblend.service.clock import SystemClock
 from searchblend.service.settings import ServeSettings, load_settings
-from searchblend.service.workers.private_folder import make_private_folder
-from searchblend.store.private_file import read_private
-from searchblend.store.service_store import ServiceStore, open_store
-from searchblend.store.tokens import OS_USER
+
+if TYPE_CHECKING:
+    from searchblend.store.service_store import ServiceStore
+
+
+def add_place(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data-dir", metavar="DIR", help="where the service keeps its files (searchblend-data)")
+    parser.add_argument("--database", metavar="URL", help="postgresql://…; else a SQLite file in the data directory")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def add_token_file(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--token-file", type=Path, metavar="FILE", help="an admin token: whose it is acts (your account here)"
+    )
 
 
 def settings_of(options: argparse.Namespace) -> ServeSettings:
@@ -28,6 +39,8 @@ def settings_of(options: argparse.Namespace) -> ServeSettings:
 @contextlib.contextmanager
 def opened(options: argparse.Namespace, *, create: bool = False) -> Iterator[ServiceStore]:
     """The store of the service that the options name."""
+    from searchblend.store.service_store import open_store
+
     settings = settings_of(options)
     if create:
         make_private_folder(settings.folder)
@@ -37,6 +50,10 @@ def opened(options: argparse.Namespace, *, create: bool = False) -> Iterator[Ser
 
 def os_user() -> str:
     """Who is acting, as the audit log will say: the account that runs this process, whatever its environment says."""
+    import pwd
+
+    from searchblend.store.tokens import OS_USER
+
     uid = os.getuid()
     try:
         return f"{OS_USER}{pwd.getpwuid(uid).pw_name}"
@@ -49,6 +66,8 @@ def actor_of(options: argparse.Namespace, store: ServiceStore, role: str) -> str
 
     Nobody can give a name of their own, and a review needs a token: else one person could be two.
     """
+    from searchblend.service.api.failed_sign_ins import record_failures
+
     if options.token_file is None:
         if role == "reviewer":
             raise UsageError("expected --token-file with a reviewer's token; `searchblend keys token` makes one")
@@ -66,13 +85,13 @@ def actor_of(options: argparse.Namespace, store: ServiceStore, role: str) -> str
     return admin.name
 
 
-def show(document: Any, *, as_json: bool) -> None:
+def print_document(document: Any, *, as_json: bool) -> None:
     """One JSON document, or the same as lines for people."""
     if as_json:
-        output.file.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+        print_json(document)
         return
     for line in _lines(document):
-        say(line)
+        print_line(line)
 
 
 def _lines(document: Any, indent: str = "") -> Iterator[str]:
@@ -94,6 +113,8 @@ def _lines(document: Any, indent: str = "") -> Iterator[str]:
 
 
 def _word(value: Any) -> str:
+    import json
+
     if value in (None, [], {}):
         return "–"
     if isinstance(value, bool):

@@ -1,74 +1,51 @@
-"""Tables and notes for people. Figure 9 of [BLJ] is the model."""
+"""The tables of a hybrid run. Figure 9 of [BLJ] is the model."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from searchblend.core.visible import visible
-
-
-class Terminal(Console):
-    """Shows what others wrote, such as a pack's queries, without obeying it: no cursor or direction of theirs."""
-
-    def render_str(self, text: str, **options: Any) -> Text:
-        return super().render_str(visible(text), **options)
-
-
-messages = Terminal(stderr=True, highlight=False, markup=False, emoji=False)
-output = Terminal(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else 110)
+from searchblend.blender.result import GroupShare, Result, ResultRow
+from searchblend.cli.printing import new_table
 
 _STAR = "⋆ (all other)"
 
 
-def say(text: str, style: str | None = None) -> None:
-    """A sentence on stdout, left in one line: the terminal wraps it, ``grep`` finds it."""
-    output.print(text, style=style, soft_wrap=True, markup=False)
-
-
-def warn(text: str, style: str = "yellow") -> None:
-    """A sentence on stderr, left in one line."""
-    messages.print(text, style=style, soft_wrap=True)
-
-
-def trends_table(document: Mapping[str, Any], limit: int) -> Table:
+def trends_table(result: Result, limit: int) -> Table:
     """The released trends, most probable first."""
-    groups = document["groups"]
-    table = new_table(f"Head queries ({document['head']['queries']} in the list)")
+    groups = result.groups
+    table = new_table(f"Head queries ({result.head.queries} in the list)")
     for name in ("query", "share", "95 % interval", "opt-in", "clients", "weight of opt-in"):
         table.add_column(name, justify="left" if name == "query" else "right", no_wrap=name != "query")
-    for row in _shown(document["trends"], limit):
-        low, high = row["interval"]
+    for row in _shown(result.trends, limit):
+        low, high = row.interval
         table.add_row(
-            _name(row["query"]),
-            _percent(row["probability"]),
-            f"{_percent(max(low, 0))} – {_percent(high)}",
-            _percent(_value(row["optin"])),
-            _percent(_value(row["client"])),
-            f"{row['optin_weight']:.2f}",
+            _name(row.query),
+            _percent(row.probability),
+            f"{_percent(None if low is None else max(low, 0))} – {_percent(high)}",
+            _percent(_value(row.optin)),
+            _percent(_value(row.client)),
+            "–" if row.optin_weight is None else f"{row.optin_weight:.2f}",
         )
-    table.caption = f"{groups['optin_users']:,} opt-in users, {groups['clients']:,} clients"
+    table.caption = f"{groups.optin_users:,} opt-in users, {groups.clients:,} clients"
     return table
 
 
-def comparison_table(document: Mapping[str, Any], limit: int) -> Table:
+def comparison_table(result: Result, limit: int) -> Table:
     """True and estimated shares side by side, regressions in red: estimates out of the true order ([BLJ] Fig. 9)."""
-    rows = sorted(_shown(document["trends"], limit), key=lambda row: -row["true_probability"])
+    rows = sorted(_shown(result.trends, limit), key=lambda row: -(row.true_probability or 0.0))
     columns = [
-        ("blended", [row["probability"] for row in rows]),
-        ("opt-in", [_value(row["optin"]) for row in rows]),
-        ("clients", [_value(row["client"]) for row in rows]),
+        ("blended", [row.probability for row in rows]),
+        ("opt-in", [_value(row.optin) for row in rows]),
+        ("clients", [_value(row.client) for row in rows]),
     ]
     table = new_table("Most frequent queries: the truth and what was released")
     table.add_column("query")
     table.add_column("true share", justify="right")
-    cells: list[list[Text | str]] = [[_name(row["query"]), _percent(row["true_probability"])] for row in rows]
+    cells: list[list[Text | str]] = [[_name(row.query), _percent(row.true_probability)] for row in rows]
     for name, values in columns:
         table.add_column(name, justify="right")
         for cell, value, regressed in zip(cells, values, regressions(values), strict=True):
@@ -79,17 +56,17 @@ def comparison_table(document: Mapping[str, Any], limit: int) -> Table:
     return table
 
 
-def explanation(document: Mapping[str, Any]) -> list[Table | str]:
+def explanation(result: Result) -> list[Table | str]:
     """Which mechanisms ran, and for method ``best`` what the others were predicted to give."""
-    optin, client = document["mechanism"]["optin"], document["mechanism"]["client"]
+    optin, client = result.mechanism["optin"], result.mechanism["client"]
     lines: list[Table | str] = [
         f"Opt-in users: {optin['name']}; a record is named from {optin['integer_threshold']} on "
         f"(noise scale {optin['noise_scale']:g}), alone with probability {optin['selection_delta']:.2g}.",
         f"Clients: {client['name']}, {client['cells_per_report']} per report.",
     ]
-    if check := document.get("group_check"):
-        verdict = "search alike" if check["agrees"] else f"DIFFER (relative divergence {check['divergence']:.2f})"
-        lines.append(f"Groups {verdict}: p = {check['p_value']:.2g} over {check['tested_queries']} queries.")
+    if check := result.group_check:
+        verdict = "search alike" if check.agrees else f"DIFFER (relative divergence {check.divergence:.2f})"
+        lines.append(f"Groups {verdict}: p = {check.p_value:.2g} over {check.tested_queries} queries.")
     if compared := client.get("compared"):
         lines.append(_compared_table(compared, client))
     return lines
@@ -117,21 +94,17 @@ def regressions(estimates: Sequence[float | None]) -> list[bool]:
     return [above is not None and own is not None and own > above for own, above in pairs]
 
 
-def new_table(title: str) -> Table:
-    return Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left", title_style="bold")
-
-
-def _shown(trends: Sequence[Mapping[str, Any]], limit: int) -> list[Mapping[str, Any]]:
+def _shown(trends: Sequence[ResultRow], limit: int) -> list[ResultRow]:
     """⋆ and the first ``limit`` queries."""
-    return [row for row in trends if row["query"] is None] + [row for row in trends if row["query"] is not None][:limit]
+    return [row for row in trends if row.query is None] + [row for row in trends if row.query is not None][:limit]
 
 
 def _name(query: str | None) -> Text | str:
     return Text(_STAR, style="dim") if query is None else query
 
 
-def _value(group: Mapping[str, Any] | None) -> float | None:
-    return None if group is None else float(group["probability"])
+def _value(share: GroupShare | None) -> float | None:
+    return None if share is None else share.probability
 
 
 def _percent(value: float | None) -> str:

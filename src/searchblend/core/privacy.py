@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Final
 
 from searchblend.core.errors import InvalidParameter
 
@@ -42,6 +42,9 @@ def _fits_double(value: float) -> bool:
 def _shown(value: object) -> str:
     """The value in a message; Python refuses to write a whole number of thousands of digits."""
     return repr(value) if not isinstance(value, int) or _fits_double(value) else "a whole number beyond every double"
+
+
+UNIT: Final = "one user id: all records of one user, of which the run uses a bounded number"
 
 
 class Neighbors(Enum):
@@ -105,29 +108,22 @@ class Guarantee:
         """Whether every condition holds."""
         return all(condition.holds for condition in self.conditions)
 
-    def as_json(self) -> dict[str, Any]:
+    def stated(self) -> StatedGuarantee:
         """As it stands in a result and in a statement."""
-        return {
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "holds": self.holds,
-            "unit": "one user id: all records of one user, of which the run uses a bounded number",
-            "neighbors": self.neighbors.value,
-            "groups": [
-                {
-                    "group": group.group,
-                    "epsilon": group.budget.epsilon,
-                    "delta": group.budget.delta,
-                    "mechanism_delta": group.mechanism_delta,
-                    "trust": group.trust.value,
-                }
+        return StatedGuarantee(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            holds=self.holds,
+            unit=UNIT,
+            neighbors=self.neighbors.value,
+            groups=tuple(
+                StatedGroup(
+                    group.group, group.budget.epsilon, group.budget.delta, group.mechanism_delta, group.trust.value
+                )
                 for group in self.groups
-            ],
-            "conditions": [
-                {"name": condition.name, "holds": condition.holds, "detail": condition.detail}
-                for condition in self.conditions
-            ],
-        }
+            ),
+            conditions=tuple(self.conditions),
+        )
 
     def __str__(self) -> str:
         verdict = "holds" if self.holds else "does NOT hold"
@@ -138,3 +134,27 @@ class Guarantee:
             for condition in self.conditions
         ]
         return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class StatedGroup:
+    """The promise to one group as a document states it."""
+
+    group: str
+    epsilon: float
+    delta: float
+    mechanism_delta: float
+    trust: str
+
+
+@dataclass(frozen=True)
+class StatedGuarantee:
+    """A guarantee as a document states it, in the words of the version that wrote it."""
+
+    epsilon: float
+    delta: float
+    holds: bool
+    unit: str
+    neighbors: str
+    groups: tuple[StatedGroup, ...]
+    conditions: tuple[Condition, ...]

@@ -140,7 +140,7 @@ class HeadList:
                 return first + position
         return first + len(listed)
 
-    def as_json(self) -> list[list[object]]:
+    def as_json(self) -> list[list[str | list[str]]]:
         """Pairs of a query and its URLs, in order."""
         return [[query, list(listed)] for query, listed in self._urls.items()]
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from searchblend.core.admission import Admission, admit
+from searchblend.core.documents import JsonObject, encode
 from searchblend.core.errors import InputError, InvalidParameter, UsageError
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.device import state as kept
@@ -69,7 +70,7 @@ class DeviceAgent:
     def close(self) -> None:
         if self._given_transport is not None:
             self._given_transport.close()
-        self._hang_up()
+        self._close_transport()
         self._state.close()
 
     def __enter__(self) -> DeviceAgent:
@@ -113,7 +114,7 @@ class DeviceAgent:
             if before is None:
                 self._state.set_fact("mode", OFF)
                 self._state.set_fact("paused", False)
-        self._hang_up()
+        self._close_transport()
 
     def consent(self, mode: str, text: str | None = None) -> Outcome | None:
         """Agree to a mode in the words of ``text``, or withdraw with ``off``; what was withdrawn from the service.
@@ -179,7 +180,7 @@ class DeviceAgent:
         manifest = None
         try:
             manifest = participant.manifest()
-            if manifest["killed"]:
+            if manifest.killed:
                 outcome = Outcome("killed", "the task was stopped for good; nothing is sent any more")
                 return self._noted(outcome, enrolment)
             outcome = participant.take_part(manifest, immediately=immediately)
@@ -199,23 +200,24 @@ class DeviceAgent:
 
     # What the user sees and decides
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> JsonObject:
         """Everything in a few lines; nothing of the searches themselves."""
-        found, now = self._state.fact("enrolment"), self._clock()
-        seen = self._participant(Enrolment(**found)).seen() if found else None
+        kept_fields, now = self._state.fact("enrolment"), self._clock()
+        enrolment = Enrolment(**kept_fields) if kept_fields else None
+        last = self._participant(enrolment).last_manifest() if enrolment else None
         week, _ = self._state.spent(since=now - self._policy.window_seconds)
         ever, delta = self._state.spent()
         return {
-            "task": found["task"] if found else None,
-            "server": found["server"] if found else None,
+            "task": enrolment.task if enrolment else None,
+            "server": enrolment.server if enrolment else None,
             "mode": self._state.fact("mode") or OFF,
             "paused": bool(self._state.fact("paused")),
-            "killed": bool(found and self._state.fact(f"killed {found['task']}")),
+            "killed": bool(enrolment and self._state.fact(f"killed {enrolment.task}")),
             "searches": self._state.n_searches(),
-            "round": seen.round if seen else None,
+            "round": last.round if last else None,
             "waiting": len(self._state.turns(kept.MADE)),
             "sent": len(self._state.turns(kept.ACCEPTED)),
-            "clock_behind": bool(seen and now + self._policy.clock_skew_seconds < seen.issued),
+            "clock_behind": bool(last and now + self._policy.clock_skew_seconds < last.issued),
             "budget": {
                 "window_days": self._policy.window_seconds // 86_400,
                 "window_epsilon": float(week),
@@ -227,9 +229,9 @@ class DeviceAgent:
             "last": self._state.fact("last"),
         }
 
-    def sent(self) -> list[dict[str, Any]]:
+    def sent(self) -> list[JsonObject]:
         """Every turn: what was true (it never left), what was said, the exact bytes, its cost, and how it ended."""
-        costs = {(debit["task"], debit["round"]): debit for debit in self._state.debits()}
+        costs = {(debit.task, debit.round): debit for debit in self._state.debits()}
         return [
             {
                 "task": turn.task,
@@ -239,10 +241,10 @@ class DeviceAgent:
                 "answer": turn.answer,
                 "mechanism": turn.mechanism,
                 "true": turn.held,
-                "said": turn.said,
+                "said": encode(turn.said),
                 "bytes": turn.message.hex() if turn.message is not None else None,
-                "epsilon": costs[turn.task, turn.round]["epsilon"],
-                "delta": costs[turn.task, turn.round]["delta"],
+                "epsilon": costs[turn.task, turn.round].epsilon,
+                "delta": costs[turn.task, turn.round].delta,
                 "made_at": turn.made_at,
                 "answered_at": turn.answered_at,
                 "tries": turn.tries,
@@ -287,17 +289,17 @@ class DeviceAgent:
         self._state.scrub()
         return withdrawn
 
-    def export(self) -> dict[str, Any]:
+    def export(self) -> JsonObject:
         """All that is kept here, as one document."""
         enrolment = self._state.fact("enrolment")
         return {
             "format": "searchblend-device-export",
             "version": 1,
             "enrolment": {**enrolment, "code": bool(enrolment["code"])} if enrolment else None,
-            "consents": self._state.consents(),
-            "searches": self._state.searches(),
+            "consents": encode(self._state.consents()),
+            "searches": encode(self._state.searches()),
             "sent": self.sent(),
-            "ledger": self._state.debits(),
+            "ledger": encode(self._state.debits()),
         }
 
     def _enrolment(self) -> Enrolment:
@@ -319,7 +321,7 @@ class DeviceAgent:
             if self._is_enrolled(enrolment):
                 for name in ("enrolment", "mode", "paused", "last"):
                     self._state.forget_fact(name)
-        self._hang_up()
+        self._close_transport()
         if (packs := self._packs(enrolment.task)) is not None:
             packs.erase()
 
@@ -328,11 +330,11 @@ class DeviceAgent:
         if self._given_transport is not None:
             return self._given_transport
         if self._own_transport is None or self._own_transport.address != enrolment.server:
-            self._hang_up()
+            self._close_transport()
             self._own_transport = Transport(enrolment.server, plain_http=enrolment.plain_http)
         return self._own_transport
 
-    def _hang_up(self) -> None:
+    def _close_transport(self) -> None:
         if self._own_transport is not None:
             self._own_transport.close()
             self._own_transport = None
@@ -360,7 +362,7 @@ class DeviceAgent:
     def _noted(self, outcome: Outcome, enrolment: Enrolment) -> Outcome:
         with self._state.transaction():
             if self._is_enrolled(enrolment):
-                self._state.set_fact("last", {"at": self._clock(), **outcome.as_json()})
+                self._state.set_fact("last", {"at": self._clock(), **encode(outcome)})
         return outcome
 
     def _check_collecting(self) -> None:

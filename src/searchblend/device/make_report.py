@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from searchblend.blender.best.subset_report import SubsetReport, subset_report_with_records
 from searchblend.blender.paper.local_report import local_report_with_records
 from searchblend.core.randomness import Randomness, uniform_below
 from searchblend.core.records import HeadList, Record
-from searchblend.device.manifest_checks import Manifest
 from searchblend.wire.head_list import HeadListMessage
+from searchblend.wire.manifest import Manifest
 from searchblend.wire.report import ReportShape, cells_as_parts, encode_report
 from searchblend.wire.sealed import SealingContext, fits_sealed, seal_records
 
 Pair = list[str | None]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One part of what a message says: the queries, cells or records that it names; no item at all is the sink."""
+
+    about: str
+    items: list[Pair]
 
 
 @dataclass(frozen=True)
@@ -25,7 +32,7 @@ class Message:
     content: bytes
     mechanism: str
     held: list[Pair]
-    said: list[dict[str, Any]]
+    said: list[Statement]
 
     def __repr__(self) -> str:
         return f"Message({len(self.content)} bytes)"
@@ -56,20 +63,21 @@ def make_contribution(records: Sequence[Record], manifest: Manifest, code: str, 
     A record for which the message has no room left is passed over. Give only ``sealable`` ones: then there is at least
     one that fits.
     """
-    optin = manifest["optin"]
+    optin = manifest.optin
+    assert optin is not None
     pool = list(records)
     chosen: list[Record] = []
-    while pool and len(chosen) < manifest["records_per_optin"]:
+    while pool and len(chosen) < manifest.records_per_optin:
         record = pool.pop(uniform_below(len(pool), randomness))
         if fits_sealed([*chosen, record]):
             chosen.append(record)
-    context = SealingContext(bytes.fromhex(manifest["task"]), manifest["round"], bytes.fromhex(optin["consent"]))
+    context = SealingContext(bytes.fromhex(manifest.task), manifest.round, bytes.fromhex(optin.consent))
     held = [pair_of(record) for record in chosen]
     return Message(
-        content=seal_records(chosen, context, context.tag_of(code), bytes.fromhex(optin["public_key"])),
+        content=seal_records(chosen, context, context.tag_of(code), bytes.fromhex(optin.public_key)),
         mechanism="sealed to the curator",
         held=held,
-        said=[{"about": "records", "items": held}],
+        said=[Statement("records", held)],
     )
 
 
@@ -82,10 +90,10 @@ def pair_of(record: Record) -> Pair:
     return [part if isinstance(part, str) else None for part in record]
 
 
-def _said(part: SubsetReport, head: HeadList) -> dict[str, Any]:
-    """One part in words: the queries or cells that it names; ⋆ is null, and no item at all is the sink."""
+def _said(part: SubsetReport, head: HeadList) -> Statement:
+    """One part in words; ⋆ is null."""
     if part.about_queries:
         names: list[str | None] = [*head.queries, None]
-        return {"about": "queries", "items": [[names[item]] for item in part.items]}
+        return Statement("queries", [[names[item]] for item in part.items])
     cells = list(head.cells())
-    return {"about": "cells", "items": [pair_of(cells[item]) for item in part.items]}
+    return Statement("cells", [pair_of(cells[item]) for item in part.items])

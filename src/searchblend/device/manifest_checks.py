@@ -7,21 +7,19 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from searchblend.blender.best.subset_report import TWO_STAGE
 from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.device.device_errors import DeviceRefused
 from searchblend.device.policy import DEVICE_VERSION, Policy
 from searchblend.wire.head_list import HeadListMessage, decode_head_list
+from searchblend.wire.manifest import ClientPart, Manifest
 from searchblend.wire.report import ReportShape
 from searchblend.wire.signing import is_round_key_signed, verify_manifest
 
-Manifest = dict[str, Any]
-
 
 @dataclass(frozen=True)
-class Seen:
+class LastManifest:
     """The newest manifest that this device has believed."""
 
     sequence: int = 0
@@ -37,54 +35,50 @@ def believe(message: bytes, pinned: Mapping[str, bytes], curators: Mapping[str, 
         manifest = verify_manifest(message, pinned)
     except MessageError as error:
         raise DeviceRefused("forged", str(error)) from None
-    if curators and manifest["optin"] is not None and not is_round_key_signed(manifest, curators):
+    if curators and manifest.optin is not None and not is_round_key_signed(manifest, curators):
         raise DeviceRefused("wrong-curator")
     return manifest
 
 
-def check_manifest(manifest: Manifest, *, task: str, seen: Seen, now: int, policy: Policy) -> Seen:
+def check_manifest(manifest: Manifest, *, task: str, last: LastManifest, now: int, policy: Policy) -> LastManifest:
     """What to remember of it from now on; ``DeviceRefused`` for one that is old, expired or another task's.
 
     ``now`` is never before the newest manifest was signed, whatever the clock says (``device_now``).
     """
-    if manifest["task"] != task:
+    if manifest.task != task:
         raise DeviceRefused("wrong-task")
-    digest = manifest_digest(manifest)
-    if manifest["sequence"] < seen.sequence:
+    digest = manifest.digest
+    if manifest.sequence < last.sequence:
         raise DeviceRefused("rolled-back")
-    if manifest["sequence"] == seen.sequence and digest != seen.digest:
+    if manifest.sequence == last.sequence and digest != last.digest:
         raise DeviceRefused("two-faces")
-    if manifest["round"] < seen.round:
+    if manifest.round < last.round:
         raise DeviceRefused("older-round")
-    if manifest["issued"] > now + policy.clock_skew_seconds:
+    if manifest.issued > now + policy.clock_skew_seconds:
         raise DeviceRefused("clock-behind")
-    if manifest["expires"] <= now:
+    if manifest.expires <= now:
         raise DeviceRefused("expired")
-    if manifest["expires"] - manifest["issued"] > policy.longest_manifest_seconds:
+    if manifest.expires - manifest.issued > policy.longest_manifest_seconds:
         raise DeviceRefused("valid-too-long")
-    if _version(manifest["min_device_version"]) > DEVICE_VERSION:
+    if _version(manifest.min_device_version) > DEVICE_VERSION:
         raise DeviceRefused("device-too-old")
-    return Seen(manifest["sequence"], digest, manifest["round"], max(manifest["issued"], seen.issued))
+    return LastManifest(manifest.sequence, digest, manifest.round, max(manifest.issued, last.issued))
 
 
-def manifest_digest(manifest: Manifest) -> str:
-    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
-
-
-def device_now(clock: int, seen: Seen) -> int:
+def device_now(clock: int, last: LastManifest) -> int:
     """The time, but never before the newest manifest was signed: a clock that jumps back revives nothing."""
-    return max(clock, seen.issued)
+    return max(clock, last.issued)
 
 
 def check_request(manifest: Manifest, policy: Policy) -> None:
     """The promises of a round against the limits of this device."""
-    epsilon, delta = float(manifest["epsilon"]), float(manifest["delta"])
-    records = max(manifest["records_per_client"], manifest["records_per_optin"])
+    epsilon, delta, client = float(manifest.epsilon), float(manifest.delta), manifest.client
+    records = max(manifest.records_per_client, manifest.records_per_optin)
     for field, value, least, most in (
         ("epsilon", epsilon, 0.0, policy.largest_epsilon),
         ("delta", delta, -1.0, policy.largest_delta),
         ("records", records, 0, policy.most_records_per_round),
-        ("report_bytes", manifest["client"]["report_bytes"] if manifest["client"] else 1, 0, policy.largest_report),
+        ("report_bytes", client.report_bytes if client else 1, 0, policy.largest_report),
     ):
         if not least < value <= most:
             raise DeviceRefused("over-policy", field)
@@ -92,41 +86,42 @@ def check_request(manifest: Manifest, policy: Policy) -> None:
 
 def check_head_list(content: bytes, manifest: Manifest, policy: Policy) -> tuple[HeadListMessage, ReportShape]:
     """The head list of a manifest in its client phase, and the shape of a report on it."""
-    client = manifest["client"]
-    if hashlib.sha256(content).hexdigest() != client["artifact"]:
+    client = manifest.client
+    assert client is not None
+    if hashlib.sha256(content).hexdigest() != client.artifact:
         raise DeviceRefused("wrong-artifact")
     try:
         message = decode_head_list(json.loads(content.decode("utf-8")))
     except (MessageError, ArithmeticError, ValueError, RecursionError) as error:
         raise DeviceRefused("bad-head-list", str(error) if isinstance(error, MessageError) else "") from None
-    _check_list(message, manifest, policy)
+    _check_list(message, manifest, client, policy)
     try:
         shape = ReportShape.of(
-            bytes.fromhex(manifest["task"]), manifest["round"], message.head, message.params, message.design
+            bytes.fromhex(manifest.task), manifest.round, message.head, message.params, message.design
         )
     except InvalidParameter as error:
         raise DeviceRefused("bad-head-list", error.field) from None
     except (ArithmeticError, ValueError):
         raise DeviceRefused("bad-head-list") from None
-    if shape.size != client["report_bytes"]:
+    if shape.size != client.report_bytes:
         raise DeviceRefused("wrong-parameters", "report_bytes")
     return message, shape
 
 
-def _check_list(message: HeadListMessage, manifest: Manifest, policy: Policy) -> None:
+def _check_list(message: HeadListMessage, manifest: Manifest, client: ClientPart, policy: Policy) -> None:
     head, params, design = message.head, message.params, message.design
-    if head.digest != manifest["client"]["digest"]:
+    if head.digest != client.digest:
         raise DeviceRefused("wrong-digest")
     if len(head) == 0:
         raise DeviceRefused("empty-list")
     if not policy.fewest_queries <= len(head) <= policy.most_queries or head.n_cells > policy.most_cells:
         raise DeviceRefused("over-policy", "list size")
     agreed = {
-        "epsilon": params.budget.epsilon == float(manifest["epsilon"]),
-        "delta": params.budget.delta == float(manifest["delta"]),
-        "records_per_client": params.records_per_client == manifest["records_per_client"],
-        "method": (design is not None) == (manifest["method"] == "best"),
-        "mechanism": (design.mechanism if design else "two-stage") == manifest["client"]["mechanism"],
+        "epsilon": params.budget.epsilon == float(manifest.epsilon),
+        "delta": params.budget.delta == float(manifest.delta),
+        "records_per_client": params.records_per_client == manifest.records_per_client,
+        "method": (design is not None) == (manifest.method == "best"),
+        "mechanism": (design.mechanism if design else "two-stage") == client.mechanism,
         # k_q = 1: a list without any URL must give the URL no budget, and only such a list may. Single queries without
         # URLs (their results were removed at the review) are reported by the query stage alone, which stays private.
         "query_budget_fraction": head.has_urls == (params.query_budget_fraction < 1),

@@ -16,8 +16,9 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final
+from typing import Final
 
+from searchblend.core.documents import absent
 from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.core.randomness import Randomness, uniform_below
 from searchblend.core.records import WILDCARD, Record
@@ -26,8 +27,7 @@ from searchblend.device.consent_texts import LOCAL, OPT_IN
 from searchblend.device.device_errors import DeviceRefused, NoAnswer
 from searchblend.device.make_report import Message, make_contribution, make_report, sealable
 from searchblend.device.manifest_checks import (
-    Manifest,
-    Seen,
+    LastManifest,
     believe,
     check_head_list,
     check_manifest,
@@ -38,6 +38,7 @@ from searchblend.device.policy import Policy
 from searchblend.device.state import DeviceState, Turn
 from searchblend.device.transport import Answer, Transport
 from searchblend.wire.head_list import HeadListMessage
+from searchblend.wire.manifest import Manifest
 from searchblend.wire.report import ReportShape
 
 OnPoint = Callable[[str], None]
@@ -98,12 +99,9 @@ class Outcome:
     status: str
     text: str
     ok: bool = True
-    round: int | None = None
-    pack: str | None = None
+    round: int | None = absent()
+    pack: str | None = absent()
     """what happened to the local-search pack"""
-
-    def as_json(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if value is not None}
 
 
 class Participant:
@@ -133,24 +131,24 @@ class Participant:
         manifest = believe(answer.body, self._enrolment.pinned, self._enrolment.pinned_curators)
         self._on_point("manifest: believed")
         with self._state.transaction():
-            seen = self.seen()
-            found = check_manifest(manifest, task=self._enrolment.task, seen=seen, now=self.now(), policy=self._policy)
-            self._state.set_fact(f"seen {self._enrolment.task}", vars(found))
-            if manifest["killed"]:
+            last = self.last_manifest()
+            newest = check_manifest(manifest, task=self._enrolment.task, last=last, now=self.now(), policy=self._policy)
+            self._state.set_fact(f"seen {self._enrolment.task}", vars(newest))
+            if manifest.killed:
                 self._state.set_fact(f"killed {self._enrolment.task}", True)
                 self._state.drop_waiting()
         self._on_point("manifest: remembered")
         return manifest
 
-    def seen(self) -> Seen:
-        return Seen(**(self._state.fact(f"seen {self._enrolment.task}") or {}))
+    def last_manifest(self) -> LastManifest:
+        return LastManifest(**(self._state.fact(f"seen {self._enrolment.task}") or {}))
 
     def now(self) -> int:
-        return device_now(self._clock(), self.seen())
+        return device_now(self._clock(), self.last_manifest())
 
     def take_part(self, manifest: Manifest, *, immediately: bool = False) -> Outcome:
         """Make this round's turn if there is none, and send it if it is time."""
-        number = manifest["round"]
+        number = manifest.round
         with self._state.transaction():
             self._state.drop_waiting(kept.TOO_LATE, unless_round=(self._enrolment.task, number))
         turn = self._state.turn(self._enrolment.task, number)
@@ -166,8 +164,8 @@ class Participant:
 
     def _make(self, manifest: Manifest, *, immediately: bool) -> Outcome | None:
         """Commit a turn (None), or say why there is none."""
-        number, mode = manifest["round"], self._state.fact("mode")
-        wanted = {"client": LOCAL, "opt-in": OPT_IN}.get(manifest["phase"])
+        number, mode = manifest.round, self._state.fact("mode")
+        wanted = {"client": LOCAL, "opt-in": OPT_IN}.get(manifest.phase)
         if wanted is None:
             return Outcome("idle", "the task asks for nothing now", round=number)
         if mode != wanted:
@@ -175,8 +173,8 @@ class Participant:
         if self._state.has_debit(self._enrolment.task, number):
             return Outcome("already-spent", "this round was already paid for; nothing is made again", round=number)
         check_request(manifest, self._policy)
-        part = manifest["client"] if wanted == LOCAL else manifest["optin"]
-        if not part.get("opens", 0) <= self.now() < part["closes"]:
+        opens, closes = _window(manifest)
+        if not opens <= self.now() < closes:
             raise DeviceRefused("window-closed")
         prepared = self._head_list(manifest) if wanted == LOCAL else None
         with self._state.transaction():
@@ -199,15 +197,16 @@ class Participant:
                 kept.CLIENT if wanted == LOCAL else kept.OPT_IN,
                 message,
                 made_at=now,
-                send_after=now if immediately else now + self._delay(part["closes"] - now),
-                closes=part["closes"],
+                send_after=now if immediately else now + self._delay(closes - now),
+                closes=closes,
             )
             self._on_point("turn: before commit")
         self._on_point("turn: committed")
         return None
 
     def _head_list(self, manifest: Manifest) -> tuple[HeadListMessage, ReportShape]:
-        path = f"/v1/artifacts/{manifest['client']['artifact']}"
+        assert manifest.client is not None
+        path = f"/v1/artifacts/{manifest.client.artifact}"
         answer = self._transport.send("GET", path, at_most=self._policy.largest_head_list)
         if answer.status != 200:
             raise NoAnswer("refused", _problem(answer) or f"status {answer.status}")
@@ -218,7 +217,7 @@ class Participant:
         records = self._state.records(has_urls=has_urls, since=self.now() - self._policy.search_seconds)
         if prepared is None:
             return sealable(records)
-        if not records and manifest["silent_devices"] == "report_wildcard":
+        if not records and manifest.silent_devices == "report_wildcard":
             return [Record(WILDCARD, WILDCARD)]
         return records
 
@@ -232,8 +231,9 @@ class Participant:
                 raise DeviceRefused("bad-head-list", error.field) from None
             except (ArithmeticError, ValueError, MessageError):
                 raise DeviceRefused("bad-head-list") from None
+        assert manifest.optin is not None
         consents = self._state.consents()
-        if not consents or consents[-1]["sha256"] != manifest["optin"]["consent"]:
+        if not consents or consents[-1].sha256 != manifest.optin.consent:
             raise DeviceRefused("wrong-consent")
         if not self._enrolment.code:
             raise DeviceRefused("no-credential")
@@ -245,7 +245,7 @@ class Participant:
     def _debit(self, manifest: Manifest, mode: str) -> None:
         """Pay before anything is drawn; refuse if the round would exceed a limit over time."""
         # The shortest text of the double: a manifest may write 1e-99999999, which nobody should compute exactly.
-        epsilon, delta = repr(float(manifest["epsilon"])), repr(float(manifest["delta"]))
+        epsilon, delta = repr(float(manifest.epsilon)), repr(float(manifest.delta))
         policy, now = self._policy, self.now()
         # Where the week begins is the clock's alone to say: a service that signs ahead of it must not end it early.
         recent, _ = self._state.spent(since=self._clock() - policy.window_seconds)
@@ -258,7 +258,7 @@ class Participant:
         if ever_delta + own[1] > Fraction(policy.lifetime_delta):
             raise DeviceRefused("over-budget", "δ of this device's life")
         part = kept.CLIENT if mode == LOCAL else kept.OPT_IN
-        self._state.debit(self._enrolment.task, manifest["round"], part, epsilon, delta, now)
+        self._state.debit(self._enrolment.task, manifest.round, part, epsilon, delta, now)
 
     def _delay(self, left: int) -> int:
         """Seconds until the report is sent: uniform over the first part of what is left of the window."""
@@ -276,9 +276,9 @@ class Participant:
         try:
             answer = self._post(turn, turn.message)
         except NoAnswer as error:
-            return self._taken_back_again(turn) or self._not_answered(turn, str(error), None)
+            return self._withdrawn_meanwhile(turn) or self._not_answered(turn, str(error), None)
         self._on_point("send: answered")
-        if (outcome := self._taken_back_again(turn)) is not None:
+        if (outcome := self._withdrawn_meanwhile(turn)) is not None:
             return outcome
         problem = _problem(answer)
         if answer.status == 200 and not answer.body:
@@ -301,8 +301,7 @@ class Participant:
     def _finish(self, turn: Turn, state: str, answer: str) -> Outcome:
         with self._state.transaction():
             self._state.note_answer(turn, state, answer, self.now())
-        found = self._state.turn(turn.task, turn.round)
-        return _done(found if found is not None else turn)
+        return _done(self._state.turn(turn.task, turn.round) or turn)
 
     def _not_answered(self, turn: Turn, why: str, retry_after: str | None) -> Outcome:
         wait = min(_FIRST_WAIT * 2 ** min(turn.tries, 16), self._policy.longest_wait_seconds)
@@ -333,7 +332,7 @@ class Participant:
         outcomes = [self._withdraw(turn) for turn in turns]
         return next((outcome for outcome in outcomes if not outcome.ok), outcomes[-1] if outcomes else None)
 
-    def _taken_back_again(self, turn: Turn) -> Outcome | None:
+    def _withdrawn_meanwhile(self, turn: Turn) -> Outcome | None:
         """Take back what another process has withdrawn while it was on its way; None if nobody has."""
         found = self._state.turn(turn.task, turn.round)
         if turn.part != kept.OPT_IN or found is None or found.state not in (kept.DROPPED, kept.WITHDRAWN):
@@ -367,6 +366,14 @@ class Participant:
         problem = _problem(answer)
         is_refusal = problem is not None and answer.status not in _AGAIN
         return "not-withdrawn" if is_refusal else UNANSWERED, problem or f"status {answer.status}"
+
+
+def _window(manifest: Manifest) -> tuple[int, int]:
+    """From when to when a turn of the manifest's phase may be made."""
+    if manifest.client is not None:
+        return manifest.client.opens, manifest.client.closes
+    assert manifest.optin is not None
+    return 0, manifest.optin.closes
 
 
 def _problem(answer: Answer) -> str | None:

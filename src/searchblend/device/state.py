@@ -12,17 +12,19 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
+from searchblend.core.documents import encode
 from searchblend.core.records import WILDCARD, Record
 from searchblend.device.device_errors import StateError, StorageFull
-from searchblend.device.make_report import Message
+from searchblend.device.make_report import Message, Statement
+from searchblend.files.durable import create_private, sync
+from searchblend.files.sqlite import IN_MEMORY, SqliteFile
 
 FILE: Final = "device.db"
 APPLICATION_ID: Final = 0x53424456  # "SBDV"
@@ -66,6 +68,40 @@ _ADD_TURN: Final = f"INSERT INTO turns ({_TURN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?,
 
 
 @dataclass(frozen=True)
+class Consent:
+    """What the user agreed to, and when; no text for withdrawing."""
+
+    at: int
+    mode: str
+    sha256: str | None
+    text: str | None
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search that is kept on this device. ``repr`` does not show it."""
+
+    recorded: int
+    query: str
+    url: str | None
+
+    def __repr__(self) -> str:
+        return f"Search({self.recorded})"
+
+
+@dataclass(frozen=True)
+class RoundDebit:
+    """What a turn in one round cost, in the manifest's own digits."""
+
+    task: str
+    round: int
+    part: str
+    epsilon: str
+    delta: str
+    at: int
+
+
+@dataclass(frozen=True)
 class Turn:
     """This device's part in one round. ``repr`` shows nothing of what was true or said."""
 
@@ -76,7 +112,7 @@ class Turn:
     message: bytes | None
     mechanism: str
     held: list[list[str | None]] | None
-    said: list[dict[str, Any]] | None
+    said: list[Statement] | None
     made_at: int
     send_after: int
     closes: int
@@ -88,28 +124,22 @@ class Turn:
         return f"Turn(round {self.round}, {self.part}, {self.state})"
 
 
-class DeviceState:
+class DeviceState(SqliteFile):
     """One device's file. ``:memory:`` keeps everything in this process, for simulations."""
 
     def __init__(self, path: Path | str, *, create: bool = False, busy_seconds: float = 30.0) -> None:
-        self.path = Path(path)
-        self.in_memory = str(path) == ":memory:"
+        self.in_memory = str(path) == IN_MEMORY
         if not self.in_memory:
-            _prepare(self.path, create=create)
-        with self._errors():
-            self._connection = sqlite3.connect(path, isolation_level=None, timeout=busy_seconds)
+            _prepare(Path(path), create=create)
+        super().__init__(Path(path), self._error_of, pragmas=_PRAGMAS, busy_seconds=busy_seconds)
         try:
-            for pragma in _PRAGMAS:
-                self._run(f"PRAGMA {pragma}")
-            if not self.in_memory and self._run("PRAGMA journal_mode")[0][0] != "wal":
+            if not self.in_memory and self.execute("PRAGMA journal_mode")[0][0] != "wal":
                 raise StateError(f"{self.path}: the file system does not allow a write-ahead log")
-            self._claim()
+            if not self.claim(APPLICATION_ID, version=SCHEMA_VERSION, tables=_SCHEMA):
+                raise StateError(f"{self.path}: not the state of a device of this version")
         except BaseException:
-            self._connection.close()
+            self.close()
             raise
-
-    def close(self) -> None:
-        self._connection.close()
 
     def __enter__(self) -> DeviceState:
         return self
@@ -117,46 +147,33 @@ class DeviceState:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @contextlib.contextmanager
-    def transaction(self) -> Iterator[None]:
-        """All or nothing, and nobody else writes meanwhile."""
-        self._run("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._run("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:
-                self._connection.rollback()
-            raise
-
     # Facts: single values
 
     def fact(self, name: str) -> Any:
-        rows = self._run("SELECT value FROM facts WHERE name = ?", (name,))
+        rows = self.execute("SELECT value FROM facts WHERE name = ?", (name,))
         return json.loads(rows[0][0]) if rows else None
 
     def set_fact(self, name: str, value: Any) -> None:
         text = json.dumps(value, ensure_ascii=False)
-        self._run(
+        self.execute(
             "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", (name, text)
         )
 
     def forget_fact(self, name: str) -> None:
-        self._run("DELETE FROM facts WHERE name = ?", (name,))
+        self.execute("DELETE FROM facts WHERE name = ?", (name,))
 
     # Consents
 
     def add_consent(self, at: int, mode: str, digest: str | None, text: str | None) -> None:
-        self._run("INSERT INTO consents VALUES (?, ?, ?, ?)", (at, mode, digest, text))
+        self.execute("INSERT INTO consents VALUES (?, ?, ?, ?)", (at, mode, digest, text))
 
-    def consents(self) -> list[dict[str, Any]]:
-        rows = self._run("SELECT at, mode, digest, text FROM consents ORDER BY rowid")
-        return [dict(zip(("at", "mode", "sha256", "text"), row, strict=True)) for row in rows]
+    def consents(self) -> list[Consent]:
+        return [Consent(*row) for row in self.execute("SELECT at, mode, digest, text FROM consents ORDER BY rowid")]
 
     # Searches
 
     def add_search(self, at: int, query: str, url: str | None) -> None:
-        self._run("INSERT INTO searches (recorded, query, url) VALUES (?, ?, ?)", (at, query, url))
+        self.execute("INSERT INTO searches (recorded, query, url) VALUES (?, ?, ?)", (at, query, url))
 
     def forget_searches(self, *, before: int, keep: int) -> bool:
         """Those that are too old, and all but the newest ``keep``; whether there were any.
@@ -164,33 +181,34 @@ class DeviceState:
         A search lives on in the turn that it was drawn for, as what was true, and in a sealed one as what was said:
         that goes at the same age. Bytes and debit stay.
         """
-        changes = self._connection.total_changes
-        self._run("DELETE FROM searches WHERE recorded < ?", (before,))
-        self._run(
+        changes = self.changes
+        self.execute("DELETE FROM searches WHERE recorded < ?", (before,))
+        self.execute(
             "DELETE FROM searches WHERE id <= (SELECT id FROM searches ORDER BY id DESC LIMIT 1 OFFSET ?)", (keep,)
         )
-        self._run(
+        self.execute(
             "UPDATE turns SET held = NULL, said = CASE part WHEN ? THEN NULL ELSE said END"
             " WHERE made_at < ? AND held IS NOT NULL",
             (OPT_IN, before),
         )
-        return self._connection.total_changes > changes
+        return self.changes > changes
 
     def forget_unsent(self) -> None:
         """All searches, and what was true in reports that never left: without consent only what was sent is kept."""
-        self._run("DELETE FROM searches")
-        self._run("UPDATE turns SET held = NULL, said = NULL, message = NULL WHERE state = ? AND tries = 0", (DROPPED,))
+        self.execute("DELETE FROM searches")
+        self.execute(
+            "UPDATE turns SET held = NULL, said = NULL, message = NULL WHERE state = ? AND tries = 0", (DROPPED,)
+        )
 
     def n_searches(self) -> int:
-        return int(self._run("SELECT count(*) FROM searches")[0][0])
+        return int(self.execute("SELECT count(*) FROM searches")[0][0])
 
-    def searches(self) -> list[dict[str, Any]]:
-        rows = self._run("SELECT recorded, query, url FROM searches ORDER BY id")
-        return [dict(zip(("recorded", "query", "url"), row, strict=True)) for row in rows]
+    def searches(self) -> list[Search]:
+        return [Search(*row) for row in self.execute("SELECT recorded, query, url FROM searches ORDER BY id")]
 
     def records(self, *, has_urls: bool, since: int) -> list[Record]:
         """What may be reported: searches with a chosen result, or the queries alone in a task without URLs."""
-        rows = self._run("SELECT query, url FROM searches WHERE recorded >= ? ORDER BY id", (since,))
+        rows = self.execute("SELECT query, url FROM searches WHERE recorded >= ? ORDER BY id", (since,))
         if has_urls:
             return [Record(query, url) for query, url in rows if url is not None]
         return [Record(query, WILDCARD) for query, _ in rows]
@@ -198,15 +216,15 @@ class DeviceState:
     # Ledger
 
     def debit(self, task: str, number: int, part: str, epsilon: str, delta: str, at: int) -> None:
-        self._run("INSERT INTO debits VALUES (?, ?, ?, ?, ?, ?)", (task, number, part, epsilon, delta, at))
+        self.execute("INSERT INTO debits VALUES (?, ?, ?, ?, ?, ?)", (task, number, part, epsilon, delta, at))
 
-    def debits(self) -> list[dict[str, Any]]:
-        rows = self._run("SELECT task, round, part, epsilon, delta, at FROM debits ORDER BY at, task, round")
-        return [dict(zip(("task", "round", "part", "epsilon", "delta", "at"), row, strict=True)) for row in rows]
+    def debits(self) -> list[RoundDebit]:
+        rows = self.execute("SELECT task, round, part, epsilon, delta, at FROM debits ORDER BY at, task, round")
+        return [RoundDebit(*row) for row in rows]
 
     def spent(self, *, since: int | None = None) -> tuple[Fraction, Fraction]:
         """Σ ε and Σ δ, exactly, of all debits or of those not before ``since``."""
-        rows = self._run(
+        rows = self.execute(
             "SELECT epsilon, delta FROM debits WHERE at >= ?", (since if since is not None else -(1 << 62),)
         )
         return sum((Fraction(e) for e, _ in rows), Fraction(0)), sum((Fraction(d) for _, d in rows), Fraction(0))
@@ -216,23 +234,23 @@ class DeviceState:
     def add_turn(
         self, task: str, number: int, part: str, message: Message, *, made_at: int, send_after: int, closes: int
     ) -> None:
-        held, said = (json.dumps(value, ensure_ascii=False) for value in (message.held, message.said))
+        held, said = (json.dumps(encode(value), ensure_ascii=False) for value in (message.held, message.said))
         values = (task, number, part, MADE, message.content, message.mechanism, held, said, made_at, send_after, closes)
-        self._run(_ADD_TURN, values)
+        self.execute(_ADD_TURN, values)
 
     def turn(self, task: str, number: int) -> Turn | None:
-        rows = self._run(_ONE_TURN, (task, number))
+        rows = self.execute(_ONE_TURN, (task, number))
         return _turn(rows[0]) if rows else None
 
     def turns(self, state: str | None = None) -> list[Turn]:
-        return [turn for turn in map(_turn, self._run(_ALL_TURNS)) if state in (None, turn.state)]
+        return [turn for turn in map(_turn, self.execute(_ALL_TURNS)) if state in (None, turn.state)]
 
     def has_debit(self, task: str, number: int) -> bool:
-        return bool(self._run("SELECT 1 FROM debits WHERE task = ? AND round = ?", (task, number)))
+        return bool(self.execute("SELECT 1 FROM debits WHERE task = ? AND round = ?", (task, number)))
 
     def note_answer(self, turn: Turn, state: str, answer: str, at: int) -> None:
         """How sending it ended; only what is still waiting changes."""
-        self._run(
+        self.execute(
             "UPDATE turns SET state = ?, answer = ?, answered_at = ?, tries = tries + 1"
             " WHERE task = ? AND round = ? AND state = ?",
             (state, answer, at, turn.task, turn.round, MADE),
@@ -240,24 +258,24 @@ class DeviceState:
 
     def note_try(self, turn: Turn, answer: str, again_at: int) -> None:
         """No answer: the same bytes stay to be sent."""
-        self._run(
+        self.execute(
             "UPDATE turns SET tries = tries + 1, answer = ?, send_after = ? WHERE task = ? AND round = ? AND state = ?",
             (answer, again_at, turn.task, turn.round, MADE),
         )
 
     def note_withdrawal(self, turn: Turn, state: str) -> None:
         """``WITHDRAWN``: the service holds nothing of it. ``DROPPED``: it may, and is to be asked again."""
-        self._run("UPDATE turns SET state = ? WHERE task = ? AND round = ?", (state, turn.task, turn.round))
+        self.execute("UPDATE turns SET state = ? WHERE task = ? AND round = ?", (state, turn.task, turn.round))
 
     def drop_waiting(self, state: str = DROPPED, *, unless_round: tuple[str, int] | None = None) -> int:
         """What waits is never sent (again), nor made again: the row, its bytes and its debit stay to be shown."""
         task, number = unless_round or ("", -1)
-        before = self._connection.total_changes
-        self._run(
+        before = self.changes
+        self.execute(
             "UPDATE turns SET state = ? WHERE state = ? AND NOT (task = ? AND round = ?)",
             (state, MADE, task, number),
         )
-        return self._connection.total_changes - before
+        return self.changes - before
 
     def erase(self) -> None:
         """Searches, true values and sent values. Debits and the bare rounds stay, so that nothing is said twice.
@@ -265,53 +283,32 @@ class DeviceState:
         Call it in a transaction, and ``scrub`` after that.
         """
         self.drop_waiting()
-        self._run("DELETE FROM searches")
-        self._run("UPDATE turns SET held = NULL, said = NULL, message = NULL")
+        self.execute("DELETE FROM searches")
+        self.execute("UPDATE turns SET held = NULL, said = NULL, message = NULL")
 
     def scrub(self) -> None:
         """Nothing erased stays in free pages or in the log."""
         with contextlib.suppress(StorageFull):  # a copy needs room; what was deleted is overwritten in any case
-            self._run("VACUUM")
+            self.execute("VACUUM")
         self.empty_log()
 
     def empty_log(self) -> None:
         """What was overwritten in the file is not left in the log."""
-        self._run("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def _claim(self) -> None:
-        """Make the tables of a new file; refuse one that is something else."""
-        with self.transaction():
-            found = self._run("PRAGMA application_id")[0][0]
-            if found == 0 and not self._run("SELECT 1 FROM sqlite_master LIMIT 1"):
-                for statement in _SCHEMA:
-                    self._run(statement)
-                self._run(f"PRAGMA application_id = {APPLICATION_ID}")
-                self._run(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            elif found != APPLICATION_ID or self._run("PRAGMA user_version")[0][0] != SCHEMA_VERSION:
-                raise StateError(f"{self.path}: not the state of a device of this version")
-
-    def _run(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        with self._errors():
-            return self._connection.execute(statement, values).fetchall()
-
-    @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM):
-                raise StorageFull(f"{self.path}: no room to write; nothing was changed and nothing was sent") from None
-            if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                raise StateError(f"{self.path}: another process of this device is busy; try again") from None
-            raise StateError(f"{self.path}: {type(error).__name__} ({code})") from None
+    def _error_of(self, error: sqlite3.Error | UnicodeDecodeError, code: int) -> StateError:
+        if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM):
+            return StorageFull(f"{self.path}: no room to write; nothing was changed and nothing was sent")
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return StateError(f"{self.path}: another process of this device is busy; try again")
+        return StateError(f"{self.path}: {type(error).__name__} ({code})")
 
 
 def _turn(row: Sequence[Any]) -> Turn:
     fields = dict(zip(_TURN.split(", "), row, strict=True))
-    for name in ("held", "said"):
-        fields[name] = json.loads(fields[name]) if fields[name] else None
-    return Turn(**fields)
+    held, said = (json.loads(fields[name]) if fields[name] else None for name in ("held", "said"))
+    statements = None if said is None else [Statement(**part) for part in said]
+    return Turn(**{**fields, "held": held, "said": statements})
 
 
 def _prepare(path: Path, *, create: bool) -> None:
@@ -320,11 +317,7 @@ def _prepare(path: Path, *, create: bool) -> None:
         raise StateError(f"{path.parent}: no device here; `searchblend device enrol` makes one")
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        create_private(path)
+        sync(path.parent)
     except OSError as error:
         raise StateError(f"{path}: cannot be opened: {error.strerror}") from None

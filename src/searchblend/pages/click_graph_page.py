@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
-from typing import Any, Final
+from typing import Final
 
 from searchblend.clickgraph.use.graph import ClickGraph, Counts, TableName
+from searchblend.core.statement import Statement
 from searchblend.pages.figures import Bar, Mark, interval_rows, rank_curve
 from searchblend.pages.layout import (
     MOST_ROWS,
@@ -25,7 +26,7 @@ _DRAWN: Final = 20
 _COUNTS: Final = (Column("count", True), Column("95 % interval", True), Column("estimate", True))
 
 
-def click_graph_page(graph: ClickGraph, statement: Mapping[str, Any]) -> str:
+def click_graph_page(graph: ClickGraph, statement: Statement) -> str:
     """The page of a graph and its statement; it shows nothing that is not in the released tables."""
     graph = graph.in_order()
     parts = [
@@ -45,32 +46,32 @@ def click_graph_page(graph: ClickGraph, statement: Mapping[str, Any]) -> str:
     return html_page(f"{TITLE}, released privately", parts)
 
 
-def _lead(statement: Mapping[str, Any]) -> str:
+def _lead(statement: Statement) -> str:
     made = moment(statement)
-    algorithm = statement["release"]["method"]
+    algorithm = statement.method
     return escape(f"What people searched, and where they went from there. Made {made}, algorithm {algorithm}.")
 
 
-def _digest(statement: Mapping[str, Any]) -> str:
+def _digest(statement: Statement) -> str:
     """What names this release: the hash of its first table."""
-    name = min(name for name in statement["files"] if name.startswith("queries."))
-    return str(statement["files"][name]["sha256"])
+    name = min(name for name in statement.files if name.startswith("queries."))
+    return statement.files[name].sha256
 
 
-def _figures(graph: ClickGraph, statement: Mapping[str, Any]) -> list[tuple[str, str]]:
-    guarantee = statement["guarantee"]
+def _figures(graph: ClickGraph, statement: Statement) -> list[tuple[str, str]]:
+    guarantee = statement.promise
     return [
         ("queries", f"{len(graph.queries):,}"),
         ("clicks on URLs", f"{len(graph.clicks):,}"),
         ("reformulations", f"{len(graph.reformulations):,}"),
-        ("ε of each user", f"{guarantee['epsilon']:g}"),
-        ("δ of each user", small_number(guarantee["delta"])),
+        ("ε of each user", f"{guarantee.epsilon:g}"),
+        ("δ of each user", small_number(guarantee.delta)),
     ]
 
 
-def _queries(graph: ClickGraph, statement: Mapping[str, Any]) -> str:
+def _queries(graph: ClickGraph, statement: Statement) -> str:
     counts = graph.searches
-    unit = statement["parameters"]["design"]["steps"][0]["unit"]
+    unit = statement.parameters["design"]["steps"][0]["unit"]
     what = "users who searched it" if unit == "users" else "searches"
     bars = [
         Bar(query, float(counts.count[i]), float(counts.low[i]), float(counts.high[i]), f"{counts.count[i]:,}")

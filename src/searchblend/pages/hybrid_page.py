@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
-from typing import Any, Final
+from typing import Final
 
+from searchblend.blender.result import Result, ResultRow, StatedCheck
+from searchblend.core.statement import Statement
 from searchblend.pages.figures import Bar, Mark, interval_rows, rank_curve, shares_bar
 from searchblend.pages.layout import (
     MOST_ROWS,
@@ -25,10 +27,10 @@ _FINE: Final = 0.0005
 """below this share two decimals of a percentage say too little"""
 
 
-def hybrid_page(result: Mapping[str, Any], statement: Mapping[str, Any]) -> str:
+def hybrid_page(result: Result, statement: Statement) -> str:
     """The page of ``result.json`` and ``statement.json``; it shows nothing that is not in them."""
-    trends = [row for row in result["trends"] if row["kind"] == "query"]
-    evaluated = "notice" in result
+    trends = [row for row in result.trends if row.kind == "query"]
+    evaluated = result.notice is not None
     title = f"{TITLE}, {'compared with the truth' if evaluated else 'computed privately'}"
     parts = [
         f"<header><h1>{title}</h1>",
@@ -38,7 +40,7 @@ def hybrid_page(result: Mapping[str, Any], statement: Mapping[str, Any]) -> str:
         _shares(result, trends, evaluated),
         _tables(result, trends, evaluated),
         privacy_section(statement),
-        cite_section(statement, TITLE, result["head"]["digest"]),
+        cite_section(statement, TITLE, result.head.digest),
         files_section(statement),
         "</main>\n",
         footer(statement),
@@ -46,27 +48,27 @@ def hybrid_page(result: Mapping[str, Any], statement: Mapping[str, Any]) -> str:
     return html_page(title, parts)
 
 
-def _lead(result: Mapping[str, Any], statement: Mapping[str, Any]) -> str:
+def _lead(result: Result, statement: Statement) -> str:
     made = moment(statement)
     return escape(
-        f"The most frequent queries and the results people choose for them. Made {made}, method {result['method']}."
+        f"The most frequent queries and the results people choose for them. Made {made}, method {result.method}."
     )
 
 
-def _figures(result: Mapping[str, Any]) -> list[tuple[str, str]]:
-    groups, guarantee = result["groups"], result["guarantee"]
+def _figures(result: Result) -> list[tuple[str, str]]:
+    groups, guarantee = result.groups, result.guarantee
     return [
-        ("queries", f"{result['head']['queries']:,}"),
-        ("records", f"{result['head']['records']:,}"),
-        ("opt-in users", f"{groups['optin_users']:,}"),
-        ("clients", f"{groups['clients']:,}"),
-        ("ε of each person", f"{guarantee['epsilon']:g}"),
-        ("δ of each person", small_number(guarantee["delta"])),
+        ("queries", f"{result.head.queries:,}"),
+        ("records", f"{result.head.records:,}"),
+        ("opt-in users", f"{groups.optin_users:,}"),
+        ("clients", f"{groups.clients:,}"),
+        ("ε of each person", f"{guarantee.epsilon:g}"),
+        ("δ of each person", small_number(guarantee.delta)),
     ]
 
 
-def _shares(result: Mapping[str, Any], trends: Sequence[Mapping[str, Any]], evaluated: bool) -> str:
-    named = sum(row["probability"] for row in trends)
+def _shares(result: Result, trends: Sequence[ResultRow], evaluated: bool) -> str:
+    named = sum(row.probability or 0.0 for row in trends)
     marks = [
         Mark("dot", "blended share"),
         Mark("interval", "95 % interval"),
@@ -76,7 +78,7 @@ def _shares(result: Mapping[str, Any], trends: Sequence[Mapping[str, Any]], eval
     ]
     return (
         '<section aria-labelledby="shares"><h2 id="shares">What people search</h2>'
-        + _agreement(result.get("group_check"))
+        + _agreement(result.group_check)
         + interval_rows(
             f"The {min(_DRAWN, len(trends))} most frequent queries by their share of all searches.",
             [_bar(row) for row in trends[:_DRAWN]],
@@ -86,7 +88,7 @@ def _shares(result: Mapping[str, Any], trends: Sequence[Mapping[str, Any]], eval
         )
         + rank_curve(
             f"Share of all searches by rank, {len(trends):,} queries, with 95 % intervals. Both axes are logarithmic.",
-            [(row["probability"], row["interval"][0] or 0.0, row["interval"][1] or 0.0) for row in trends],
+            [(row.probability or 0.0, row.interval[0] or 0.0, row.interval[1] or 0.0) for row in trends],
             unit=0.01,
             suffix=" %",
         )
@@ -100,40 +102,43 @@ def _shares(result: Mapping[str, Any], trends: Sequence[Mapping[str, Any]], eval
     )
 
 
-def _agreement(check: Mapping[str, Any] | None) -> str:
+def _agreement(check: StatedCheck | None) -> str:
     if check is None:
         return ""
-    if check["agrees"]:
+    if check.agrees:
         return paragraphs(
             "Opt-in users and clients search alike as far as a test can tell; both were blended by their variance."
         )
     return paragraphs(
-        f"Opt-in users and clients search differently (p = {check['p_value']:.1g}): the opt-in users' counts were "
+        f"Opt-in users and clients search differently (p = {check.p_value:.1g}): the opt-in users' counts were "
         "given less weight."
     )
 
 
-def _bar(row: Mapping[str, Any]) -> Bar:
-    others = [(name, row[name]["probability"]) for name in ("optin", "client") if row[name]]
-    if "true_probability" in row:
-        others.append(("true", row["true_probability"]))
-    low, high = row["interval"]
-    value = row["probability"]
-    return Bar(row["query"], value, low or 0.0, high or value, percent(value), others)
+def _bar(row: ResultRow) -> Bar:
+    named = (
+        ("optin", row.optin.probability if row.optin else None),
+        ("client", row.client.probability if row.client else None),
+        ("true", row.true_probability),
+    )
+    others = [(name, share) for name, share in named if share is not None]
+    low, high = row.interval
+    value = row.probability or 0.0
+    return Bar(row.query or "", value, low or 0.0, high or value, percent(value), others)
 
 
-def _tables(result: Mapping[str, Any], trends: Sequence[Mapping[str, Any]], evaluated: bool) -> str:
+def _tables(result: Result, trends: Sequence[ResultRow], evaluated: bool) -> str:
     true = [Column("true share", True)] if evaluated else []
     columns = [Column("share", True), Column("95 % interval", True), Column("opt-in", True), Column("clients", True)]
     weight = Column("weight of opt-in", True)
-    records = [row for row in result["records"] if row["kind"] != "rest"]
+    records = [row for row in result.records if row.kind != "rest"]
     return (
         f'<section aria-labelledby="queries"><h2 id="queries">Queries</h2>{_shown(trends, "trends.csv")}'
         + searchable_table(
             "query-table",
             "queries",
             [Column("query"), *true, *columns, weight],
-            [[Cell(row["query"]), *_numbers(row, evaluated)] for row in trends[:MOST_ROWS]],
+            [[Cell(row.query or ""), *_numbers(row, evaluated)] for row in trends[:MOST_ROWS]],
         )
         + '</section><section aria-labelledby="records"><h2 id="records">Results chosen for them</h2>'
         + paragraphs("⋆ stands for every other result of the query.")
@@ -143,7 +148,7 @@ def _tables(result: Mapping[str, Any], trends: Sequence[Mapping[str, Any]], eval
             "records",
             [Column("query"), Column("URL"), *true, *columns, weight],
             [
-                [Cell(row["query"]), Cell("⋆" if row["url"] is None else row["url"]), *_numbers(row, evaluated)]
+                [Cell(row.query or ""), Cell("⋆" if row.url is None else row.url), *_numbers(row, evaluated)]
                 for row in records[:MOST_ROWS]
             ],
         )
@@ -157,14 +162,14 @@ def _shown(rows: Sequence[object], file: str) -> str:
     return paragraphs(f"The first {MOST_ROWS:,} of {len(rows):,}; {file} has all of them.")
 
 
-def _numbers(row: Mapping[str, Any], evaluated: bool) -> list[Cell]:
-    low, high = row["interval"]
+def _numbers(row: ResultRow, evaluated: bool) -> list[Cell]:
+    low, high = row.interval
     return [
-        *([_share(row["true_probability"])] if evaluated else []),
-        _share(row["probability"]),
-        Cell("–" if low is None else f"{percent(max(low, 0))} – {percent(high)}", low),
-        *(_share(row[group]["probability"] if row[group] else None) for group in ("optin", "client")),
-        Cell("–", -1) if row["optin_weight"] is None else Cell(f"{row['optin_weight']:.0%}", row["optin_weight"]),
+        *([_share(row.true_probability)] if evaluated else []),
+        _share(row.probability),
+        Cell("–" if low is None or high is None else f"{percent(max(low, 0))} – {percent(high)}", low),
+        *(_share(share.probability if share else None) for share in (row.optin, row.client)),
+        Cell("–", -1) if row.optin_weight is None else Cell(f"{row.optin_weight:.0%}", row.optin_weight),
     ]
 
 

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
 
 from searchblend.core.errors import InputError, InvalidParameter, MessageError
 from searchblend.search.build_pack import BuiltPack, build_pack
 from searchblend.search.pack import LARGEST, NO_TASK, Pack, decode_pack
 from searchblend.search.pack_delta import apply_delta, encode_delta
 from searchblend.wire.manifest import Signature
+from searchblend.wire.release import RESULT, STATEMENT, read_result, read_statement
 from searchblend.wire.signed_pack import decode_signed_pack, is_signed_pack
-
-_RESULT: Final = "result.json"
-_STATEMENT: Final = "statement.json"
 
 
 @dataclass(frozen=True)
@@ -33,13 +27,10 @@ class PackFile:
 
 def build_from_release(release: Path, *, task: bytes = NO_TASK, round_number: int = 0) -> BuiltPack:
     """The pack of a release folder or of its ``result.json``."""
-    path = release / _RESULT if release.is_dir() else release
-    content = _read(path)
-    document = _json(path, content)
-    if release.is_dir():
-        _check_statement(release, path, content)
+    path = release / RESULT if release.is_dir() else release
+    result = read_result(path, read_statement(release / STATEMENT) if release.is_dir() else None)
     try:
-        return build_pack(document, task=task, round_number=round_number)
+        return build_pack(result, task=task, round_number=round_number)
     except MessageError as error:
         raise InputError(path, str(error)) from error
 
@@ -80,31 +71,3 @@ def read_bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise InputError(path, f"cannot be read: {error.strerror or error}") from error
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(path, f"cannot be read: {error.strerror or error}") from error
-
-
-def _json(path: Path, content: bytes) -> Mapping[str, Any]:
-    try:
-        document = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise InputError(path, "expected a JSON document") from error
-    if not isinstance(document, dict):
-        raise InputError(path, "expected a JSON object")
-    return document
-
-
-def _check_statement(release: Path, result: Path, content: bytes) -> None:
-    """The result must be the file that the privacy statement speaks of."""
-    statement = _json(release / _STATEMENT, _read(release / _STATEMENT))
-    try:
-        expected = statement["files"][_RESULT]["sha256"]
-    except (KeyError, TypeError) as error:
-        raise InputError(release / _STATEMENT, f"expected the SHA-256 of {_RESULT}", field="files") from error
-    if hashlib.sha256(content).hexdigest() != expected:
-        raise InputError(result, f"is not the file that {_STATEMENT} speaks of")

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from searchblend.core.errors import InputError, InvalidParameter, MessageError
+from searchblend.files.private import read_private
 from searchblend.releases.pack_files import PackFile, read_bytes, read_pack_file
-from searchblend.store.private_file import read_private
 from searchblend.wire.signing import SigningKey, key_id, sign_pack, verify_signed_pack
 
 _POINT_BYTES: Final = 65

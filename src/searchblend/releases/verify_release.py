@@ -13,9 +13,11 @@ from typing import Any, Final
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.use.graph import ClickGraph
 from searchblend.core.errors import InputError, InvalidParameter, MessageError
-from searchblend.wire.click_graph import STATEMENT, decode_noise
-from searchblend.wire.click_graph_files import read_click_graph, read_statement
+from searchblend.core.statement import Statement
+from searchblend.wire.click_graph import STATEMENT_KIND, decode_noise
+from searchblend.wire.click_graph_files import read_click_graph
 from searchblend.wire.click_graph_statement import params_of_statement
+from searchblend.wire.release import STATEMENT, read_statement
 
 CANNOT_PROVE: Final = (
     "that the noise was drawn, from a secret source, and only once",
@@ -41,7 +43,7 @@ def verify_release(folder: Path, *, on_step: Callable[[str], None] = lambda step
     """Every check that the folder allows; a folder that is no release at all is an ``InputError``."""
     if not folder.is_dir():
         raise InputError(folder, "expected the folder of a released click graph")
-    statement = read_statement(folder / STATEMENT)
+    statement = read_statement(folder / STATEMENT, kind=STATEMENT_KIND)
     on_step("hashes")
     checks = list(_files(folder, statement))
     on_step("budget")
@@ -51,24 +53,23 @@ def verify_release(folder: Path, *, on_step: Callable[[str], None] = lambda step
     return checks
 
 
-def _files(folder: Path, statement: dict[str, Any]) -> Iterator[Check]:
-    stated = statement.get("files", {})
+def _files(folder: Path, statement: Statement) -> Iterator[Check]:
+    stated = statement.files
     for name, entry in sorted(stated.items()):
-        path, expected = folder / name, entry.get("sha256") if isinstance(entry, dict) else None
+        path = folder / name
         if Path(name).name != name or not path.is_file():
             yield Check(f"file {name}", False, "is missing")
             continue
         with path.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
-        same = found == expected
+            same = hashlib.file_digest(file, "sha256").hexdigest() == entry.sha256
         yield Check(f"file {name}", same, f"SHA-256 {'as stated' if same else 'differs from the statement'}")
     extra = sorted(path.name for path in folder.iterdir() if path.name not in {*stated, STATEMENT})
     yield Check("no other files", not extra, f"not in the statement: {', '.join(extra)}" if extra else "all are listed")
 
 
-def _budget(statement: dict[str, Any]) -> Iterator[Check]:
+def _budget(statement: Statement) -> Iterator[Check]:
     """The design follows from the parameters alone, so it can be computed again and compared."""
-    parameters, guarantee = statement.get("parameters", {}), statement.get("guarantee", {})
+    parameters, guarantee = statement.parameters, statement.guarantee
     try:
         design = ClickGraphDesign.of(params_of_statement(parameters))
         noise, _ = decode_noise(parameters)
@@ -76,7 +77,7 @@ def _budget(statement: dict[str, Any]) -> Iterator[Check]:
         yield Check("parameters", False, str(error))
         return
     budget = design.params.budget
-    promised = (guarantee.get("epsilon"), guarantee.get("delta")) if isinstance(guarantee, dict) else (None, None)
+    promised = (guarantee.epsilon, guarantee.delta) if guarantee else (None, None)
     yield Check(
         "promise",
         promised == (budget.epsilon, budget.delta),
@@ -84,7 +85,7 @@ def _budget(statement: dict[str, Any]) -> Iterator[Check]:
     )
     yield Check(
         "conditions",
-        isinstance(guarantee, dict) and guarantee.get("holds") is True,
+        guarantee is not None and guarantee.holds,
         "all conditions of the guarantee are stated to hold",
     )
     yield Check(
@@ -114,9 +115,9 @@ def _same(stated: Any, computed: Any) -> bool:
     return bool(stated == computed)
 
 
-def _tables(graph: ClickGraph, statement: dict[str, Any]) -> Iterator[Check]:
+def _tables(graph: ClickGraph, statement: Statement) -> Iterator[Check]:
     """What noisy values with a threshold can look like."""
-    design = ClickGraphDesign.of(params_of_statement(statement["parameters"]))
+    design = ClickGraphDesign.of(params_of_statement(statement.parameters))
     if design.reuses_noise:
         least = design.rounds[-1].threshold or 0
         below = int((graph.searches.count < least).sum())

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from searchblend.blender.release import BlenderRelease
+from searchblend.search.build_pack import pack_of_release
 from searchblend.search.pack import Pack
 from searchblend.search.pack_index import EXACT, PREFIX, TYPO, Found, PackIndex
-from searchblend.search.release_pack import pack_of_release
 
 __all__ = ["EXACT", "PREFIX", "TYPO", "Found", "SearchIndex"]
 

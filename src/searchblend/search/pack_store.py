@@ -12,11 +12,11 @@ import hashlib
 import json
 import mmap
 import os
-import tempfile
 from pathlib import Path
 from typing import Final
 
 from searchblend.core.errors import MessageError, OutputError
+from searchblend.files.durable import write_whole
 from searchblend.search.pack import Pack, decode_pack
 from searchblend.search.pack_delta import apply_delta
 
@@ -71,8 +71,8 @@ class PackStore:
         kept = [artifact, *([present.digest] if present is not None and present.digest != artifact else [])]
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            _write_whole(self._path(artifact), content)
-            _write_whole(self._folder / _CURRENT, json.dumps(kept).encode())
+            write_whole(self._path(artifact), content)
+            write_whole(self._folder / _CURRENT, json.dumps(kept).encode())
             for path in self._folder.glob(f"*{_SUFFIX}"):
                 if path.stem not in kept:
                     path.unlink(missing_ok=True)
@@ -100,21 +100,3 @@ def _mapped(path: Path) -> memoryview:
         if os.fstat(file.fileno()).st_size == 0:
             raise MessageError("pack: truncated: the file is empty")
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

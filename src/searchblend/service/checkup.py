@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from searchblend.core.errors import SearchblendError
 from searchblend.service.clock import Clock
-from searchblend.service.round_model import is_signed_by_curator, shape_of
+from searchblend.service.round_model import is_signed_by_curator, settings_of, shape_of
 from searchblend.service.settings import ServeSettings
-from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.curator_key import curator_points
 from searchblend.service.workers.publisher import MANIFEST_SECONDS, SigningKeys, has_refused_key
 from searchblend.service.workers.signing_record import keys_trouble
@@ -33,9 +32,6 @@ class Finding:
     check: str
     fine: bool
     detail: str
-
-    def as_json(self) -> dict[str, Any]:
-        return {"check": self.check, "fine": self.fine, "detail": self.detail}
 
 
 def check_up(store: ServiceStore, clock: Clock, settings: ServeSettings) -> list[Finding]:
@@ -106,7 +102,7 @@ def _unreadable(store: ServiceStore) -> Iterator[Finding]:
 def settings_trouble(row: Task | Round) -> str | None:
     """Why the settings of a task or round cannot be read, if so."""
     try:
-        TaskSettings.of_json(row.settings)
+        settings_of(row)
     except (SearchblendError, TypeError, ValueError) as error:
         return str(error) if isinstance(error, SearchblendError) else type(error).__name__
     return None

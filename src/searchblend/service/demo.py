@@ -14,16 +14,21 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
 from searchblend.blender.best.subset_report import subset_report
 from searchblend.blender.paper.local_report import local_report
+from searchblend.core.documents import decode
 from searchblend.core.errors import RunError
 from searchblend.core.records import Record
 from searchblend.service.api.collector import REPORT
+from searchblend.service.api.documents import RoundDetail, RoundView, TaskList, TrendList, TrendView
 from searchblend.service.api.intake import SEALED
+from searchblend.service.lifecycle import ConservationLaw
+from searchblend.store.states import State
 from searchblend.wire.head_list import HeadListMessage, decode_head_list
+from searchblend.wire.manifest import Manifest
 from searchblend.wire.report import ReportShape, cells_as_parts, encode_report
 from searchblend.wire.sealed import SealingContext, seal_records
 from searchblend.wire.signing import verify_manifest
@@ -34,9 +39,10 @@ _THREADS: Final = 8
 _TRIES: Final = 60
 _AGAIN: Final = (429, 503)
 _LOOK_SECONDS: Final = 0.5
+T = TypeVar("T")
 
 
-class Transport:
+class DemoConnections:
     """One connection per thread; the same bytes again until they are answered."""
 
     def __init__(self, address: str) -> None:
@@ -87,42 +93,50 @@ class Staff:
     reviewer: str
 
 
+@dataclass(frozen=True)
+class PlayedRound:
+    """What a round of the demo came to."""
+
+    task: str
+    round: int
+    opt_in_users: int
+    reports_counted: int
+    conservation: ConservationLaw
+    files: Mapping[str, str]
+    trends: list[TrendView]
+
+
 class Population:
     """The people of the demo, each with one record, and their devices."""
 
-    def __init__(self, transport: Transport, pinned: Mapping[str, bytes], on_progress: OnProgress) -> None:
+    def __init__(self, transport: DemoConnections, pinned: Mapping[str, bytes], on_progress: OnProgress) -> None:
         self._transport = transport
         self._pinned, self._on_progress = pinned, on_progress
 
     def play_round(
         self, task: str, staff: Staff, optin_users: Sequence[Record], clients: Sequence[Record]
-    ) -> dict[str, Any]:
+    ) -> PlayedRound:
         """One round from draft to publication; the published trends."""
-        number = self._admin("POST", f"/tasks/{task}/rounds", staff.operator)["round"]
+        number = self._admin("POST", f"/tasks/{task}/rounds", staff.operator, RoundView).round
         at = f"/tasks/{task}/rounds/{number}"
-        self._admin("POST", f"{at}/open", staff.operator)
+        self._admin("POST", f"{at}/open", staff.operator, RoundView)
         manifest = self._manifest(task, "opt-in")
         self._contribute(task, manifest, optin_users)
-        self._admin("POST", f"{at}/close-opt-in", staff.operator)
+        self._admin("POST", f"{at}/close-opt-in", staff.operator, RoundView)
         self._on_progress("curator: head list, then the key is destroyed", 0, 1)
         self._wait(at, staff.operator, "SHREDDED")
-        self._admin("POST", f"{at}/review", staff.reviewer)
+        self._admin("POST", f"{at}/review", staff.reviewer, RoundView)
         manifest = self._manifest(task, "client")
         self._report(task, manifest, clients)
-        self._admin("POST", f"{at}/close-clients", staff.operator)
-        self._admin("POST", f"{at}/end-grace", staff.operator)
+        self._admin("POST", f"{at}/close-clients", staff.operator, RoundView)
+        self._admin("POST", f"{at}/end-grace", staff.operator, RoundView)
         self._on_progress("estimates", 0, 1)
         final = self._wait(at, staff.operator, "PUBLISHED")
-        trends = json.loads(self._get(f"/v1/tasks/{task}/trends"))["trends"]
-        return {
-            "task": task,
-            "round": number,
-            "opt_in_users": len(optin_users),
-            "reports_counted": final["reports_counted"],
-            "conservation": final["conservation"],
-            "files": final["files"],
-            "trends": [row for row in trends if row["round"] == number],
-        }
+        published = decode(TrendList, json.loads(self._get(f"/v1/tasks/{task}/trends")))
+        trends = [row for row in published.trends if row.round == number]
+        return PlayedRound(
+            task, number, len(optin_users), final.reports_counted, final.conservation, final.files, trends
+        )
 
     def follow(
         self, token: str, optin_users: Sequence[Record], clients: Sequence[Record], stop: threading.Event
@@ -130,25 +144,26 @@ class Population:
         """Take part in every window of every task, once each, until told to stop; people run the rounds themselves."""
         done: set[tuple[str, int, str]] = set()
         while not stop.wait(_LOOK_SECONDS):
-            for task in [row["task"] for row in self._admin("GET", "/tasks", token)["tasks"]]:
+            for task in [row.task for row in self._admin("GET", "/tasks", token, TaskList).tasks]:
                 manifest = self._current_manifest(task)
-                if manifest is None or (task, manifest["round"], manifest["phase"]) in done:
+                if manifest is None or (task, manifest.round, manifest.phase) in done:
                     continue
-                done.add((task, manifest["round"], manifest["phase"]))
-                with contextlib.suppress(RunError):  # a window that closes meanwhile is no failure
-                    if manifest["phase"] == "opt-in":
+                done.add((task, manifest.round, manifest.phase))
+                with contextlib.suppress(RunError):  # a window that closes meanwhile is not a failure
+                    if manifest.phase == "opt-in":
                         self._contribute(task, manifest, optin_users)
-                    elif manifest["phase"] == "client":
+                    elif manifest.phase == "client":
                         self._report(task, manifest, clients)
 
-    def _current_manifest(self, task: str) -> dict[str, Any] | None:
+    def _current_manifest(self, task: str) -> Manifest | None:
         status, content = self._transport.send("GET", f"/v1/tasks/{task}/manifest")
         return verify_manifest(content, self._pinned) if status == 200 else None
 
-    def _contribute(self, task: str, manifest: Mapping[str, Any], people: Sequence[Record]) -> None:
-        optin = manifest["optin"]
-        context = SealingContext(bytes.fromhex(task), manifest["round"], bytes.fromhex(optin["consent"]))
-        key, path = bytes.fromhex(optin["public_key"]), f"/v1/tasks/{task}/rounds/{manifest['round']}/contributions"
+    def _contribute(self, task: str, manifest: Manifest, people: Sequence[Record]) -> None:
+        optin = manifest.optin
+        assert optin is not None
+        context = SealingContext(bytes.fromhex(task), manifest.round, bytes.fromhex(optin.consent))
+        key, path = bytes.fromhex(optin.public_key), f"/v1/tasks/{task}/rounds/{manifest.round}/contributions"
 
         def contribute(record: Record) -> None:
             credential = secrets.token_urlsafe(16)
@@ -157,12 +172,14 @@ class Population:
 
         self._everybody("opt-in users seal and send", contribute, people)
 
-    def _report(self, task: str, manifest: Mapping[str, Any], people: Sequence[Record]) -> None:
-        message = decode_head_list(json.loads(self._get(f"/v1/artifacts/{manifest['client']['artifact']}")))
-        if message.head.digest != manifest["client"]["digest"]:
+    def _report(self, task: str, manifest: Manifest, people: Sequence[Record]) -> None:
+        client = manifest.client
+        assert client is not None
+        message = decode_head_list(json.loads(self._get(f"/v1/artifacts/{client.artifact}")))
+        if message.head.digest != client.digest:
             raise RunError("the head list is not the one that the manifest names")
-        shape = ReportShape.of(bytes.fromhex(task), manifest["round"], message.head, message.params, message.design)
-        path = f"/v1/tasks/{task}/rounds/{manifest['round']}/reports"
+        shape = ReportShape.of(bytes.fromhex(task), manifest.round, message.head, message.params, message.design)
+        path = f"/v1/tasks/{task}/rounds/{manifest.round}/reports"
 
         def report(record: Record) -> None:
             self._accepted("POST", path, device_report(record, message, shape), REPORT)
@@ -183,31 +200,30 @@ class Population:
         if status != 200:
             raise RunError(f"a device was refused with status {status}")
 
-    def _manifest(self, task: str, phase: str) -> dict[str, Any]:
+    def _manifest(self, task: str, phase: str) -> Manifest:
         """The verified manifest, once it announces this phase."""
         for _ in range(_TRIES * 10):
             manifest = self._current_manifest(task)
-            if manifest and manifest["phase"] == phase:
+            if manifest and manifest.phase == phase:
                 return manifest
             time.sleep(0.1)
         raise RunError(f"the manifest never announced the {phase} phase")
 
-    def _wait(self, at: str, token: str, state: str) -> dict[str, Any]:
+    def _wait(self, at: str, token: str, state: str) -> RoundDetail:
         for _ in range(_TRIES * 20):
-            round_ = self._admin("GET", at, token)
-            if round_["state"] == state:
+            round_ = self._admin("GET", at, token, RoundDetail)
+            if round_.state == state:
                 return round_
-            if round_["state"] == "ABORTED":
+            if round_.state is State.ABORTED:
                 raise RunError("the round was aborted; `searchblend audit-log show` says why")
             time.sleep(0.1)
         raise RunError(f"the round never reached {state}")
 
-    def _admin(self, method: str, path: str, token: str) -> dict[str, Any]:
+    def _admin(self, method: str, path: str, token: str, kind: type[T]) -> T:
         status, content = self._transport.send(method, f"/admin/v1{path}", credential=token)
         if status != 200:
             raise RunError(f"{method} {path}: status {status}")
-        document: dict[str, Any] = json.loads(content)
-        return document
+        return decode(kind, json.loads(content))
 
     def _get(self, path: str) -> bytes:
         status, content = self._transport.send("GET", path)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from searchblend.core.records import HeadList
@@ -38,9 +38,6 @@ class Hit:
     query: int
     url: int | None
     reason: str
-
-    def as_json(self) -> dict[str, Any]:
-        return {"query": self.query, "url": self.url, "reason": self.reason}
 
 
 def check_head_list(head: HeadList, blocklist: Iterable[str] = ()) -> list[Hit]:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from dataclasses import dataclass
+from typing import Final, TypeVar
 
 from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import fits
 from searchblend.blender.method import HeadFigures
+from searchblend.core.documents import JsonObject, Natural, Sha256, encode
 from searchblend.core.errors import InvalidParameter, SearchblendError
 from searchblend.core.privacy import Neighbors
 from searchblend.service.aggregate import read_counts
 from searchblend.service.clock import Clock
-from searchblend.service.filters import REASONS, check_head_list
+from searchblend.service.filters import REASONS, Hit, check_head_list
+from searchblend.service.requests import Review
 from searchblend.service.round_model import (
     decode_figures,
     encode_figures,
@@ -41,11 +44,32 @@ NO_CAP: Final = (
     "--per-window EPSILON,DELTA), or let the task say so by name (uncapped=true)"
 )
 _TASK_BYTES: Final = 16
+_APPROVE_ALL: Final = Review()
 _Row = TypeVar("_Row", Round, Task)
 
 
+@dataclass(frozen=True)
+class ConservationLaw:
+    """Counts that are stored, and counts that the accepted reports must have made."""
+
+    counted: Natural
+    expected: Natural
+    holds: bool
+
+
+@dataclass(frozen=True)
+class RoundNumbers:
+    """Public numbers of a round."""
+
+    opt_in_records: Natural
+    reports_counted: Natural
+    refusals: Mapping[str, int]
+    conservation: ConservationLaw
+    files: Mapping[str, Sha256]
+
+
 class Lifecycle:
-    """The arrows of rounds that somebody asks for, or that time brings."""
+    """The arrows of rounds that a person asks for, or that time brings."""
 
     def __init__(self, store: ServiceStore, clock: Clock) -> None:
         self._store, self._clock = store, clock
@@ -55,11 +79,11 @@ class Lifecycle:
         if self._store.ledger.book().cap is None and not settings.uncapped:
             raise InvalidParameter("uncapped", NO_CAP)
         task = secrets.token_hex(_TASK_BYTES)
-        return self._store.rounds.add_task(task, settings.name, settings.as_json(), actor=actor, now=self._now)
+        return self._store.rounds.add_task(task, settings.name, encode(settings), actor=actor, now=self._now)
 
     def draft_round(self, task: Task, *, actor: str) -> Round:
         """A new round with the task's settings as they are now; one at a time."""
-        settings = TaskSettings.of_json(task.settings)
+        settings = settings_of(task)
         settings.check_for_rounds()
         with self._store.transaction():
             if task.killed:
@@ -67,9 +91,9 @@ class Lifecycle:
             if any(round_.state not in ENDED for round_ in self._store.rounds.rounds(task.task)):
                 raise WrongState("another round of the task has not ended")
             window = settings.window_at(self._now)
-            return self._store.rounds.add_round(task.task, settings.as_json(), window, actor=actor, now=self._now)
+            return self._store.rounds.add_round(task.task, encode(settings), window, actor=actor, now=self._now)
 
-    def request_open(self, round_: Round, *, actor: str) -> None:
+    def request_open(self, round_: Round, *, actor: str) -> Round:
         """Ask the curator for a key; the round opens when it is there. Refused if the budget cannot pay the round."""
         with self._store.transaction():
             self._expect(round_, State.DRAFT)
@@ -77,6 +101,7 @@ class Lifecycle:
             self._store.audit.append(actor, "opening asked for", self._now, _where(round_))
             self._store.artifacts.keep(round_.key, "opened_by", actor.encode())
             self._store.jobs.add(round_.key, "open", self._now)
+            return round_
 
     def close_optin(self, round_: Round, *, actor: str) -> Round:
         """No more opt-in records; the curator's job begins, or the round ends for want of people."""
@@ -91,21 +116,21 @@ class Lifecycle:
             self._store.jobs.add(round_.key, "head-list", self._now)
             return closed
 
-    def look_at_candidate(self, round_: Round, *, actor: str) -> tuple[HeadFigures, list[dict[str, Any]]]:
-        """The list for somebody's eyes; the log has whose."""
+    def show_candidate(self, round_: Round, *, actor: str) -> tuple[HeadFigures, list[Hit]]:
+        """The list for a reviewer; the audit log records who read it."""
         with self._store.transaction():
             candidate = self.candidate(round_)
             self._store.audit.append(actor, "candidate list seen", self._now, _where(round_))
             return candidate
 
-    def candidate(self, round_: Round) -> tuple[HeadFigures, list[dict[str, Any]]]:
+    def candidate(self, round_: Round) -> tuple[HeadFigures, list[Hit]]:
         """What the reviewer looks at: the private list and the automatic filters' hits."""
         self._expect(round_, State.SHREDDED)
         content = self._store.artifacts.kept(round_.key, CANDIDATE)
         if content is None:
             raise StoreError("the candidate list is missing")
         figures = decode_figures(content)
-        return figures, [hit.as_json() for hit in check_head_list(figures.head, self.blocklist())]
+        return figures, check_head_list(figures.head, self.blocklist())
 
     def blocklist(self) -> list[str]:
         content = self._store.artifacts.kept(0, BLOCKLIST)
@@ -117,14 +142,7 @@ class Lifecycle:
             self._store.artifacts.keep(0, BLOCKLIST, json.dumps(list(words)).encode())
             self._store.audit.append(actor, "blocklist set", self._now, {"words": len(words)})
 
-    def review(
-        self,
-        round_: Round,
-        *,
-        actor: str,
-        remove: Sequence[tuple[int, int | None, str]] = (),
-        keep: Sequence[tuple[int, int | None]] = (),
-    ) -> Round:
+    def review(self, round_: Round, review: Review = _APPROVE_ALL, *, actor: str) -> Round:
         """Approve the list without what is removed; filter hits go unless they are kept on purpose.
 
         The candidate is dropped with what was removed from it; the log holds reasons and numbers.
@@ -132,11 +150,11 @@ class Lifecycle:
         figures, hits = self.candidate(round_)
         if actor == round_.opened_by:
             raise WrongState("the reviewer must be somebody else than who opened the round")
-        reasons = {(query, url): reason for query, url, reason in remove}
-        kept = {(hit["query"], hit["url"]) for hit in hits} & set(keep)
+        reasons = {(entry.query, entry.url): entry.reason for entry in review.remove}
+        kept = {(hit.query, hit.url) for hit in hits} & {(entry.query, entry.url) for entry in review.keep}
         for hit in hits:
-            if (hit["query"], hit["url"]) not in kept:
-                reasons.setdefault((hit["query"], hit["url"]), hit["reason"])
+            if (hit.query, hit.url) not in kept:
+                reasons.setdefault((hit.query, hit.url), hit.reason)
         _check_positions(figures, reasons)
         settings = settings_of(round_)
         reviewed = figures.without(list(reasons), settings.params)
@@ -193,7 +211,7 @@ class Lifecycle:
         self._store.jobs.add(round_.key, "estimate", self._now)
         return closed
 
-    def close_with_counts(self, round_: Round, document: Any, *, actor: str) -> Round:
+    def close_with_counts(self, round_: Round, document: object, *, actor: str) -> Round:
         """Close a round whose reports were counted from files; none may have been counted here."""
         with self._store.transaction():
             self._expect(round_, State.CLIENT_GRACE)
@@ -205,7 +223,7 @@ class Lifecycle:
             self._store.audit.append(actor, "counts loaded", self._now, {**_where(round_), "reports": n})
             return self._close(round_, n, actor=actor)
 
-    def abort(self, round_: Round, *, actor: str, reason: str, detail: Mapping[str, Any] | None = None) -> Round:
+    def abort(self, round_: Round, *, actor: str, reason: str, detail: JsonObject | None = None) -> Round:
         """End a round without a result. Raw records go at once, the key as soon as the curator is there."""
         with self._store.transaction():
             after = self._store.rounds.advance(
@@ -225,30 +243,31 @@ class Lifecycle:
                 self._store.jobs.add(round_.key, "shred", self._now)
             return after
 
-    def kill(self, task: Task, *, actor: str) -> None:
+    def kill(self, task: Task, *, actor: str) -> Task:
         """Stop a task for good, and with it the round that runs."""
         with self._store.transaction():
             self._store.rounds.kill(task.task, actor=actor, now=self._now)
             for round_ in self._store.rounds.rounds(task.task):
                 if round_.state not in ENDED:
                     self.abort(round_, actor=actor, reason="killed")
+            return self._store.rounds.task(task.task)
 
     def enrol(self, task: Task, n: int, *, actor: str) -> list[str]:
         """Enrolment codes for opt-in users, shown once."""
         return self._store.tokens.enrol(task.task, n, actor=actor, now=self._now)
 
-    def figures(self, round_: Round) -> dict[str, Any]:
+    def numbers(self, round_: Round) -> RoundNumbers:
         """Public numbers of a round: how many, why refused, and whether the law holds."""
         n_seen = self._store.reports.n_seen(round_.key) if round_.reports is None else round_.reports
         per_report = shape_of(round_).counts_per_report if round_.shape else 0
         law = self._store.reports.conservation(round_.key, per_report, round_.reports)
-        return {
-            "opt_in_records": self._store.contributions.count(round_.key),
-            "reports_counted": n_seen,
-            "refusals": self._store.reports.refusals(round_.key),
-            "conservation": {"counted": law.counted, "expected": law.expected, "holds": law.holds},
-            "files": self._store.artifacts.of_round(round_.key) if round_.state is State.PUBLISHED else {},
-        }
+        return RoundNumbers(
+            opt_in_records=self._store.contributions.count(round_.key),
+            reports_counted=n_seen,
+            refusals=self._store.reports.refusals(round_.key),
+            conservation=ConservationLaw(law.counted, law.expected, law.holds),
+            files=self._store.artifacts.of_round(round_.key) if round_.state is State.PUBLISHED else {},
+        )
 
     def tick(self, on_failure: Callable[[Exception, str], None] = lambda error, task: None) -> int:
         """Take the arrows whose time has come; how many. A round or task that fails is told and holds up no other."""
@@ -277,7 +296,7 @@ class Lifecycle:
         return True
 
     def _tick_schedule(self, task: Task) -> bool:
-        settings = TaskSettings.of_json(task.settings)
+        settings = settings_of(task)
         rounds = self._store.rounds.rounds(task.task)
         if task.killed or not settings.repeat_seconds or not rounds or rounds[-1].state not in ENDED:
             return False
@@ -328,7 +347,7 @@ def _one(step: Callable[[_Row], bool], row: _Row, on_failure: Callable[[Exceptio
         return False
 
 
-def _where(round_: Round) -> dict[str, Any]:
+def _where(round_: Round) -> JsonObject:
     return {"task": round_.task, "round": round_.number}
 
 

@@ -13,19 +13,21 @@ import numpy as np
 from searchblend.blender.best.subset_report import ReportDesign
 from searchblend.blender.estimates import Estimates, Floats, GroupEstimates
 from searchblend.blender.method import HeadFigures, Method, method_named
-from searchblend.core.errors import SearchblendError
+from searchblend.core.documents import decode
+from searchblend.core.errors import MessageError, SearchblendError
 from searchblend.core.records import HeadList
 from searchblend.service.task_settings import TaskSettings
-from searchblend.store.rounds import Round
-from searchblend.wire.manifest import decode_signature
+from searchblend.store.rounds import Round, Task
+from searchblend.wire.manifest import Signature, decode_signature
 from searchblend.wire.report import ReportShape
 from searchblend.wire.round_key import RoundKey
 from searchblend.wire.sealed import SealingContext
 from searchblend.wire.signing import is_signed
 
 
-def settings_of(round_: Round) -> TaskSettings:
-    return TaskSettings.of_json(round_.settings)
+def settings_of(row: Task | Round) -> TaskSettings:
+    """What a task asks for now, or a round since it was drafted."""
+    return decode(TaskSettings, row.settings)
 
 
 def sealing_context(round_: Round) -> SealingContext:
@@ -60,12 +62,20 @@ def is_signed_by_curator(round_: Round, curators: Mapping[str, bytes]) -> bool:
     """Whether one of these curators has signed the round as it stands in the database now."""
     if round_.key_signature is None or round_.public_key is None or round_.optin_closes is None:
         return False
+    signature = key_signature_of(round_)
     try:
-        signature = decode_signature(json.loads(round_.key_signature), "round")
         content = round_key_of(round_).signed_bytes
-    except (SearchblendError, TypeError, ValueError):  # somebody wrote there by hand
+    except (SearchblendError, TypeError, ValueError):  # the settings were written by hand
         return False
-    return is_signed(content, [signature], curators)
+    return signature is not None and is_signed(content, [signature], curators)
+
+
+def key_signature_of(round_: Round) -> Signature | None:
+    """The curator's signature as it is stored; None if there is none, or if it was written by hand."""
+    try:
+        return decode_signature(json.loads(round_.key_signature or "null"), "round")
+    except (MessageError, ValueError, RecursionError):
+        return None
 
 
 def shape_document(shape: ReportShape) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from searchblend.core.errors import RunError, UsageError
+from searchblend.files.durable import make_private_folder
+from searchblend.files.private import read_private
 from searchblend.service.api.app import ROLE_TAGS, build_app
 from searchblend.service.clock import Clock, SteadyClock
 from searchblend.service.console.planner_page import Planner
@@ -29,13 +31,11 @@ from searchblend.service.settings import ServeSettings
 from searchblend.service.workers.curator_key import curator_points, make_curator_key, require_curator
 from searchblend.service.workers.curator_process import CuratorProcess, make_curator
 from searchblend.service.workers.estimator import Estimator
-from searchblend.service.workers.private_folder import make_private_folder
 from searchblend.service.workers.publisher import Publisher, SigningKeys
 from searchblend.service.workers.signing_record import keys_trouble
 from searchblend.service.workers.vault import Vault
 from searchblend.service.workers.worker import Runner, Worker
 from searchblend.service.workers.worker_thread import WorkerThread
-from searchblend.store.private_file import read_private
 from searchblend.store.service_store import ServiceStore, open_store
 from searchblend.wire.tokens import TokenVerifier
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Annotated, Final, TypeAlias
 
 from searchblend.blender.method import METHODS
-from searchblend.core.errors import InvalidParameter, listed
+from searchblend.core.documents import Between, OneOf, Strict, check
+from searchblend.core.errors import InvalidParameter
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.store.ledger import check_name
@@ -19,12 +19,18 @@ from searchblend.wire.manifest import DEVICE_VERSION
 WINDOWS: Final = ("week", "month", "year")
 SILENT_DEVICES: Final = ("skip", "report_wildcard")
 _DAY: Final = 86_400
-_FEWEST: Final = 2
-_LONGEST_TEXT: Final = 20_000
+_LONGEST_CONSENT: Final = 20_000
+_MOST: Final = 2**31 - 1
+Method: TypeAlias = Annotated[str, OneOf(METHODS)]
+Window: TypeAlias = Annotated[str, OneOf(WINDOWS)]
+SilentDevices: TypeAlias = Annotated[str, OneOf(SILENT_DEVICES)]
+People: TypeAlias = Annotated[int, Between(2, _MOST)]
+Positive: TypeAlias = Annotated[int, Between(1, _MOST)]
+NotNegative: TypeAlias = Annotated[int, Between(0, _MOST)]
 
 
 @dataclass(frozen=True)
-class TaskSettings:
+class TaskSettings(Strict):
     """All settings of a task; every one has a default but the name."""
 
     name: str
@@ -35,7 +41,7 @@ class TaskSettings:
     """which country or language: lists of several markets are kept apart"""
     population: str = "everybody"
     """whom the ledger charges; tasks that ask the same people must say the same. One line, no space at either end"""
-    method: str = "best"
+    method: Method = "best"
     """``best``, or ``paper``: the algorithm as printed"""
     epsilon: float = 4.0
     """ε of each person in each round"""
@@ -55,29 +61,29 @@ class TaskSettings:
     """whether records have URLs; without, only queries are asked for"""
     wide_list: bool = False
     """whether queries without a listed URL are listed too, in method ``best``"""
-    expected_clients: int = 10_000
+    expected_clients: People = 10_000
     """for choosing how clients report, before they do"""
-    min_optin: int = 500
+    min_optin: People = 500
     """with fewer opt-in records a round ends without a head list"""
-    min_clients: int = 1_000
+    min_clients: People = 1_000
     """with fewer reports a round ends without a result"""
-    min_queries: int = 3
+    min_queries: Positive = 3
     """with fewer listed queries after review a round ends"""
-    optin_seconds: int = 7 * _DAY
+    optin_seconds: Positive = 7 * _DAY
     """how long opt-in records are taken"""
-    client_seconds: int = 7 * _DAY
+    client_seconds: Positive = 7 * _DAY
     """how long reports are taken"""
-    grace_seconds: int = _DAY
+    grace_seconds: NotNegative = _DAY
     """for reports that were on their way"""
-    shred_seconds: int = 14 * _DAY
+    shred_seconds: Positive = 14 * _DAY
     """raw records live no longer than this after the round was opened, whatever happens; more than ``optin_seconds``"""
-    repeat_seconds: int = 0
+    repeat_seconds: NotNegative = 0
     """a new round this long after the start of the one before; 0: only by hand"""
-    budget_window: str = "week"
+    budget_window: Window = "week"
     """``week``, ``month`` or ``year``: the period of the cap per window, which counts the debits made in it"""
     uncapped: bool = False
     """whether rounds may open although no cap is on record: then nothing bounds what they cost together"""
-    silent_devices: str = "skip"
+    silent_devices: SilentDevices = "skip"
     """what a device without a record does: ``skip`` the round, or ``report_wildcard``"""
     min_device_version: str = "0.1"
     """older devices take no part; numbers with dots, as ``0.1`` or ``1.2.3``"""
@@ -85,37 +91,15 @@ class TaskSettings:
     """what opt-in users agree to; if empty, a sentence that says how many searches are sent (``records_per_optin``)"""
 
     def __post_init__(self) -> None:
+        check(self)
         for field in ("name", "engine", "market", "population", "min_device_version"):
-            _check_text(field, getattr(self, field), 100)
+            _check_string(field, getattr(self, field), 100)
         if self.consent == "":
             object.__setattr__(self, "consent", optin_consent(self.records_per_optin))
-        _check_text("consent", self.consent, _LONGEST_TEXT)
-        for field, allowed in (
-            ("method", METHODS),
-            ("budget_window", WINDOWS),
-            ("silent_devices", SILENT_DEVICES),
-        ):
-            if getattr(self, field) not in allowed:
-                raise InvalidParameter(field, f"expected one of {', '.join(allowed)}")
-        for field in ("has_urls", "wide_list", "uncapped"):
-            if not isinstance(getattr(self, field), bool):
-                raise InvalidParameter(field, "expected true or false")
-        for field, least in (
-            ("expected_clients", _FEWEST),
-            ("min_optin", _FEWEST),
-            ("min_clients", _FEWEST),
-            ("min_queries", 1),
-            ("optin_seconds", 1),
-            ("client_seconds", 1),
-            ("grace_seconds", 0),
-            ("shred_seconds", 1),
-            ("repeat_seconds", 0),
-        ):
-            value = getattr(self, field)
-            if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**31:
-                raise InvalidParameter(field, f"expected a whole number of at least {least}")
+        _check_string("consent", self.consent, _LONGEST_CONSENT)
+        params = self.params
         if self.method == "paper":
-            self.params.for_printed_method()
+            params.for_printed_method()
 
     def check_for_rounds(self) -> None:
         """Refuse what could only fail after people have sent records.
@@ -145,10 +129,6 @@ class TaskSettings:
     @property
     def params(self) -> BlenderParams:
         """Checks the numbers of the algorithm."""
-        for field in ("epsilon", "delta", "head_fraction", "query_budget_fraction"):
-            value = getattr(self, field)
-            if not isinstance(value, int | float) or isinstance(value, bool):
-                raise InvalidParameter(field, "expected a number")
         params = BlenderParams(
             budget=Budget(self.epsilon, self.delta),
             max_head_queries=self.max_head_queries,
@@ -169,24 +149,7 @@ class TaskSettings:
         year, week, _ = day.isocalendar()
         return {"week": f"{year}-W{week:02}", "month": f"{day:%Y-%m}", "year": f"{day:%Y}"}[self.budget_window]
 
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
 
-    @classmethod
-    def of_json(cls, document: Mapping[str, Any]) -> TaskSettings:
-        """From a request or the database; an unknown field is a mistake."""
-        if not isinstance(document, Mapping):
-            raise InvalidParameter("settings", "expected an object")
-        unknown = set(document) - {field.name for field in fields(cls)}
-        if unknown:
-            raise InvalidParameter("settings", f"unknown fields: {listed(sorted(map(str, unknown)))}")
-        if "name" not in document:
-            raise InvalidParameter("name", "expected a text")
-        settings = cls(**document)
-        _ = settings.params
-        return settings
-
-
-def _check_text(field: str, value: object, longest: int) -> None:
-    if not isinstance(value, str) or not 0 < len(value) <= longest or not value.replace("\n", " ").isprintable():
+def _check_string(field: str, value: str, longest: int) -> None:
+    if not 0 < len(value) <= longest or not value.replace("\n", " ").isprintable():
         raise InvalidParameter(field, f"expected 1 to {longest} printable characters")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
+from searchblend.core.documents import JsonObject
 from searchblend.store.database import Database
 from searchblend.store.ledger_book import GENESIS, canonical, chained
 from searchblend.store.store_errors import CorruptAudit
@@ -21,8 +21,32 @@ class AuditRow:
     previous: str
     hash: str
 
-    def as_json(self) -> dict[str, Any]:
-        return {"position": self.position, "previous": self.previous, "hash": self.hash, **json.loads(self.body)}
+    @property
+    def entry(self) -> AuditEntry:
+        """As it is shown. A row that was tampered with is shown too: ``verify`` is what refuses it."""
+        body = json.loads(self.body)
+        return AuditEntry(
+            self.position,
+            self.previous,
+            self.hash,
+            str(body.get("action", "")),
+            str(body.get("actor", "")),
+            body.get("detail", {}),
+            int(body.get("when", 0)),
+        )
+
+
+@dataclass(frozen=True)
+class AuditEntry:
+    """Who did what and when, with the hashes that chain the rows."""
+
+    position: int
+    previous: str
+    hash: str
+    action: str
+    actor: str
+    detail: JsonObject
+    when: int
 
 
 class AuditLog:
@@ -31,7 +55,7 @@ class AuditLog:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def append(self, actor: str, action: str, when: int, detail: Mapping[str, Any]) -> None:
+    def append(self, actor: str, action: str, when: int, detail: JsonObject) -> None:
         with self._database.transaction():
             last = self._database.execute("SELECT position, hash FROM audit ORDER BY position DESC LIMIT 1")
             position, previous = last[0] if last else (0, GENESIS)
@@ -42,8 +66,8 @@ class AuditLog:
             )
 
     def rows(self) -> list[AuditRow]:
-        found = self._database.execute("SELECT position, body, previous, hash FROM audit ORDER BY position")
-        return [AuditRow(*row) for row in found]
+        rows = self._database.execute("SELECT position, body, previous, hash FROM audit ORDER BY position")
+        return [AuditRow(*row) for row in rows]
 
     def verify(self) -> AuditRow | None:
         """Check the whole chain; the last row, whose hash somebody else should keep."""

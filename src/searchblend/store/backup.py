@@ -7,14 +7,15 @@ round that held some cannot go on after a restore and is ended.
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from searchblend.core.errors import OutputError
+from searchblend.files.durable import whole_files
+from searchblend.files.sqlite import SqliteFile
 from searchblend.store.database import Database
-from searchblend.store.database_sqlite import SqliteFile, SqliteStore
+from searchblend.store.database_sqlite import SqliteStore, open_to_read
 from searchblend.store.schema import require_tables
 from searchblend.store.store_errors import StoreError
 
@@ -78,9 +79,9 @@ def write_backup(database: Database, path: Path) -> int:
     """Copy one moment of the database into a new file, which appears when it is complete; how many rows."""
     if path.exists():
         raise OutputError(f"{path}: exists; choose a new name")
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        partial.unlink(missing_ok=True)
+    if not path.parent.is_dir():
+        raise OutputError(f"{path}: cannot be written: there is no folder {path.parent}")
+    with whole_files([path]) as (partial,):
         target = SqliteStore(partial)
         try:
             require_tables(target)
@@ -89,20 +90,12 @@ def write_backup(database: Database, path: Path) -> int:
             target.execute("PRAGMA journal_mode = DELETE")
         finally:
             target.close()
-        _sync(partial)
-        partial.rename(path)
-        _sync(path.parent)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)
     return rows
 
 
 def read_backup(path: Path, database: Database) -> int:
     """Copy a backup, which stays as it is, into an empty database, in one transaction; how many rows."""
-    source = SqliteFile(path)
+    source = open_to_read(path)
     try:
         require_tables(database)
         with database.transaction():
@@ -133,11 +126,3 @@ def one_moment(database: Database) -> Iterator[None]:
         yield
     finally:
         database.execute("ROLLBACK")
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -13,12 +13,13 @@ for byte; a debit without files was seen by nobody, so drawing anew under it is 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import Cap, Totals, default_delta, fits, total_of
@@ -26,17 +27,28 @@ from searchblend.core.errors import InvalidParameter
 from searchblend.core.privacy import Budget
 from searchblend.store.ledger_book import Book, Entry, Row, next_row, read_book
 from searchblend.store.ledger_errors import BudgetExceeded, ConflictingRelease, CorruptLedger, LedgerError
-from searchblend.store.ledger_sqlite import (
-    ADD_FILE,
-    APPEND_ROW,
-    READ_FILE_NAMES,
-    READ_FILES,
-    READ_ROWS,
-    LedgerDatabase,
-    SqliteDatabase,
-)
+from searchblend.store.ledger_file import LedgerFile
 
 _MAX_NAME: Final = 200
+READ_ROWS: Final = "SELECT position, kind, release_id, body, previous, hash FROM ledger ORDER BY position"
+APPEND_ROW: Final = "INSERT INTO ledger (position, kind, release_id, body, previous, hash) VALUES (?, ?, ?, ?, ?, ?)"
+READ_FILES: Final = "SELECT name, content FROM release_files WHERE release_id = ? ORDER BY name"
+ADD_FILE: Final = "INSERT INTO release_files (release_id, name, content) VALUES (?, ?, ?)"
+READ_FILE_NAMES: Final = "SELECT release_id, name FROM release_files ORDER BY release_id, name"
+
+
+class LedgerDatabase(Protocol):
+    """What a ledger needs of a database."""
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run one statement and fetch everything it gives."""
+        ...
+
+    def transaction(self) -> contextlib.AbstractContextManager[None]:
+        """No other process writes meanwhile; everything or nothing; on disk when the block is left."""
+        ...
+
+    def close(self) -> None: ...
 
 
 class Ledger:
@@ -163,7 +175,7 @@ class Ledger:
 
 def open_ledger(path: Path | str, *, cap: Cap | None = None, create: bool = True) -> Ledger:
     """The ledger in a SQLite file, made if it is not there. ``cap`` is put on record, and must be the one there."""
-    ledger = Ledger(SqliteDatabase(Path(path), create=create))
+    ledger = Ledger(LedgerFile(Path(path), create=create))
     try:
         if cap is not None:
             ledger.set_cap(cap, replace=False)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InvalidParameter
 from searchblend.store.audit import AuditLog
 from searchblend.store.database import Database
@@ -46,7 +47,7 @@ class Task:
     task: str
     """32 hexadecimal digits"""
     name: str
-    settings: Mapping[str, Any]
+    settings: JsonObject
     killed: bool
     created: int
 
@@ -60,7 +61,7 @@ class Round:
     number: int
     state: State
     version: int
-    settings: Mapping[str, Any]
+    settings: JsonObject
     budget_window: str
     """of the latest debit; before the first, of the drafting"""
     opened_by: str | None
@@ -72,7 +73,7 @@ class Round:
     client_opens: int | None
     client_closes: int | None
     grace_until: int | None
-    shape: Mapping[str, Any] | None
+    shape: JsonObject | None
     reports: int | None
     """how many reports were counted; set when the round is closed"""
     changed: int
@@ -103,7 +104,7 @@ class Rounds:
     def __init__(self, database: Database, audit: AuditLog) -> None:
         self._database, self._audit = database, audit
 
-    def add_task(self, task: str, name: str, settings: Mapping[str, Any], *, actor: str, now: int) -> Task:
+    def add_task(self, task: str, name: str, settings: JsonObject, *, actor: str, now: int) -> Task:
         if _TASK_ID.fullmatch(name):
             raise InvalidParameter("name", "expected something else than 32 hexadecimal digits, which is how ids look")
         with self._database.transaction():
@@ -138,7 +139,7 @@ class Rounds:
             self._database.execute("UPDATE tasks SET killed = 1 WHERE task = ?", (task,))
             self._audit.append(actor, "task killed", now, {"task": task})
 
-    def add_round(self, task: str, settings: Mapping[str, Any], budget_window: str, *, actor: str, now: int) -> Round:
+    def add_round(self, task: str, settings: JsonObject, budget_window: str, *, actor: str, now: int) -> Round:
         with self._database.transaction():
             key = self._database.execute("SELECT COALESCE(MAX(round_key), 0) + 1 FROM rounds")[0][0]
             number = self._next_number(task)
@@ -223,9 +224,9 @@ class Rounds:
         )
         return max(int(rows[0][0]), int(bytes(floors[0][0])) if floors else 1)
 
-    def lock(self, found: Round) -> None:
+    def lock(self, round_: Round) -> None:
         """Wait for reports that are being committed; none is taken until this transaction ends."""
-        hold_alone(self._database, found.key)
+        hold_alone(self._database, round_.key)
 
     def advance(
         self,
@@ -234,7 +235,7 @@ class Rounds:
         *,
         actor: str,
         now: int,
-        detail: Mapping[str, Any] | None = None,
+        detail: JsonObject | None = None,
         **changes: Any,
     ) -> Round:
         """Take one arrow, if the round is still as it was read; call it inside the transaction of its consequences."""
@@ -270,7 +271,7 @@ def _round(row: tuple[Any, ...]) -> Round:
     return Round(*values)
 
 
-def _object(text: str) -> dict[str, Any]:
+def _object(text: str) -> JsonObject:
     """A JSON object; an empty one for what is none, or what could not be shown again (NaN, half a character)."""
     try:
         document = json.loads(text)

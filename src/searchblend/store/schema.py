@@ -13,10 +13,24 @@ from searchblend.store.database import Database
 from searchblend.store.store_errors import WrongSchema
 
 _WORDS: Final = {
-    "sqlite": {"blob": "BLOB", "clustered": " WITHOUT ROWID", "real": "REAL"},
-    "postgresql": {"blob": "BYTEA", "clustered": "", "real": "DOUBLE PRECISION"},
+    "sqlite": {"blob": "BLOB", "clustered": " WITHOUT ROWID", "position": "BIGINT", "real": "REAL"},
+    "postgresql": {"blob": "BYTEA", "clustered": "", "position": "BIGINT", "real": "DOUBLE PRECISION"},
 }
 _APPEND_ONLY: Final = ("ledger", "release_files", "audit")
+LEDGER_TABLES: Final = (
+    """
+    CREATE TABLE ledger (
+        position {position} PRIMARY KEY, kind TEXT NOT NULL, release_id TEXT, body TEXT NOT NULL,
+        previous TEXT NOT NULL UNIQUE, hash TEXT NOT NULL UNIQUE, UNIQUE (kind, release_id)
+    )
+    """,
+    """
+    CREATE TABLE release_files (
+        release_id TEXT NOT NULL, name TEXT NOT NULL, content {blob} NOT NULL, PRIMARY KEY (release_id, name)
+    )
+    """,
+)
+"""Also those of a ledger in a file of its own, where ``position`` is an INTEGER."""
 _VERSION_1: Final = (
     """
     CREATE TABLE tasks (
@@ -96,17 +110,7 @@ _VERSION_1: Final = (
         position BIGINT PRIMARY KEY, body TEXT NOT NULL, previous TEXT NOT NULL UNIQUE, hash TEXT NOT NULL UNIQUE
     )
     """,
-    """
-    CREATE TABLE ledger (
-        position BIGINT PRIMARY KEY, kind TEXT NOT NULL, release_id TEXT, body TEXT NOT NULL,
-        previous TEXT NOT NULL UNIQUE, hash TEXT NOT NULL UNIQUE, UNIQUE (kind, release_id)
-    )
-    """,
-    """
-    CREATE TABLE release_files (
-        release_id TEXT NOT NULL, name TEXT NOT NULL, content {blob} NOT NULL, PRIMARY KEY (release_id, name)
-    )
-    """,
+    *LEDGER_TABLES,
     """
     CREATE TABLE admin_tokens (
         token_hash TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, role TEXT NOT NULL, created BIGINT NOT NULL,
@@ -197,20 +201,20 @@ def _apply(database: Database, version: int) -> None:
     for statement in MIGRATIONS[version - 1]:
         database.execute(statement.format(**_WORDS[database.dialect]))
     if version == 1:
-        for statement in _append_only_triggers(database.dialect):
+        for statement in append_only_triggers(database.dialect, _APPEND_ONLY):
             database.execute(statement)
         database.execute("INSERT INTO schema_version (version) VALUES (1)")
     else:
         database.execute("UPDATE schema_version SET version = ?", (version,))
 
 
-def _append_only_triggers(dialect: str) -> Sequence[str]:
+def append_only_triggers(dialect: str, tables: Sequence[str]) -> Sequence[str]:
     """Rows of these tables are never changed or removed, not even by mistake."""
     if dialect == "sqlite":
         return [
             f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
             f"BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
-            for table in _APPEND_ONLY
+            for table in tables
             for verb in ("UPDATE", "DELETE")
         ]
     return [
@@ -219,6 +223,6 @@ def _append_only_triggers(dialect: str) -> Sequence[str]:
         *(
             f"CREATE TRIGGER {table}_no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
             "FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()"
-            for table in _APPEND_ONLY
+            for table in tables
         ),
     ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Final
@@ -69,9 +68,9 @@ def open_database(where: str | Path, *, create: bool = True, seconds: float = PA
     """A PostgreSQL URL, or the path of a SQLite file; ``seconds`` for a statement, or for others to release a lock."""
     text = str(where)
     if text.startswith(("postgresql://", "postgres://")):
-        # PostgreSQL's driver comes with an extra; ledgers and SQLite do without it.
-        opened: Database = import_module("searchblend.store.database_postgres").PostgresStore(text, seconds)
-        return opened
+        from searchblend.store.database_postgres import PostgresStore  # its driver comes with an extra
+
+        return PostgresStore(text, seconds)
     if "://" in text:
         raise UsageError("database: expected postgresql://… or the path of a file")
     return SqliteStore(Path(where), create=create, busy_seconds=min(seconds, LOCK_SECONDS))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
@@ -13,7 +13,8 @@ from searchblend.blender.method import METHODS
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.blender.pipeline import run_blender
 from searchblend.blender.release import BlenderRelease
-from searchblend.core.errors import EmptyHeadList, InputError
+from searchblend.blender.result import Result
+from searchblend.core.errors import EmptyHeadList
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.records import WILDCARD, Record
@@ -166,14 +167,12 @@ def colluding_users(release: BlenderRelease) -> dict[str, int]:
     return {"half_of_the_time": int(np.ceil(threshold / units)), "99_percent": int(np.ceil(sure / units))}
 
 
-def model_of_result(document: Mapping[str, Any], where: str) -> RecordModel:
-    """A model from an earlier ``result.json``: its released shares. Lists longer than that one cannot be foreseen."""
-    try:
-        rows = [row for row in document["records"] if row["query"] is not None and row["probability"] > 0]
-        records = [Record(row["query"], WILDCARD if row["url"] is None else row["url"]) for row in rows]
-        return RecordModel.of_records(records, [row["probability"] for row in rows])
-    except (KeyError, TypeError) as error:
-        raise InputError(where, "expected a result.json of searchblend run") from error
+def model_of_result(result: Result) -> RecordModel:
+    """A model from an earlier result: its released shares. Lists longer than that one cannot be foreseen."""
+    rows = [(row.query, row.url, row.probability or 0.0) for row in result.records]
+    listed = [(query, url, share) for query, url, share in rows if query is not None and share > 0]
+    records = [Record(query, WILDCARD if url is None else url) for query, url, _ in listed]
+    return RecordModel.of_records(records, [share for _, _, share in listed])
 
 
 def plan_document(

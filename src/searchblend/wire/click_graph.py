@@ -18,7 +18,6 @@ from searchblend.clickgraph.use.graph import ClickGraph, Counts, Edges, TableNam
 from searchblend.core.errors import InvalidParameter, MessageError
 
 TABLE_NAMES: Final[tuple[TableName, ...]] = get_args(TableName)
-STATEMENT: Final = "statement.json"
 GRAPHML: Final = "graph.graphml"
 DATA_DICTIONARY: Final = "data-dictionary.md"
 STATEMENT_KIND: Final = "click-graph"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,10 +16,10 @@ from searchblend.clickgraph.release.noise_law import NoiseLaw
 from searchblend.clickgraph.use.graph import ClickGraph, Counts, Edges, TableName
 from searchblend.core.csv_cells import read_cell, write_csv
 from searchblend.core.errors import InputError, InvalidParameter, MessageError
+from searchblend.core.statement import FileEntry
 from searchblend.wire.click_graph import (
     DATA_DICTIONARY,
     GRAPHML,
-    STATEMENT,
     STATEMENT_KIND,
     TABLES,
     ColumnType,
@@ -29,6 +28,7 @@ from searchblend.wire.click_graph import (
     decode_noise,
     encode_graphml,
 )
+from searchblend.wire.release import STATEMENT, read_statement
 
 OnStep = Callable[[str], None]
 _WRITTEN: Final[Mapping[ColumnType, str]] = {"text": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE"}
@@ -76,46 +76,25 @@ def read_click_graph(folder: str | Path, *, on_step: OnStep = lambda step: None)
     path = Path(folder)
     if not path.is_dir():
         raise InputError(path, "expected the folder of a released click graph")
-    statement = read_statement(path / STATEMENT)
+    statement = read_statement(path / STATEMENT, kind=STATEMENT_KIND)
     try:
-        noise, cuts = decode_noise(statement.get("parameters"))
+        noise, cuts = decode_noise(statement.parameters)
     except MessageError as error:
         raise InputError(path / STATEMENT, str(error)) from error
     tables: dict[TableName, dict[str, Any]] = {}
     with duckdb.connect(":memory:") as connection:
         for table in TABLES.values():
             on_step(f"reading {table.name}")
-            tables[table.name] = _read_table(connection, path, table, statement.get("files", {}))
+            tables[table.name] = _read_table(connection, path, table, statement.files)
     on_step("numbering queries and URLs")
     try:
-        return _build(tables, noise, cuts, statement.get("notice"))
+        return _build(tables, noise, cuts, statement.notice)
     except InvalidParameter as error:
         raise InputError(path, str(error)) from error
 
 
-def read_statement(path: Path) -> dict[str, Any]:
-    try:
-        document = json.loads(path.read_bytes())
-    except FileNotFoundError as error:
-        raise InputError(path, "is missing; expected the statement of a released click graph") from error
-    except OSError as error:
-        raise InputError(path, f"cannot be read: {error.strerror or error}") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(path, "expected a JSON document") from error
-    if not isinstance(document, dict) or document.get("format") != "searchblend-statement":
-        raise InputError(path, "expected a searchblend statement", field="format")
-    release = document.get("release")
-    if not isinstance(release, dict) or release.get("kind") != STATEMENT_KIND:
-        raise InputError(path, f"expected {STATEMENT_KIND!r}: this is another kind of release", field="release.kind")
-    if not isinstance(document.get("notice"), str | None):
-        raise InputError(path, "expected a text", field="notice")
-    if not isinstance(document.get("files", {}), dict):
-        raise InputError(path, "expected an object with the SHA-256 of each file", field="files")
-    return document
-
-
 def _read_table(
-    connection: duckdb.DuckDBPyConnection, folder: Path, table: Table, stated: Mapping[str, Any]
+    connection: duckdb.DuckDBPyConnection, folder: Path, table: Table, stated: Mapping[str, FileEntry]
 ) -> dict[str, Any]:
     found = [folder / name for name in (table.parquet, table.csv) if (folder / name).exists()]
     if not found:
@@ -129,16 +108,16 @@ def _read_table(
     return _fetch(connection, path, table, source)
 
 
-def _check_digest(path: Path, stated: Mapping[str, Any]) -> None:
+def _check_digest(path: Path, stated: Mapping[str, FileEntry]) -> None:
     entry = stated.get(path.name)
-    if not isinstance(entry, dict) or not isinstance(entry.get("sha256"), str):
+    if entry is None or not entry.sha256:
         raise InputError(path.with_name(STATEMENT), "expected its SHA-256", field=f"files.{path.name}")
     try:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise InputError(path, f"cannot be read: {error.strerror or error}") from error
-    if digest != entry["sha256"]:
+    if digest != entry.sha256:
         raise InputError(path, "is not the file that statement.json describes (SHA-256 differs)")
 
 

@@ -17,8 +17,9 @@ from searchblend.clickgraph.release.release import ClickGraphRelease
 from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.core.params import ClickGraphParams, Shares
 from searchblend.core.privacy import Budget
+from searchblend.core.statement import Statement
 from searchblend.wire.click_graph import STATEMENT_KIND, noise_parameters
-from searchblend.wire.release import log_caveats, statement_document
+from searchblend.wire.release import log_caveats, make_statement
 
 STATEMENT_TEXT: Final = "statement.txt"
 CAVEATS: Final = (
@@ -58,19 +59,18 @@ def params_of_statement(parameters: Any) -> ClickGraphParams:
 
 
 def click_graph_statement(
-    release: ClickGraphRelease, *, created: str, options: Mapping[str, Any], files: Mapping[str, Mapping[str, Any]]
-) -> dict[str, Any]:
-    """``statement.json``"""
-    return statement_document(
+    release: ClickGraphRelease, files: Mapping[str, bytes], *, created: str, options: Mapping[str, Any]
+) -> Statement:
+    """The statement of a released graph that is made of these files."""
+    return make_statement(
+        files,
         kind=STATEMENT_KIND,
         method=release.params.algorithm,
         created=created,
         parameters=parameters_of(release, options),
-        guarantee=release.guarantee.as_json(),
+        guarantee=release.guarantee.stated(),
         public=[f"{what}: {why}" for what, why in release.treated_as_public.items()],
         caveats=[*CAVEATS, *log_caveats(options)],
-        files=files,
-        notice=None,
     )
 
 

@@ -7,12 +7,16 @@ JSON of the manifest, carried as a text so that nobody has to rebuild the bytes 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Final, get_args, get_origin, get_type_hints
 
+from searchblend.core.documents import JsonObject, absent, decode, encode
 from searchblend.core.errors import MessageError, listed
 from searchblend.wire.canonical import canonical_json, parse_canonical
 
@@ -24,39 +28,6 @@ ALGORITHM: Final = "ES256"
 LARGEST: Final = 64 * 1024
 MOST_SIGNATURES: Final = 8
 PHASES: Final = ("idle", "opt-in", "client")
-_FIELDS: Final[Mapping[str, type | tuple[type, ...]]] = {
-    "format": str,
-    "version": int,
-    "minor": int,
-    "task": str,
-    "name": str,
-    "engine": str,
-    "market": str,
-    "sequence": int,
-    "issued": int,
-    "expires": int,
-    "phase": str,
-    "round": int,
-    "killed": bool,
-    "min_device_version": str,
-    "silent_devices": str,
-    "method": str,
-    "epsilon": str,
-    "delta": str,
-    "records_per_client": int,
-    "records_per_optin": int,
-    "optin": (dict, type(None)),
-    "client": (dict, type(None)),
-    "pack": (dict, type(None)),
-}
-_PARTS: Final[Mapping[str, Mapping[str, type]]] = {
-    "optin": {"public_key": str, "consent": str, "closes": int, "settings": str, "curator": dict},
-    "client": {"artifact": str, "digest": str, "mechanism": str, "report_bytes": int, "opens": int, "closes": int},
-    "pack": {"artifact": str, "bytes": int, "round": int, "deltas": list},
-}
-_SINCE: Final = {("optin", "settings"): 1, ("optin", "curator"): 1}
-"""the minor version that a part's field came with; earlier manifests do without"""
-_DELTA: Final[Mapping[str, type]] = {"base": str, "artifact": str, "bytes": int}
 MOST_DELTAS: Final = 8
 ROUNDS: Final = 1 << 32
 """a round's number has four bytes in reports, sealed records and packs"""
@@ -81,8 +52,13 @@ class Signature:
     signature: str
     algorithm: str = ALGORITHM
 
-    def as_json(self) -> dict[str, str]:
-        return {"key_id": self.key_id, "algorithm": self.algorithm, "signature": self.signature}
+
+@dataclass(frozen=True)
+class ManifestEnvelope:
+    """A manifest as it is served: the canonical JSON that was signed, as a string, and who signed it."""
+
+    payload: str
+    signatures: tuple[Signature, ...]
 
 
 @dataclass(frozen=True)
@@ -97,9 +73,96 @@ class SignedManifest:
         return SIGNED_PREFIX + self.payload
 
 
-def encode_manifest(manifest: Mapping[str, Any]) -> bytes:
+@dataclass(frozen=True)
+class OptinPart:
+    """What opt-in users need: the key that records are sealed to, and the curator's word that it is the round's."""
+
+    public_key: str
+    consent: str
+    closes: int
+    settings: str | None = absent()
+    curator: Signature | None = absent()
+
+
+@dataclass(frozen=True)
+class ClientPart:
+    """What clients need: the head list, and the form of a report on it."""
+
+    artifact: str
+    digest: str
+    mechanism: str
+    report_bytes: int
+    opens: int
+    closes: int
+
+
+@dataclass(frozen=True)
+class PackDelta:
+    """A way from an earlier pack to this one."""
+
+    base: str
+    artifact: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class PackPart:
+    """The newest local-search pack."""
+
+    artifact: str
+    bytes: int
+    round: int
+    deltas: tuple[PackDelta, ...]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a task asks of devices now."""
+
+    format: str
+    version: int
+    minor: int
+    task: str
+    name: str
+    engine: str
+    market: str
+    sequence: int
+    issued: int
+    expires: int
+    phase: str
+    round: int
+    killed: bool
+    min_device_version: str
+    silent_devices: str
+    method: str
+    epsilon: str
+    delta: str
+    records_per_client: int
+    records_per_optin: int
+    optin: OptinPart | None
+    client: ClientPart | None
+    pack: PackPart | None
+    received: JsonObject | None = field(default=None, init=False, compare=False, repr=False)
+    """the document that it was read from, with the fields of later minor versions"""
+
+    @property
+    def document(self) -> JsonObject:
+        return self.received if self.received is not None else encode(self)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that was signed; devices keep it to recognize a second manifest of the same number."""
+        return hashlib.sha256(json.dumps(self.document, sort_keys=True).encode()).hexdigest()
+
+
+_PARTS: Final = {"optin": OptinPart, "client": ClientPart, "pack": PackPart}
+_SINCE: Final = {("optin", "settings"): 1, ("optin", "curator"): 1}
+"""the minor version that a part's field came with; earlier manifests do without"""
+
+
+def encode_manifest(manifest: Manifest) -> bytes:
     """The payload of a manifest, checked the way a device checks it."""
-    payload = canonical_json(dict(manifest))
+    payload = canonical_json(encode(manifest))
     decode_payload(payload)
     return payload
 
@@ -108,12 +171,7 @@ def encode_signed(signed: SignedManifest) -> bytes:
     """The envelope; with more signatures than a device takes there is none."""
     if not 1 <= len(signed.signatures) <= MOST_SIGNATURES:
         raise MessageError(f"manifest: expected 1 to {MOST_SIGNATURES} signatures")
-    return canonical_json(
-        {
-            "payload": signed.payload.decode("utf-8"),
-            "signatures": [signature.as_json() for signature in signed.signatures],
-        }
-    )
+    return canonical_json(encode(ManifestEnvelope(signed.payload.decode("utf-8"), signed.signatures)))
 
 
 def decode_signed(message: bytes) -> SignedManifest:
@@ -136,38 +194,70 @@ def decode_signed(message: bytes) -> SignedManifest:
     return SignedManifest(content, tuple(decode_signature(entry, "manifest: signatures") for entry in signatures))
 
 
-def decode_payload(payload: bytes) -> dict[str, Any]:
-    """A manifest's fields, each of the right type and none more."""
+def decode_payload(payload: bytes) -> Manifest:
+    """A manifest, each field of the right type and none more."""
     document = parse_canonical(payload, "manifest")
     if not isinstance(document, dict):
         raise MessageError("manifest: expected an object")
-    _check_fields(document, _FIELDS, "manifest")
+    _check_fields(document, _json_types(Manifest), "manifest")
     if (document["format"], document["version"]) != (FORMAT, MANIFEST_VERSION):
         raise MessageError(f"manifest: expected {FORMAT} version {MANIFEST_VERSION}")
-    for part, fields in _PARTS.items():
+    for part, kind in _PARTS.items():
         if document[part] is not None:
-            asked = {name: fields[name] for name in fields if document["minor"] >= _SINCE.get((part, name), 0)}
+            types_of = _json_types(kind)
+            asked = {name: types_of[name] for name in types_of if document["minor"] >= _SINCE.get((part, name), 0)}
             _check_fields(document[part], asked, f"manifest: {part}")
     _check_values(document)
-    return document
+    manifest = decode(Manifest, _without_later_fields(document))
+    object.__setattr__(manifest, "received", document)
+    return manifest
 
 
-def _check_fields(document: Mapping[str, Any], fields: Mapping[str, Any], where: str) -> None:
-    missing, unknown = set(fields) - set(document), set(document) - set(fields)
+def _without_later_fields(document: JsonObject) -> JsonObject:
+    """Minor version 0 does not say what its opt-in part holds under the names of later fields: kept if it is one."""
+    if document["optin"] is None or document["minor"] >= _SINCE["optin", "curator"]:
+        return document
+    optin = dict(document["optin"])
+    if not isinstance(optin.get("settings"), str):
+        optin.pop("settings", None)
+    try:
+        decode_signature(optin.get("curator"), "manifest: optin: curator")
+    except MessageError:
+        optin.pop("curator", None)
+    return {**document, "optin": optin}
+
+
+@cache
+def _json_types(kind: Any) -> dict[str, tuple[type, ...]]:
+    """What each field of a class is in JSON; a field that may be absent is never null."""
+    hints = get_type_hints(kind)
+    found = {each.name: hints[each.name] for each in fields(kind) if each.init}
+    return {
+        name: tuple(
+            dict if is_dataclass(arm) else list if get_origin(arm) is tuple else arm
+            for arm in (get_args(hint) if isinstance(hint, UnionType) else (hint,))
+            if arm is not NoneType or name in _PARTS
+        )
+        for name, hint in found.items()
+    }
+
+
+def _check_fields(document: JsonObject, kinds: Mapping[str, tuple[type, ...]], where: str) -> None:
+    missing, unknown = set(kinds) - set(document), set(document) - set(kinds)
     # A later minor version may add fields; it must not take any away.
     minor = document.get("minor")
     is_later = isinstance(minor, int) and minor > MANIFEST_MINOR
     if missing or (unknown and where == "manifest" and not is_later):
         raise MessageError(f"{where}: wrong fields: {listed(sorted(missing | unknown))}")
-    for name, kind in fields.items():
+    for name, kind in kinds.items():
         value = document[name]
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind != (bool,)):
             raise MessageError(f"{where}: {name}: wrong type")
         if isinstance(value, int) and value < 0:
             raise MessageError(f"{where}: {name}: expected 0 or more")
 
 
-def _check_values(document: Mapping[str, Any]) -> None:
+def _check_values(document: JsonObject) -> None:
     if document["phase"] not in PHASES:
         raise MessageError(f"manifest: phase: expected one of {', '.join(PHASES)}")
     if document["silent_devices"] not in ("skip", "report_wildcard"):
@@ -193,7 +283,7 @@ def _check_values(document: Mapping[str, Any]) -> None:
             raise MessageError(f"manifest: {name}: expected a number written as a text")
 
 
-def _check_curator(optin: Mapping[str, Any]) -> None:
+def _check_curator(optin: JsonObject) -> None:
     """Who opened the round; the signature itself is checked by those who know the curator's key."""
     if not re.fullmatch("[0-9a-f]{64}", optin["settings"]):
         raise MessageError("manifest: settings: expected 64 hexadecimal digits")
@@ -205,7 +295,7 @@ def _check_deltas(deltas: list[Any]) -> None:
     if len(deltas) > MOST_DELTAS or not all(isinstance(delta, dict) for delta in deltas):
         raise MessageError(f"manifest: pack: deltas: expected at most {MOST_DELTAS} objects")
     for delta in deltas:
-        _check_fields(delta, _DELTA, "manifest: pack: deltas")
+        _check_fields(delta, _json_types(PackDelta), "manifest: pack: deltas")
         if not all(re.fullmatch("[0-9a-f]{64}", delta[name]) for name in ("base", "artifact")):
             raise MessageError("manifest: pack: deltas: expected 64 hexadecimal digits")
     if len({delta["base"] for delta in deltas}) != len(deltas):

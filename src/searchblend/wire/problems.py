@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
+
+from searchblend.core.documents import absent
 
 PREFIX: Final = "urn:searchblend:problem:"
 MEDIA_TYPE: Final = "application/problem+json"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """RFC 9457: why a request was refused."""
+
+    type: str
+    title: str
+    status: int
+    detail: str | None = absent()
 
 
 @dataclass(frozen=True)
@@ -19,13 +31,8 @@ class ProblemType:
     retry: bool = False
     """whether the same request may succeed later"""
 
-    def document(self, detail: str | None = None) -> dict[str, Any]:
-        return {
-            "type": PREFIX + self.name,
-            "title": self.title,
-            "status": self.status,
-            **({"detail": detail} if detail else {}),
-        }
+    def problem(self, detail: str | None = None) -> Problem:
+        return Problem(PREFIX + self.name, self.title, self.status, detail or None)
 
 
 _TYPES: Final = (

@@ -1,25 +1,31 @@
-"""A release as documents: the result, its two tables and its privacy statement.
+"""A release as documents: the result with its two tables, and the privacy statement. One encoder and decoder each.
 
-⋆ is null in JSON and an empty field in CSV, where the column ``kind`` tells it from an empty string:
-``record`` ⟨q,u⟩, ``query_rest`` ⟨q,⋆⟩, ``rest`` ⟨⋆,⋆⟩; in the trends ``query`` and ``rest``.
+⋆ is null in JSON and an empty field in CSV, where the column ``kind`` tells it from an empty string.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
-from searchblend.blender.estimates import Blended, Estimates
-from searchblend.blender.release import BlenderRelease
+from searchblend.blender.release import GroupSizes
+from searchblend.blender.result import GroupShare, HeadSummary, Number, Result, ResultRow, StatedCheck
 from searchblend.core.csv_cells import write_csv
+from searchblend.core.errors import InputError, MessageError
+from searchblend.core.privacy import Condition, StatedGroup, StatedGuarantee
+from searchblend.core.statement import FileEntry, Statement
 
-NOT_PRIVATE: Final = "NOT PRIVATE: made by an evaluation that compares with the true data; do not release"
 NOT_FOR_RELEASE: Final = "NOT FOR RELEASE: exact counts of the input"
+RESULT: Final = "result.json"
+STATEMENT: Final = "statement.json"
+_RESULT_FORMAT: Final = "searchblend-result"
+_STATEMENT_FORMAT: Final = "searchblend-statement"
 _SOFTWARE: Final = ("searchblend", "numpy", "duckdb")
 _CSV_COLUMNS: Final = (
     "probability",
@@ -35,151 +41,206 @@ _CSV_COLUMNS: Final = (
 )
 
 
-def result_document(release: BlenderRelease) -> dict[str, Any]:
-    """``result.json``: everything that was released, with its guarantee."""
+def json_file(document: Mapping[str, Any]) -> bytes:
+    """A document as a file that people may open, too."""
+    return (json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n").encode()
+
+
+def result_files(result: Result) -> dict[str, bytes]:
+    """``records.csv``, ``trends.csv`` and ``result.json``."""
+    stamp = ("true_probability", "notice") if result.notice else ()
+    influence = ("report_influence",) if result.has_influence else ()
     return {
-        "format": "searchblend-result",
+        "records.csv": result_table(result.records, ("query", "url"), stamp, notice=result.notice).encode(),
+        "trends.csv": result_table(result.trends, ("query",), (*stamp, *influence), notice=result.notice).encode(),
+        RESULT: json_file(encode_result(result)),
+    }
+
+
+def encode_result(result: Result) -> dict[str, Any]:
+    """``result.json``"""
+    groups = result.groups
+    evaluated, influence = result.notice is not None, result.has_influence
+    return {
+        **({"notice": result.notice} if evaluated else {}),
+        "format": _RESULT_FORMAT,
         "version": 1,
-        "method": release.method,
-        "guarantee": release.guarantee.as_json(),
-        "groups": groups_document(release),
-        "head": {
-            "queries": len(release.head),
-            "records": release.head.n_records,
-            "digest": release.head.digest,
+        "method": result.method,
+        "guarantee": asdict(result.guarantee),
+        "groups": {
+            "optin_users": groups.optin_users,
+            "head_users": groups.head_users,
+            "estimate_users": groups.estimate_users,
+            "clients": groups.clients,
         },
-        "parameters": parameters_document(release),
-        "mechanism": dict(release.mechanism),
-        **({"group_check": release.check.as_json(release.head.queries)} if release.check else {}),
-        "records": record_rows(release),
-        "trends": trend_rows(release),
+        "head": asdict(result.head),
+        "parameters": dict(result.parameters),
+        "mechanism": dict(result.mechanism),
+        **({"group_check": asdict(result.group_check)} if result.group_check else {}),
+        "records": [_encode_row(row, ("query", "url"), evaluated) for row in result.records],
+        "trends": [_encode_row(row, ("query",), evaluated, influence) for row in result.trends],
+        **({"metrics": dict(result.metrics)} if result.metrics is not None else {}),
     }
 
 
-def groups_document(release: BlenderRelease) -> dict[str, int]:
-    sizes = release.sizes
+def _encode_row(row: ResultRow, names: Sequence[str], evaluated: bool, influence: bool = False) -> dict[str, Any]:
     return {
-        "optin_users": sizes.optin_users,
-        "head_users": sizes.head_users,
-        "estimate_users": sizes.estimate_users,
-        "clients": sizes.clients,
+        **{name: getattr(row, name) for name in names},
+        "kind": row.kind,
+        "probability": row.probability,
+        "variance": row.variance,
+        "interval": row.interval,
+        "raw_probability": row.raw_probability,
+        "optin": asdict(row.optin) if row.optin else None,
+        "client": asdict(row.client) if row.client else None,
+        "optin_weight": row.optin_weight,
+        **({"true_probability": row.true_probability} if evaluated else {}),
+        **({"report_influence": row.report_influence} if influence else {}),
     }
 
 
-def parameters_document(release: BlenderRelease) -> dict[str, Any]:
-    params = release.params
-    return {
-        "epsilon": params.budget.epsilon,
-        "delta": params.budget.delta,
-        "max_head_queries": params.max_head_queries,
-        "head_fraction": params.head_fraction,
-        "query_budget_fraction": params.query_budget_fraction,
-        "records_per_optin": params.records_per_optin,
-        "records_per_client": params.records_per_client,
-        "projected": release.projected,
-    }
+def result_table(
+    rows: Iterable[ResultRow], names: Sequence[str], extra: Sequence[str] = (), *, notice: str | None = None
+) -> str:
+    """Rows as CSV; ``names`` are the leading columns, ``extra`` the last, ``notice`` the content of that column."""
+    return write_csv([*names, "kind", *_CSV_COLUMNS, *extra], (_flat(row, notice) for row in rows))
 
 
-def trend_rows(release: BlenderRelease) -> list[dict[str, Any]]:
-    """Queries from the most to the least probable, ⋆ last."""
-    names = release.head.queries
-    rest = len(names)
-    rows = _rows(release.queries, release.optin.queries, release.client.queries)
-    return [
-        {"query": names[i] if i < rest else None, "kind": "query" if i < rest else "rest", **rows[i]}
-        for i in [*release.ranked_queries(), rest]
-    ]
-
-
-def record_rows(release: BlenderRelease) -> list[dict[str, Any]]:
-    """Cells query by query in the order of the trends; within a query by probability, ⟨q,⋆⟩ after its URLs."""
-    head, first = release.head, release.head.first_cells()
-    names = head.queries
-    rows = _rows(release.records, release.optin.records, release.client.records)
-    ordered: list[dict[str, Any]] = []
-    for i in release.ranked_queries():
-        urls = head.urls(names[i])
-        for j in release.ranked_urls(i):
-            ordered.append({"query": names[i], "url": urls[j], "kind": "record", **rows[first[i] + j]})
-        kind = "query_rest" if head.has_urls else "record"
-        ordered.append({"query": names[i], "url": None, "kind": kind, **rows[first[i] + len(urls)]})
-    return [*ordered, {"query": None, "url": None, "kind": "rest", **rows[-1]}]
-
-
-def _rows(blended: Blended, optin: Estimates, client: Estimates) -> list[dict[str, Any]]:
-    intervals = blended.raw.interval
-    optin_rows, client_rows = _group_rows(optin), _group_rows(client)
-    return [
-        {
-            "probability": _number(blended.probability[i]),
-            "variance": _number(blended.raw.variance[i]),
-            "interval": [_number(bound) for bound in intervals[i]],
-            "raw_probability": _number(blended.raw.probability[i]),
-            "optin": optin_rows[i],
-            "client": client_rows[i],
-            "optin_weight": _number(blended.optin_weight[i]),
-        }
-        for i in range(len(blended.probability))
-    ]
-
-
-def _group_rows(estimates: Estimates) -> list[dict[str, Any] | None]:
-    return [
-        None
-        if np.isnan(probability)
-        else {
-            "probability": _number(probability),
-            "variance": _number(variance),
-            "interval": [_number(bound) for bound in interval],
-        }
-        for probability, variance, interval in zip(
-            estimates.probability, estimates.variance, estimates.interval, strict=True
-        )
-    ]
-
-
-def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
-
-
-def csv_table(rows: Iterable[Mapping[str, Any]], names: Sequence[str], extra: Sequence[str] = ()) -> str:
-    """Rows of ``record_rows`` or ``trend_rows`` as CSV; ``names`` are the leading columns, ``extra`` the last."""
-    return write_csv([*names, "kind", *_CSV_COLUMNS, *extra], map(_flat, rows))
-
-
-def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    flat = {**row, "low": row["interval"][0], "high": row["interval"][1]}
-    for group in ("optin", "client"):
-        for value in ("probability", "variance"):
-            flat[f"{group}_{value}"] = row[group][value] if row[group] else None
+def _flat(row: ResultRow, notice: str | None) -> dict[str, Any]:
+    low, high = row.interval
+    flat = {**vars(row), "low": low, "high": high, "notice": notice}
+    for name, share in (("optin", row.optin), ("client", row.client)):
+        flat[f"{name}_probability"] = share.probability if share else None
+        flat[f"{name}_variance"] = share.variance if share else None
     return flat
 
 
-def statement_document(
+def decode_result(content: bytes | Mapping[str, Any]) -> Result:
+    """The result of ``result.json``, or ``MessageError`` naming the field that is wrong."""
+    document = _object(content, "result")
+    number = document.get("version")
+    if document.get("format") != _RESULT_FORMAT or number != 1 or isinstance(number, bool):  # True would pass for 1
+        raise MessageError(f"result: expected {_RESULT_FORMAT} version 1")
+    try:
+        check = document.get("group_check")
+        return Result(
+            method=_string(document["method"], "method"),
+            guarantee=_guarantee(document["guarantee"], "result: guarantee"),
+            groups=GroupSizes(**document["groups"]),
+            head=HeadSummary(**document["head"]),
+            parameters=dict(document["parameters"]),
+            mechanism=dict(document["mechanism"]),
+            group_check=StatedCheck(**{**check, "flagged_queries": tuple(check["flagged_queries"])}) if check else None,
+            records=tuple(_decode_rows(document["records"], "records")),
+            trends=tuple(_decode_rows(document["trends"], "trends")),
+            notice=document.get("notice"),
+            metrics=document.get("metrics"),
+            has_influence=any("report_influence" in row for row in document["trends"]),
+        )
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+        raise MessageError("result: expected the fields that a release has") from error
+
+
+def _object(content: bytes | Mapping[str, Any], what: str) -> Mapping[str, Any]:
+    try:
+        document = json.loads(content) if isinstance(content, bytes) else content
+    except (ValueError, RecursionError) as error:
+        raise MessageError(f"{what}: expected a JSON document") from error
+    if not isinstance(document, dict):
+        raise MessageError(f"{what}: expected a JSON object")
+    return document
+
+
+def _decode_rows(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[ResultRow]:
+    for place, row in enumerate(rows):
+        where, query, url = f"{name}[{place}]", row["query"], row.get("url")
+        named = isinstance(query, str) or (query is None and row["kind"] == "rest")
+        if not named or not isinstance(url, str | None):
+            raise MessageError(f"result: {where}: expected a string as query, and a string or null as url")
+        yield ResultRow(
+            query=query,
+            url=url,
+            kind=_string(row["kind"], f"{where}.kind"),
+            probability=_number(row["probability"], f"{where}.probability"),
+            variance=_number(row["variance"], f"{where}.variance"),
+            interval=_interval(row["interval"], f"{where}.interval"),
+            raw_probability=_number(row["raw_probability"], f"{where}.raw_probability"),
+            optin=_share(row["optin"], f"{where}.optin"),
+            client=_share(row["client"], f"{where}.client"),
+            optin_weight=_number(row["optin_weight"], f"{where}.optin_weight"),
+            true_probability=_number(row.get("true_probability"), f"{where}.true_probability"),
+            report_influence=_number(row.get("report_influence"), f"{where}.report_influence"),
+        )
+
+
+def _share(share: Mapping[str, Any] | None, where: str) -> GroupShare | None:
+    if share is None:
+        return None
+    return GroupShare(
+        _number(share["probability"], f"{where}.probability"),
+        _number(share["variance"], f"{where}.variance"),
+        _interval(share["interval"], f"{where}.interval"),
+    )
+
+
+def _interval(bounds: Sequence[object], where: str) -> tuple[Number, Number]:
+    low, high = bounds
+    return _number(low, f"{where}[0]"), _number(high, f"{where}[1]")
+
+
+def _number(value: object, where: str) -> Number:
+    return None if value is None else _finite(value, f"result: {where}")
+
+
+def _finite(value: object, where: str) -> float:
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            return float(value)
+    except OverflowError:  # a whole number beyond every double
+        pass
+    raise MessageError(f"{where}: expected a finite number")
+
+
+def _string(value: object, where: str) -> str:
+    if not isinstance(value, str):
+        raise MessageError(f"result: {where}: expected a string")
+    return value
+
+
+def _guarantee(document: Mapping[str, Any], where: str) -> StatedGuarantee:
+    return StatedGuarantee(
+        epsilon=_finite(document["epsilon"], f"{where}.epsilon"),
+        delta=_finite(document["delta"], f"{where}.delta"),
+        holds=document["holds"] is True,
+        unit=str(document["unit"]),
+        neighbors=str(document["neighbors"]),
+        groups=tuple(StatedGroup(**group) for group in document["groups"]),
+        conditions=tuple(Condition(**condition) for condition in document["conditions"]),
+    )
+
+
+def make_statement(
+    files: Mapping[str, bytes],
     *,
     kind: str,
     method: str,
     created: str,
     parameters: Mapping[str, Any],
-    guarantee: Mapping[str, Any],
+    guarantee: StatedGuarantee,
     public: Sequence[str],
     caveats: Sequence[str],
-    files: Mapping[str, Mapping[str, Any]],
-    notice: str | None,
-) -> dict[str, Any]:
-    """``statement.json``: the privacy statement of a release of any kind, in one schema."""
-    return {
-        "format": "searchblend-statement",
-        "version": 1,
-        **({"notice": notice} if notice else {}),
-        "release": {"kind": kind, "method": method, "created": created, "private": notice is None},
-        "parameters": dict(parameters),
-        "guarantee": dict(guarantee),
-        "public": list(public),
-        "caveats": list(caveats),
-        "software": _software(),
-        "files": dict(files),
-    }
+    notice: str | None = None,
+) -> Statement:
+    """The statement of a release that is made of these files by this software.
+
+    ``kind`` is what was released; ``method`` how; ``created`` when, in ISO 8601; ``parameters`` what it takes to
+    compute (ε, δ) again; ``public`` what was treated as public; ``caveats`` what is not promised; ``notice`` why it
+    must not be released.
+    """
+    entries = {name: FileEntry.of(content) for name, content in files.items()}
+    return Statement(
+        kind, method, created, parameters, guarantee, tuple(public), tuple(caveats), _software(), entries, notice
+    )
 
 
 def _software() -> dict[str, str]:
@@ -190,6 +251,101 @@ def _software() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return versions
+
+
+def encode_statement(statement: Statement) -> dict[str, Any]:
+    """``statement.json``, in one schema for releases of every kind."""
+    return {
+        "format": _STATEMENT_FORMAT,
+        "version": 1,
+        **({"notice": statement.notice} if statement.notice else {}),
+        "release": {
+            "kind": statement.kind,
+            "method": statement.method,
+            "created": statement.created,
+            "private": statement.private,
+        },
+        "parameters": dict(statement.parameters),
+        "guarantee": asdict(statement.guarantee) if statement.guarantee else {},
+        "public": list(statement.public),
+        "caveats": list(statement.caveats),
+        "software": dict(statement.software),
+        "files": {name: {"sha256": entry.sha256, "bytes": entry.size} for name, entry in statement.files.items()},
+    }
+
+
+def read_result(path: Path, statement: Statement | None = None) -> Result:
+    """The result in a file; with a statement, only the file that it describes."""
+    content = _read(path)
+    if statement is not None:
+        entry = statement.files.get(path.name)
+        if entry is None or not entry.sha256:
+            raise InputError(path.with_name(STATEMENT), f"expected the SHA-256 of {path.name}", field="files")
+        if FileEntry.of(content).sha256 != entry.sha256:
+            raise InputError(path, f"is not the file that {STATEMENT} describes (SHA-256 differs)")
+    try:
+        return decode_result(content)
+    except MessageError as error:
+        raise InputError(path, str(error).removeprefix("result: ")) from error
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror or error}") from error
+
+
+def read_statement(path: Path, *, kind: str | None = None) -> Statement:
+    """The statement of a release folder, of one ``kind`` if that is given."""
+    if kind and not path.exists():
+        raise InputError(path, f"is missing; expected the statement of a release of kind {kind!r}")
+    try:
+        document = _object(_read(path), "statement")
+    except MessageError as error:
+        raise InputError(path, str(error).removeprefix("statement: ")) from error
+    if document.get("format") != _STATEMENT_FORMAT:
+        raise InputError(path, "expected a searchblend statement", field="format")
+    release = document.get("release")
+    if kind and (not isinstance(release, dict) or release.get("kind") != kind):
+        raise InputError(path, f"expected {kind!r}: this is another kind of release", field="release.kind")
+    if not isinstance(document.get("notice"), str | None):
+        raise InputError(path, "expected a string", field="notice")
+    if not isinstance(document.get("files", {}), dict):
+        raise InputError(path, "expected an object with the SHA-256 of each file", field="files")
+    try:
+        return decode_statement(document)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(path, "expected the fields of a statement as searchblend writes them") from error
+
+
+def decode_statement(document: Mapping[str, Any]) -> Statement:
+    """What a document states. What is missing of guarantee and hashes stays missing: a verifier says so."""
+    release = document["release"]
+    return Statement(
+        kind=str(release["kind"]),
+        method=str(release["method"]),
+        created=str(release["created"]),
+        parameters=document.get("parameters", {}),
+        guarantee=_whole_guarantee(document.get("guarantee")),
+        public=tuple(document.get("public", ())),
+        caveats=tuple(document.get("caveats", ())),
+        software=dict(document.get("software", {})),
+        files={name: _file_entry(entry) for name, entry in document.get("files", {}).items()},
+        notice=document.get("notice"),
+    )
+
+
+def _whole_guarantee(document: Any) -> StatedGuarantee | None:
+    try:
+        return _guarantee(document, "guarantee")
+    except (KeyError, TypeError, MessageError):
+        return None
+
+
+def _file_entry(entry: Any) -> FileEntry:
+    sha256, size = (entry.get("sha256"), entry.get("bytes")) if isinstance(entry, dict) else (None, None)
+    return FileEntry(sha256 if isinstance(sha256, str) else "", size if isinstance(size, int) else 0)
 
 
 QUOTED_LINE_FEEDS_CAVEAT: Final = (

@@ -9,11 +9,11 @@ fields, ECDSA as for manifests. Standard library only; signatures are checked in
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from searchblend.wire.canonical import canonical_json
+from searchblend.wire.manifest import Manifest
 
 SIGNED_PREFIX: Final = b"searchblend round key v1\n"
 
@@ -34,11 +34,22 @@ class RoundKey:
     """SHA-256 of all settings of the round, those that no device sees among them"""
 
     @classmethod
-    def of_manifest(cls, manifest: Mapping[str, Any]) -> RoundKey:
+    def of_manifest(cls, manifest: Manifest) -> RoundKey:
         """Of a manifest in phase opt-in, from minor version 1 on."""
-        outer = {name: manifest[name] for name in ("task", "round", "epsilon", "delta", "records_per_optin")}
-        optin = {name: manifest["optin"][name] for name in ("public_key", "consent", "closes", "settings")}
-        return cls(**outer, **optin)
+        optin = manifest.optin
+        assert optin is not None
+        assert optin.settings is not None
+        return cls(
+            task=manifest.task,
+            round=manifest.round,
+            public_key=optin.public_key,
+            consent=optin.consent,
+            closes=optin.closes,
+            epsilon=manifest.epsilon,
+            delta=manifest.delta,
+            records_per_optin=manifest.records_per_optin,
+            settings=optin.settings,
+        )
 
     @property
     def signed_bytes(self) -> bytes:

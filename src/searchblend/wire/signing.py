@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
 from searchblend.core.errors import MessageError
-from searchblend.wire.manifest import Signature, SignedManifest, decode_payload, decode_signature, decode_signed
+from searchblend.wire.manifest import Manifest, Signature, SignedManifest, decode_payload, decode_signed
 from searchblend.wire.round_key import RoundKey
 from searchblend.wire.signed_pack import SignedPack, decode_signed_pack, encode_signed_pack
 
@@ -72,7 +72,7 @@ def sign_manifest(payload: bytes, keys: Iterable[SigningKey]) -> SignedManifest:
     return SignedManifest(payload, tuple(key.sign(unsigned.signed_bytes) for key in keys))
 
 
-def verify_manifest(message: bytes, pinned: Mapping[str, bytes]) -> dict[str, Any]:
+def verify_manifest(message: bytes, pinned: Mapping[str, bytes]) -> Manifest:
     """The manifest, if one of the pinned public points (by key id) has signed it; else ``MessageError``."""
     signed = decode_signed(message)
     if not is_signed(signed.signed_bytes, signed.signatures, pinned):
@@ -80,14 +80,12 @@ def verify_manifest(message: bytes, pinned: Mapping[str, bytes]) -> dict[str, An
     return decode_payload(signed.payload)
 
 
-def is_round_key_signed(manifest: Mapping[str, Any], pinned: Mapping[str, bytes]) -> bool:
+def is_round_key_signed(manifest: Manifest, pinned: Mapping[str, bytes]) -> bool:
     """Whether one of the pinned curators has signed the round that this manifest, in phase opt-in, asks for."""
-    try:
-        signature = decode_signature(manifest["optin"]["curator"], "manifest: optin: curator")
-        content = RoundKey.of_manifest(manifest).signed_bytes
-    except (MessageError, KeyError):  # minor version 0 has none
+    optin = manifest.optin
+    if optin is None or optin.curator is None or optin.settings is None:  # minor version 0 has neither
         return False
-    return is_signed(content, [signature], pinned)
+    return is_signed(RoundKey.of_manifest(manifest).signed_bytes, [optin.curator], pinned)
 
 
 def sign_pack(pack: bytes, keys: Iterable[SigningKey]) -> bytes:

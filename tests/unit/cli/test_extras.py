@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from searchblend.cli.extras import EXTRA_OF, missing_extra
+from searchblend.cli.parser import SUMMARIES
 
 HEAVY = {"numpy", "duckdb", "matplotlib", "scipy", "rich", "zstandard", "dp_accounting", "sqlite3", "json", "asyncio"}
 
@@ -19,23 +20,43 @@ def test_names_the_extra(module):
     )
 
 
+def test_names_the_smallest_extra_that_a_command_needs():
+    error = ModuleNotFoundError(name="cryptography.hazmat")
+    assert missing_extra(error, "search") == "this needs cryptography: pip install 'searchblend[device]'"
+    assert missing_extra(error, "serve") == "this needs cryptography: pip install 'searchblend[server]'"
+
+
 def test_says_nothing_about_modules_of_no_extra():
     assert missing_extra(ModuleNotFoundError(name="numpy")) is None
     assert missing_extra(ModuleNotFoundError("no name")) is None
 
 
-@pytest.mark.parametrize("command", [["serve", "--demo", "--once"], ["task", "list"], ["keys", "list"]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["serve", "--demo", "--once"],
+        ["task", "list"],
+        ["round", "show", "t", "1"],
+        ["keys", "list"],
+        ["doctor"],
+        ["device", "status"],
+        ["plan", "--plot", "plan.png"],
+    ],
+)
 def test_a_command_without_its_extra_is_misuse_and_no_traceback(command, tmp_path):
     hidden = f"import sys; sys.modules.update(dict.fromkeys({sorted(EXTRA_OF)!r}));"
     code = f"{hidden} from searchblend.cli.main import main; sys.exit(main({command!r}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith("searchblend: error: this needs ")
-    assert "pip install 'searchblend[server]'" in done.stderr
+    extra = {"device": "device", "plan": "plots"}.get(command[0], "server")
+    assert f"pip install 'searchblend[{extra}]'" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["serve", "--help"], ["release", "plan", "--help"]])
+@pytest.mark.parametrize(
+    "words", [["--help"], ["release", "plan", "--help"], *([name, "--help"] for name in SUMMARIES)]
+)
 def test_help_loads_nothing_heavy(words):
     heavy = sorted(HEAVY | set(EXTRA_OF))
     code = (

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.pipeline import run_blender
+from searchblend.blender.result import result_of
 from searchblend.cli.main import main
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.records import Record
-from searchblend.releases.hybrid import hybrid_document, release_files
+from searchblend.files.durable import release_folder
+from searchblend.releases.hybrid import hybrid_files
 from searchblend.search.pack import PackEntry, PackInfo, PackUrl, decode_pack, encode_pack
-from searchblend.store.release_folder import release_folder
 from searchblend.wire.signing import SigningKey
 
 
@@ -22,13 +24,11 @@ def write_release(folder, seed=0, notice=None):
     users = [[Record(f"query {(i * i + seed) % 5}", f"http://{i % 3}.example")] for i in range(6000)]
     optin, clients = InMemoryGroup.from_users(users).split(0.5)
     release = run_blender(optin, clients, BlenderParams(Budget(6.0, 1e-5)))
-    document = hybrid_document(release)
+    result = result_of(release)
     if notice:
-        document = {"notice": notice, **document}
-        for row in [*document["trends"], *document["records"]]:
-            row["true_probability"] = 0.5
+        result = replace(result, notice=notice)
     with release_folder(folder) as out:
-        for name, content in release_files(release, document, {}, created="2026-01-01").items():
+        for name, content in hybrid_files(release, result, {}, created="2026-01-01").items():
             out.write(name, content)
     return folder
 
@@ -183,7 +183,7 @@ def test_releases_that_make_no_pack(releases, tmp_path, capsys):
     path = changed / "result.json"
     path.write_text(path.read_text().replace('"probability": 0.', '"probability": 0.1', 1))
     assert main(["pack", "build", str(changed), "-o", out]) == 1
-    assert "is not the file that statement.json speaks of" in capsys.readouterr().err
+    assert "is not the file that statement.json describes" in capsys.readouterr().err
     path.write_text(path.read_text().replace('"probability": 0.', '"probability": NaN, "was": 0.', 1))
     assert main(["pack", "build", str(path), "-o", out]) == 1
     assert "[0].probability: expected a finite number" in capsys.readouterr().err

@@ -120,7 +120,7 @@ def test_an_error_of_the_system_is_a_sentence(run, monkeypatch, error, says):
     def fail(options):
         raise error
 
-    monkeypatch.setattr("searchblend.cli.doctor_command.run", fail)
+    monkeypatch.setattr("searchblend.cli.commands.doctor.run", fail)
     assert run("doctor") == (1, "", f"searchblend: error: {says}\n")
 
 
@@ -280,7 +280,7 @@ def test_a_restore_that_is_interrupted_leaves_nothing_and_can_be_repeated(run, f
         assert (store.rounds.tasks(), store.audit.rows()) == ([], [])
         rows, ended = restore_backup(store, backup, SystemClock(), actor="ann")
         assert (rows > 0, ended) == (True, 1)
-        assert store.audit.rows()[-1].as_json()["action"] == "restored from a backup"
+        assert store.audit.rows()[-1].entry.action == "restored from a backup"
 
 
 def interrupted(n):

@@ -8,8 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from searchblend.clickgraph.release.corrected_counts import USUAL_EXPONENT, corrected_counts, fitted_exponent
-from searchblend.clickgraph.release.reused_noise import ReusedNoise
+from searchblend.clickgraph.release.reused_noise import USUAL_EXPONENT, ReusedNoise, corrected_counts, fitted_exponent
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian
 from searchblend.synthetic.seeded import SeededRandomness

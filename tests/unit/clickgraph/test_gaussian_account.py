@@ -18,11 +18,12 @@ from searchblend.clickgraph.release.gaussian_account import (
     SLACK,
     Reach,
     gaussian_delta,
+    gaussian_total_delta,
     largest_mu,
     least_epsilon,
+    reach,
     total_delta,
 )
-from searchblend.clickgraph.release.gaussian_totals import gaussian_total_delta, reach
 from searchblend.clickgraph.release.step import StepDesign
 from searchblend.core.params import ClickGraphParams, Shares
 from searchblend.core.privacy import Budget

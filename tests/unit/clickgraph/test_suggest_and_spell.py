@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from made_click_graph import LAPLACE, made_graph
 from searchblend.clickgraph.use.graph import ClickGraph
+from searchblend.clickgraph.use.similar import suggest
 from searchblend.clickgraph.use.spell import SpellingRules, edit_distance, spelling_corrections
-from searchblend.clickgraph.use.suggest import suggest
 from searchblend.core.errors import InvalidParameter
 
 

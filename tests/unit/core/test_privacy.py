@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import asdict
 
 import pytest
 
@@ -72,7 +73,7 @@ def test_one_condition_that_fails_is_enough():
 
 
 def test_the_guarantee_is_a_document():
-    document = json.loads(json.dumps(guarantee(True, False).as_json()))
+    document = json.loads(json.dumps(asdict(guarantee(True, False).stated())))
     assert document["holds"] is False
     assert document["neighbors"].startswith("replace-one")
     assert [group["trust"].split(":")[0] for group in document["groups"]] == ["curator", "local"]

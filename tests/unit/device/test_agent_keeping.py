@@ -173,8 +173,8 @@ def test_storage_full_sends_nothing_and_says_so(tmp_path, service):
         service.serve(task, head=head, number=2)
         state = agent._state
         state.scrub()  # no free page is left either
-        (pages,) = state._run("PRAGMA page_count")[0]
-        state._run(f"PRAGMA max_page_count = {pages}")
+        (pages,) = state.execute("PRAGMA page_count")[0]
+        state.execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(StorageFull, match="no room"):
             sync(agent)
         with pytest.raises(StorageFull, match="no room"):
@@ -182,7 +182,7 @@ def test_storage_full_sends_nothing_and_says_so(tmp_path, service):
                 agent.record(f"filling {n} " + "x" * 400, "https://weather.example")
         assert service.received == []
         assert [debit["round"] for debit in agent.export()["ledger"]] == [1]
-        state._run("PRAGMA max_page_count = 1000000")
+        state.execute("PRAGMA max_page_count = 1000000")
         assert sync(agent).status == "reported"
         assert [debit["round"] for debit in agent.export()["ledger"]] == [1, 2]
     assert len(service.reports()) == 1

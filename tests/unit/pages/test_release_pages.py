@@ -22,6 +22,7 @@ from searchblend.pages.statement_section import cite_section
 from searchblend.releases.release_page import page_of_folder
 from searchblend.wire.click_graph import STATEMENT_KIND
 from searchblend.wire.click_graph_files import read_click_graph
+from searchblend.wire.release import decode_result, decode_statement
 
 ACTIVE = {"script", "style", "link", "iframe", "object", "embed", "form", "base", "img", "a"}
 
@@ -100,7 +101,7 @@ def test_a_javascript_url_is_text(hybrid):
     result, statement = documents(hybrid)
     row = next(row for row in result["records"] if row["url"])
     row["url"] = "javascript:alert(1)"
-    markup = Markup(hybrid_page(result, statement))
+    markup = Markup(hybrid_page(decode_result(result), decode_statement(statement)))
     assert "javascript:alert(1)" in markup.text
     assert [attributes for _, attributes in markup.elements if "href" in attributes] == []
 
@@ -159,7 +160,7 @@ def test_a_release_cites_its_own_paper(hybrid, kind, paper):
     """A round of the service has the pages of a hybrid release, whatever its kind is called."""
     _, statement = documents(hybrid)
     statement["release"]["kind"] = kind
-    text = cite_section(statement, "title", "0" * 64)
+    text = cite_section(decode_statement(statement), "title", "0" * 64)
     assert [year for year in (2009, 2017) if f"{year}.</p>" in text] == [paper]
 
 
@@ -168,7 +169,7 @@ def test_a_guarantee_that_does_not_hold_is_said_first(hybrid):
     broken = copy.deepcopy(statement)
     broken["guarantee"]["holds"] = False
     broken["guarantee"]["conditions"][0]["holds"] = False
-    text = Markup(hybrid_page(result, broken)).text
+    text = Markup(hybrid_page(decode_result(result), decode_statement(broken))).text
     assert "The guarantee does NOT hold: bounded contribution" in text
     assert "Nothing is promised" in text
     assert "factor of 54.6" not in text
@@ -185,7 +186,7 @@ def test_a_long_table_is_cut_and_says_so(hybrid):
     result, statement = documents(hybrid)
     row = next(row for row in result["records"] if row["url"])
     result["records"] = [{**row, "url": f"http://site.example/{i}"} for i in range(MOST_ROWS + 5)]
-    markup = Markup(hybrid_page(result, statement))
+    markup = Markup(hybrid_page(decode_result(result), decode_statement(statement)))
     assert len(markup.tables[1]) - 1 == MOST_ROWS
     assert f"The first {MOST_ROWS:,} of {MOST_ROWS + 5:,}; records.csv has all of them." in markup.text
 
@@ -197,7 +198,7 @@ def test_an_empty_table_of_clicks_is_left_out(graph):
         query: (int(released.searches.count[i]), float(released.searches.low[i]), float(released.searches.high[i]))
         for i, query in enumerate(released.queries)
     }
-    page = click_graph_page(ClickGraph.of(counts, {}, {}, noise=released.noise), statement)
+    page = click_graph_page(ClickGraph.of(counts, {}, {}, noise=released.noise), decode_statement(statement))
     assert "<h2 id=clicks" not in page.replace('"', "")
     assert "Queries</h2>" in page
 

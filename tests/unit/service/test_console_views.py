@@ -14,8 +14,9 @@ from searchblend.core.errors import InvalidParameter
 from searchblend.service.console.charts import Chart, Series
 from searchblend.service.console.formats import moment, number, percent, plain, plural, points, size, span, until
 from searchblend.service.console.planner_page import Question, asked_epsilons, planner_page
-from searchblend.service.console.review_page import removals
+from searchblend.service.console.review_page import review_of_form
 from searchblend.service.console.trends_page import LEVEL, compare
+from searchblend.service.requests import Position, Removal, Review
 from searchblend.store.artifacts import TrendRow
 from service_http import http_service
 
@@ -116,14 +117,13 @@ def test_what_is_new_or_gone_is_told_apart_from_what_changed():
 
 
 def test_removals_are_places_with_one_reason():
-    assert removals({"remove": ["3", "4.1"], "keep": ["5.0"], "reason": ["other"]}) == (
-        [(3, None, "other"), (4, 1, "other")],
-        [(5, 0)],
+    assert review_of_form({"remove": ["3", "4.1"], "keep": ["5.0"], "reason": ["other"]}) == Review(
+        (Removal(3, None, "other"), Removal(4, 1, "other")), (Position(5, 0),)
     )
-    assert removals({"reason": [""]}) == ([], [])
+    assert review_of_form({"reason": [""]}) == Review()
     for wrong in ({"remove": ["1"]}, {"remove": ["-1"], "reason": ["other"]}, {"keep": ["a.b"]}, {"keep": ["1" * 20]}):
         with pytest.raises(InvalidParameter):
-            removals(wrong)
+            review_of_form(wrong)
 
 
 def test_a_question_keeps_to_its_sliders_and_the_forecast_is_of_the_epsilon_asked():

@@ -47,7 +47,7 @@ def counted(http, found):
     """How many people the curator counted, and what it refused."""
     http.parts.lifecycle.close_optin(http.parts.store.rounds.by_key(found.key), actor="ann")
     http.parts.work()
-    details = [row.as_json()["detail"] for row in http.parts.store.audit.rows()]
+    details = [row.entry.detail for row in http.parts.store.audit.rows()]
     (detail,) = (detail for detail in details if detail.get("to") == State.HEADLIST_READY)
     return detail["records"], http.parts.store.reports.refusals(found.key)
 

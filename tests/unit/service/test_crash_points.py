@@ -99,7 +99,7 @@ def test_a_crash_spends_nothing_twice_and_publishes_the_same_bytes(kind, point, 
     assert found.state is State.PUBLISHED
     assert [entry.split("/")[-1] for entry in service.store.ledger.check().entries] == ["opt-in", "clients"]
     assert [row.body for row in service.store.audit.rows() if '"to":"HEADLIST_READY"' in row.body][1:] == []
-    digests = [row.as_json()["detail"]["digest"] for row in service.store.audit.rows() if '"to":"REVIEWED"' in row.body]
+    digests = [row.entry.detail["digest"] for row in service.store.audit.rows() if '"to":"REVIEWED"' in row.body]
     content, _ = service.store.artifacts.get(service.store.artifacts.of_round(found.key)["headlist.json"])
     assert digests == [decode_head_list(json.loads(content)).head.digest]
     assert len(service.store.ledger.book().published) == 2

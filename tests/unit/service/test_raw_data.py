@@ -14,6 +14,7 @@ from databases import DATABASES, fresh_database, postgres_server
 from searchblend.core.errors import MessageError
 from searchblend.core.records import Record
 from searchblend.service.clock import SystemClock
+from searchblend.service.requests import Removal, Review
 from searchblend.service.round_model import sealing_context
 from searchblend.store.backup import TABLES, one_moment, read_backup, write_backup
 from searchblend.store.schema import MIGRATIONS
@@ -110,7 +111,7 @@ def test_text_that_a_reviewer_removes_is_in_no_file_while_the_service_runs(tmp_p
     with open_store(tmp_path / "service.db") as reader, one_moment(reader.database):
         reader.rounds.tasks()
         service.store.database.execute("PRAGMA busy_timeout = 10")
-        service.lifecycle.review(service.current(task), actor="rob", remove=[(place, None, "other")])
+        service.lifecycle.review(service.current(task), Review((Removal(place, None, "other"),)), actor="rob")
         service.work()
         assert found_in(tmp_path, needles), "somebody still reads the database as it was before"
     service.work()

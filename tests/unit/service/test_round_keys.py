@@ -8,6 +8,7 @@ import stat
 import pytest
 
 from databases import DATABASES, fresh_database
+from searchblend.core.documents import decode
 from searchblend.core.errors import InputError, InvalidParameter, UsageError
 from searchblend.service.checkup import check_up, gauges
 from searchblend.service.round_model import is_signed_by_curator
@@ -15,6 +16,8 @@ from searchblend.service.serve import prepare_folders
 from searchblend.service.settings import ServeSettings
 from searchblend.service.workers.curator_key import FILE, curator_points, make_curator_key, read_curator_key
 from searchblend.store.states import State
+from searchblend.wire.canonical import json_bytes
+from searchblend.wire.manifest import Manifest
 from searchblend.wire.sealed import new_round_key
 from searchblend.wire.signing import SigningKey, is_round_key_signed, verify_manifest
 from service_parts import Service, people
@@ -39,7 +42,7 @@ def settings_with(found, **changes):
 
 def manifest(service, task):
     pinned = {key.key_id: key.public_point for key in service.signing_keys.all()}
-    return verify_manifest(service.store.artifacts.manifest(task.task)[2], pinned)
+    return verify_manifest(service.store.artifacts.manifest(task.task)[2], pinned).document
 
 
 def sign_again(service):
@@ -49,7 +52,7 @@ def sign_again(service):
 
 
 def actions(service):
-    return [row.as_json()["action"] for row in service.store.audit.rows()]
+    return [row.entry.action for row in service.store.audit.rows()]
 
 
 def findings(service):
@@ -63,7 +66,7 @@ CHANGES = {
     "no signature": lambda found: {"key_signature": None},
     "a signature that is none": lambda found: {"key_signature": "{"},
     "a stranger's signature": lambda found: {
-        "key_signature": json.dumps(SigningKey.new().sign(b"anything").as_json()),
+        "key_signature": json_bytes(SigningKey.new().sign(b"anything")).decode(),
         "public_key": new_round_key()[1],
     },
     "when it closes": lambda found: {"optin_closes": found.optin_closes + 1},
@@ -77,7 +80,7 @@ def test_the_manifest_carries_the_curators_signature(service):
     task = service.task()
     service.open(task)
     curator = service.curator_key
-    assert is_round_key_signed(manifest(service, task), {curator.key_id: curator.public_point})
+    assert is_round_key_signed(decode(Manifest, manifest(service, task)), {curator.key_id: curator.public_point})
 
 
 @pytest.mark.parametrize("what", CHANGES)
@@ -121,8 +124,8 @@ def test_the_curator_opens_no_record_of_a_round_that_was_changed(service, what):
     change(service, found, **CHANGES[what](found))
     service.work()
     assert service.current(task).state is State.ABORTED
-    assert service.store.audit.rows()[-1].as_json()["action"] == "raw records shredded"
-    assert "altered-round" in [row.as_json()["detail"].get("reason") for row in service.store.audit.rows()]
+    assert service.store.audit.rows()[-1].entry.action == "raw records shredded"
+    assert "altered-round" in [row.entry.detail.get("reason") for row in service.store.audit.rows()]
     assert "opening records" not in actions(service)
     assert service.vault.held() == []
 

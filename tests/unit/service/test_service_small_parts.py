@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from searchblend.core.documents import encode
 from searchblend.core.records import HeadList
 from searchblend.service.crash_points import VARIABLE, crash_points
 from searchblend.service.filters import check_head_list, text_reason, url_reason
@@ -62,7 +63,7 @@ def test_urls(url, reason):
 
 def test_hits_say_where_and_why_and_nothing_else():
     head = HeadList({"fine": ["http://a.example"], "ann@mail.example": ["http://x.example/?sid=1"]})
-    assert [hit.as_json() for hit in check_head_list(head)] == [
+    assert encode(check_head_list(head)) == [
         {"query": 1, "url": None, "reason": "email"},
         {"query": 1, "url": 0, "reason": "credentials"},
     ]

@@ -119,6 +119,6 @@ def test_a_token_pays_for_one_report(kind, tmp_path):
         assert send(second, token_for(bytes.fromhex(found.task), found.number)) == 200
         assert http.reports(found, first).status_code == 401
         assert http.parts.store.reports.n_seen(found.key) == 2
-        assert http.parts.lifecycle.figures(found)["conservation"]["holds"]
+        assert http.parts.lifecycle.numbers(found).conservation.holds
         http.client.__exit__(None, None, None)
         assert http.parts.store.reports.refusals(found.key) == {"bad-credential": 2, "spent-token": 1}

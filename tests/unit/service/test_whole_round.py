@@ -8,12 +8,14 @@ import pytest
 
 from databases import DATABASES, fresh_database
 from searchblend.accounting.totals import Cap
+from searchblend.core.documents import decode, encode
 from searchblend.core.errors import InvalidParameter, UsageError
 from searchblend.core.privacy import Budget
 from searchblend.core.records import Record
 from searchblend.device.device_errors import DeviceRefused
 from searchblend.device.manifest_checks import _version as device_version
 from searchblend.service.lifecycle import CANDIDATE
+from searchblend.service.requests import Position, Removal, Review
 from searchblend.service.round_model import sealing_context
 from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.publisher import Publisher
@@ -38,7 +40,7 @@ def pinned(service):
 
 
 def manifest(service, task):
-    return verify_manifest(service.store.artifacts.manifest(task.task)[2], pinned(service))
+    return verify_manifest(service.store.artifacts.manifest(task.task)[2], pinned(service)).document
 
 
 @pytest.mark.parametrize("changes", [{}, {"method": "paper"}, {"has_urls": False}, {"records_per_client": 2}])
@@ -201,7 +203,7 @@ def test_a_cap_that_shrank_meanwhile_ends_the_round_before_anything_is_seen(serv
 
 def ending(service):
     """What the audit log says about the last round that was ended."""
-    details = [row.as_json()["detail"] for row in service.store.audit.rows()]
+    details = [row.entry.detail for row in service.store.audit.rows()]
     last = [detail for detail in details if detail.get("to") == "ABORTED"][-1]
     return {name: last[name] for name in ("reason", "records", "refused") if name in last}
 
@@ -226,8 +228,8 @@ def test_a_budget_that_another_task_took_ends_the_round_before_its_list_is_publi
 
 
 def openings(service):
-    rows = [row.as_json() for row in service.store.audit.rows()]
-    return [row["detail"] for row in rows if row["action"] == "opening records"]
+    entries = [row.entry for row in service.store.audit.rows()]
+    return [entry.detail for entry in entries if entry.action == "opening records"]
 
 
 def test_every_opening_is_in_the_audit_log_with_its_numbers(service):
@@ -314,7 +316,7 @@ class TestReview:
     def test_filters_remove_what_nobody_keeps(self, ready):
         service, task = ready
         figures, hits = service.lifecycle.candidate(service.current(task))
-        found = {figures.head.queries[hit["query"]]: hit["reason"] for hit in hits}
+        found = {figures.head.queries[hit.query]: hit.reason for hit in hits}
         assert found == {"ticket 5550123": "long-number", "secret party": "blocklist", "login": "long-number"}
         service.lifecycle.review(service.current(task), actor="rob")
         service.work()
@@ -333,9 +335,10 @@ class TestReview:
     def test_a_hit_can_be_kept_and_anything_removed(self, ready):
         service, task = ready
         figures, hits = service.lifecycle.candidate(service.current(task))
-        keep = [(hit["query"], hit["url"]) for hit in hits if hit["url"] is not None]
+        keep = [Position(hit.query, hit.url) for hit in hits if hit.url is not None]
         weather = figures.head.queries.index("weather")
-        service.lifecycle.review(service.current(task), actor="rob", remove=[(weather, None, "other")], keep=keep)
+        review = Review((Removal(weather, None, "other"),), tuple(keep))
+        service.lifecycle.review(service.current(task), review, actor="rob")
         service.work()
         client = manifest(service, task)["client"]
         head = decode_head_list(json.loads(service.store.artifacts.get(client["artifact"])[0])).head
@@ -345,10 +348,10 @@ class TestReview:
     def test_only_hits_are_counted_as_kept(self, ready):
         service, task = ready
         figures, hits = service.lifecycle.candidate(service.current(task))
-        keep = [(hit["query"], hit["url"]) for hit in hits if hit["url"] is not None]
-        nonsense = [(figures.head.queries.index("weather"), None), (99, None), (-1, 7)]
-        service.lifecycle.review(service.current(task), actor="rob", keep=[*keep, *nonsense])
-        details = [row.as_json()["detail"] for row in service.store.audit.rows()]
+        keep = [Position(hit.query, hit.url) for hit in hits if hit.url is not None]
+        nonsense = [Position(figures.head.queries.index("weather")), Position(99), Position(-1, 7)]
+        service.lifecycle.review(service.current(task), Review(keep=(*keep, *nonsense)), actor="rob")
+        details = [row.entry.detail for row in service.store.audit.rows()]
         assert [detail["kept_hits"] for detail in details if "kept_hits" in detail] == [1]
 
     def test_the_reviewer_is_somebody_else(self, ready):
@@ -359,15 +362,17 @@ class TestReview:
     def test_a_list_that_is_too_short_after_review_ends_the_round(self, ready):
         service, task = ready
         figures, _ = service.lifecycle.candidate(service.current(task))
-        remove = [(i, None, "other") for i in range(len(figures.head) - 1)]
-        assert service.lifecycle.review(service.current(task), actor="rob", remove=remove).state is State.ABORTED
+        remove = tuple(Removal(i, None, "other") for i in range(len(figures.head) - 1))
+        assert service.lifecycle.review(service.current(task), Review(remove), actor="rob").state is State.ABORTED
         assert len(service.store.ledger.entries()) == 1
 
-    @pytest.mark.parametrize("remove", [[(99, None, "other")], [(0, 99, "other")], [(0, None, "because")]])
+    @pytest.mark.parametrize(
+        "remove", [Removal(99, None, "other"), Removal(0, 99, "other"), Removal(0, None, "because")]
+    )
     def test_wrong_positions_and_reasons_are_refused(self, ready, remove):
         service, task = ready
         with pytest.raises(InvalidParameter):
-            service.lifecycle.review(service.current(task), actor="rob", remove=remove)
+            service.lifecycle.review(service.current(task), Review((remove,)), actor="rob")
         assert service.current(task).state is State.SHREDDED
 
 
@@ -464,7 +469,7 @@ def test_a_violated_conservation_law_is_never_estimated(service):
 )
 def test_wrong_settings_are_refused(changes):
     with pytest.raises(InvalidParameter):
-        TaskSettings.of_json({"name": "searches", **changes})
+        decode(TaskSettings, {"name": "searches", **changes})
 
 
 FUTILE = [
@@ -487,9 +492,9 @@ def test_settings_that_could_only_fail_later_make_no_task(service, changes, fiel
 
 @pytest.mark.parametrize(("changes", "field"), FUTILE)
 def test_a_stored_task_with_such_settings_gets_no_further_round_and_holds_up_nobody(service, changes, field):
-    settings = TaskSettings.of_json({**SMALL, "repeat_seconds": 1, **changes})
-    old = service.store.rounds.add_task("ab" * 16, "old", settings.as_json(), actor="ann", now=1)
-    found = service.store.rounds.add_round(old.task, settings.as_json(), "2026", actor="ann", now=1)
+    settings = decode(TaskSettings, {**SMALL, "repeat_seconds": 1, **changes})
+    old = service.store.rounds.add_task("ab" * 16, "old", encode(settings), actor="ann", now=1)
+    found = service.store.rounds.add_round(old.task, encode(settings), "2026", actor="ann", now=1)
     service.lifecycle.abort(found, actor="ann", reason="operator")
     with pytest.raises(InvalidParameter, match=field):
         service.lifecycle.draft_round(old, actor="ann")

@@ -46,7 +46,7 @@ def work_through_backoff(service, times):
 
 
 def ending(service):
-    details = [row.as_json()["detail"] for row in service.store.audit.rows()]
+    details = [row.entry.detail for row in service.store.audit.rows()]
     return [detail for detail in details if detail.get("to") == "ABORTED"][-1]
 
 
@@ -208,7 +208,7 @@ def test_what_no_device_keeps_reaches_no_list_and_its_round_is_published(service
     listed = {*figures.head.queries, *(url for query in figures.head.queries for url in figures.head.urls(query))}
     assert not listed & {text for record in INADMISSIBLE for text in record if text != "http://a.example/"}
     assert service.store.reports.refusals(found.key) == {"not-admitted": 200}
-    ready = [row.as_json()["detail"] for row in service.store.audit.rows() if '"to":"HEADLIST_READY"' in row.body]
+    ready = [row.entry.detail for row in service.store.audit.rows() if '"to":"HEADLIST_READY"' in row.body]
     assert ready[0]["not_admitted"] == {
         "control-character": 80,
         "not-a-web-address": 40,
@@ -232,7 +232,7 @@ def test_a_record_that_is_not_admitted_goes_alone(service):
         service.store.contributions.add(found.key, tag, sealed, service.clock.now())
     service.lifecycle.close_optin(found, actor="ann")
     service.work()
-    details = [row.as_json()["detail"] for row in service.store.audit.rows()]
+    details = [row.entry.detail for row in service.store.audit.rows()]
     assert next(detail["records"] for detail in details if detail.get("to") == "HEADLIST_READY") == 60
 
 

@@ -11,7 +11,7 @@ import pytest
 from searchblend.accounting.client_spends import randomized_response_spend
 from searchblend.accounting.totals import Cap
 from searchblend.cli.main import main
-from searchblend.cli.tables import output
+from searchblend.cli.printing import output
 from searchblend.core.privacy import Budget
 from searchblend.store.ledger import open_ledger
 
@@ -33,7 +33,7 @@ def run(*arguments):
 
 
 def test_show(path, capsys, monkeypatch):
-    monkeypatch.setattr(output, "_width", 160)
+    monkeypatch.setattr(output(), "_width", 160)
     assert run("show", path) == 0
     text = capsys.readouterr().out
     for expected in (

@@ -70,7 +70,7 @@ def report_ids(*names):
 def test_a_round_goes_through_its_states_and_the_log_says_so(store):
     found = a_round(store, State.PUBLISHED)
     assert found.version == len(NEXT) + 1
-    moves = [row.as_json()["detail"] for row in store.audit.rows() if '"round moved"' in row.body]
+    moves = [row.entry.detail for row in store.audit.rows() if '"round moved"' in row.body]
     assert [move["to"] for move in moves] == [state.value for state in NEXT.values()]
     assert store.audit.verify().position == len(moves) + 2
 

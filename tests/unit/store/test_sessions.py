@@ -53,7 +53,7 @@ def test_a_session_is_a_hash_beside_the_hash_of_its_token(store):
     assert len(store.database.execute("SELECT * FROM sessions")) == 1, "what is out of date goes"
     store.tokens.revoke_admin("ann", actor="t", now=1001)
     assert store.sessions.open(token, now=1002, seconds=100) is None
-    actions = [row.as_json()["action"] for row in store.audit.rows()]
+    actions = [row.entry.action for row in store.audit.rows()]
     assert actions.count("signed in") == 3
 
 

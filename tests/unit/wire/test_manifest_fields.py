@@ -26,20 +26,20 @@ def test_a_minor_version_that_is_no_number_adds_no_fields(minor):
 
 def test_a_later_minor_version_may_add_fields():
     document = {**manifest(), "minor": MANIFEST_MINOR + 1, "later": {"minor": "x"}}
-    assert decode_payload(canonical_json(document)) == document
+    assert decode_payload(canonical_json(document)).document == document
 
 
 def test_parts_may_have_a_field_of_that_name():
     document = manifest()
     document["client"]["minor"] = "x"
-    assert decode_payload(canonical_json(document)) == document
+    assert decode_payload(canonical_json(document)).document == document
 
 
 @pytest.mark.parametrize(("number", "fits"), [((1 << 32) - 1, True), (1 << 32, False), ((1 << 53) - 1, False)])
 def test_a_round_has_four_bytes(number, fits):
     payload = canonical_json({**manifest(), "round": number})
     if fits:
-        assert decode_payload(payload)["round"] == number
+        assert decode_payload(payload).round == number
     else:
         with pytest.raises(MessageError, match="round"):
             decode_payload(payload)

@@ -6,17 +6,27 @@ import csv
 import io
 import json
 import math
+from dataclasses import replace
+from hashlib import sha256
 
 import pytest
 
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.pipeline import run_blender
+from searchblend.blender.result import result_of
 from searchblend.core.csv_cells import read_cell
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.records import Record
 from searchblend.wire.head_list import decode_head_list, encode_head_list
-from searchblend.wire.release import csv_table, record_rows, result_document, statement_document, trend_rows
+from searchblend.wire.release import (
+    decode_result,
+    decode_statement,
+    encode_result,
+    encode_statement,
+    make_statement,
+    result_table,
+)
 
 PARAMS = BlenderParams(Budget(4.0, 1e-5), max_head_queries=5)
 
@@ -41,7 +51,7 @@ def release(request):
 
 
 def test_the_result_is_strict_json_with_the_documented_keys(release):
-    document = json.loads(json.dumps(result_document(release), allow_nan=False))
+    document = json.loads(json.dumps(encode_result(result_of(release)), allow_nan=False))
     assert {"guarantee", "groups", "head", "mechanism", "records", "trends"} <= set(document)
     assert document["head"]["queries"] == 5
     assert {"name", "threshold", "integer_threshold", "selection_delta", "noise_scale"} <= set(
@@ -55,40 +65,40 @@ def test_the_result_is_strict_json_with_the_documented_keys(release):
 
 
 def test_the_star_comes_last_and_is_null(release):
-    trends, records = trend_rows(release), record_rows(release)
-    assert trends[-1]["query"] is None
-    assert trends[-1]["kind"] == "rest"
-    assert records[-1]["query"] is None
-    assert records[-1]["url"] is None
-    assert records[-1]["kind"] == "rest"
-    assert all(row["query"] is not None for row in trends[:-1])
+    trends, records = result_of(release).trends, result_of(release).records
+    assert trends[-1].query is None
+    assert trends[-1].kind == "rest"
+    assert records[-1].query is None
+    assert records[-1].url is None
+    assert records[-1].kind == "rest"
+    assert all(row.query is not None for row in trends[:-1])
 
 
 def test_rows_are_ordered_by_probability_and_sum_to_one(release):
-    trends = trend_rows(release)
-    shares = [row["probability"] for row in trends[:-1]]
+    trends = result_of(release).trends
+    shares = [row.probability for row in trends[:-1]]
     assert shares == sorted(shares, reverse=True)
-    assert math.isclose(sum(row["probability"] for row in trends), 1)
-    assert math.isclose(sum(row["probability"] for row in record_rows(release)), 1)
+    assert math.isclose(sum(row.probability for row in trends), 1)
+    assert math.isclose(sum(row.probability for row in result_of(release).records), 1)
 
 
 def test_each_cell_appears_once(release):
-    assert len(record_rows(release)) == release.head.n_cells
-    assert len({(row["query"], row["url"]) for row in record_rows(release)}) == release.head.n_cells
+    assert len(result_of(release).records) == release.head.n_cells
+    assert len({(row.query, row.url) for row in result_of(release).records}) == release.head.n_cells
 
 
 def test_query_rest_has_no_optin_estimate(release):
     if release.method == "best":
-        assert all(row["optin"] is not None for row in record_rows(release))
+        assert all(row.optin is not None for row in result_of(release).records)
         return
-    for row in record_rows(release):
-        assert (row["optin"] is None) == (row["kind"] == "query_rest")
-        if row["kind"] == "query_rest":
-            assert row["optin_weight"] == 0
+    for row in result_of(release).records:
+        assert (row.optin is None) == (row.kind == "query_rest")
+        if row.kind == "query_rest":
+            assert row.optin_weight == 0
 
 
 def test_csv_tells_the_star_from_an_empty_text(release):
-    table = list(csv.DictReader(io.StringIO(csv_table(record_rows(release), ["query", "url"]))))
+    table = list(csv.DictReader(io.StringIO(result_table(result_of(release).records, ["query", "url"]))))
     assert table[-1]["query"] == ""
     assert table[-1]["kind"] == "rest"
     assert {row["kind"] for row in table} <= {"record", "query_rest", "rest"}
@@ -96,13 +106,14 @@ def test_csv_tells_the_star_from_an_empty_text(release):
 
 
 def test_spreadsheets_compute_no_query_or_url_of_a_release(release):
-    rows = [dict(row) for row in record_rows(release)]
-    rows[0] |= {"query": "=cmd|' /c calc'!a0", "url": "@sum(1;1)", "raw_probability": -0.5}
-    table = list(csv.DictReader(io.StringIO(csv_table(rows, ["query", "url"]))))
+    first, *others = result_of(release).records
+    first = replace(first, query="=cmd|' /c calc'!a0", url="@sum(1;1)", raw_probability=-0.5)
+    rows = [first, *others]
+    table = list(csv.DictReader(io.StringIO(result_table(rows, ["query", "url"]))))
     assert table[0]["query"] == "'=cmd|' /c calc'!a0"
     assert table[0]["url"] == "'@sum(1;1)"
     assert table[0]["raw_probability"] == "-0.5"
-    assert read_cell(table[0]["query"]) == rows[0]["query"]
+    assert read_cell(table[0]["query"]) == first.query
 
 
 def test_the_head_list_survives_the_wire(release):
@@ -115,11 +126,21 @@ def test_the_head_list_survives_the_wire(release):
     assert params.query_budget_fraction == (0.85 if head.has_urls else 1.0)
 
 
+def test_a_result_comes_back_from_its_document(release):
+    result = result_of(release)
+    result = result.with_influence(dict.fromkeys([row.query for row in result.trends], 0.25))
+    document = json.loads(json.dumps(encode_result(result)))
+    assert decode_result(document) == result
+    assert json.loads(json.dumps(encode_result(decode_result(document)))) == document
+
+
 def test_a_statement_names_versions_files_and_privacy(release):
-    statement = statement_document(
-        kind="blender", method="paper", created="2026-01-01T00:00:00+00:00", parameters={}, guarantee={},
-        public=[], caveats=[], files={"a.csv": {"sha256": "0", "bytes": 1}}, notice=None,
+    statement = make_statement(
+        {"a.csv": b"1"}, kind="blender", method="paper", created="2026-01-01T00:00:00+00:00", parameters={},
+        guarantee=release.guarantee.stated(), public=["x"], caveats=["y"],
     )  # fmt: skip
-    assert statement["release"]["private"] is True
-    assert "numpy" in statement["software"]
-    assert "a.csv" in statement["files"]
+    document = json.loads(json.dumps(encode_statement(statement)))
+    assert document["release"]["private"] is True
+    assert "numpy" in document["software"]
+    assert document["files"] == {"a.csv": {"sha256": sha256(b"1").hexdigest(), "bytes": 1}}
+    assert decode_statement(document) == statement

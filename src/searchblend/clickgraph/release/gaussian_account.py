@@ -4,22 +4,42 @@ What one user can do to a step has two sides. Counts that are there without the 
 tell apart as one normal variable moved by μ = Δ/σ. Counts that are there through the user alone may reach the threshold
 and be named; nothing of theirs is named with probability e^{quiet}. Steps that follow each other, each knowing what the
 ones before have published, cost the sum of the μ² and the sum of the ``quiet``.
+
+Two selections are accounted for. Counts of distinct users, the Gaussian sparse histogram (Wilkins, Kifer, Zhang, Karrer
+2024): each user adds 1 to at most d counts, so that the ℓ2 norm is √d where Laplace noise pays d; exact δ, not the sum
+of two bounds. Weights, the base of DP set union (Gopi, Gulhane, Kulkarni, Shen, Shokouhi, Yekhanin 2020): each of a
+user's s queries gets 1/√s, so that everybody has the same ℓ2 norm 1; in whole numbers a weight 1 is ``units``, and each
+query gets floor(units/√s) (proofs/weighted_gaussian.md).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtr
+
+from searchblend.clickgraph.release.click_log import weight
+from searchblend.clickgraph.release.step import StepDesign
+from searchblend.core.errors import InvalidParameter
+from searchblend.mechanisms.rounded_gaussian import gaussian_at_least
 
 SLACK: Final = 1e-8
 """more than the relative floating-point error of a δ"""
 _HALVINGS: Final = 60
+_LARGEST_THRESHOLD: Final = 1 << 40
+Floats = NDArray[np.float64]
+MOST_UNITS: Final = 1000
+"""A user with 100 queries loses at most 1 % of their weight to rounding."""
+_LARGEST_SIGMA: Final = 2048
+"""A longer noise table would take seconds to make."""
+_LEAST_WEIGHT: Final = 8
+"""Coarser weights would lose more than an eighth."""
 
 
 @dataclass(frozen=True)
@@ -96,3 +116,72 @@ def least_epsilon(delta: float, first: Reach, *later: Reach) -> float:
 def reach_of_counts(moved: Sequence[int] | NDArray[np.int64], sigma: float) -> Reach:
     """Counts without a threshold: the user moves them by at most these whole numbers."""
     return Reach.one(float(np.square(np.asarray(moved, dtype=np.float64)).sum()) / sigma**2)
+
+
+def reach_of_users(cap: int, sigma: float, threshold: int) -> Reach:
+    """What a user with ``cap`` queries can do: j of them are there without the user, the others are not."""
+    there = np.arange(cap + 1, dtype=np.float64)
+    named = gaussian_at_least(threshold - 1, sigma)
+    return Reach(there / sigma**2, (cap - there) * math.log1p(-named))
+
+
+def named_alone(reach: Reach) -> float:
+    """The probability, at most, that something which one user alone has is published."""
+    return -math.expm1(float(reach.quiet.min()))
+
+
+def least_threshold(is_private: Callable[[int], bool], above: int) -> int:
+    """The least T > ``above`` at which a step is private; raising T never makes it less so."""
+    low, high = above, above + 1
+    while not is_private(high):
+        low, high = high, 2 * high
+        if high > _LARGEST_THRESHOLD:
+            raise InvalidParameter("delta", "too small at this ε: no threshold reaches it")
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_private(middle) else (middle, high)
+    return high
+
+
+def units_for(relative_sigma: float, cap: int) -> int:
+    """As many units as the noise table allows; ``relative_sigma`` is σ for weight 1."""
+    units = min(MOST_UNITS, math.floor(_LARGEST_SIGMA / relative_sigma))
+    if weight(max(units, 1), cap) < _LEAST_WEIGHT:
+        raise InvalidParameter(
+            "epsilon", f"too small to weigh {cap} queries per user in whole numbers; lower max_queries_per_user"
+        )
+    return units
+
+
+def reach_of_weights(cap: int, units: int, sigma: float, threshold: int) -> Reach:
+    """A user with s ≤ ``cap`` queries, of which j are there without the user."""
+    queries, there, weights = _ways(cap, units)
+    named = ndtr(-(threshold - weights - 0.5) / sigma)
+    return Reach(there * (weights / sigma) ** 2, (queries - there) * np.log1p(-named))
+
+
+@lru_cache(maxsize=16)
+def _ways(cap: int, units: int) -> tuple[Floats, Floats, Floats]:
+    """(s, j, weight) for every s and j"""
+    queries = np.repeat(np.arange(1, cap + 1), np.arange(2, cap + 2))
+    there = np.concatenate([np.arange(s + 1) for s in range(1, cap + 1)])
+    weights = np.array([weight(units, s) for s in range(1, cap + 1)])[queries - 1]
+    return queries.astype(np.float64), there.astype(np.float64), weights.astype(np.float64)
+
+
+def gaussian_total_delta(epsilon: float, steps: Sequence[StepDesign]) -> float:
+    """δ at this ε of all steps together, with ideal noise."""
+    first, *later = [reach(step.cap.first, step.units, step.noise.scale, step.threshold) for step in steps]
+    return total_delta(epsilon, first, *later)
+
+
+def reach(cap: int, units: int, sigma: float, threshold: int | None) -> Reach:
+    """A user adds 1 to at most ``cap`` counts, or weights of norm ``units`` if those are more than 1.
+
+    Without a threshold nothing can be named: the counts are those of things that are known already.
+    """
+    if threshold is None:
+        return Reach.one((cap if units == 1 else units**2) / sigma**2)
+    if units == 1:
+        return reach_of_users(cap, sigma, threshold)
+    return reach_of_weights(cap, units, sigma, threshold)

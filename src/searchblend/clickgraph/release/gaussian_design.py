@@ -2,6 +2,10 @@
 
 μ is shared out among the steps; it is searched from the largest that Gaussian noise alone may have downwards, since a
 little more noise leaves more δ to the thresholds. proofs/gaussian_threshold.md
+
+DP-SIPS (Swanberg, Desfontaines, Haney 2023) selects by weight in rounds, what is published left out of the next: a
+cheap first round finds the head, users then weigh only what is not found yet. Three rounds with 1/13, 3/13 and 9/13 of
+μ² and of the thresholds' δ. proofs/dp_sips.md
 """
 
 from __future__ import annotations
@@ -12,12 +16,17 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
-from searchblend.clickgraph.release.dp_sips import in_rounds
-from searchblend.clickgraph.release.gaussian_account import Reach, largest_mu, least_epsilon, total_delta
-from searchblend.clickgraph.release.gaussian_selection import least_threshold, named_alone
-from searchblend.clickgraph.release.gaussian_totals import reach
+from searchblend.clickgraph.release.gaussian_account import (
+    Reach,
+    largest_mu,
+    least_epsilon,
+    least_threshold,
+    named_alone,
+    reach,
+    total_delta,
+    units_for,
+)
 from searchblend.clickgraph.release.step import StepDesign, StepPlan
-from searchblend.clickgraph.release.weighted_gaussian import units_for
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.privacy import Budget
 from searchblend.mechanisms.rounded_gaussian import LARGEST_SIGMA, RoundedGaussian, distance_bound, on_sigma_grid
@@ -25,6 +34,10 @@ from searchblend.mechanisms.rounded_gaussian import LARGEST_SIGMA, RoundedGaussi
 _COARSE: Final = tuple(1 + step / 64 for step in range(24))
 """how much more noise than the least is tried"""
 _REFINEMENTS: Final = 7
+ROUNDS: Final = (Fraction(1, 13), Fraction(3, 13), Fraction(9, 13))
+"""the share of each round"""
+THRESHOLD_SHARE: Final = 0.5
+"""the part of δ that the thresholds of all rounds may use; the rest is the noise's"""
 
 
 @dataclass(frozen=True)
@@ -128,3 +141,19 @@ def _step(step: _Sized, budget: Budget) -> StepDesign:
         units=step.units,
         mu=math.sqrt(float(reached.mu_squared.max())),
     )
+
+
+def in_rounds(plans: Sequence[StepPlan], delta: float) -> list[StepPlan]:
+    """The selection, which comes first, in rounds."""
+    selection, *others = plans
+    left = delta - math.fsum(plan.delta for plan in others if plan.delta)
+    rounds = [
+        replace(
+            selection,
+            name=f"{selection.name}, round {number}",
+            share=selection.share * share,
+            delta=left * THRESHOLD_SHARE * float(share),
+        )
+        for number, share in enumerate(ROUNDS, start=1)
+    ]
+    return [*rounds, *others]

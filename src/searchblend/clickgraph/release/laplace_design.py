@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Final
 
 from searchblend.clickgraph.release.click_log import Cap
-from searchblend.clickgraph.release.gaussian_selection import least_threshold
+from searchblend.clickgraph.release.gaussian_account import least_threshold
 from searchblend.clickgraph.release.step import StepDesign, StepPlan
 from searchblend.clickgraph.release.theorem1 import printed_threshold
 from searchblend.core.errors import InvalidParameter

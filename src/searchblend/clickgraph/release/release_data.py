@@ -1,32 +1,41 @@
-"""Release-Data: a private query click graph from a log. [KKMN09] Algorithm 1 and its successors. Run by the curator."""
+"""Release-Data: a private query click graph from a log. [KKMN09] Algorithm 1 and its successors. Run by the curator.
+
+The steps in order: Select-Queries (1, 3 and 4) decides which queries are published; Get-Query-Counts (5) counts them;
+Get-Click-Counts (6) counts clicks on their results; reformulations are an extension of §6, which has clicks on
+suggestions only.
+
+The paper publishes click counts for the results that anybody can see by posing the query. Its experiments take the most
+clicked URLs *of the log* instead, which no noise makes private: a URL that one person clicked would be named with
+certainty. So either the pairs come from outside the log, or the log's own pairs must pass a threshold with a budget of
+their own. Pairs of published queries are public candidates, too, but too many for a noisy count each: they pass a
+threshold as well. proofs/click_edges.md.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
 
-from searchblend.clickgraph.release.click_counts import (
-    listed_pairs,
-    private_click_counts,
-    public_click_counts,
-    suggested_query,
-)
-from searchblend.clickgraph.release.click_log import ClickLog
-from searchblend.clickgraph.release.corrected_counts import corrected_counts
+from searchblend.clickgraph.release.click_log import SUGGESTION, ClickLog
 from searchblend.clickgraph.release.design import ClickGraphDesign
-from searchblend.clickgraph.release.guarantee import click_graph_guarantee, treated_as_public
-from searchblend.clickgraph.release.query_counts import fresh_query_counts
-from searchblend.clickgraph.release.release import ClickGraphRelease, ClickRow, QueryRow, ReformulationRow
-from searchblend.clickgraph.release.reused_noise import ReusedNoise, half_width
-from searchblend.clickgraph.release.select_queries import select_queries
+from searchblend.clickgraph.release.release import (
+    ClickGraphRelease,
+    ClickRow,
+    QueryRow,
+    ReformulationRow,
+    click_graph_guarantee,
+    treated_as_public,
+)
+from searchblend.clickgraph.release.reused_noise import ReusedNoise, corrected_counts, half_width
 from searchblend.clickgraph.release.step import StepDesign
-from searchblend.clickgraph.use.reformulations import typed_reformulations
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.params import ClickGraphParams
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.records import Record
+from searchblend.mechanisms.noisy_counts import noisy_counts
+from searchblend.mechanisms.tally import Tally
 
 OnStep = Callable[[str], None]
 _Key = TypeVar("_Key")
@@ -122,3 +131,93 @@ def _with_figures(counts: Mapping[_Key, int], step: StepDesign | None) -> dict[_
         debiased = corrected_counts(drawn, step.noise, step.threshold).tolist()
     columns = zip(drawn.tolist(), np.maximum(drawn, 0).tolist(), debiased, low.tolist(), high.tolist(), strict=True)
     return dict(zip(counts, columns, strict=True))
+
+
+def select_queries(log: ClickLog, design: ClickGraphDesign, *, randomness: Randomness) -> tuple[dict[str, int], Tally]:
+    """Q with the noisy values that the threshold compared, and the tally of the last round.
+
+    Q = {q in the limited log : M(q) + Y ≥ T}, noise of its own for each query that occurs. DP-SIPS does so in rounds,
+    each without the queries that the rounds before have published.
+    """
+    chosen: dict[str, int] = {}
+    for step in design.rounds:
+        tally = _tally(log, step, list(chosen))
+        chosen |= by_query(noisy_counts(tally, step.count_threshold, randomness=randomness))
+    return chosen, tally
+
+
+def _tally(log: ClickLog, step: StepDesign, without: list[str]) -> Tally:
+    if step.units == 1:
+        return log.searches(step.cap)
+    return log.weighted_searches(step.cap.first, step.units, without)
+
+
+def by_query(counts: Mapping[Record, int]) -> dict[str, int]:
+    """Counts of ⟨q, ⋆⟩ by q."""
+    return {record.query: count for record, count in counts.items() if isinstance(record.query, str)}
+
+
+def fresh_query_counts(
+    log: ClickLog,
+    queries: Sequence[str],
+    selected_from: Tally,
+    design: ClickGraphDesign,
+    *,
+    randomness: Randomness,
+) -> dict[str, int]:
+    """M(q) + Y with noise of its own for every published query.
+
+    The paper counts in the log that was limited for the selection; the others leave out all searches of unpublished
+    queries before they limit, which costs no more (the published queries are known by then) and wastes less.
+    """
+    step = design.query_counts
+    if design.params.algorithm == "kkmn2009":
+        exact: Mapping[str, int] = by_query(selected_from.of_queries(queries))
+    else:
+        exact = log.searches_of(queries, step.cap)
+    noise = step.noise.sample(len(queries), randomness).tolist()
+    return {query: exact.get(query, 0) + drawn for query, drawn in zip(queries, noise, strict=True)}
+
+
+def public_click_counts(
+    log: ClickLog, records: Sequence[Record], step: StepDesign, design: ClickGraphDesign, *, randomness: Randomness
+) -> dict[Record, int]:
+    """Noisy clicks on each of these pairs, those that nobody clicked among them."""
+    exact = log.clicks_of(
+        records,
+        step.cap,
+        within=design.searches_kept,
+        restrict_first=design.params.algorithm != "kkmn2009",
+    )
+    noise = step.noise.sample(len(records), randomness).tolist()
+    return {record: exact.get(record, 0) + drawn for record, drawn in zip(records, noise, strict=True)}
+
+
+def private_click_counts(
+    log: ClickLog, queries: Sequence[str], step: StepDesign, design: ClickGraphDesign, *, randomness: Randomness
+) -> dict[Record, int]:
+    """The pairs of published queries whose noisy clicks reach the threshold, with those noisy clicks."""
+    tally = log.clicks(queries, step.cap, within=design.searches_kept)
+    return noisy_counts(tally, step.count_threshold, randomness=randomness)
+
+
+def listed_pairs(public_records: Iterable[Record], queries: Sequence[str]) -> list[Record]:
+    """The public pairs of published queries, each once, in an order that tells nothing; suggestions lead to published
+    queries only, so that every edge of the graph has both ends."""
+    published = set(queries)
+    pairs = {record for record in public_records if record.query in published and isinstance(record.url, str)}
+    kept = [record for record in pairs if suggested_query(record) is None or suggested_query(record) in published]
+    return sorted(kept, key=lambda record: (str(record.query).encode(), str(record.url).encode()))
+
+
+def suggested_query(record: Record) -> str | None:
+    """The query that a click on a suggestion leads to."""
+    url = record.url
+    return url.removeprefix(SUGGESTION) if isinstance(url, str) and url.startswith(SUGGESTION) else None
+
+
+def typed_reformulations(
+    log: ClickLog, queries: Sequence[str], step: StepDesign, *, randomness: Randomness
+) -> dict[Record, int]:
+    """⟨q, q'⟩ with the noisy number of times that q' came after q, where it reaches the threshold."""
+    return noisy_counts(log.reformulations(queries, step.cap), step.count_threshold, randomness=randomness)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
@@ -227,18 +226,23 @@ class ClickGraph:
 
     def to_pandas(self, table: TableName) -> Any:
         """One table as a pandas data frame; pandas is not a dependency and must be installed."""
-        return _optional("pandas").DataFrame(self.columns(table))
+        try:
+            from pandas import DataFrame
+        except ImportError as error:
+            raise _not_installed("pandas") from error
+        return DataFrame(self.columns(table))
 
     def to_arrow(self, table: TableName) -> Any:
         """One table as an Arrow table; pyarrow is not a dependency and must be installed."""
-        return _optional("pyarrow").table(self.columns(table))
+        try:
+            import pyarrow
+        except ImportError as error:
+            raise _not_installed("pyarrow") from error
+        return pyarrow.table(self.columns(table))
 
 
-def _optional(library: str) -> Any:
-    try:
-        return import_module(library)
-    except ImportError as error:
-        raise UsageError(f"{library} is not installed: run pip install {library}, or use columns()") from error
+def _not_installed(library: str) -> UsageError:
+    return UsageError(f"{library} is not installed: run pip install {library}, or use columns()")
 
 
 def _text_ranks(texts: Sequence[str]) -> Integers:

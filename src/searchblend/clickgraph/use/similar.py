@@ -1,4 +1,6 @@
-"""Queries that are alike, by what people clicked after them.
+"""Queries that are alike, by what people clicked after them; and suggestions for a query.
+
+Suggestions are what people typed or chose next, where the release is sure of it; else similar queries.
 
 [BYT07] Baeza-Yates, Tiberi: Extracting semantic relations from query logs, KDD 2007.
 [CS07] Craswell, Szummer: Random walks on the click graph, SIGIR 2007.
@@ -161,3 +163,40 @@ def _inverse(sums: Any) -> Numbers:
 
 def _reached(scores: Numbers, texts: Sequence[str], limit: int | None) -> list[Reached]:
     return [Reached(texts[i], float(scores[i])) for i in ranked(scores, texts, limit) if scores[i] > 0]
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """One suggestion. Scores of the two sources do not compare; reformulations always come first."""
+
+    query: str
+    source: Literal["reformulation", "similar clicks"]
+    score: float
+    """at least this share of the query's searches went on so (lower end of 95 %), or a cosine of clicks"""
+
+
+def suggest(graph: ClickGraph, query: str, *, limit: int = 10, cut: float | None = None) -> list[Suggestion]:
+    """Next queries, ranked by the lower end of their interval over the query's count; noise cannot win the ranking.
+
+    Where reformulations do not fill the list, queries with similar clicks follow.
+    """
+    if limit < 1:
+        raise InvalidParameter("limit", "expected at least 1")
+    found = _reformulations(graph, graph.number_of(query), cut)[:limit]
+    known = {suggestion.query for suggestion in found}
+    for other in similar_queries(graph, query, limit=limit + len(known), cut=cut):
+        if len(found) < limit and other.query not in known:
+            found.append(Suggestion(other.query, "similar clicks", other.score))
+    return found
+
+
+def _reformulations(graph: ClickGraph, number: int, cut: float | None) -> list[Suggestion]:
+    edges = graph.reformulations
+    own = (edges.source == number) & (edges.target != number)
+    own &= edges.kept(graph.cut("reformulations", cut)) & (edges.counts.low > 0)
+    searches = max(int(graph.searches.count[number]), 1)
+    found = [
+        Suggestion(graph.queries[edges.target[i]], "reformulation", min(float(edges.counts.low[i]) / searches, 1.0))
+        for i in np.flatnonzero(own)
+    ]
+    return sorted(found, key=lambda suggestion: (-suggestion.score, suggestion.query))

@@ -1,28 +1,49 @@
-"""The admin API: bearer tokens, four roles, every change in the audit log under the token's name."""
+"""The admin API: bearer tokens, four roles, every change in the audit log under the token's name.
+
+What changes a task or a round comes from the table of actions; reading, the blocklist and new tasks are declared here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
-from searchblend.core.errors import InvalidParameter
-from searchblend.service.api.answers import Refusal, bearer, read_json, round_number
+from searchblend.core.documents import decode
+from searchblend.service.actions import Action, actions_for
+from searchblend.service.api.answers import Refusal, bearer, document_response, read_json, round_number
+from searchblend.service.api.documents import (
+    AuditView,
+    Blocklist,
+    BlocklistSize,
+    CandidateList,
+    Codes,
+    LedgerView,
+    RoundDetail,
+    RoundList,
+    RoundView,
+    TaskList,
+    TaskView,
+    WhoAmI,
+)
+from searchblend.service.api.operations import Operation
 from searchblend.service.lifecycle import Lifecycle
-from searchblend.service.operations import Operation
+from searchblend.service.requests import Nothing
 from searchblend.service.services import Services
 from searchblend.service.task_settings import TaskSettings
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.tokens import ROLES, Admin
 
-Call = Callable[[ServiceStore, Lifecycle, Admin, dict[str, Any]], Any]
+_ADMIN: Final = "/admin/v1"
+_TASK: Final = f"{_ADMIN}/tasks/{{task}}"
+_ROUND: Final = f"{_TASK}/rounds/{{round}}"
 _OPERATOR: Final = ("operator",)
 _REVIEWER: Final = ("reviewer",)
 _AUDITOR: Final = ("auditor",)
-_MOST_CODES: Final = 10_000
 _PROBLEMS: Final = (
     "bad-credential",
     "forbidden",
@@ -35,6 +56,44 @@ _PROBLEMS: Final = (
     "unsupported-media-type",
     "storage-unavailable",
 )
+Needs = TypeVar("Needs")
+Gives = TypeVar("Gives")
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What an endpoint works with: the store, who calls, and the task and round that the address names."""
+
+    store: ServiceStore
+    lifecycle: Lifecycle
+    admin: Admin
+    names: Mapping[str, str]
+
+    @property
+    def task(self) -> Task:
+        return self.store.rounds.task(self.names["task"])
+
+    @property
+    def round(self) -> Round:
+        number = round_number(self.names["round"])
+        return self.store.rounds.round(self.task.task, number)
+
+
+@dataclass(frozen=True)
+class Endpoint(Generic[Needs, Gives]):
+    """One method of one address."""
+
+    method: str
+    path: str
+    roles: tuple[str, ...]
+    summary: str
+    needs: type[Needs]
+    gives: type[Gives]
+    answer: Callable[[Desk, Needs], Gives]
+
+    @property
+    def has_body(self) -> bool:
+        return self.method in ("POST", "PUT")
 
 
 class AdminApi:
@@ -44,85 +103,31 @@ class AdminApi:
         self._services = services
 
     def operations(self) -> list[Operation]:
-        task, found = "/admin/v1/tasks/{task}", "/admin/v1/tasks/{task}/rounds/{round}"
-        positions = {"type": "array", "items": {"type": "object"}}
-        table: list[tuple[str, str, tuple[str, ...], Call, str, dict[str, Any] | None]] = [
-            ("GET", "/admin/v1/whoami", ROLES, _whoami, "Name and role of the token.", None),
-            ("GET", "/admin/v1/tasks", ROLES, _tasks, "All tasks.", None),
-            ("POST", "/admin/v1/tasks", _OPERATOR, _add_task, "Make a task.", {"name": {"type": "string"}}),
-            ("GET", task, ROLES, _task, "One task with its settings.", None),
-            ("POST", f"{task}/kill", _OPERATOR, _kill, "Stop a task for good.", {}),
-            (
-                "POST",
-                f"{task}/enrolments",
-                _OPERATOR,
-                _enrol,
-                "Make enrolment codes; they are shown once.",
-                {"count": {"type": "integer"}},
-            ),
-            ("GET", f"{task}/rounds", ROLES, _rounds, "The rounds of a task.", None),
-            ("POST", f"{task}/rounds", _OPERATOR, _draft, "Draft a round.", {}),
-            ("GET", found, ROLES, _round, "One round: state, sizes, refusals, conservation.", None),
-            ("POST", f"{found}/open", _OPERATOR, _open, "Ask the curator to open the round.", {}),
-            ("POST", f"{found}/close-opt-in", _OPERATOR, _close_optin, "End the opt-in window now.", {}),
-            ("POST", f"{found}/close-clients", _OPERATOR, _close_clients, "End the clients' window now.", {}),
-            ("POST", f"{found}/end-grace", _OPERATOR, _end_grace, "Take no more reports.", {}),
-            ("POST", f"{found}/abort", _OPERATOR, _abort, "End the round without a result.", {}),
-            ("GET", f"{found}/candidate", _REVIEWER, _candidate, "The list to review, with filter hits.", None),
-            (
-                "POST",
-                f"{found}/review",
-                _REVIEWER,
-                _review,
-                "Approve the list without what is removed; filter hits go unless kept.",
-                {"remove": positions, "keep": positions},
-            ),
-            (
-                "POST",
-                f"{found}/reject",
-                _REVIEWER,
-                _reject,
-                "End the round: the list as a whole should not be published.",
-                {"reason": {"type": "string"}},
-            ),
-            ("GET", "/admin/v1/blocklist", _REVIEWER, _blocklist, "Words that no entry may contain.", None),
-            (
-                "PUT",
-                "/admin/v1/blocklist",
-                _REVIEWER,
-                _set_blocklist,
-                "Replace the blocklist.",
-                {"words": {"type": "array", "items": {"type": "string"}}},
-            ),
-            ("GET", "/admin/v1/ledger", ROLES, _ledger, "Debits and what they add up to.", None),
-            ("GET", "/admin/v1/audit", _AUDITOR, _audit, "The audit log with its hashes.", None),
-        ]
         return [
             Operation(
-                method,
-                path,
-                self._handler(call, roles),
-                summary,
+                endpoint.method,
+                endpoint.path,
+                self._handler(endpoint),
+                endpoint.summary,
                 "admin",
-                roles=roles,
-                takes=None if schema is None else "application/json",
-                schema=None if schema is None else {"type": "object", "properties": schema},
+                roles=endpoint.roles,
+                takes=endpoint.needs if endpoint.has_body else None,
+                gives=endpoint.gives,
                 problems=_PROBLEMS,
             )
-            for method, path, roles, call, summary, schema in table
+            for endpoint in endpoints()
         ]
 
-    def _handler(self, call: Call, roles: tuple[str, ...]) -> Callable[[Request], Awaitable[Response]]:
+    def _handler(self, endpoint: Endpoint[Any, Any]) -> Callable[[Request], Awaitable[Response]]:
         async def handle(request: Request) -> Response:
-            admin = await self._admin(request, roles)
-            values = await read_json(request) if request.method in ("POST", "PUT") else {}
-            arguments = {**values, **{f"path_{name}": text for name, text in request.path_params.items()}}
+            admin = await self._admin(request, endpoint.roles)
+            body = await read_json(request) if endpoint.has_body else {}
 
             def run(store: ServiceStore) -> Any:
-                return call(store, Lifecycle(store, self._services.clock), admin, arguments)
+                desk = Desk(store, Lifecycle(store, self._services.clock), admin, request.path_params)
+                return endpoint.answer(desk, decode(endpoint.needs, body))
 
-            document = await self._services.actions.call(run)
-            return JSONResponse(document, headers={"Cache-Control": "no-store"})
+            return document_response(await self._services.actions.call(run))
 
         return handle
 
@@ -131,10 +136,10 @@ class AdminApi:
         if token is None:
             raise Refusal("bad-credential")
 
-        def look(store: ServiceStore) -> Admin | None:
+        def read(store: ServiceStore) -> Admin | None:
             return store.tokens.admin(token)
 
-        admin = await self._services.console.call(look)
+        admin = await self._services.console.call(read)
         if admin is None:
             await self._services.failed_sign_ins.add("admin API")
             raise Refusal("bad-credential")
@@ -143,172 +148,108 @@ class AdminApi:
         return admin
 
 
-def _whoami(store: ServiceStore, lifecycle: Lifecycle, admin: Admin, arguments: dict[str, Any]) -> Any:
-    return {"name": admin.name, "role": admin.role}
+def endpoints() -> list[Endpoint[Any, Any]]:
+    """Everything under ``/admin/v1``: what is read, what is set, and the actions."""
+    return [*_READ, *_SET, *(_of_action(action) for action in actions_for("api"))]
 
 
-def _tasks(store: ServiceStore, lifecycle: Lifecycle, admin: Admin, arguments: dict[str, Any]) -> Any:
-    return {"tasks": [_task_json(task) for task in store.rounds.tasks()]}
+def _of_action(action: Action[Any, Any]) -> Endpoint[Any, Any]:
+    def answer(desk: Desk, needs: Any) -> Any:
+        target = desk.task if action.on == "task" else desk.round
+        return _view(action.take(desk.lifecycle, target, needs, desk.admin.name))
+
+    path = f"{_TASK if action.on == 'task' else _ROUND}/{action.path}"
+    return Endpoint("POST", path, (action.role,), action.summary, action.needs, _VIEWS[action.gives], answer)
 
 
-def _add_task(store: ServiceStore, lifecycle: Lifecycle, admin: Admin, arguments: dict[str, Any]) -> Any:
-    return _task_json(lifecycle.add_task(TaskSettings.of_json(arguments), actor=admin.name))
+def _view(result: Round | Task | list[str]) -> RoundView | TaskView | Codes:
+    if isinstance(result, Round):
+        return RoundView.of(result)
+    return TaskView.of(result) if isinstance(result, Task) else Codes(result)
 
 
-def _task(store: ServiceStore, lifecycle: Lifecycle, admin: Admin, arguments: dict[str, Any]) -> Any:
-    return _task_json(_named_task(store, arguments))
+_VIEWS: Final[Mapping[str, type]] = {"round": RoundView, "task": TaskView, "codes": Codes}
 
 
-def _kill(store: ServiceStore, lifecycle: Lifecycle, admin: Admin, arguments: dict[str, Any]) -> Any:
-    lifecycle.kill(_named_task(store, arguments), actor=admin.name)
-    return _task_json(_named_task(store, arguments))
+def _candidate(desk: Desk, needs: Nothing) -> CandidateList:
+    figures, hits = desk.lifecycle.show_candidate(desk.round, actor=desk.admin.name)
+    return CandidateList(figures.head.as_json(), hits, figures.n_users)
 
 
-def _enrol(store: ServiceStore, lifecycle: Lifecycle, admin: Admin, arguments: dict[str, Any]) -> Any:
-    count = arguments.get("count", 1)
-    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= _MOST_CODES:
-        raise InvalidParameter("count", f"expected 1 to {_MOST_CODES}")
-    task = _named_task(store, arguments)
-    return {"codes": lifecycle.enrol(task, count, actor=admin.name)}
+def _detail(desk: Desk, needs: Nothing) -> RoundDetail:
+    round_ = desk.round
+    return RoundDetail.with_numbers(round_, desk.lifecycle.numbers(round_))
 
 
-def _rounds(store: ServiceStore, lifecycle: Lifecycle, admin: Admin, arguments: dict[str, Any]) -> Any:
-    return {"rounds": [_round_json(found) for found in store.rounds.rounds(_named_task(store, arguments).task)]}
+def _set_blocklist(desk: Desk, blocklist: Blocklist) -> BlocklistSize:
+    desk.lifecycle.set_blocklist(blocklist.words, actor=desk.admin.name)
+    return BlocklistSize(len(blocklist.words))
 
 
-def _draft(store: ServiceStore, lifecycle: Lifecycle, admin: Admin, arguments: dict[str, Any]) -> Any:
-    return _round_json(lifecycle.draft_round(_named_task(store, arguments), actor=admin.name))
+def _get(
+    path: str, roles: tuple[str, ...], summary: str, gives: type[Gives], answer: Callable[[Desk, Nothing], Gives]
+) -> Endpoint[Nothing, Gives]:
+    return Endpoint("GET", path, roles, summary, Nothing, gives, answer)
 
 
-def _round(store: ServiceStore, lifecycle: Lifecycle, admin: Admin, arguments: dict[str, Any]) -> Any:
-    found = _named_round(store, arguments)
-    return {**_round_json(found), **lifecycle.figures(found)}
-
-
-def _open(store: ServiceStore, lifecycle: Lifecycle, admin: Admin, arguments: dict[str, Any]) -> Any:
-    found = _named_round(store, arguments)
-    lifecycle.request_open(found, actor=admin.name)
-    return _round_json(found)
-
-
-def _close_optin(store: ServiceStore, lifecycle: Lifecycle, admin: Admin, arguments: dict[str, Any]) -> Any:
-    return _round_json(lifecycle.close_optin(_named_round(store, arguments), actor=admin.name))
-
-
-def _close_clients(store: ServiceStore, lifecycle: Lifecycle, admin: Admin, arguments: dict[str, Any]) -> Any:
-    return _round_json(lifecycle.close_clients(_named_round(store, arguments), actor=admin.name))
-
-
-def _end_grace(store: ServiceStore, lifecycle: Lifecycle, admin: Admin, arguments: dict[str, Any]) -> Any:
-    return _round_json(lifecycle.end_grace(_named_round(store, arguments), actor=admin.name))
-
-
-def _abort(store: ServiceStore, lifecycle: Lifecycle, admin: Admin, arguments: dict[str, Any]) -> Any:
-    return _round_json(lifecycle.abort(_named_round(store, arguments), actor=admin.name, reason="operator"))
-
-
-def _candidate(store: ServiceStore, lifecycle: Lifecycle, admin: Admin, arguments: dict[str, Any]) -> Any:
-    figures, hits = lifecycle.look_at_candidate(_named_round(store, arguments), actor=admin.name)
-    return {"head": figures.head.as_json(), "hits": hits, "opt_in_users": figures.n_users}
-
-
-def _review(store: ServiceStore, lifecycle: Lifecycle, admin: Admin, arguments: dict[str, Any]) -> Any:
-    remove = [(*_position(entry), _reason(entry)) for entry in _entries(arguments, "remove")]
-    keep = [_position(entry) for entry in _entries(arguments, "keep")]
-    return _round_json(lifecycle.review(_named_round(store, arguments), actor=admin.name, remove=remove, keep=keep))
-
-
-def _reject(store: ServiceStore, lifecycle: Lifecycle, admin: Admin, arguments: dict[str, Any]) -> Any:
-    return _round_json(lifecycle.reject(_named_round(store, arguments), actor=admin.name, reason=_reason(arguments)))
-
-
-def _blocklist(store: ServiceStore, lifecycle: Lifecycle, admin: Admin, arguments: dict[str, Any]) -> Any:
-    return {"words": lifecycle.blocklist()}
-
-
-def _set_blocklist(store: ServiceStore, lifecycle: Lifecycle, admin: Admin, arguments: dict[str, Any]) -> Any:
-    words = arguments.get("words")
-    if not isinstance(words, list) or not all(isinstance(word, str) and word.isprintable() for word in words):
-        raise InvalidParameter("words", "expected a list of texts")
-    lifecycle.set_blocklist(words, actor=admin.name)
-    return {"words": len(words)}
-
-
-def _ledger(store: ServiceStore, lifecycle: Lifecycle, admin: Admin, arguments: dict[str, Any]) -> Any:
-    book = store.ledger.book()
-    return {
-        "cap": book.cap.as_json() if book.cap else None,
-        "debits": [
-            {
-                "release_id": entry.release_id,
-                "population": entry.population,
-                "window": entry.window,
-                "epsilon": entry.spend.epsilon,
-                "delta": entry.spend.delta,
-                "mechanism": entry.spend.mechanism,
-                "published": entry.release_id in book.published,
-            }
-            for entry in book.entries.values()
-        ],
-        "head": book.head,
-    }
-
-
-def _audit(store: ServiceStore, lifecycle: Lifecycle, admin: Admin, arguments: dict[str, Any]) -> Any:
-    return {"rows": [row.as_json() for row in store.audit.rows()]}
-
-
-def _named_task(store: ServiceStore, arguments: dict[str, Any]) -> Task:
-    return store.rounds.task(arguments["path_task"])
-
-
-def _named_round(store: ServiceStore, arguments: dict[str, Any]) -> Round:
-    number = round_number(arguments["path_round"])
-    return store.rounds.round(_named_task(store, arguments).task, number)
-
-
-def _entries(arguments: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    entries = arguments.get(name, [])
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise InvalidParameter(name, "expected a list of objects with query, url and reason")
-    return entries
-
-
-def _position(entry: dict[str, Any]) -> tuple[int, int | None]:
-    query, url = entry.get("query"), entry.get("url")
-    if not isinstance(query, int) or isinstance(query, bool) or isinstance(url, bool):
-        raise InvalidParameter("query", "expected a position of the candidate list")
-    if url is not None and not isinstance(url, int):
-        raise InvalidParameter("url", "expected a position, or null for the query itself")
-    return query, url
-
-
-def _reason(entry: dict[str, Any]) -> str:
-    reason = entry.get("reason")
-    return reason if isinstance(reason, str) else ""
-
-
-def _task_json(task: Task) -> dict[str, Any]:
-    return {
-        "task": task.task,
-        "name": task.name,
-        "killed": task.killed,
-        "created": task.created,
-        "settings": dict(task.settings),
-    }
-
-
-def _round_json(found: Round) -> dict[str, Any]:
-    return {
-        "task": found.task,
-        "round": found.number,
-        "state": found.state,
-        "version": found.version,
-        "budget_window": found.budget_window,
-        "optin_closes": found.optin_closes,
-        "shred_by": found.shred_by,
-        "client_closes": found.client_closes,
-        "grace_until": found.grace_until,
-        "reports": found.reports,
-        "changed": found.changed,
-    }
+_READ: Final[tuple[Endpoint[Nothing, Any], ...]] = (
+    _get(
+        f"{_ADMIN}/whoami",
+        ROLES,
+        "Name and role of the token.",
+        WhoAmI,
+        lambda desk, _: WhoAmI(desk.admin.name, desk.admin.role),
+    ),
+    _get(
+        f"{_ADMIN}/tasks",
+        ROLES,
+        "All tasks.",
+        TaskList,
+        lambda desk, _: TaskList([TaskView.of(task) for task in desk.store.rounds.tasks()]),
+    ),
+    _get(_TASK, ROLES, "One task with its settings.", TaskView, lambda desk, _: TaskView.of(desk.task)),
+    _get(
+        f"{_TASK}/rounds",
+        ROLES,
+        "The rounds of a task.",
+        RoundList,
+        lambda desk, _: RoundList([RoundView.of(round_) for round_ in desk.store.rounds.rounds(desk.task.task)]),
+    ),
+    _get(_ROUND, ROLES, "One round: state, sizes, refusals, conservation.", RoundDetail, _detail),
+    _get(f"{_ROUND}/candidate", _REVIEWER, "The list to review, with filter hits.", CandidateList, _candidate),
+    _get(
+        f"{_ADMIN}/blocklist",
+        _REVIEWER,
+        "Words that no entry may contain.",
+        Blocklist,
+        lambda desk, _: Blocklist(desk.lifecycle.blocklist()),
+    ),
+    _get(
+        f"{_ADMIN}/ledger",
+        ROLES,
+        "Debits and what they add up to.",
+        LedgerView,
+        lambda desk, _: LedgerView.of(desk.store.ledger.book()),
+    ),
+    _get(
+        f"{_ADMIN}/audit",
+        _AUDITOR,
+        "The audit log with its hashes.",
+        AuditView,
+        lambda desk, _: AuditView([row.entry for row in desk.store.audit.rows()]),
+    ),
+)
+_SET: Final[tuple[Endpoint[Any, Any], ...]] = (
+    Endpoint(
+        "POST",
+        f"{_ADMIN}/tasks",
+        _OPERATOR,
+        "Make a task.",
+        TaskSettings,
+        TaskView,
+        lambda desk, settings: TaskView.of(desk.lifecycle.add_task(settings, actor=desk.admin.name)),
+    ),
+    Endpoint(
+        "PUT", f"{_ADMIN}/blocklist", _REVIEWER, "Replace the blocklist.", Blocklist, BlocklistSize, _set_blocklist
+    ),
+)

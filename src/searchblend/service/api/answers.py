@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import random
 import re
-from typing import Any, Final
+from typing import Final
 
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
+from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InvalidParameter, SearchblendError, UsageError
 from searchblend.store.ledger_errors import BudgetExceeded
 from searchblend.store.store_errors import StoreError, StoreUnavailable, UnknownName, WrongState
+from searchblend.wire.canonical import json_bytes
 from searchblend.wire.problems import MEDIA_TYPE, PROBLEMS
 
 LARGEST_JSON: Final = 64 * 1024
@@ -35,7 +37,12 @@ def problem_response(problem: str, detail: str | None = None) -> Response:
         headers["Retry-After"] = str(random.SystemRandom().randint(1, 5))
     if kind.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    return JSONResponse(kind.document(detail), kind.status, headers, MEDIA_TYPE)
+    return Response(json_bytes(kind.problem(detail)), kind.status, headers, MEDIA_TYPE)
+
+
+def document_response(document: object, cache: str = "no-store") -> Response:
+    """A document as JSON."""
+    return Response(json_bytes(document), headers={"Cache-Control": cache}, media_type="application/json")
 
 
 def refusal_of(error: Exception) -> Refusal | None:
@@ -91,7 +98,7 @@ async def read_body(request: Request, *, media_type: str, at_most: int) -> bytes
     return b"".join(parts)
 
 
-async def read_json(request: Request) -> dict[str, Any]:
+async def read_json(request: Request) -> JsonObject:
     """A JSON object; an empty body is an empty one."""
     if request.headers.get("content-length", "0") == "0" and "transfer-encoding" not in request.headers:
         return {}

@@ -7,11 +7,12 @@ from typing import Final
 
 import numpy as np
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from searchblend.core.errors import MessageError
-from searchblend.service.api.answers import Refusal, read_body
-from searchblend.service.operations import Operation
+from searchblend.service.api.answers import Refusal, document_response, read_body
+from searchblend.service.api.documents import BatchAnswer
+from searchblend.service.api.operations import Operation
 from searchblend.service.services import RoundFacts, Services
 from searchblend.store.reports import Arrivals, Outcome
 from searchblend.wire.report import ReportRefused, ReportShape, counters_of, decode_report
@@ -56,7 +57,6 @@ class Collector:
                 "Send one report. The same bytes again are answered with 200 again and count nothing.",
                 "collector",
                 takes=REPORT,
-                gives=None,
                 problems=_PROBLEMS,
             ),
             Operation(
@@ -66,6 +66,7 @@ class Collector:
                 f"Send up to {MOST_REPORTS} reports, one after another; says which were refused and why.",
                 "collector",
                 takes=REPORTS,
+                gives=BatchAnswer,
                 problems=_PROBLEMS,
             ),
         ]
@@ -100,7 +101,7 @@ class Collector:
         if batch.ids:
             await self._keep(request, facts, Arrivals(facts.key, batch.ids, batch.counters))
         refused = {str(position): reason for position, reason in sorted(batch.refused.items())}
-        return JSONResponse({"accepted": len(batch.ids), "refused": refused})
+        return document_response(BatchAnswer(len(batch.ids), refused))
 
     async def _facts(self, request: Request) -> tuple[RoundFacts, ReportShape]:
         facts = await self._services.facts(request.path_params["task"], request.path_params["round"], for_reports=True)

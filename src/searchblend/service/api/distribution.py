@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
-from dataclasses import asdict
-from typing import Any, Final
+from typing import Final
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
-from searchblend.service.api.answers import Refusal, round_number
-from searchblend.service.operations import Operation
+from searchblend.service.api.answers import Refusal, document_response, round_number
+from searchblend.service.api.documents import RoundFiles, TrendList, TrendView
+from searchblend.service.api.operations import Handler, Operation
 from searchblend.service.services import Services
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
+from searchblend.wire.canonical import json_bytes
+from searchblend.wire.manifest import ManifestEnvelope
 
 _SHA256: Final = re.compile("[0-9a-f]{64}")
 _FOREVER: Final = "public, max-age=31536000, immutable"
@@ -28,17 +29,26 @@ class Distribution:
         self._media_types: dict[str, str] = {}
 
     def operations(self) -> list[Operation]:
-        def get(path: str, handler: Any, summary: str, gives: str = "application/json") -> Operation:
+        def get(path: str, handler: Handler, gives: type | str, summary: str) -> Operation:
             problems = ("unknown-task", "storage-unavailable") if "{task}" in path else ("not-found",)
             return Operation("GET", path, handler, summary, "publisher", gives=gives, problems=problems)
 
+        task = "/v1/tasks/{task}"
         return [
-            get("/v1/tasks/{task}/manifest", self.manifest, "The signed manifest: what the task asks of devices now."),
-            get("/v1/artifacts/{sha256}", self.artifact, "A published file, under the SHA-256 of its bytes.", "*/*"),
             get(
-                "/v1/tasks/{task}/trends", self.trends, "All published trends with intervals and both groups' columns."
+                f"{task}/manifest",
+                self.manifest,
+                ManifestEnvelope,
+                "The signed manifest: what the task asks of devices now.",
             ),
-            get("/v1/tasks/{task}/rounds/{round}/files", self.files, "The published files of a round by name."),
+            get("/v1/artifacts/{sha256}", self.artifact, "*/*", "A published file, under the SHA-256 of its bytes."),
+            get(
+                f"{task}/trends",
+                self.trends,
+                TrendList,
+                "All published trends with intervals and both groups' columns.",
+            ),
+            get(f"{task}/rounds/{{round}}/files", self.files, RoundFiles, "The published files of a round by name."),
         ]
 
     async def manifest(self, request: Request) -> Response:
@@ -77,8 +87,8 @@ class Distribution:
         task, published = await self._services.reader.call(lambda store: store.rounds.published(name))
 
         def read(store: ServiceStore) -> bytes:
-            rows = [{"round": number, **asdict(row)} for number, row in store.artifacts.trends(task.task)]
-            return json.dumps({"trends": rows}, ensure_ascii=False, separators=(",", ":")).encode()
+            rows = store.artifacts.trends(task.task)
+            return json_bytes(TrendList([TrendView(number, **vars(row)) for number, row in rows]))
 
         content = await self._services.pages.get(("trends", task.task, published), lambda: public.call(read))
         headers = {"Cache-Control": f"public, max-age={self._manifest_seconds}"}
@@ -94,4 +104,4 @@ class Distribution:
             return store.artifacts.of_round(round_.key)
 
         files = await self._services.public.call(read)
-        return JSONResponse({"files": files}, headers={"Cache-Control": _FOREVER})
+        return document_response(RoundFiles(files), _FOREVER)

@@ -9,8 +9,8 @@ from starlette.responses import Response
 
 from searchblend.core.errors import MessageError
 from searchblend.service.api.answers import Refusal, bearer, read_body
+from searchblend.service.api.operations import Operation
 from searchblend.service.api.report_writer import SealedArrival
-from searchblend.service.operations import Operation
 from searchblend.service.services import RoundFacts, Services
 from searchblend.store.service_store import ServiceStore
 from searchblend.wire.sealed import SEALED_SIZES, check_sealed
@@ -37,7 +37,6 @@ class Intake:
                 "Send one sealed record, with the enrolment code as a bearer credential. One for each contributor.",
                 "intake",
                 takes=SEALED,
-                gives=None,
                 problems=(
                     *problems,
                     "malformed",
@@ -53,7 +52,6 @@ class Intake:
                 self.remove,
                 "Take one's record back for good, until the window closes. 204 whether or not there was one.",
                 "intake",
-                gives=None,
                 status=204,
                 problems=problems,
             ),

@@ -12,7 +12,7 @@ from searchblend.core.privacy import Budget, Neighbors
 from searchblend.service.checkup import settings_trouble
 from searchblend.service.console.charts import Chart, Series
 from searchblend.service.console.formats import plain
-from searchblend.service.task_settings import TaskSettings
+from searchblend.service.round_model import settings_of
 from searchblend.store.ledger_book import Book, Entry
 from searchblend.store.rounds import Task
 from searchblend.store.service_store import ServiceStore
@@ -138,7 +138,7 @@ def _chart(entries: list[Entry]) -> Chart:
 
 
 def _next_round(book: Book, task: Task, now: int) -> NextRound:
-    settings = TaskSettings.of_json(task.settings)
+    settings = settings_of(task)
     window = settings.window_at(now + settings.optin_seconds)  # of its first debit
     spend = Spend.generic(settings.params.budget, Neighbors.REPLACE_ONE, "planned round")
     after = {name: [*book.spends(settings.population, name), spend, spend] for name in (window, None)}

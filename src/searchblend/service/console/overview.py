@@ -9,9 +9,8 @@ from typing import Final
 from searchblend.accounting.totals import remaining
 from searchblend.service.checkup import settings_trouble
 from searchblend.service.console.formats import moment, percent, plain, span
-from searchblend.service.console.steps import Step, deadline, step_of
+from searchblend.service.console.state_words import StateWords, deadline, words_of
 from searchblend.service.round_model import settings_of, shape_of
-from searchblend.service.task_settings import TaskSettings
 from searchblend.store.ledger_book import Book
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
@@ -44,7 +43,7 @@ class Waiting:
     who: str
     task: Task
     round: Round
-    step: Step
+    words: StateWords
     ends: int | None
 
 
@@ -71,7 +70,7 @@ class TaskCard:
     rounds: int
     published: int
     latest: Round | None
-    step: Step | None
+    words: StateWords | None
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,7 @@ def overview(figures: Figures, now: int, role: str) -> Overview:
     names = {task.task: task for task in figures.tasks}
     open_rounds = [round_ for round_ in figures.rounds if round_.state not in ENDED]
     waiting = [
-        Waiting(step_of(round_).who, names[round_.task], round_, step_of(round_), deadline(round_))
+        Waiting(words_of(round_).who, names[round_.task], round_, words_of(round_), deadline(round_))
         for round_ in open_rounds
     ]
     lanes, ticks, now_at = _timeline(figures, now)
@@ -143,7 +142,7 @@ def _card(figures: Figures, task: Task) -> TaskCard:
     rounds = [round_ for round_ in figures.rounds if round_.task == task.task]
     latest = rounds[-1] if rounds else None
     published = sum(round_.state is State.PUBLISHED for round_ in rounds)
-    return TaskCard(task, len(rounds), published, latest, step_of(latest) if latest else None)
+    return TaskCard(task, len(rounds), published, latest, words_of(latest) if latest else None)
 
 
 def alerts(figures: Figures, now: int) -> Iterator[Alert]:
@@ -236,7 +235,7 @@ def _cap_alerts(figures: Figures, now: int) -> Iterator[Alert]:
     for task in figures.tasks:
         if settings_trouble(task):
             continue
-        settings = TaskSettings.of_json(task.settings)
+        settings = settings_of(task)
         for scope, window, budget in (
             ("this window", settings.window_at(now), book.cap.window),
             ("a lifetime", None, book.cap.lifetime),
@@ -281,7 +280,7 @@ def _timeline(figures: Figures, now: int) -> tuple[list[Lane], list[tuple[float,
                     x(begin),
                     max(x(end) - x(begin), 3.0),
                     kind,
-                    f"Round {round_.number}: {step_of(round_).title}",
+                    f"Round {round_.number}: {words_of(round_).title}",
                     round_link(round_),
                 )
                 for round_ in shown[task.task]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from searchblend.service.console.steps import REFUSALS, Advice
+from searchblend.service.console.state_words import REFUSALS, Advice
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.wire.problems import REASONS

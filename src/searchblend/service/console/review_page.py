@@ -10,6 +10,7 @@ from searchblend.core.errors import InvalidParameter
 from searchblend.service.api.answers import number_of
 from searchblend.service.filters import REASONS
 from searchblend.service.lifecycle import Lifecycle
+from searchblend.service.requests import Position, Removal, Review
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
@@ -64,8 +65,8 @@ def read_queue(store: ServiceStore) -> list[tuple[Task, Round]]:
 def read_review(store: ServiceStore, lifecycle: Lifecycle, task_name: str, number: int, reader: str) -> ReviewPage:
     task = store.rounds.task(task_name)
     round_ = store.rounds.round(task.task, number)
-    figures, hits = lifecycle.look_at_candidate(round_, actor=reader)
-    reasons = {(hit["query"], hit["url"]): hit["reason"] for hit in hits}
+    figures, hits = lifecycle.show_candidate(round_, actor=reader)
+    reasons = {(hit.query, hit.url): hit.reason for hit in hits}
     candidates = [
         Candidate(
             Listed(str(i), query, reasons.get((i, None), "")),
@@ -77,21 +78,19 @@ def read_review(store: ServiceStore, lifecycle: Lifecycle, task_name: str, numbe
     return ReviewPage(task, round_, candidates, len(hits), figures.n_users, round_.opened_by == reader, fewest)
 
 
-def removals(
-    form: Mapping[str, Sequence[str]],
-) -> tuple[list[tuple[int, int | None, str]], list[tuple[int, int | None]]]:
+def review_of_form(form: Mapping[str, Sequence[str]]) -> Review:
     """What the reviewer ticked: entries to remove, each with the reason; and hits to keep on purpose."""
-    ticked = [_place(text) for text in form.get("remove", ())]
-    keep = [_place(text) for text in form.get("keep", ())]
+    ticked = [_position(place) for place in form.get("remove", ())]
+    keep = [_position(place) for place in form.get("keep", ())]
     reason = (form.get("reason") or [""])[0]
     if ticked and reason not in REASONS:
         raise InvalidParameter("reason", "choose why the ticked entries are removed")
-    return [(*place, reason) for place in ticked], keep
+    return Review(tuple(Removal(entry.query, entry.url, reason) for entry in ticked), tuple(keep))
 
 
-def _place(text: str) -> tuple[int, int | None]:
-    first, dot, second = text.partition(".")
+def _position(place: str) -> Position:
+    first, dot, second = place.partition(".")
     query, url = number_of(first), number_of(second)
     if query is None or (dot and url is None):
         raise InvalidParameter("remove", "expected positions of the candidate list")
-    return query, url
+    return Position(query, url)

@@ -7,23 +7,17 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from searchblend.accounting.totals import remaining
-from searchblend.service.console.steps import REASONS, Step, deadline, step_of
+from searchblend.service.actions import JOB_ARROWS
+from searchblend.service.console.state_words import REASONS, StateWords, deadline, words_of
 from searchblend.service.round_model import settings_of, shape_of
 from searchblend.service.task_settings import TaskSettings
-from searchblend.service.workers.curator import Curator
-from searchblend.service.workers.estimator import Estimator
-from searchblend.service.workers.publisher import Publisher
 from searchblend.store.ledger_book import Book
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import ENDED, NEXT, State
 
 PER_PAGE: Final = 100
-_WORKERS: Final = {
-    **dict.fromkeys(Curator.KINDS, "curator"),
-    **dict.fromkeys(Publisher.KINDS, "publisher"),
-    **dict.fromkeys(Estimator.KINDS, "estimator"),
-}
+_WORKERS: Final = {arrow.job: arrow.worker for arrow in JOB_ARROWS}
 _RESULT: Final = "result.json"
 _WORDS: Final = {"round drafted": "Drafted", "opening asked for": "Opening asked for", "counts loaded": "Counts loaded"}
 
@@ -33,7 +27,7 @@ class Live:
     """What changes while people look at it."""
 
     round: Round
-    step: Step
+    words: StateWords
     ends: int | None
     optin_records: int
     reports: int
@@ -77,7 +71,7 @@ class Live:
         jobs = [(kind, attempts) for key, kind, attempts in store.jobs.waiting() if key == round_.key]
         return cls(
             round=round_,
-            step=step_of(round_),
+            words=words_of(round_),
             ends=deadline(round_),
             optin_records=store.contributions.count(round_.key),
             reports=reports,

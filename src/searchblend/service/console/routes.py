@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from starlette.routing import Route
 
-from searchblend.service.console.actions import Actions
 from searchblend.service.console.door import Door
+from searchblend.service.console.forms import Forms
 from searchblend.service.console.pages import Pages, PublicPages, static_route
 from searchblend.service.console.planner_page import Planner
 from searchblend.service.console.visit import ConsoleRoute
@@ -14,7 +14,7 @@ from searchblend.service.services import Services
 
 def console_table(services: Services, planner: Planner | None = None) -> list[ConsoleRoute]:
     """Everything that needs a session, with the roles that may."""
-    return [*Pages(services, planner).table(), *Actions(services).table(), *Door(services).table()]
+    return [*Pages(services, planner).table(), *Forms(services).table(), *Door(services).table()]
 
 
 def console_routes(services: Services, planner: Planner | None = None) -> list[Route]:

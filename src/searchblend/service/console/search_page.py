@@ -8,7 +8,7 @@ from typing import Final
 
 from searchblend.search.index import EXACT, PREFIX, TYPO, SearchIndex
 from searchblend.search.pack import Pack
-from searchblend.service.workers.pack_files import PACK_FILE
+from searchblend.service.workers.round_pack import PACK_FILE
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State

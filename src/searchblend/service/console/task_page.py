@@ -7,9 +7,11 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from searchblend.blender.method import METHODS
+from searchblend.core.documents import decode, encode
 from searchblend.core.errors import InvalidParameter
 from searchblend.service.checkup import settings_trouble
-from searchblend.service.console.steps import step_of
+from searchblend.service.console.state_words import words_of
+from searchblend.service.round_model import settings_of
 from searchblend.service.task_settings import SILENT_DEVICES, WINDOWS, TaskSettings
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
@@ -134,7 +136,7 @@ _DEFAULTS: Final = TaskSettings(name="x")
 
 def default_values() -> dict[str, Any]:
     """What the empty form shows."""
-    return {**shown_values({**_DEFAULTS.as_json(), "name": ""})}
+    return shown_values({**encode(_DEFAULTS), "name": ""})
 
 
 def shown_values(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,7 +166,7 @@ def settings_of_form(form: Mapping[str, str]) -> TaskSettings:
             document[field.name] = value * unit
         else:
             document[field.name] = text.replace("\r\n", "\n")
-    return TaskSettings.of_json(document)
+    return decode(TaskSettings, document)
 
 
 def _number(name: str, text: str, *, whole: bool) -> float:
@@ -193,9 +195,9 @@ def read_task(store: ServiceStore, name: str) -> TaskPage:
     trouble = settings_trouble(task)
     return TaskPage(
         task=task,
-        values={} if trouble else shown_values(TaskSettings.of_json(task.settings).as_json()),
+        values={} if trouble else shown_values(encode(settings_of(task))),
         trouble=trouble,
-        rounds=[(round_, step_of(round_).title) for round_ in reversed(rounds)],
+        rounds=[(round_, words_of(round_).title) for round_ in reversed(rounds)],
         can_draft=not is_busy and not task.killed and not trouble,
         is_busy=is_busy,
     )

@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, quote
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from searchblend.service.actions import actions_for
 from searchblend.service.api.answers import Refusal, number_of, read_body, round_number
 from searchblend.service.console.render import HEADERS, page
 from searchblend.service.console.sessions import form_token
@@ -25,23 +26,15 @@ TASK: Final = "/console/tasks/{task}"
 ROUND: Final = "/console/tasks/{task}/rounds/{round}"
 _DONE: Final = {
     "task": "The task is made. Draft its first round when you are ready.",
-    "drafted": "The round is drafted. Nobody has been asked yet.",
-    "open": "Opening was asked for; the curator makes the key.",
-    "close-opt-in": "The opt-in window is closed.",
-    "close-clients": "The client window is closed; reports on their way are still counted.",
-    "end-grace": "No more reports are taken.",
-    "abort": "The round has ended without a result.",
-    "kill": "The task is stopped for good.",
-    "approved": "The list is approved.",
-    "rejected": "The list was rejected; the round has ended.",
     "blocklist": "The blocklist is saved.",
+    **{action.name: action.done for action in actions_for("console")},
 }
 """what a page says after an action, by a word in its address: nothing of the address itself is shown"""
 
 
 @dataclass(frozen=True)
 class Visit:
-    """A request of somebody who may make it."""
+    """A request of a person whose role may make it."""
 
     request: Request
     admin: Admin
@@ -63,12 +56,8 @@ class Visit:
     def number(self) -> int:
         return round_number(self.request.path_params["round"])
 
-    @property
-    def here(self) -> str:
-        return f"/console/tasks/{quote(self.task)}/rounds/{self.number}"
 
-
-Answer = Callable[[Visit], Awaitable[Response]]
+PageAnswer = Callable[[Visit], Awaitable[Response]]
 
 
 @dataclass(frozen=True)
@@ -78,7 +67,7 @@ class ConsoleRoute:
     method: str
     path: str
     roles: tuple[str, ...]
-    answer: Answer
+    answer: PageAnswer
 
     @property
     def name(self) -> str:

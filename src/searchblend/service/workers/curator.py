@@ -40,6 +40,7 @@ from searchblend.store.rounds import Round
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import HOLDS_RAW, State
 from searchblend.store.store_errors import StoreError
+from searchblend.wire.canonical import json_bytes
 from searchblend.wire.sealed import Opener, encapsulation
 from searchblend.wire.signing import SigningKey
 
@@ -64,7 +65,7 @@ class Drawn:
         """For the audit log."""
         return {"records": self.records, "refused": sum(self.refused.values())}
 
-    def as_bytes(self) -> bytes:
+    def json_bytes(self) -> bytes:
         figures = None if self.figures is None else encode_figures(self.figures).decode()
         return json.dumps({**vars(self), "figures": figures}).encode()
 
@@ -154,7 +155,7 @@ class Curator:
                 now=now,
                 opened_by=opened_by.decode(),
                 public_key=public_key,
-                key_signature=json.dumps(self._signer.sign(round_key_of(opened).signed_bytes).as_json()),
+                key_signature=json_bytes(self._signer.sign(round_key_of(opened).signed_bytes)).decode(),
                 optin_closes=closes,
                 shred_by=now + settings.shred_seconds,
             )
@@ -176,7 +177,7 @@ class Curator:
         if kept is None:
             self._announce_opening(job, found)
             drawn = self._draw(found, key)
-            kept = self._vault.keep_drawn(found.task, found.number, found.public_key, drawn.as_bytes())
+            kept = self._vault.keep_drawn(found.task, found.number, found.public_key, drawn.json_bytes())
         self._store.on_point("head list: drawn")
         drawn = Drawn.of_bytes(kept)
         if drawn.figures is None:

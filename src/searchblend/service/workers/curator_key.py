@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import secrets
 from pathlib import Path
 from typing import Final
 
 from searchblend.core.errors import InputError, InvalidParameter, MessageError, OutputError, UsageError
+from searchblend.files.durable import keep_first_secret, make_private_folder
+from searchblend.files.private import read_private
 from searchblend.service.settings import ServeSettings
-from searchblend.service.workers.private_folder import make_private_folder
-from searchblend.store.private_file import read_private
 from searchblend.wire.signing import SigningKey, key_id
 
 FILE: Final = "curator.pem"
@@ -37,21 +34,14 @@ def make_curator_key(folder: Path) -> SigningKey:
     if known is not None:
         return known
     make_private_folder(folder)
-    path, partial = folder / FILE, folder / f".{FILE}.{secrets.token_hex(8)}"
+    path = folder / FILE
     try:
-        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(SigningKey.new().as_pem())
-            file.flush()
-            os.fsync(file.fileno())
-        with contextlib.suppress(FileExistsError):
-            os.link(partial, path)
+        keep_first_secret(path, SigningKey.new().as_pem())
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
-    finally:
-        partial.unlink(missing_ok=True)
-    made = read_curator_key(folder)
-    assert made is not None
-    return made
+    key = read_curator_key(folder)
+    assert key is not None
+    return key
 
 
 def curator_points(settings: ServeSettings) -> dict[str, bytes]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from searchblend.blender.estimates import Floats
 from searchblend.blender.method import HeadFigures
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.blender.release import BlenderRelease
+from searchblend.blender.result import result_of
 from searchblend.core.privacy import TrustModel
 from searchblend.mechanisms.tally import Ints
 from searchblend.service.clock import Clock
@@ -31,10 +31,12 @@ from searchblend.store.store_errors import StoreError
 from searchblend.wire.release import (
     BLENDER_PUBLIC,
     PAPER_CAVEAT,
-    csv_table,
-    parameters_document,
-    result_document,
-    statement_document,
+    RESULT,
+    STATEMENT,
+    encode_statement,
+    json_file,
+    make_statement,
+    result_files,
 )
 from searchblend.wire.report import ONE_CELL, SETS, ReportShape
 
@@ -75,7 +77,7 @@ class Estimator:
                 State.ESTIMATED,
                 actor=ESTIMATOR,
                 now=self._clock.now(),
-                detail={"result": hashlib.sha256(files["result.json"]).hexdigest()},
+                detail={"result": hashlib.sha256(files[RESULT]).hexdigest()},
             )
             for name, content in files.items():
                 self._store.artifacts.keep(found.key, FILE_PREFIX + name, content)
@@ -102,7 +104,7 @@ class Estimator:
         influence = [
             None if not np.isfinite(value) else float(value) for value in gain * (1 - release.queries.optin_weight)
         ]
-        return release_files(release, created, influence), influence
+        return round_files(release, created, influence), influence
 
 
 @dataclass(frozen=True)
@@ -162,33 +164,19 @@ def report_gains(figures: HeadFigures, shape: ReportShape, settings: TaskSetting
     return gains
 
 
-def release_files(release: BlenderRelease, created: str, influence: list[float | None]) -> dict[str, bytes]:
+def round_files(release: BlenderRelease, created: str, influence: list[float | None]) -> dict[str, bytes]:
     """``result.json``, both tables, and the statement with their hashes."""
-    document = result_document(release)
-    by_query = dict(zip([*release.head.queries, None], influence, strict=True))
-    for row in document["trends"]:
-        row["report_influence"] = by_query[row["query"]]
-    files = {
-        "result.json": _json(document),
-        "records.csv": csv_table(document["records"], ["query", "url"]).encode(),
-        "trends.csv": csv_table(document["trends"], ["query"], ["report_influence"]).encode(),
-    }
-    statement = statement_document(
+    result = result_of(release).with_influence(dict(zip([*release.head.queries, None], influence, strict=True)))
+    contents = result_files(result)
+    files = {name: contents[name] for name in (RESULT, "records.csv", "trends.csv")}
+    statement = make_statement(
+        files,
         kind="blender round",
         method=release.method,
         created=created,
-        parameters=parameters_document(release),
-        guarantee=release.guarantee.as_json(),
+        parameters=result.parameters,
+        guarantee=result.guarantee,
         public=BLENDER_PUBLIC,
         caveats=[*_CAVEATS, *([PAPER_CAVEAT] if release.method == "paper" else [])],
-        files={
-            name: {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
-            for name, content in files.items()
-        },
-        notice=None,
     )
-    return {**files, "statement.json": _json(statement)}
-
-
-def _json(document: Mapping[str, Any]) -> bytes:
-    return (json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n").encode()
+    return {**files, STATEMENT: json_file(encode_statement(statement))}

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from searchblend.accounting.client_spends import subset_selection_spend
 from searchblend.accounting.spend import Spend
 from searchblend.blender.best.subset_report import GAMMA_STEPS, TWO_STAGE
 from searchblend.blender.method import HeadFigures
+from searchblend.blender.result import Result
 from searchblend.core.errors import InputError, MessageError, OutputError, UsageError
 from searchblend.core.privacy import Neighbors
+from searchblend.files.durable import make_private_folder, write_secret
+from searchblend.files.private import read_private
 from searchblend.service.clock import Clock
 from searchblend.service.lifecycle import REVIEWED, Lifecycle
-from searchblend.service.round_model import decode_figures, settings_digest, settings_of, shape_of
+from searchblend.service.round_model import decode_figures, key_signature_of, settings_digest, settings_of, shape_of
 from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.estimator import FILE_PREFIX
-from searchblend.service.workers.pack_files import make_pack_files, pack_part
-from searchblend.service.workers.private_folder import make_private_folder
+from searchblend.service.workers.round_pack import make_pack_files, pack_part
 from searchblend.service.workers.signing_record import OtherSigningKeys, adopt_keys, keys_on_record, keys_trouble
 from searchblend.store.artifacts import TrendRow
 from searchblend.store.jobs import Job
 from searchblend.store.ledger_errors import BudgetExceeded
-from searchblend.store.private_file import read_private
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
@@ -37,11 +38,15 @@ from searchblend.wire.manifest import (
     MANIFEST_MINOR,
     MANIFEST_VERSION,
     MOST_SIGNATURES,
+    ClientPart,
+    Manifest,
+    OptinPart,
     decode_payload,
     decode_signed,
     encode_manifest,
     encode_signed,
 )
+from searchblend.wire.release import decode_result
 from searchblend.wire.signing import SigningKey, is_round_key_signed, sign_manifest
 
 PUBLISHER: Final = "publisher"
@@ -56,7 +61,6 @@ _FILES: Final = {
     "trends.csv": "text/csv; charset=utf-8",
     "statement.json": "application/json",
 }
-_CHANGES_ALWAYS: Final = ("sequence", "issued", "expires")
 
 
 class SigningKeys:
@@ -79,11 +83,7 @@ class SigningKeys:
         make_private_folder(self._folder)
         path = self._folder / f"{key.key_id}.pem"
         try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(key.as_pem())
-                file.flush()
-                os.fsync(file.fileno())
+            write_secret(path, key.as_pem())
         except OSError as error:
             raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
         return key
@@ -180,7 +180,7 @@ class Publisher:
         contents = {name: content for name, content in files.items() if content is not None}
         if len(contents) != len(_FILES):
             raise StoreError("a file of the result is missing")
-        result = json.loads(contents["result.json"])
+        result = decode_result(contents["result.json"])
         rows = trend_rows(result)
         packs = make_pack_files(self._store, round_, result)
         self._store.on_point("publish: before")
@@ -232,57 +232,57 @@ class Publisher:
             # Never below the clock: a database restored from a backup must not fall behind what devices have seen.
             sequence = max(latest[0] + 1 if latest else 1, now)
             wanted = self._manifest(task, sequence, now)
-            if wanted["optin"] is not None and not self._is_curators(wanted):
+            if wanted.optin is not None and not self._is_curators(wanted):
                 return False
             if latest is not None:
                 # One from a future that did not come is no fresh one: devices refuse it until its time.
                 fresh = MANIFEST_SECONDS // 2 < latest[1] - now <= MANIFEST_SECONDS + _EARLY_SECONDS
-                if fresh and _says(latest[2], wanted, keys):
+                if fresh and _is_current(latest[2], wanted, keys):
                     return False
             message = encode_signed(sign_manifest(encode_manifest(wanted), keys))
-            self._store.artifacts.add_manifest(task.task, sequence, wanted["expires"], message)
+            self._store.artifacts.add_manifest(task.task, sequence, wanted.expires, message)
         return True
 
-    def _manifest(self, task: Task, sequence: int, now: int) -> dict[str, Any]:
+    def _manifest(self, task: Task, sequence: int, now: int) -> Manifest:
         rounds = self._store.rounds.rounds(task.task)
         current = rounds[-1] if rounds else None
-        settings = settings_of(current) if current else TaskSettings.of_json(task.settings)
+        settings = settings_of(current or task)
         phase = {State.OPTIN_OPEN: "opt-in", State.CLIENT_OPEN: "client"}.get(
             current.state if current else State.DRAFT, "idle"
         )
         phase = "idle" if task.killed else phase
-        return {
-            "format": FORMAT,
-            "version": MANIFEST_VERSION,
-            "minor": MANIFEST_MINOR,
-            "task": task.task,
-            "name": task.name,
-            "engine": settings.engine,
-            "market": settings.market,
-            "sequence": sequence,
-            "issued": now,
-            "expires": now + MANIFEST_SECONDS,
-            "phase": phase,
-            "round": current.number if current else 0,
-            "killed": task.killed,
-            "min_device_version": settings.min_device_version,
-            "silent_devices": settings.silent_devices,
-            "method": settings.method,
-            "epsilon": repr(float(settings.epsilon)),
-            "delta": repr(float(settings.delta)),
-            "records_per_client": settings.records_per_client,
-            "records_per_optin": settings.records_per_optin,
-            "optin": _optin_part(current, settings) if phase == "opt-in" and current else None,
-            "client": self._client_part(current) if phase == "client" and current else None,
-            "pack": pack_part(self._store, rounds),
-        }
+        return Manifest(
+            format=FORMAT,
+            version=MANIFEST_VERSION,
+            minor=MANIFEST_MINOR,
+            task=task.task,
+            name=task.name,
+            engine=settings.engine,
+            market=settings.market,
+            sequence=sequence,
+            issued=now,
+            expires=now + MANIFEST_SECONDS,
+            phase=phase,
+            round=current.number if current else 0,
+            killed=task.killed,
+            min_device_version=settings.min_device_version,
+            silent_devices=settings.silent_devices,
+            method=settings.method,
+            epsilon=repr(float(settings.epsilon)),
+            delta=repr(float(settings.delta)),
+            records_per_client=settings.records_per_client,
+            records_per_optin=settings.records_per_optin,
+            optin=_optin_part(current, settings) if phase == "opt-in" and current else None,
+            client=self._client_part(current) if phase == "client" and current else None,
+            pack=pack_part(self._store, rounds),
+        )
 
-    def _is_curators(self, wanted: dict[str, Any]) -> bool:
+    def _is_curators(self, wanted: Manifest) -> bool:
         """Whether the round's key is the curator's. If it is not, no device is told of it, and the audit log is.
 
         The mark stays with the round, so that the log has it once and every process can see it (``gauges``).
         """
-        round_ = self._store.rounds.round(wanted["task"], wanted["round"])
+        round_ = self._store.rounds.round(wanted.task, wanted.round)
         is_signed, is_marked = is_round_key_signed(wanted, self._curators), has_refused_key(self._store, round_)
         if is_signed and is_marked:
             self._store.artifacts.drop(round_.key, REFUSED_KEY)
@@ -292,16 +292,18 @@ class Publisher:
             self._store.audit.append(PUBLISHER, "round key refused", self._clock.now(), note)
         return is_signed
 
-    def _client_part(self, round_: Round) -> dict[str, Any]:
+    def _client_part(self, round_: Round) -> ClientPart:
         figures = self._figures(round_)
-        return {
-            "artifact": self._store.artifacts.of_round(round_.key)[HEAD_LIST],
-            "digest": figures.head.digest,
-            "mechanism": figures.design.mechanism if figures.design else "two-stage",
-            "report_bytes": shape_of(round_).size,
-            "opens": round_.client_opens,
-            "closes": round_.client_closes,
-        }
+        if round_.client_opens is None or round_.client_closes is None:
+            raise StoreError("the round has no client window")
+        return ClientPart(
+            artifact=self._store.artifacts.of_round(round_.key)[HEAD_LIST],
+            digest=figures.head.digest,
+            mechanism=figures.design.mechanism if figures.design else "two-stage",
+            report_bytes=shape_of(round_).size,
+            opens=round_.client_opens,
+            closes=round_.client_closes,
+        )
 
     def _figures(self, round_: Round) -> HeadFigures:
         content = self._store.artifacts.kept(round_.key, REVIEWED)
@@ -314,32 +316,25 @@ class Publisher:
             self._store.jobs.finish(job)
 
 
-def _says(message: bytes, wanted: dict[str, Any], keys: Sequence[SigningKey]) -> bool:
+def _is_current(message: bytes, wanted: Manifest, keys: Sequence[SigningKey]) -> bool:
     """Whether a signed manifest is what would be signed now; one that no device can read is not."""
     try:
         signed = decode_signed(message)
         before = decode_payload(signed.payload)
     except MessageError:
         return False
-    same = all(before.get(name) == wanted[name] for name in wanted if name not in _CHANGES_ALWAYS)
+    same = replace(before, sequence=wanted.sequence, issued=wanted.issued, expires=wanted.expires) == wanted
     return same and {signature.key_id for signature in signed.signatures} == {key.key_id for key in keys}
 
 
-def _optin_part(round_: Round, settings: TaskSettings) -> dict[str, Any]:
-    return {
-        "public_key": (round_.public_key or b"").hex(),
-        "consent": settings.consent_digest.hex(),
-        "closes": round_.optin_closes,
-        "settings": settings_digest(round_),
-        "curator": _signature(round_.key_signature),
-    }
-
-
-def _signature(text: str | None) -> Any:
-    try:
-        return json.loads(text or "null")
-    except ValueError:  # somebody wrote it by hand
-        return None
+def _optin_part(round_: Round, settings: TaskSettings) -> OptinPart:
+    return OptinPart(
+        public_key=(round_.public_key or b"").hex(),
+        consent=settings.consent_digest.hex(),
+        closes=round_.optin_closes or 0,  # then it is not what the curator signed, and is refused
+        settings=settings_digest(round_),
+        curator=key_signature_of(round_),
+    )
 
 
 def has_refused_key(store: ServiceStore, round_: Round) -> bool:
@@ -361,20 +356,20 @@ def client_spend(figures: HeadFigures, settings: TaskSettings) -> Spend:
     return subset_selection_spend(parts, epsilon, records_per_client=params.records_per_client)
 
 
-def trend_rows(result: dict[str, Any]) -> list[TrendRow]:
-    """The published rows of a result document, best first, ⋆ last."""
+def trend_rows(result: Result) -> list[TrendRow]:
+    """The published rows of a result, best first, ⋆ last."""
     return [
         TrendRow(
             place=place,
-            query=row["query"],
-            probability=row["probability"],
-            low=row["interval"][0],
-            high=row["interval"][1],
-            variance=row["variance"],
-            optin=row["optin"]["probability"] if row["optin"] else None,
-            client=row["client"]["probability"] if row["client"] else None,
-            optin_weight=row["optin_weight"],
-            influence=row["report_influence"],
+            query=row.query,
+            probability=row.probability,
+            low=row.interval[0],
+            high=row.interval[1],
+            variance=row.variance,
+            optin=row.optin.probability if row.optin else None,
+            client=row.client.probability if row.client else None,
+            optin_weight=row.optin_weight,
+            influence=row.report_influence,
         )
-        for place, row in enumerate(result["trends"])
+        for place, row in enumerate(result.trends)
     ]

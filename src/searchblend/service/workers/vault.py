@@ -13,14 +13,13 @@ which of them counts. So a curator that was overtaken while it made one leaves a
 from __future__ import annotations
 
 import contextlib
-import os
 import secrets
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from searchblend.core.errors import OutputError, RunError
-from searchblend.service.workers.private_folder import make_private_folder
-from searchblend.store.private_file import read_private
+from searchblend.files.durable import destroy, keep_first_secret, make_private_folder, write_secret
+from searchblend.files.private import read_private
 from searchblend.store.rounds import KeyFacts
 from searchblend.store.states import PAST_RAW
 from searchblend.wire.sealed import KEY_BYTES, new_round_key, public_key_of
@@ -69,19 +68,13 @@ class Vault:
         """Which folder this is, wherever it is mounted: made once, and never secret."""
         path = self._folder / _IDENTITY
         if not path.exists():
-            name = secrets.token_hex(_NAMED_BYTES)
-            unfinished = path.with_name(f"{_IDENTITY}.{name}")
-            self._write(unfinished, name.encode())
-            with contextlib.suppress(FileExistsError):
-                path.hardlink_to(unfinished)  # whole or not at all, and of two processes one comes first
-            unfinished.unlink()
-            self._sync()
+            keep_first_secret(path, secrets.token_hex(_NAMED_BYTES).encode())
         return path.read_text(encoding="ascii")
 
     def create(self, task: str, number: int) -> bytes:
         """A new key pair; the public key. Keys that are there stay as they are."""
         private, public = new_round_key()
-        self._write(self._path(HeldKey(task, number, _label(public))), private)
+        write_secret(self._path(HeldKey(task, number, _label(public))), private)
         return public
 
     def private_key(self, task: str, number: int, public_key: bytes) -> bytes:
@@ -104,12 +97,7 @@ class Vault:
     def keep_drawn(self, task: str, number: int, public_key: bytes, content: bytes) -> bytes:
         """On disk when this returns: what was drawn first with this key, which need not be what was given here."""
         path = self._path(HeldKey(task, number, _label(public_key)), _DRAWN)
-        unfinished = path.with_name(f"{path.name}.{secrets.token_hex(_NAMED_BYTES)}")
-        self._write(unfinished, content)
-        with contextlib.suppress(FileExistsError):
-            path.hardlink_to(unfinished)
-        unfinished.unlink()
-        self._sync()
+        keep_first_secret(path, content)
         return read_private(path)
 
     def destroy(self, task: str, number: int) -> None:
@@ -122,12 +110,7 @@ class Vault:
         """The key, and only then what was drawn with it."""
         drawn = self._path(held, _DRAWN)
         for path in (self._path(held), drawn, *self._folder.glob(f"{drawn.name}.*")):
-            with contextlib.suppress(FileNotFoundError):
-                with path.open("r+b", buffering=0) as file:
-                    file.write(b"\0" * max(path.stat().st_size, KEY_BYTES))
-                    os.fsync(file.fileno())
-                path.unlink()
-                self._sync()
+            destroy(path, at_least=KEY_BYTES)
 
     def held(self) -> list[HeldKey]:
         """The keys that are here, and those of which only what was drawn is left."""
@@ -141,20 +124,6 @@ class Vault:
 
     def _path(self, held: HeldKey, suffix: str = _KEY) -> Path:
         return self._folder / f"{held.task}-{held.number}{f'-{held.label}' if held.label else ''}{suffix}"
-
-    def _write(self, path: Path, content: bytes) -> None:
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        self._sync()
-
-    def _sync(self) -> None:
-        descriptor = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _label(public_key: bytes) -> str:

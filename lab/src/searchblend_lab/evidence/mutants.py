@@ -1,0 +1,317 @@
+"""Planted faults, by name: the shipped code with one thing wrong. A check that does not see its fault is no check.
+
+Each fault is planted in a worker process, or in a process of its own, and taken out again; the check is the one that
+audits the real code, with less effort. The faults are those that are known from practice: > for ≥ at a threshold, half
+the noise, reused noise, k off by one, a missing ⋆, a lie that may be the truth, budgets swapped or not divided, bounds
+on contributions skipped, seeded generators.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Final
+from unittest.mock import patch
+
+import numpy as np
+
+from searchblend.mechanisms.subset_selection import PlainSubsetSelection, SubsetSelection
+from searchblend_lab.evidence import (
+    boundaries,
+    distributions,
+    exact,
+    faults,
+    sampled,
+    sensitivity,
+    support,
+)
+from searchblend_lab.evidence.deterministic import without_noise
+from searchblend_lab.evidence.mutant import Mutant
+from searchblend_lab.evidence.other_mutants import OTHER_MUTANTS
+
+HALF_SCALE: Final = Fraction(1, 2)
+_HYBRID: Final[tuple[Mutant, ...]] = (
+    Mutant(
+        "Laplace noise of half the scale",
+        "too little noise",
+        faults.laplace_scale(HALF_SCALE),
+        exact.noise_laws,
+        "exact enumeration",
+        1,
+        quick=True,
+    ),
+    Mutant(
+        "Laplace noise a tenth too wide",
+        "wrong scale",
+        faults.laplace_scale(Fraction(11, 10)),
+        distributions.noise,
+        "distribution test",
+        quick=True,
+    ),
+    Mutant(
+        "noise without a sign", "wrong sampler", faults.bent_words(np.abs), sampled.noise, "lower bound", quick=True
+    ),
+    Mutant(
+        "magnitudes one too small",
+        "wrong sampler",
+        faults.bent_words(lambda y: np.sign(y) * np.maximum(abs(y) - 1, 0)),
+        distributions.noise,
+        "distribution test",
+    ),
+    Mutant(
+        "noise table ends early",
+        "outputs that only one neighbour has",
+        faults.table_ends_early,
+        exact.noise_laws,
+        "exact enumeration",
+        1,
+    ),
+    Mutant(
+        "each noise used twice",
+        "reused noise",
+        faults.bent_sample(lambda y: np.repeat(y[: (len(y) + 1) // 2], 2)[: len(y)]),
+        distributions.noise,
+        "distribution test",
+        quick=True,
+    ),
+    Mutant("rare noise from 16 bits", "short cut", faults.sixteen_bits, distributions.rare_noise, "distribution test"),
+    Mutant(
+        "Gaussian noise of σ/√2",
+        "too little noise",
+        faults.gaussian_scale(0.7071),
+        exact.noise_laws,
+        "exact enumeration",
+        1,
+        quick=True,
+    ),
+    Mutant(
+        "Gaussian noise a tenth too wide",
+        "wrong scale",
+        faults.gaussian_scale(1.1),
+        distributions.noise,
+        "distribution test",
+    ),
+    Mutant(
+        "noise moved by one",
+        "wrong sampler",
+        faults.bent_sample(lambda y: y + 1),
+        distributions.noise,
+        "distribution test",
+    ),
+    Mutant(
+        "head list: > for ≥ at T",
+        "threshold",
+        faults.threshold_moved(1),
+        boundaries.head_list,
+        "boundary test",
+        quick=True,
+    ),
+    Mutant(
+        "head list: ≥ for > at τ",
+        "threshold",
+        faults.threshold_moved(-1),
+        boundaries.head_list,
+        "boundary test",
+        quick=True,
+    ),
+    Mutant("head list: no noise above T", "threshold", faults.no_noise_above, boundaries.head_list, "boundary test"),
+    Mutant(
+        "head list: one draw for all records",
+        "reused noise",
+        faults.one_draw_for_all,
+        boundaries.head_list,
+        "boundary test",
+        quick=True,
+    ),
+    Mutant("head list: no noise at all", "no noise", without_noise, boundaries.head_list, "boundary test"),
+    Mutant(
+        "a person counts twice",
+        "bound on contributions skipped",
+        faults.counted_twice,
+        sensitivity.groups,
+        "sensitivity",
+        4,
+        quick=True,
+    ),
+    Mutant(
+        "several records: each with the whole weight",
+        "bound on contributions skipped",
+        faults.whole_weight_each,
+        sensitivity.groups,
+        "sensitivity",
+        4,
+    ),
+    Mutant(
+        "several records: threshold for shares alone",
+        "threshold",
+        faults.threshold_for_shares,
+        boundaries.stability_histogram,
+        "boundary test",
+    ),
+    Mutant(
+        "opt-in shares: half the noise",
+        "too little noise",
+        faults.optin_noise_of(HALF_SCALE),
+        sampled.head_lists,
+        "lower bound",
+        4,
+    ),
+    Mutant(
+        "opt-in shares: noise in doubles",
+        "floating point",
+        faults.optin_noise_in_doubles,
+        support.released_numbers,
+        "support",
+        quick=True,
+    ),
+    Mutant(
+        "stability histogram: half the residual noise",
+        "too little noise",
+        faults.residual_noise_halved,
+        exact.head_lists,
+        "exact enumeration",
+        3,
+    ),
+    Mutant(
+        "stability histogram: residuals not clipped",
+        "bound on contributions skipped",
+        faults.residual_not_clipped,
+        exact.head_lists,
+        "exact enumeration",
+        4,
+    ),
+    Mutant(
+        "wide list: threshold one lower",
+        "threshold",
+        faults.wide_threshold_lower,
+        boundaries.stability_histogram,
+        "boundary test",
+    ),
+    Mutant(
+        "local report: each stage has the whole budget",
+        "budget not divided",
+        faults.stage_shares(lambda p: p.per_record, lambda p: p.per_record),
+        exact.local_reports,
+        "exact enumeration",
+        4,
+        quick=True,
+    ),
+    Mutant(
+        "local report: swapped stage budgets",
+        "swapped budgets",
+        faults.stage_shares(
+            lambda p: faults.part_of_budget(p, 1 - p.query_budget_fraction),
+            lambda p: faults.part_of_budget(p, p.query_budget_fraction),
+        ),
+        distributions.local_reports,
+        "distribution test",
+        4,
+    ),
+    Mutant(
+        "local report: δ four times too large",
+        "δ",
+        faults.keep_with(lambda e, d, n: (e, 4 * d, n)),
+        exact.local_reports,
+        "exact enumeration",
+        4,
+    ),
+    Mutant(
+        "local report: k one too small",
+        "k off by one",
+        faults.keep_with(lambda e, d, n: (e, d, n - 1)),
+        exact.local_reports,
+        "exact enumeration",
+        4,
+    ),
+    Mutant(
+        "local report: k one too large",
+        "k off by one",
+        faults.keep_with(lambda e, d, n: (e, d, n + (n > 3))),
+        distributions.local_reports,
+        "distribution test",
+        4,
+    ),
+    Mutant(
+        "local report: m_C cells at the whole budget each",
+        "budget not divided",
+        faults.whole_budget_per_record,
+        exact.local_reports,
+        "exact enumeration",
+        4,
+    ),
+    Mutant(
+        "local report: a lie may be the truth",
+        "lie may equal truth",
+        faults.randomize_with(faults.lie_may_be_true),
+        exact.local_reports,
+        "exact enumeration",
+        4,
+        quick=True,
+    ),
+    Mutant(
+        "local report: ⋆ is never a lie",
+        "missing wildcard",
+        faults.randomize_with(faults.never_star),
+        exact.local_reports,
+        "exact enumeration",
+        4,
+    ),
+    Mutant(
+        "bulk reports: a lie may be the truth",
+        "lie may equal truth",
+        faults.bulk_lie_may_be_true,
+        distributions.local_reports,
+        "distribution test",
+        4,
+    ),
+    Mutant(
+        "sets: three words too many",
+        "rounded up",
+        faults.sink_thresholds(lambda s: replace(s, include_below=s.include_below + 3, sink_below=s.sink_below + 3)),
+        exact.set_laws,
+        "exact enumeration",
+        1,
+        quick=True,
+    ),
+    Mutant(
+        "sets: e^(ε+0.7) for e^ε",
+        "budget",
+        faults.more_for_sets(SubsetSelection, faults.sink_sets),
+        sampled.subset_reports,
+        "lower bound",
+        6,
+    ),
+    Mutant(
+        "plain sets: e^(ε+0.7) for e^ε",
+        "budget",
+        faults.more_for_sets(PlainSubsetSelection, faults.plain_sets),
+        distributions.subset_reports,
+        "distribution test",
+        3,
+    ),
+    Mutant(
+        "sets: no sink for holders",
+        "missing wildcard",
+        faults.sink_thresholds(lambda s: replace(s, sink_below=s.include_below)),
+        exact.subset_reports,
+        "exact enumeration",
+        6,
+    ),
+    Mutant(
+        "sets: others may contain the own item",
+        "lie may equal truth",
+        lambda: patch.object(SubsetSelection, "report", faults.set_may_contain_own),
+        exact.subset_reports,
+        "exact enumeration",
+        6,
+    ),
+    Mutant(
+        "sets: the coin looks at the record",
+        "data-dependent choice",
+        faults.coin_looks,
+        exact.subset_reports,
+        "exact enumeration",
+        6,
+    ),
+)
+MUTANTS: Final = (*_HYBRID, *OTHER_MUTANTS)

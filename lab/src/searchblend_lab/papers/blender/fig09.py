@@ -1,0 +1,232 @@
+"""[BLJ] Fig. 9: the ten most frequent queries, true and estimated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from searchblend.synthetic.plan_plots import COLORS, new_figure
+from searchblend_lab.papers.blender.published import FIGURE_9, TIED
+from searchblend_lab.papers.cells import Cell, Results, Scalar
+from searchblend_lab.papers.experiment import Finding, Outcome, Request, Table, hybrid
+
+EPSILON = 3.0
+COLUMNS = ("true", "blended", "optin", "client_query", "client_records")
+HEADINGS = ("query", "true share", "blended p̂", "opt-in Σ p̂_O", "clients p̂_C,q", "clients Σ p̂_C")
+ERROR_LIMIT, REGRESSION_LIMIT = 0.13, 3.0
+
+
+class Figure9:
+    """The table of run 1, and how typical it is."""
+
+    name = "fig9"
+    title = "The most frequent queries: true shares and estimates at ε = 3"
+    source = "[BLJ] Fig. 9"
+    about = (
+        "The nine most frequent queries and ⋆: true share, the blend, the opt-in users' sum over URLs, the clients' "
+        "query estimate and their sum over URLs. Regressions are estimates larger than the one above them."
+    )
+
+    def cells(self, request: Request) -> list[Cell]:
+        (people,) = request.people_of("aol")
+        return [
+            hybrid(people, method, run, epsilon=EPSILON, detail=True)
+            for method in request.methods
+            for run in range(request.n_runs(100, 12))
+        ]
+
+    def conclude(self, request: Request, results: Results) -> Outcome:
+        (people,) = request.people_of("aol")
+        runs = range(request.n_runs(100, 12))
+        trends = {
+            method: [
+                results[hybrid(people, method, run, epsilon=EPSILON, detail=True)].get("trends", []) for run in runs
+            ]
+            for method in request.methods
+        }
+        rows = [
+            {"method": method, "run": run + 1, "place": place, "query": row["query"] or "⋆"}
+            | {name: row[name] for name in COLUMNS}
+            for method, all_runs in trends.items()
+            for run, table in enumerate(all_runs)
+            for place, row in enumerate(table)
+        ]
+        summaries = {method: summary(all_runs) for method, all_runs in trends.items()}
+        named = people.name == "aol"
+        tables = [
+            printed_table(f"Run 1 of method {method}, ▲ marks a regression", t[0]) for method, t in trends.items()
+        ]
+        if named:
+            tables.append(published_table())
+        return Outcome(
+            rows,
+            self._draw(trends, published=named),
+            self._say(summaries, people.label, len(runs)),
+            self._findings(summaries) if named else [],
+            tables,
+        )
+
+    def _say(self, summaries: Mapping[str, Mapping[str, float]], label: str, runs: int) -> str:
+        paper, best = summaries["paper"], summaries["best"]
+        ours = summary([[dict(zip(("query", *COLUMNS), row, strict=True)) for row in FIGURE_9]])
+        verdict = "reproduces the published quality" if paper["error"] <= ERROR_LIMIT else "does not reach it"
+        return (
+            f"{runs} runs on the {label}. In a run of method paper half of the nine queries are off by less than "
+            f"{100 * paper['error']:.1f} % on average (published table: {100 * ours['error']:.1f} %), and "
+            f"{paper['regressions']:.1f} estimates are out of order (published: {ours['regressions']:.0f}, not "
+            f"counting the two queries that are equally frequent in AOL): it {verdict}. Method best is off by "
+            f"{100 * best['error']:.1f} % with {best['regressions']:.1f} regressions. The opt-in column alone has "
+            f"{paper['optin_regressions']:.1f} regressions and the clients' {paper['client_regressions']:.1f}. The "
+            "clients' two columns agree, because both come from the same reports."
+        )
+
+    def _findings(self, summaries: Mapping[str, Mapping[str, float]]) -> list[Finding]:
+        paper, best = summaries["paper"], summaries["best"]
+        published = summary([[dict(zip(("query", *COLUMNS), row, strict=True)) for row in FIGURE_9]])
+        return [
+            Finding(
+                "median relative error of the nine queries, mean over runs (ε = 3)",
+                f"{100 * published['error']:.1f} % (one run)",
+                f"{100 * paper['error']:.1f} %",
+                f"{100 * best['error']:.1f} %",
+                paper["error"] <= ERROR_LIMIT,
+            ),
+            Finding(
+                "regressions of the blend, mean over runs (tied pair not counted)",
+                f"{published['regressions']:.0f} (one run; 1 with the tied pair)",
+                f"{paper['regressions']:.2f}",
+                f"{best['regressions']:.2f}",
+                paper["regressions"] <= REGRESSION_LIMIT,
+            ),
+        ]
+
+    def _draw(self, trends: Mapping[str, list[list[dict[str, Any]]]], *, published: bool) -> Figure:
+        figure, (shares, errors) = new_figure(2)
+        names = _names(trends["paper"])
+        offsets = np.linspace(-0.2, 0.2, len(trends))
+        for offset, (method, all_runs) in zip(offsets, trends.items(), strict=True):
+            _draw_method(shares, errors, names, all_runs, method, float(offset))
+        true = [np.mean([row["true"] for run in trends["paper"] for row in run if row["query"] == q]) for q in names]
+        y = np.arange(len(names))
+        shares.plot(100 * np.array(true), y, "|", color="black", markersize=16, label="true share (mean)")
+        if published:
+            table = {row[0]: row for row in FIGURE_9}
+            shares.plot(
+                [100 * table[q][2] for q in names if q in table],
+                [i for i, q in enumerate(names) if q in table],
+                linestyle="none",
+                marker="D",
+                markersize=5,
+                markerfacecolor="none",
+                markeredgecolor="#cc0066",
+                label="published blend [BLJ]",
+            )
+        for axis in (shares, errors):
+            axis.set_yticks(y, names)
+            axis.invert_yaxis()
+            axis.grid(axis="y", alpha=0)
+            axis.grid(axis="x", alpha=0.25)
+        shares.set(xlabel="share of users (%)", xscale="log")
+        shares.set_xticks([0.2, 0.3, 0.5, 1, 2], ["0.2", "0.3", "0.5", "1", "2"])
+        shares.minorticks_off()
+        errors.set(xlabel="relative error of the blend (%)")
+        errors.axvline(0, color="black", linewidth=0.8)
+        errors.set_yticklabels([])
+        shares.set_title("(a) estimates, middle 80 % of the runs", fontsize=10, loc="left")
+        errors.set_title("(b) relative error, middle 80 % of the runs", fontsize=10, loc="left")
+        handles, labels = shares.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+        return figure
+
+
+def _draw_method(
+    shares: Axes,
+    errors: Axes,
+    names: Sequence[str],
+    runs: Sequence[Sequence[Mapping[str, Any]]],
+    method: str,
+    offset: float,
+) -> None:
+    color = COLORS.get(method, "#444444")
+    for axis, label in ((shares, f"{method}, blend"), (errors, "_")):
+        middles, spans = [], []
+        for query in names:
+            found = [row for run in runs for row in run if row["query"] == query]
+            values = np.array(
+                [100 * row["blended"] if axis is shares else 100 * (row["blended"] / row["true"] - 1) for row in found]
+                or [np.nan]
+            )
+            low, middle, high = np.quantile(values, [0.1, 0.5, 0.9])
+            middles.append(middle)
+            spans.append((middle - low, high - middle))
+        axis.errorbar(
+            middles,
+            np.arange(len(names)) + offset,
+            xerr=np.array(spans).T,
+            fmt="o",
+            markersize=4,
+            capsize=2,
+            color=color,
+            label=label,
+        )
+
+
+def _names(runs: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
+    """The queries that are most often among the nine, by mean true share."""
+    shares: dict[str, list[float]] = {}
+    for run in runs:
+        for row in run:
+            if row["query"] is not None:
+                shares.setdefault(row["query"], []).append(row["true"])
+    common = [query for query, values in shares.items() if len(values) >= len(runs) / 2]
+    return sorted(common, key=lambda query: -float(np.mean(shares[query])))
+
+
+def regressions(table: Sequence[Mapping[str, Any]], column: str) -> list[bool]:
+    """For ⋆ and the queries in the true order: is this one larger than the one above, and not tied with it?"""
+    marks = [False] * len(table)
+    for i in range(2, len(table)):
+        own, above = table[i], table[i - 1]
+        tied = {own["query"], above["query"]} == TIED
+        if own[column] is not None and above[column] is not None:
+            marks[i] = own[column] > above[column] and not tied
+    return marks
+
+
+def summary(runs: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str, float]:
+    """Mean over runs of the median relative error of the queries, and of the number of regressions by column."""
+    tables = [table for table in runs if len(table) > 1]
+    if not tables:
+        return {"error": float("nan"), "regressions": 0.0, "optin_regressions": 0.0, "client_regressions": 0.0}
+    errors = [np.median([abs(row["blended"] / row["true"] - 1) for row in table[1:]]) for table in tables]
+    counts = {c: float(np.mean([sum(regressions(t, c)) for t in tables])) for c in ("blended", "optin", "client_query")}
+    return {
+        "error": float(np.mean(errors)),
+        "regressions": counts["blended"],
+        "optin_regressions": counts["optin"],
+        "client_regressions": counts["client_query"],
+    }
+
+
+def printed_table(title: str, table: Sequence[Mapping[str, Any]]) -> Table:
+    marks = {column: regressions(table, column) for column in COLUMNS[1:]}
+    rows = []
+    for i, row in enumerate(table):
+        cells = [row["query"] or "⋆", f"{row['true']:.4f}"]
+        for column in COLUMNS[1:]:
+            value: Scalar = row[column]
+            cells.append("–" if value is None else f"{value:.4f}{' ▲' if marks[column][i] else ''}")
+        rows.append(tuple(cells))
+    return Table(title, HEADINGS, tuple(rows))
+
+
+def published_table() -> Table:
+    table = [dict(zip(("query", *COLUMNS), row, strict=True)) for row in FIGURE_9]
+    return printed_table("As published", table)
+
+
+EXPERIMENT = Figure9()

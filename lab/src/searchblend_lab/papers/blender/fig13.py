@@ -1,0 +1,49 @@
+"""[BLJ] Fig. 13: L1 over the share of users that opt in."""
+
+from __future__ import annotations
+
+from searchblend_lab.papers.blender.by_size import line_sentences, panels_by_size, percent, start_findings
+from searchblend_lab.papers.blender.published import OPTIN_SHARES
+from searchblend_lab.papers.experiment import Finding, Request
+from searchblend_lab.papers.panels import Curves, PanelExperiment
+
+YANDEX_FIT = (
+    "of the Yandex log only sizes are published; the shares of our profile are a fit with fewer queries in reach"
+)
+PUBLISHED_STARTS = {("aol", 50): (0.05, "the profile's tail is a fit"), ("yandex", 500): (0.03, YANDEX_FIT)}
+
+
+def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
+    lines = " ".join(line_sentences(curves, "query_l1", percent))
+    growth = _growth(curves)
+    text = (
+        "A line begins where the list first reaches its size (in the mean of the runs, 90 % of it), as in the paper, "
+        f"footnote 9. {lines} Longer lists add up more errors, so their lines lie higher; more opt-in users change "
+        "the L1 of method paper little once the list is there, because only one in twenty of them estimates (set T). "
+        f"Method best lets all of them count. From its first point to the last, the L1 of the largest list {growth}."
+    )
+    return text, start_findings(curves, "query_l1", percent, PUBLISHED_STARTS)
+
+
+def _growth(curves: Curves) -> str:
+    """How the L1 of the largest size changes over the opt-in share, for both methods."""
+    parts = []
+    for i, panel in enumerate(curves.panels):
+        for method in ("paper", "best"):
+            means = curves.means(i, method, "query_l1", size=panel.people.sizes[-1])
+            if means:
+                change = means[max(means)] / means[min(means)] - 1
+                parts.append(f"changes by {100 * change:+.0f} % with {method} ({panel.people.label})")
+    return ", ".join(parts) or "is not reached"
+
+
+EXPERIMENT = PanelExperiment(
+    "fig13",
+    "L1 over the share of users that opt in",
+    "[BLJ] Fig. 13",
+    "1 % to 10 % of the users opt in, ε = 4; L1 distance of the queries' shares for every head size.",
+    20,
+    4,
+    panels_by_size("query_l1", "optin", OPTIN_SHARES, "aol", "yandex"),
+    say,
+)

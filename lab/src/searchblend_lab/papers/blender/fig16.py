@@ -1,0 +1,90 @@
+"""[BLJ] Fig. 16: NDCG over ε."""
+
+from __future__ import annotations
+
+from searchblend_lab.papers.blender.by_size import epsilon, line_sentences, panels_by_size
+from searchblend_lab.papers.blender.published import EPSILONS
+from searchblend_lab.papers.experiment import Finding, Request
+from searchblend_lab.papers.panels import Curves, PanelExperiment
+
+
+def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
+    findings = []
+    for i, panel in enumerate(curves.panels):
+        if panel.people.name != "yandex":
+            continue
+        for size in panel.people.sizes[:2]:
+            paper, best = (curves.means(i, method, "ndcg", size=size) for method in ("paper", "best"))
+            if not paper or not best:
+                continue
+            findings.append(
+                Finding(
+                    f"NDCG at ε = {min(paper):g}, head size {size} (Yandex profile)",
+                    ".95 and above from ε = 1 on",
+                    f"{paper[min(paper)]:.3f}",
+                    f"{best[min(best)]:.3f}",
+                    min(paper) == 1 and paper[min(paper)] >= 0.95,
+                )
+            )
+    findings += _more_people(curves)
+    lines = " ".join(line_sentences(curves, "ndcg", epsilon))
+    text = f"{lines} {_gains(curves)}"
+    return text, findings
+
+
+def _gains(curves: Curves) -> str:
+    """How much ε buys, by method, and which sizes wait for it."""
+    parts, late = [], []
+    for i, panel in enumerate(curves.panels):
+        for size in panel.people.sizes:
+            line = curves.means(i, "paper", "ndcg", size=size)
+            if not line or min(line) > 1:
+                late.append(f"{panel.people.label} {size}")
+        gains = []
+        for method in ("paper", "best"):
+            line = curves.means(i, method, "ndcg", size=panel.people.sizes[0])
+            if line:
+                gains.append(f"{line[max(line)] - line[min(line)]:+.4f} with {method}")
+        parts.append(f"{' and '.join(gains)} ({panel.people.label})")
+    return (
+        f"Not reached at ε = 1: {', '.join(late) or 'none'}; the paper says so of its two largest lists. From the "
+        f"least ε to the largest the NDCG at the smallest head size changes by {', '.join(parts)}."
+    )
+
+
+def _more_people(curves: Curves) -> list[Finding]:
+    """Yandex, ten times as many people, against AOL at the head size they share."""
+    names = [panel.people.name for panel in curves.panels]
+    if names != ["aol", "yandex"]:
+        return []
+    both = {}
+    for method in ("paper", "best"):
+        aol, yandex = (curves.means(i, method, "ndcg", size=50) for i in (0, 1))
+        shared = [e for e in aol if e in yandex]
+        if not shared:
+            return []
+        both[method] = [(yandex[e], aol[e]) for e in shared]
+    text = {m: "; ".join(f"{y:.3f} : {a:.3f}" for y, a in pairs) for m, pairs in both.items()}
+    higher = sum(y - a for y, a in both["paper"]) > 0
+    return [
+        Finding(
+            "NDCG of Yandex : AOL at head size 50, where both are reached",
+            "higher for Yandex",
+            text["paper"],
+            text["best"],
+            higher,
+            "" if higher else "our Yandex profile's head is flatter than AOL's, so that its queries are closer in rank",
+        )
+    ]
+
+
+EXPERIMENT = PanelExperiment(
+    "fig16",
+    "NDCG over ε",
+    "[BLJ] Fig. 16",
+    "ε from 1 to 6 with the paper's opt-in share (AOL 5 %, Yandex 3 %); NDCG of queries and their URLs.",
+    20,
+    4,
+    panels_by_size("ndcg", "epsilon", EPSILONS, "aol", "yandex"),
+    say,
+)

@@ -1,0 +1,74 @@
+"""[BLJ] Fig. 17: what each group contributes."""
+
+from __future__ import annotations
+
+from searchblend_lab.papers.blender.by_group import compared, group_panels, moves, not_better_than_both
+from searchblend_lab.papers.blender.published import EPSILONS, OPTIN_SHARES
+from searchblend_lab.papers.experiment import Finding, Request
+from searchblend_lab.papers.panels import Curves, Panel, PanelExperiment
+
+
+def panels(request: Request) -> list[Panel]:
+    (people,) = request.people_of("yandex")
+    size = 100 if 100 in people.sizes else people.sizes[-1]
+    return [
+        *group_panels(request, people, size, "optin", OPTIN_SHARES, 0),
+        *group_panels(request, people, size, "epsilon", EPSILONS, 2),
+    ]
+
+
+def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
+    counts = [compared(curves, i, "query_l1" if i % 2 == 0 else "ndcg") for i in range(4)]
+    n, worse = sum(count[0] for count in counts), sum(count[1] for count in counts)
+    l1_points, l1_both = counts[0][0] + counts[2][0], counts[0][2] + counts[2][2]
+    optin, client = (curves.means(0, "paper", key) for key in ("optin_query_l1", "client_query_l1"))
+    wins = [x for x, value in curves.means(2, "paper", "optin_query_l1").items() if value < _client_l1(curves)[x]]
+    text = (
+        f"Over the opt-in share, L1: {moves(curves, 0, 'query_l1')}; NDCG: {moves(curves, 1, 'ndcg')}. Over ε, L1: "
+        f"{moves(curves, 2, 'query_l1')}; NDCG: {moves(curves, 3, 'ndcg')}. The blend is better than the worse "
+        f"group at {worse} of {n} points, and for L1 better than both at {l1_both} of {l1_points}. With more opt-in "
+        f"users their own L1 changes by {_change(optin)}, that of the clients, who lose a tenth of their people, by "
+        f"{_change(client)} (the paper: improves, and deteriorates slowly). The opt-in users are the better group at "
+        f"ε = {', '.join(f'{x:g}' for x in wins) or 'none'}, the clients at the others: "
+        f"{'neither decides alone, as the paper concludes' if 0 < len(wins) < len(_client_l1(curves)) else 'one group'}"
+        ". Groups are scored after the same projection onto the simplex as the blend."
+    )
+    findings = [
+        Finding("blend better than the worse group", "in all cases", f"{worse} of {n} points", "–", worse == n),
+        Finding(
+            "L1 of the blend better than both groups",
+            "in all cases",
+            f"{l1_both} of {l1_points} points{_where(curves)}",
+            "–",
+            l1_both == l1_points,
+            "" if l1_both == l1_points else "plug-in variances give rare queries of a small group too much weight",
+        ),
+    ]
+    return text, findings
+
+
+def _where(curves: Curves) -> str:
+    """The points at which the blend's L1 is not the least."""
+    shares = [f"{100 * x:g} % opt-in" for x in not_better_than_both(curves, 0, "query_l1")]
+    shares += [f"ε = {x:g}" for x in not_better_than_both(curves, 2, "query_l1")]
+    return f", not at {', '.join(shares)}" if shares else ""
+
+
+def _client_l1(curves: Curves) -> dict[float, float]:
+    return curves.means(2, "paper", "client_query_l1")
+
+
+def _change(means: dict[float, float]) -> str:
+    return f"{means[max(means)] / means[min(means)] - 1:+.0%}"
+
+
+EXPERIMENT = PanelExperiment(
+    "fig17",
+    "What each group contributes",
+    "[BLJ] Fig. 17",
+    "Opt-in users alone, clients alone and the blend at head size 100: over the opt-in share (ε = 4) and over ε (3 %).",
+    20,
+    4,
+    panels,
+    say,
+)

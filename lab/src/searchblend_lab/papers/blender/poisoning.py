@@ -1,0 +1,101 @@
+"""Clients that lie: how far fake reports move an estimate."""
+
+from __future__ import annotations
+
+from searchblend_lab.papers.algorithms import UNCHECKED
+from searchblend_lab.papers.experiment import Finding, Request
+from searchblend_lab.papers.panels import Curve, Curves, Panel, PanelExperiment
+
+SHARES = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03)
+_EPSILONS = (1.0, 4.0)
+
+
+def panels(request: Request) -> list[Panel]:
+    (people,) = request.people_of("aol")
+    size, found = people.sizes[-1], []
+    for i, epsilon in enumerate(_EPSILONS):
+        settings = {"size": size, "epsilon": epsilon}
+        curves = [
+            Curve("shift of the blend", m, "shift", "#111111", settings, needs_list=False) for m in request.methods
+        ]
+        curves.append(Curve(UNCHECKED, UNCHECKED, "shift", "#c8553d", settings, needs_list=False))
+        found.append(
+            Panel(
+                f"({'ab'[i]}) {people.label}, ε = {epsilon:g}",
+                people,
+                "fake",
+                SHARES,
+                tuple(curves),
+                "shift of the promoted query's share",
+                yscale="log",
+                xscale="log",
+                ylim=(2e-5, 0.2),
+            )
+        )
+    flagged = tuple(
+        Curve(
+            f"named, ε = {epsilon:g}",
+            "best",
+            "target_flagged",
+            color,
+            {"size": size, "epsilon": epsilon},
+            banded=False,
+            needs_list=False,
+        )
+        for epsilon, color in zip(_EPSILONS, ("#7a4ea3", "#b8860b"), strict=True)
+    )
+    label = "share of runs that name the query"
+    return [*found, Panel("(c) the group check", people, "fake", SHARES, flagged, label, xscale="log", ylim=(0, 1.02))]
+
+
+def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
+    sentences, findings, worse = [], [], []
+    for i, epsilon in enumerate(_EPSILONS):
+        means = {m: curves.means(i, m, "shift") for m in ("paper", "best", UNCHECKED)}
+        named = curves.means(2, "best", "target_flagged", epsilon=epsilon)
+        one = 0.01
+        worse.append(means["best"][one] / means[UNCHECKED][one])
+        seen = min((x for x, value in named.items() if value >= 0.5), default=None)
+        when = f"from {100 * seen:g} % of fakes on" if seen else "never here"
+        sentences.append(
+            f"At ε = {epsilon:g}, 1 % of fake clients lifts the query by "
+            + ", ".join(f"{v[one]:.4f} ({m})" for m, v in means.items())
+            + f"; in most runs the check names it {when}."
+        )
+        findings.append(
+            Finding(
+                f"1 % fake clients lift a query's share by, ε = {epsilon:g}",
+                "–",
+                f"{means['paper'][one]:.4f}",
+                f"{means['best'][one]:.4f} (unheeded {means[UNCHECKED][one]:.4f})",
+                None,
+            )
+        )
+    if all(factor > 1 for factor in worse):
+        verdict = (
+            f"Heeding the check makes it worse, {worse[0]:.1f} and {worse[1]:.1f} times at 1 %: it takes groups that "
+            "disagree for groups that differ, trusts the opt-in users less and lets the fakes through."
+        )
+    else:
+        verdict = f"Heeding the check changes the shift by factors of {worse[0]:.1f} and {worse[1]:.1f} at 1 %."
+    text = (
+        "Fake clients all promote the query of true rank 10, without the noise of an honest device. One fake "
+        f"report is worth 1/(t − a) honest ones, so the damage per fake grows as ε falls. {' '.join(sentences)} "
+        f"{verdict} What the check gives is the alarm with the query's name, where enough opt-in users search for it. "
+        "Whoever expects fake clients should look at flagged queries before publishing."
+    )
+    return text, findings
+
+
+EXPERIMENT = PanelExperiment(
+    "poisoning",
+    "Fake clients that promote a query",
+    "ours",
+    "A share of the clients reports one query, whatever it holds; shift of its estimate, with and without heeding the "
+    "group check.",
+    20,
+    4,
+    panels,
+    say,
+    columns=3,
+)

@@ -1,0 +1,68 @@
+"""Clients who send several cells, each with its part of the budget. [BLJ] §4.3.1, m_C."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from searchblend.blender.groups import InMemoryGroup
+from searchblend.blender.pipeline import run_blender
+from searchblend.core.errors import EmptyHeadList
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.synthetic.count_reports import CountedDevices
+from searchblend.synthetic.metrics import Truth, score
+from searchblend.synthetic.population import profile_named
+from searchblend.synthetic.seeded import SeededRandomness
+from searchblend_lab.papers.people import generator, seed_of
+
+MOST_RECORDS: Final = 60
+_MEDIAN, _BELOW, _ABOVE = 17, 1.785, 1.54
+
+
+def compute(settings: Mapping[str, Any], run: int, seed: int) -> dict[str, Any]:
+    """One run with m_C cells per client, on people with many records each."""
+    profile = profile_named(settings["people"])
+    optin_users, clients = _groups(settings["people"], settings["alike"], settings["users"], run, seed)
+    params = BlenderParams(
+        Budget(settings["epsilon"], profile.delta),
+        max_head_queries=settings["size"],
+        records_per_client=settings["per_client"],
+    )
+    noise = SeededRandomness(seed_of(seed, run, "several records", settings["epsilon"]))
+    try:
+        release = run_blender(
+            optin_users, clients, params, method=settings["method"], devices=CountedDevices(), randomness=noise
+        )
+    except EmptyHeadList:
+        return {"queries": 0}
+    truth = Truth.of(release.head, optin_users.cell_counts(release.head) + clients.cell_counts(release.head))
+    found = score(release, truth)
+    return {
+        "queries": len(release.head),
+        "query_l1": found.query_l1,
+        "record_l1": found.record_l1,
+        "ndcg": found.ndcg,
+    }
+
+
+@lru_cache(maxsize=2)
+def _groups(people: str, alike: bool, users: int | None, run: int, seed: int) -> tuple[InMemoryGroup, InMemoryGroup]:
+    """People with records of their own: independent of each other, or (``alike``) all the same.
+
+    How many a person has follows the AOL log's lines per user (median 17, log-normal with unequal halves), at most 60.
+    """
+    profile = profile_named(people)
+    draw = generator(seed, "several records", people, alike, run)
+    n = users or profile.n_users
+    z = draw.standard_normal(n)
+    lengths = np.clip(np.round(_MEDIAN * np.exp(np.where(z < 0, _BELOW, _ABOVE) * z)), 1, MOST_RECORDS).astype(np.int64)
+    if alike:
+        lengths = np.ones(n, dtype=np.int64)
+    rows = profile.record_numbers(int(lengths.sum()), draw)
+    noise = SeededRandomness(seed_of(seed, "several records", people, alike, run))
+    group = InMemoryGroup(profile.records, rows, np.cumsum(lengths) - lengths, lengths, randomness=noise)
+    return group.split(profile.optin_fraction, randomness=noise)

@@ -1,0 +1,109 @@
+"""[KKMN09] Fig. 2: how much of a week's log is published over d."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from searchblend.synthetic.plan_plots import COLORS, new_figure
+from searchblend_lab.papers.cells import Cell, Results, Scalar
+from searchblend_lab.papers.clickgraph.cells import LIMITS
+from searchblend_lab.papers.clickgraph.published import DELTA, EPSILON
+from searchblend_lab.papers.clickgraph.week import QUANTITIES, percent, week_cells
+from searchblend_lab.papers.experiment import METHODS, Band, Finding, Outcome, Request, tidy
+from searchblend_lab.papers.panels import METHOD_STYLES, published_style
+
+
+class Figure2:
+    """Distinct queries, impressions and search volume over d."""
+
+    name = "kkmn-fig2"
+    title = "How much of a week's log is published, over d"
+    source = "[KKMN09] Fig. 2"
+    about = "The number d of searches of each user that count goes from 1 to 160; e^ε = 10, δ = 1e-5, one week."
+
+    def cells(self, request: Request) -> list[Cell]:
+        return [cell for m in METHODS for d in LIMITS for cell in week_cells(request, m, d, EPSILON, DELTA)]
+
+    def conclude(self, request: Request, results: Results) -> Outcome:
+        bands = {
+            (method, d, quantity): percent(week_cells(request, method, d, EPSILON, DELTA), results, quantity)
+            for method in METHODS
+            for d in LIMITS
+            for quantity in QUANTITIES
+        }
+        rows: list[dict[str, Scalar]] = [
+            tidy(band, quantity, method=method, d=d) for (method, d, quantity), band in bands.items()
+        ]
+        text, findings = _say(bands)
+        return Outcome(rows, _draw(bands), text, findings)
+
+
+Bands = dict[tuple[str, int, str], Band]
+
+
+def _say(bands: Bands) -> tuple[str, list[Finding]]:
+    distinct = {m: [bands[m, d, "published"].mean for d in LIMITS] for m in METHODS}
+    shown = {m: [bands[m, d, "published_impressions"].mean for d in LIMITS] for m in METHODS}
+    volume = {m: [bands[m, d, "volume"].mean for d in LIMITS] for m in METHODS}
+    peak = LIMITS[max(range(len(LIMITS)), key=lambda i: shown["paper"][i])]
+    falls = all(b < a for a, b in zip(distinct["paper"], distinct["paper"][1:], strict=False))
+    wins = [d for d in LIMITS if bands["best", d, "published"].mean > bands["paper", d, "published"].mean]
+    text = (
+        f"Distinct queries: from {distinct['paper'][0]:.2f} % at d = 1 down to {distinct['paper'][-1]:.3f} % at d = "
+        "160 with method paper (the paper: at most about 0.75 %, at d = 1, and falling). Impressions: "
+        f"{shown['paper'][0]:.1f} % at d = 1, largest at d = {peak} with {max(shown['paper']):.1f} % (the paper: 10 "
+        "to 35 %, largest around d = 20 with 34 %). The shape is the paper's; where the peak lies depends on how much "
+        "people search, and those of the made-up log search more than the paper's. The published queries carry "
+        f"{min(volume['paper']):.0f} to {max(volume['paper']):.0f} % of all searches with method paper, "
+        f"{min(volume['best']):.0f} to {max(volume['best']):.0f} % with best, which publishes more distinct queries at "
+        f"d = {', '.join(map(str, wins)) or 'none'}; with one search per user Laplace noise is the right choice."
+    )
+    findings = [
+        Finding(
+            "distinct queries published, d = 1 → 160, falling",
+            "0.75 % at d = 1, falling",
+            f"{distinct['paper'][0]:.2f} → {distinct['paper'][-1]:.3f} %",
+            f"{distinct['best'][0]:.2f} → {distinct['best'][-1]:.3f} %",
+            falls,
+        ),
+        Finding(
+            "impressions published: d = 1, peak, d = 160",
+            "10 %, 34 % at d ≈ 20, less",
+            f"{shown['paper'][0]:.1f} %, {max(shown['paper']):.1f} % at d = {peak}, {shown['paper'][-1]:.1f} %",
+            f"{shown['best'][0]:.1f} %, {max(shown['best']):.1f} %, {shown['best'][-1]:.1f} %",
+            10 <= peak <= 40,
+            "" if 10 <= peak <= 40 else "rises and falls as published; people of the made-up log search more",
+        ),
+    ]
+    return text, findings
+
+
+def _draw(bands: Bands) -> Figure:
+    figure, axes = new_figure(3)
+    for axis, (quantity, (label, _)) in zip(axes, QUANTITIES.items(), strict=True):
+        for method in METHODS:
+            found = [bands[method, d, quantity] for d in LIMITS]
+            axis.plot(
+                LIMITS,
+                [band.mean for band in found],
+                marker="o",
+                markersize=3,
+                color=COLORS[method],
+                linestyle=METHOD_STYLES[method],
+                label=method,
+            )
+            lows, highs = [band.low for band in found], [band.high for band in found]
+            axis.fill_between(LIMITS, lows, highs, color=COLORS[method], alpha=0.15, linewidth=0)
+        axis.set(xlabel="searches of each user that count, d", ylabel=label, xscale="log")
+        axis.set_xticks(LIMITS, [str(d) for d in LIMITS])
+        axis.minorticks_off()
+    axes[0].plot([1], [0.75], linestyle="none", **published_style("BLENDER"))
+    axes[1].plot([1, 20], [10, 34], linestyle="none", label="published [KKMN09], about", **published_style("BLENDER"))
+    for axis in axes:
+        axis.set_ylim(bottom=0)
+    handles, labels = axes[1].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    return figure
+
+
+EXPERIMENT = Figure2()

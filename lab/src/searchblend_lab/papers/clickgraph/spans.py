@@ -1,0 +1,136 @@
+"""What Fig. 3 and 4 of [KKMN09] share: logs of a day to a year."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from matplotlib.figure import Figure
+
+from searchblend.synthetic.plan_plots import new_figure
+from searchblend_lab.papers.cells import Cell, Results, Scalar
+from searchblend_lab.papers.clickgraph.cells import SPAN_LIMITS
+from searchblend_lab.papers.clickgraph.published import DELTA, EPSILON, GROWTH, SPANS
+from searchblend_lab.papers.experiment import Band, Finding, Outcome, Request, tidy
+
+_COLORS = ("#1b6ca8", "#c8553d", "#2f7d4f", "#7a4ea3", "#b8860b")
+_WHOLE = {"published": "distinct", "published_impressions": "impressions"}
+Bands = dict[tuple[str, int], Band]
+
+
+@dataclass(frozen=True)
+class SpanExperiment:
+    """One of the two figures."""
+
+    name: str
+    title: str
+    source: str
+    about: str
+    quantity: str
+    ylabel: str
+
+    def _cells(self, request: Request, span: str) -> list[Cell]:
+        users, days = 8_000 if request.quick else 40_000, SPANS[span]
+        return [
+            Cell.of(
+                "kkmn-span",
+                run,
+                cost=0.5 + users * days / 400_000,
+                days=days,
+                users=users,
+                vocabulary=1_000_000 if request.quick else 5_000_000,
+                epsilon=EPSILON,
+                delta=DELTA,
+            )
+            for run in range(request.n_runs(2, 1))
+        ]
+
+    def cells(self, request: Request) -> list[Cell]:
+        return [cell for span in SPANS for cell in self._cells(request, span)]
+
+    def conclude(self, request: Request, results: Results) -> Outcome:
+        whole = _WHOLE[self.quantity]
+        bands: Bands = {}
+        for span in SPANS:
+            found = [results[cell] for cell in self._cells(request, span)]
+            for d in SPAN_LIMITS:
+                band = Band.of([100 * entry[f"{self.quantity}_{d}"] / entry[whole] for entry in found])
+                assert band is not None
+                bands[span, d] = band
+        growth = self._growth(request, results)
+        rows: list[dict[str, Scalar]] = [
+            tidy(band, self.quantity, method="paper", span=span, d=d) for (span, d), band in bands.items()
+        ]
+        text, findings = self._say(bands, growth)
+        return Outcome(rows, self._draw(bands), text, findings)
+
+    def _growth(self, request: Request, results: Results) -> dict[str, float]:
+        """How many times as much is published as of one day, at d = 20."""
+        published = {}
+        for span in SPANS:
+            values = results.values(self._cells(request, span), f"{self.quantity}_20")
+            published[span] = sum(values) / len(values)
+        return {span: published[span] / max(published["one day"], 1) for span in GROWTH}
+
+    def _say(self, bands: Bands, growth: dict[str, float]) -> tuple[str, list[Finding]]:
+        which = 0 if self.quantity == "published" else 1
+        factors = ", ".join(f"{span} {factor:.0f} (paper {GROWTH[span][which]})" for span, factor in growth.items())
+        peaks = {span: max(SPAN_LIMITS, key=lambda d: bands[span, d].mean) for span in SPANS}
+        at_20 = [bands[span, 20].mean for span in SPANS]
+        steady = max(at_20) / max(min(at_20), 1e-9)
+        inside = all(SPAN_LIMITS[0] < d < SPAN_LIMITS[-1] for d in peaks.values())
+        grows = list(peaks.values()) == sorted(peaks.values()) and peaks["one year"] > peaks["one day"]
+        if which == 0:
+            word = "more or less independent of the span, as the paper says" if steady < 2 else "not independent of it"
+            shape = (
+                f"At d = 20 the percentage lies between {min(at_20):.3f} and {max(at_20):.3f} over all spans, within a "
+                f"factor of {steady:.1f}: {word}."
+            )
+            agreement = Finding(
+                "distinct percentage at d = 20, a day to a year",
+                "more or less independent",
+                f"{min(at_20):.3f} to {max(at_20):.3f} %",
+                "–",
+                steady < 2,
+                "" if steady < 2 else "a small log: few queries pass the threshold on a single day",
+            )
+        else:
+            shape = "The d with the most impressions: " + ", ".join(f"{s} {d}" for s, d in peaks.items()) + "."
+            agreement = Finding(
+                "d with the most impressions, a day to a year",
+                "inside the range, increases with the span",
+                " → ".join(str(d) for d in peaks.values()),
+                "–",
+                inside and grows,
+            )
+        text = (
+            f"{shape} Absolute growth over one day at d = 20: {factors}. User ids of the made-up log live ten days "
+            "on average, as cookies do, so a longer log has more users and not only more searches of each; with "
+            "ids that live forever the limit d would stop the growth. The made-up log is far smaller than the "
+            "paper's."
+        )
+        year = growth["one year"]
+        findings = [
+            agreement,
+            Finding(
+                f"growth of the {'distinct queries' if which == 0 else 'impressions'} from a day to a year, d = 20",
+                f"{GROWTH['one year'][which]}-fold",
+                f"{year:.0f}-fold",
+                "–",
+                0.5 <= year / GROWTH["one year"][which] <= 2,
+                "" if 0.5 <= year / GROWTH["one year"][which] <= 2 else "a log of other size and churn",
+            ),
+        ]
+        return text, findings
+
+    def _draw(self, bands: Bands) -> Figure:
+        figure, (axis,) = new_figure(1)
+        for span, color in zip(SPANS, _COLORS, strict=True):
+            means = [bands[span, d].mean for d in SPAN_LIMITS]
+            axis.plot(SPAN_LIMITS, means, marker="o", markersize=3, color=color, label=span)
+            lows, highs = [bands[span, d].low for d in SPAN_LIMITS], [bands[span, d].high for d in SPAN_LIMITS]
+            axis.fill_between(SPAN_LIMITS, lows, highs, color=color, alpha=0.13, linewidth=0)
+        axis.set(xlabel="searches of each user that count, d", ylabel=self.ylabel, xscale="log", ylim=(0, None))
+        axis.set_xticks(SPAN_LIMITS, [str(d) for d in SPAN_LIMITS])
+        axis.minorticks_off()
+        axis.legend(frameon=False, fontsize=9)
+        return figure

@@ -1,0 +1,155 @@
+"""[KKMN09] Table 5: keywords from the original and from the released click graph."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from searchblend.synthetic.plan_plots import new_figure
+from searchblend_lab.papers.cells import Cell, Results, Scalar
+from searchblend_lab.papers.clickgraph.cells import SEED_SETS, THRESHOLDS
+from searchblend_lab.papers.clickgraph.published import DELTA, EPSILON, GRID_LIMIT, KEPT, LEAST_OVERLAP, TABLE_5
+from searchblend_lab.papers.experiment import METHODS, Band, Finding, Outcome, Request, Table, tidy
+from searchblend_lab.papers.panels import METHOD_STYLES
+
+_COLORS = {"colleges": "#1b6ca8", "shoes": "#c8553d", "suicide": "#2f7d4f"}
+Bands = dict[tuple[str, str, float, str], float]
+
+
+class Table5:
+    """Three seed sets, four relevance thresholds, two graphs."""
+
+    name = "kkmn-table5"
+    title = "Keywords from the original and from the released click graph"
+    source = "[KKMN09] Table 5"
+    about = (
+        "Keywords for three sets of seed URLs by an absorbing random walk, on a made-up click graph and on its "
+        "release: e^ε = 10, δ = 1e-5, d = 21, click noise b_c = 0.43, pairs below ten clicks pruned."
+    )
+
+    def _cells(self, request: Request, method: str) -> list[Cell]:
+        return [
+            Cell.of(
+                "kkmn-keywords",
+                run,
+                cost=1.5,
+                method=method,
+                queries=40_000 if request.quick else 200_000,
+                searches=GRID_LIMIT,
+                epsilon=EPSILON,
+                delta=DELTA,
+                click_noise=0.43,
+            )
+            for run in range(request.n_runs(10, 3))
+        ]
+
+    def cells(self, request: Request) -> list[Cell]:
+        return [cell for method in METHODS for cell in self._cells(request, method)]
+
+    def conclude(self, request: Request, results: Results) -> Outcome:
+        rows: list[dict[str, Scalar]] = []
+        means: Bands = {}
+        for method in METHODS:
+            cells = self._cells(request, method)
+            for name in SEED_SETS:
+                for threshold in THRESHOLDS:
+                    for what in ("original", "released", "shared"):
+                        band = Band.of(results.values(cells, f"{name}_{threshold}_{what}"))
+                        assert band is not None
+                        means[method, name, threshold, what] = band.mean
+                        rows.append(tidy(band, what, method=method, seeds=name, relevance=threshold))
+        kept = {
+            m: [float(np.mean(results.values(self._cells(request, m), key))) for key in ("queries_kept", "edges_kept")]
+            for m in METHODS
+        }
+        text, findings = _say(means, kept)
+        return Outcome(rows, _draw(means), text, findings, [_table(means)])
+
+
+def _ratios(means: Bands, method: str, name: str) -> list[float]:
+    return [means[method, name, t, "released"] / max(means[method, name, t, "original"], 1e-9) for t in THRESHOLDS]
+
+
+def _published_ratios(name: str) -> list[float]:
+    released, original = TABLE_5[name]
+    return [a / b for a, b in zip(released, original, strict=True)]
+
+
+def _say(means: Bands, kept: dict[str, list[float]]) -> tuple[str, list[Finding]]:
+    paper = [ratio for name in SEED_SETS for ratio in _ratios(means, "paper", name)]
+    best = [ratio for name in SEED_SETS for ratio in _ratios(means, "best", name)]
+    published = [ratio for name in TABLE_5 for ratio in _published_ratios(name)]
+    shared = {
+        m: float(np.mean([means[m, name, t, "shared"] for name in SEED_SETS for t in THRESHOLDS])) for m in METHODS
+    }
+    text = (
+        f"The released graph keeps {kept['paper'][0]:.1%} of the queries and {kept['paper'][1]:.1%} of the edges "
+        f"with method paper (published: {KEPT[0]:.2%} and {KEPT[1]:.2%}), and gives {min(paper):.0%} to "
+        f"{max(paper):.0%} of the keywords (published: {min(published):.0%} to {max(published):.0%}); "
+        f"{shared['paper']:.0%} of them are also found on the original graph (published: more than "
+        f"{LEAST_OVERLAP:.0%}). Method best keeps {kept['best'][0]:.0%} of the queries and gives {min(best):.0%} to "
+        f"{max(best):.0%} of the keywords, {shared['best']:.0%} of them shared. Only the shape can be compared, the "
+        "graph is made up. Clicks are not limited per user here, as in the paper's own experiment, so this release "
+        "has no finite ε for them; a real one caps them."
+    )
+    return text, [
+        Finding(
+            "keywords on the released graph, of those on the original",
+            f"{min(published):.1%} to {max(published):.1%}",
+            f"{min(paper):.1%} to {max(paper):.1%}",
+            f"{min(best):.1%} to {max(best):.1%}",
+            min(paper) >= 0.03 and max(paper) <= 0.4,
+        ),
+        Finding(
+            "released keywords that the original has too",
+            f"more than {LEAST_OVERLAP:.0%}",
+            f"{shared['paper']:.0%}",
+            f"{shared['best']:.0%}",
+            shared["paper"] > LEAST_OVERLAP,
+        ),
+        Finding(
+            "queries and edges of the released graph",
+            f"{KEPT[0]:.2%}, {KEPT[1]:.2%}",
+            f"{kept['paper'][0]:.1%}, {kept['paper'][1]:.1%}",
+            f"{kept['best'][0]:.1%}, {kept['best'][1]:.1%}",
+            0.5 <= kept["paper"][0] / KEPT[0] <= 2 and 0.5 <= kept["paper"][1] / KEPT[1] <= 2,
+        ),
+    ]
+
+
+def _table(means: Bands) -> Table:
+    rows = []
+    for name in SEED_SETS:
+        for method in METHODS:
+            counts = (f"{means[method, name, t, 'released']:.0f}" for t in THRESHOLDS)
+            rows.append((name, f"released, {method}", *counts))
+        rows.append((name, "original", *(f"{means['paper', name, t, 'original']:.0f}" for t in THRESHOLDS)))
+        rows.append((name, "published: released / original", *(f"{ratio:.1%}" for ratio in _published_ratios(name))))
+    return Table("Keywords by relevance", ("seeds", "graph", *(str(t) for t in THRESHOLDS)), tuple(rows))
+
+
+def _draw(means: Bands) -> Figure:
+    figure, (axis, shared) = new_figure(2)
+    for name, color in _COLORS.items():
+        for method in METHODS:
+            style = METHOD_STYLES[method]
+            label = f"{name}, {method}"
+            ratios = [100 * ratio for ratio in _ratios(means, method, name)]
+            axis.plot(THRESHOLDS, ratios, color=color, linestyle=style, marker="o", markersize=3, label=label)
+            overlap = [100 * means[method, name, t, "shared"] for t in THRESHOLDS]
+            shared.plot(THRESHOLDS, overlap, color=color, linestyle=style, marker="o", markersize=3)
+        published = [100 * ratio for ratio in _published_ratios(name)]
+        label = f"{name}, published [KKMN09]"
+        axis.plot(
+            THRESHOLDS, published, linestyle="none", marker="D", markersize=5, color=color, mfc="none", label=label
+        )
+    shared.axhline(100 * LEAST_OVERLAP, color="#cc0066", linewidth=0.8, linestyle=":")
+    shared.text(0.5, 100 * LEAST_OVERLAP + 0.6, "published: more than 78 %", color="#cc0066", fontsize=8)
+    axis.set(xlabel="relevance threshold", ylabel="keywords, % of the original graph's", ylim=(0, None))
+    shared.set(xlabel="relevance threshold", ylabel="keywords that the original has too (%)")
+    handles, labels = axis.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    return figure
+
+
+EXPERIMENT = Table5()

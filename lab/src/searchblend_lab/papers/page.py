@@ -1,0 +1,109 @@
+"""The index of a folder of experiments, and all of them as one self-contained page."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any, Final
+
+from searchblend.core.statement import PAGE
+from searchblend.files.durable import whole_files
+from searchblend.pages.layout import Cell, Column, code_text, html_page, plain_table
+from searchblend_lab.papers.experiment import Finding, Table
+from searchblend_lab.papers.outputs import findings_table, markdown_table
+from searchblend_lab.papers.registry import EXPERIMENTS
+
+INDEX: Final = "index.md"
+INTRODUCTION: Final = (
+    "How searchblend does against the papers and against itself, on made-up people with the published shape of the AOL "
+    "and Yandex logs. Method `paper` is the algorithm as printed, `best` the default of `searchblend run`. Lines and "
+    "numbers are means over runs, bands the middle 80 % of them. A row agrees when method `paper` gives what the paper "
+    "says; where it does not, the row says why if we know."
+)
+
+
+def documents(folder: Path) -> list[dict[str, Any]]:
+    """The JSON documents of the experiments that the folder holds, in the order of the registry."""
+    paths = [folder / f"{name}.json" for name in EXPERIMENTS]
+    return [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.is_file()]
+
+
+def write_index(folder: Path) -> None:
+    """index.md: what there is, and the table of agreement."""
+    found = documents(folder)
+    lines = ["# Results", INTRODUCTION, "## What there is"]
+    lines.append("\n".join(f"- [{d['title']}]({d['experiment']}.md) ({d['source']})" for d in found))
+    if any(document["not_private"] for document in found):
+        lines.append("**NOT PRIVATE**: some of these compare with a log itself. Not for release.")
+    lines += ["## The papers and us", _summary(found)]
+    for document in found:
+        if document["findings"]:
+            table = findings_table([finding(entry) for entry in document["findings"]])
+            titled = Table(f"[{document['title']}]({document['experiment']}.md)", table.columns, table.rows)
+            lines.append(markdown_table(titled))
+    lines.append(f"Made by `{_command(found)}`; the same seed gives the same bytes.")
+    _write(folder / INDEX, "\n\n".join(lines) + "\n")
+
+
+def _summary(found: Sequence[Mapping[str, Any]]) -> str:
+    compared = [entry for document in found for entry in document["findings"] if entry["agrees"] is not None]
+    agreeing = sum(entry["agrees"] for entry in compared)
+    return f"{agreeing} of {len(compared)} rows that can be compared agree."
+
+
+def _command(found: Sequence[Mapping[str, Any]]) -> str:
+    names = "all" if len(found) == len(EXPERIMENTS) else " ".join(d["experiment"] for d in found)
+    quick = " --quick" if any(d["quick"] for d in found) else ""
+    return f"searchblend evaluate {names}{quick} --seed {found[0]['seed'] if found else 1} -o DIR"
+
+
+def finding(entry: Mapping[str, Any]) -> Finding:
+    return Finding(**{name: value for name, value in entry.items() if name != "verdict"})
+
+
+def write_page(folder: Path) -> None:
+    """index.html with every plot inside: one file to send to somebody."""
+    found = documents(folder)
+    contents = "".join(f'<li><a href="#{d["experiment"]}">{escape(d["title"])}</a></li>' for d in found)
+    body = [
+        f"<header><h1>searchblend: results</h1><p>{code_text(INTRODUCTION)}</p><p>{_summary(found)}</p></header>",
+        f'<main><nav aria-label="experiments"><ul>{contents}</ul></nav>',
+        *(_section(document, folder) for document in found),
+        f"</main><footer><p>Made by <code>{escape(_command(found))}</code></p></footer>",
+    ]
+    _write(folder / PAGE, html_page("searchblend: results", body))
+
+
+def _write(path: Path, content: str) -> None:
+    with whole_files([path], replace=True) as (partial,):
+        partial.write_text(content, encoding="utf-8")
+
+
+def _section(document: Mapping[str, Any], folder: Path) -> str:
+    svg = base64.b64encode((folder / f"{document['experiment']}.svg").read_bytes()).decode()
+    tables = [Table(t["title"], tuple(t["columns"]), tuple(map(tuple, t["rows"]))) for t in document["tables"]]
+    if document["findings"]:
+        tables.append(findings_table([finding(entry) for entry in document["findings"]]))
+    warning = '<p class="notice" role="note">NOT PRIVATE: it compares with a log itself. Not for release.</p>'
+    return (
+        f'<h2 id="{document["experiment"]}">{escape(document["title"])}</h2>'
+        f'<p class="about">{escape(document["source"])}. {escape(document["about"])}</p>'
+        f"{warning if document['not_private'] else ''}"
+        f'<img alt="{escape(document["title"])}" src="data:image/svg+xml;base64,{svg}">'
+        f"<p>{code_text(document['text'])}</p>{''.join(map(_table, tables))}"
+    )
+
+
+def _table(table: Table) -> str:
+    columns = [Column(heading) for heading in table.columns]
+    return plain_table(table.title, columns, [[Cell(text, tone=_tone(text)) for text in row] for row in table.rows])
+
+
+def _tone(text: str) -> str:
+    """How a verdict, or a value that is off, is coloured."""
+    if text.startswith("agrees"):
+        return "yes"
+    return "no" if text.startswith("differs") or text.endswith("▲") else ""

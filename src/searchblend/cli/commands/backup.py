@@ -1,0 +1,44 @@
+"""``searchblend backup``: copy a service's database while it runs, and put it back."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from searchblend.cli.arguments import add_actions, add_command
+from searchblend.cli.service_options import add_place, opened, os_user, print_document
+from searchblend.core.errors import UsageError
+from searchblend.service.clock import SystemClock
+
+EXAMPLES = """\
+examples:
+  searchblend backup write backup.db                   while the service runs; raw opt-in records are left out
+  searchblend backup restore backup.db --data-dir new
+  searchblend backup restore backup.db --database postgresql://db.internal/new
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = add_actions(parser)
+    for name, what in (("write", "copy into a new file"), ("restore", "read a copy into a new database")):
+        action = add_command(actions, name, what, EXAMPLES)
+        action.add_argument("file", type=Path, metavar="FILE", help="the backup")
+        add_place(action)
+
+
+def run(options: argparse.Namespace) -> None:
+    from searchblend.service.restore import restore_backup
+    from searchblend.store.backup import write_backup
+
+    if options.action == "write":
+        with opened(options) as store:
+            # Before the copy: whoever takes one is in the log, and in the copy's log, whatever happens then.
+            store.audit.append(os_user(), "backup asked for", SystemClock().now(), {})
+            rows = write_backup(store.database, options.file)
+        print_document({"written": str(options.file), "rows": rows}, as_json=options.json)
+        return
+    if not options.file.is_file():
+        raise UsageError(f"{options.file}: no such backup")
+    with opened(options, create=True) as store:
+        rows, ended = restore_backup(store, options.file, SystemClock(), actor=os_user())
+    print_document({"restored": str(options.file), "rows": rows, "rounds_ended": ended}, as_json=options.json)

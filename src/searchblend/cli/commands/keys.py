@@ -1,0 +1,124 @@
+"""``searchblend keys``: signing keys of manifests and of the curator, and admin tokens."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from searchblend.cli.arguments import add_actions, add_command
+from searchblend.cli.service_options import add_place, opened, os_user, print_document, settings_of
+from searchblend.core.errors import UsageError
+from searchblend.service.clock import SystemClock
+
+if TYPE_CHECKING:
+    from searchblend.service.workers.publisher import SigningKeys
+    from searchblend.wire.signing import SigningKey
+
+EXAMPLES = """\
+examples:
+  searchblend keys list                                ids and public points of the signing keys, and admin tokens
+  searchblend keys add                                 one more signing key; from now on all of them sign
+  searchblend keys remove 0123456789abcdef
+  searchblend keys adopt                               after a key file was put there by hand, or the keys were lost
+  searchblend keys token ann operator                  an admin token, shown once; keep it in a file of mode 600
+  searchblend keys revoke ann
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = add_actions(parser)
+    for name, what in (
+        ("list", "what there is"),
+        ("add", "make one more signing key"),
+        ("remove", "remove a signing key"),
+        ("adopt", "put the folder's signing keys on record: from now on they sign, and no others"),
+        ("curator", "the curator's public key, for publishers and devices; makes it if there is none"),
+        ("token", "make an admin token"),
+        ("revoke", "revoke an admin token"),
+    ):
+        action = add_command(actions, name, what, EXAMPLES)
+        if name == "remove":
+            action.add_argument("key_id", metavar="ID", help="16 hexadecimal digits")
+        if name in ("token", "revoke"):
+            action.add_argument("name", metavar="NAME", help="whose token")
+        if name == "token":
+            action.add_argument(
+                "token_role",
+                choices=["viewer", "operator", "reviewer", "auditor"],
+                metavar="ROLE",
+                help="what it may do",
+            )
+        add_place(action)
+        action.add_argument("--signing-dir", metavar="DIR", help="the manifests' signing keys")
+        action.add_argument("--key-dir", metavar="DIR", help="the curator's keys")
+
+
+def run(options: argparse.Namespace) -> None:
+    print_document(_act(options), as_json=options.json)
+
+
+def _act(options: argparse.Namespace) -> Any:
+    from searchblend.service.workers.curator_key import make_curator_key, read_curator_key
+    from searchblend.service.workers.publisher import SigningKeys
+    from searchblend.service.workers.signing_record import adopt_keys
+
+    keys = SigningKeys(settings_of(options).signing_folder)
+    if options.action == "add":
+        with _kept_on_record(options, keys):
+            added = keys.add()
+        return _public(added)
+    if options.action == "curator":
+        return _public(make_curator_key(settings_of(options).vault_folder))
+    if options.action == "remove":
+        with _kept_on_record(options, keys):
+            keys.remove(options.key_id)
+        return {"removed": options.key_id}
+    if options.action == "adopt":
+        ids = _ids(keys)
+        if not ids:
+            raise UsageError("no signing key is there; add one first")
+        with opened(options) as store:
+            adopt_keys(store, ids, actor=os_user(), now=SystemClock().now())
+        return {"on_record": ids}
+    with opened(options, create=options.action == "token") as store:
+        if options.action == "token":
+            token = store.tokens.add_admin(options.name, options.token_role, actor=os_user(), now=SystemClock().now())
+            return {"name": options.name, "role": options.token_role, "token": token}
+        if options.action == "revoke":
+            if not store.tokens.revoke_admin(options.name, actor=os_user(), now=SystemClock().now()):
+                raise UsageError("no such token, or revoked already")
+            return {"revoked": options.name}
+        curator = read_curator_key(settings_of(options).vault_folder)
+        return {
+            "signing_keys": [_public(key) for key in keys.all()],
+            "curator_keys": [_public(curator)] if curator is not None else [],
+            "admin_tokens": [
+                {"name": name, "role": role, "revoked": revoked} for name, role, revoked in store.tokens.admins()
+            ],
+        }
+
+
+def _public(key: SigningKey) -> dict[str, str]:
+    return {"key_id": key.key_id, "public_point": key.public_point.hex()}
+
+
+@contextlib.contextmanager
+def _kept_on_record(options: argparse.Namespace, keys: SigningKeys) -> Iterator[None]:
+    """Change the folder whose keys are on record, and the record with it; another folder is nobody's business."""
+    from searchblend.service.workers.signing_record import adopt_keys, keys_on_record
+    from searchblend.store.service_store import is_service_database
+
+    if not is_service_database(settings_of(options).where):
+        yield
+        return
+    with opened(options) as store:
+        is_on_record = keys_on_record(store) == _ids(keys)
+        yield
+        if is_on_record:
+            adopt_keys(store, _ids(keys), actor=os_user(), now=SystemClock().now())
+
+
+def _ids(keys: SigningKeys) -> list[str]:
+    return sorted(key.key_id for key in keys.all())

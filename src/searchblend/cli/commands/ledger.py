@@ -1,0 +1,305 @@
+"""``searchblend ledger``: show, check, export, cap."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from searchblend.accounting.spend import UNIT, Spend
+from searchblend.accounting.totals import BASIC, Cap, Totals, default_delta, fits, for_group, remaining, total_of
+from searchblend.cli.arguments import add_actions, add_command, epsilon_delta, share
+from searchblend.cli.printing import new_table, print_json, print_line, print_table, warn, write
+from searchblend.core.errors import UsageError
+from searchblend.core.privacy import Budget
+from searchblend.store.ledger_errors import LedgerError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from searchblend.store.ledger import Ledger
+    from searchblend.store.ledger_book import Book, Entry, Row
+
+EXAMPLES = """\
+examples:
+  searchblend ledger show budget.ledger                     debits, totals by summing and by loss distributions, the cap
+  searchblend ledger show budget.ledger --population search --window 2026-W46 --delta 1e-6
+  searchblend ledger check budget.ledger                    the hash chain and every stored file
+  searchblend ledger export budget.ledger > rows.jsonl      the rows with their hashes, for somebody else to verify
+  searchblend ledger cap budget.ledger --lifetime 20,1e-4 --per-window 4,1e-5
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = add_actions(parser)
+    show = add_command(actions, "show", "the debits, their totals and what is left of the cap", EXAMPLES)
+    check = add_command(actions, "check", "verify the hash chain and every stored file", EXAMPLES)
+    export = add_command(actions, "export", "the rows with their hashes, one JSON document a line", EXAMPLES)
+    cap = add_command(actions, "cap", "put a cap on record; makes the ledger if there is none", EXAMPLES)
+    for action in (show, check, export, cap):
+        action.add_argument("ledger", metavar="LEDGER", help="the ledger's file, or the database of a service")
+    for action in (show, export):
+        action.add_argument("--population", metavar="NAME", help="only releases about these people")
+        action.add_argument("--window", metavar="NAME", help="only this window")
+    show.add_argument("--delta", type=share, metavar="D", help="total δ (the cap's, else the debits' own + 1e-6)")
+    check.add_argument("--head", metavar="HASH", help="a hash noted earlier: it must still be in the chain")
+    for action in (show, check, export):
+        action.add_argument("--json", action="store_true", help="print one JSON document")
+    cap.add_argument("--per-window", type=epsilon_delta, metavar="E,D", help="ε and δ of each window")
+    cap.add_argument("--lifetime", type=epsilon_delta, metavar="E,D", help="ε and δ of all windows together")
+    cap.add_argument("--planned", action="store_true", help="releases are fixed in advance: the smaller total counts")
+
+
+_GROUP_IDS: Final = (2, 3)
+_GROUP_RULE: Final = "k ids of one person: kε, and δ(e^{kε} − 1)/(e^ε − 1)"
+Scope = tuple[str, str | None]
+
+
+def run(options: argparse.Namespace) -> None:
+    if options.action == "cap":
+        set_cap(options)
+        return
+    with _opened(options.ledger, create=False) as ledger:
+        if options.action == "check":
+            check(ledger.check(), ledger.rows(), options)
+            return
+        book, rows = ledger.book(), ledger.rows()
+    scopes = chosen_scopes(book, options)
+    if options.action == "export":
+        export(book, rows, options)
+    else:
+        show_totals(book, scopes, options)
+
+
+def _opened(where: str, *, create: bool = True) -> Ledger:
+    """The ledger in a file of its own, or the one in a service's database."""
+    from searchblend.store.ledger import open_ledger
+    from searchblend.store.service_store import is_service_database, open_store
+
+    if is_service_database(where):
+        return open_store(where, create=False).ledger
+    return open_ledger(where, create=create)
+
+
+def _named(where: str) -> str:
+    return "the service's database" if "://" in where else where  # a URL may hold a password
+
+
+def set_cap(options: argparse.Namespace) -> None:
+    window, lifetime = (Budget(*pair) if pair else None for pair in (options.per_window, options.lifetime))
+    cap = Cap(window, lifetime, options.planned)
+    with _opened(options.ledger) as ledger:
+        ledger.set_cap(cap)
+    print_line(f"{_named(options.ledger)}: cap on record: {_cap_words(cap)}")
+
+
+def check(book: Book, rows: Sequence[Row], options: argparse.Namespace) -> None:
+    """The chain and the files are sound if this is reached; then the totals against the cap."""
+    if options.head and options.head not in {row.hash for row in rows}:
+        raise LedgerError(
+            f"{_named(options.ledger)}: no row has the hash {options.head}: rows were removed, or it is another file"
+        )
+    over = [scope for scope in book.scopes() if _is_over(book, scope)]
+    document = {
+        "format": "searchblend-ledger-check",
+        "version": 1,
+        "rows": book.length,
+        "head": book.head,
+        "debits": len(book.entries),
+        "published": len(book.published),
+        "over_cap": [{"population": population, "window": window} for population, window in over],
+    }
+    if options.json:
+        print_json(document)
+    else:
+        print_line(
+            f"sound: {book.length} rows, {len(book.entries)} debits, {len(book.published)} of them published\n"
+            f"head {book.head}\nKeep the head elsewhere: `check --head` then also notices rows cut off at the end.",
+        )
+    for scope in over:
+        warn(f"warning: {_scope_words(scope)}: more is debited than the cap allows")
+
+
+def export(book: Book, rows: Sequence[Row], options: argparse.Namespace) -> None:
+    """The rows as they are chained: SHA-256 of the previous hash, a line feed and the canonical JSON of the body."""
+    import json
+
+    kept = {entry.release_id for entry in book.entries.values() if entry.is_for(options.population, options.window)}
+    documents = [row.as_json() for row in rows if row.release_id is None or row.release_id in kept]
+    if options.json:
+        print_json({"format": "searchblend-ledger", "version": 1, "head": book.head, "rows": documents})
+    else:
+        write("".join(json.dumps(document, ensure_ascii=False) + "\n" for document in documents))
+
+
+def show_totals(book: Book, scopes: Sequence[Scope], options: argparse.Namespace) -> None:
+    totals = {scope: _totals(book, scope, options.delta) for scope in scopes}
+    entries = [entry for entry in book.entries.values() if entry.is_for(options.population, options.window)]
+    if options.json:
+        print_json(show_document(book, entries, totals))
+        return
+    if not entries:
+        print_line("no debits")
+    else:
+        print_table(_entries_table(book, entries))
+        print_table(_totals_table(book, totals))
+    print_line(f"cap: {_cap_words(book.cap) if book.cap else 'none on record'}")
+    print_line(f"unit: {UNIT}. Two ids of one person are two units; {_GROUP_RULE}.")
+    for scope, total in totals.items():
+        if scope[1] is None and math.isfinite(total.epsilon) and total.epsilon > 0:
+            print_line(f"  {_group_words(scope, total)}")
+
+
+def show_document(book: Book, entries: Sequence[Entry], totals: dict[Scope, Totals]) -> dict[str, Any]:
+    return {
+        "format": "searchblend-ledger-totals",
+        "version": 1,
+        "unit": UNIT,
+        "group_privacy": _GROUP_RULE,
+        "head": book.head,
+        "cap": book.cap.as_json() if book.cap else None,
+        "entries": [
+            {
+                "release_id": entry.release_id,
+                "population": entry.population,
+                "window": entry.window,
+                "recorded": entry.recorded,
+                "published": entry.release_id in book.published,
+                "spend": entry.spend.as_json(),
+            }
+            for entry in entries
+        ],
+        "totals": [
+            {
+                "population": population,
+                "window": window,
+                **total.as_json(),
+                "left": _left(book, (population, window)),
+                "groups": _groups(total),
+            }
+            for (population, window), total in totals.items()
+        ],
+    }
+
+
+def chosen_scopes(book: Book, options: argparse.Namespace) -> list[Scope]:
+    """The windows and lifetimes that the options name; a name that is not there is a mistake."""
+    for field in ("population", "window"):
+        name, known = getattr(options, field), {getattr(entry, field) for entry in book.entries.values()}
+        if name is not None and name not in known:
+            raise UsageError(f"--{field} {name}: not in this ledger; it has {', '.join(sorted(known)) or 'no debits'}")
+    return [
+        (population, window)
+        for population, window in book.scopes()
+        if options.population in (None, population) and (options.window is None or window == options.window)
+    ]
+
+
+def _totals(book: Book, scope: Scope, delta: float | None) -> Totals:
+    spends, budget = book.spends(*scope), _budget(book, scope)
+    if delta is None:
+        delta = budget.delta if budget else default_delta(spends)
+    return total_of(spends, delta)
+
+
+def _budget(book: Book, scope: Scope) -> Budget | None:
+    if book.cap is None:
+        return None
+    return book.cap.lifetime if scope[1] is None else book.cap.window
+
+
+def _left(book: Book, scope: Scope) -> dict[str, float] | None:
+    budget = _budget(book, scope)
+    if budget is None or book.cap is None:
+        return None
+    epsilon, delta = remaining(book.spends(*scope), budget, planned=book.cap.planned)
+    return {"epsilon": epsilon, "delta": delta}
+
+
+def _is_over(book: Book, scope: Scope) -> bool:
+    budget, spends = _budget(book, scope), book.spends(*scope)
+    return budget is not None and book.cap is not None and not fits(spends, budget, planned=book.cap.planned)
+
+
+def _groups(total: Totals) -> list[dict[str, float]]:
+    if not (math.isfinite(total.epsilon) and total.epsilon > 0):
+        return []
+    found = []
+    for ids in _GROUP_IDS:
+        epsilon, delta = for_group(Budget(total.epsilon, total.delta), ids)
+        found.append({"ids": ids, "epsilon": epsilon, "delta": delta})
+    return found
+
+
+def _group_words(scope: Scope, total: Totals) -> str:
+    parts = [f"{group['ids']} ids ε = {group['epsilon']:.4g}, δ = {group['delta']:.2g}" for group in _groups(total)]
+    return f"{scope[0]}: {'; '.join(parts)}"
+
+
+def _entries_table(book: Book, entries: Sequence[Entry]) -> Table:
+    table = new_table("Debits")
+    for name in ("release", "population", "window", "mechanism", "ε", "δ", "published"):
+        table.add_column(name, justify="right" if name in "εδ" else "left")
+    for entry in entries:
+        spend: Spend = entry.spend
+        names = [
+            entry.release_id,
+            entry.population,
+            entry.window,
+            spend.mechanism,
+            f"{spend.epsilon:g}",
+            f"{spend.delta:g}",
+        ]
+        table.add_row(*names, "yes" if entry.release_id in book.published else "not yet")
+    return table
+
+
+def _totals_table(book: Book, totals: dict[Scope, Totals]) -> Table:
+    table = new_table("Cost to one user id")
+    for name in (
+        "population",
+        "window",
+        "releases",
+        "at δ",
+        "ε summed",
+        "ε by PLD",
+        "left of the cap",
+    ):
+        table.add_column(name, justify="left" if name in ("population", "window") else "right")
+    for scope, total in totals.items():
+        basic, composed = _epsilon(total.basic_epsilon), _epsilon(total.loss_distribution_epsilon)
+        basic, composed = (f"◀ {basic}", composed) if total.method == BASIC else (basic, f"◀ {composed}")
+        left = _left(book, scope)
+        table.add_row(
+            scope[0],
+            "all (lifetime)" if scope[1] is None else scope[1],
+            str(total.releases),
+            f"{total.delta:.3g}",
+            basic,
+            composed,
+            f"ε {left['epsilon']:.4g}, δ {left['delta']:.2g}" if left else "–",
+        )
+    table.caption = (
+        "◀ the smaller total. PLD: privacy loss distributions, for releases that were planned beforehand; "
+        "the sum (basic composition) holds for any. – says nothing at this δ."
+    )
+    return table
+
+
+def _epsilon(value: float) -> str:
+    return f"{value:.4g}" if math.isfinite(value) else "–"
+
+
+def _scope_words(scope: Scope) -> str:
+    return f"population {scope[0]}, {'lifetime' if scope[1] is None else f'window {scope[1]}'}"
+
+
+def _cap_words(cap: Cap) -> str:
+    parts = [
+        f"{name} ε = {budget.epsilon:g}, δ = {budget.delta:g}"
+        for name, budget in (("per window", cap.window), ("lifetime", cap.lifetime))
+        if budget
+    ]
+    rule = "the smaller total (planned releases)" if cap.planned else "summing"
+    return f"{'; '.join(parts)}; kept by {rule}"

@@ -1,0 +1,248 @@
+"""``searchblend pack``: build, inspect, diff, apply, and a page that searches offline."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from searchblend.cli.arguments import Commands, add_actions, add_command, positive_int
+from searchblend.cli.commands.search import add_pin, read_checked
+from searchblend.cli.printing import new_table, print_json, print_line, print_table
+from searchblend.core.errors import InputError, MessageError, UsageError
+from searchblend.files.durable import refuse_existing, whole_files
+from searchblend.search.pack import NO_TASK, Pack, PackInfo
+from searchblend.search.pack_delta import MAGIC as DELTA_MAGIC
+from searchblend.search.pack_delta import read_delta_info
+
+EXAMPLES = """\
+examples:
+  searchblend pack build out -o answers.sbpack                   from the folder of `searchblend run log.tsv -o out`
+  searchblend pack build out -o answers.sbpack --key signing.pem
+  searchblend pack inspect answers.sbpack
+  searchblend pack diff old.sbpack new.sbpack -o update.sbdelta
+  searchblend pack apply old.sbpack update.sbdelta -o new.sbpack
+  searchblend pack page answers.sbpack -o search.html            one page that searches offline
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = add_actions(parser)
+    _add_build(actions)
+    inspect = add_command(actions, "inspect", "check all of a pack or a delta, and say what is in it", EXAMPLES)
+    inspect.add_argument("pack", type=Path, metavar="FILE", help="a pack, plain or signed, or a delta")
+    add_pin(inspect)
+    diff = add_command(actions, "diff", "the delta that leads from one pack to a later one", EXAMPLES)
+    diff.add_argument("base", type=Path, metavar="A", help="the pack that a device has")
+    diff.add_argument("pack", type=Path, metavar="B", help="the pack that it should get")
+    _add_output(diff, "the delta")
+    apply = add_command(actions, "apply", "the pack that a delta leads to", EXAMPLES)
+    apply.add_argument("base", type=Path, metavar="A", help="the pack that the delta starts from")
+    apply.add_argument("delta", type=Path, metavar="DELTA", help="a delta of `pack diff` or of a service")
+    _add_output(apply, "the pack")
+    page = add_command(actions, "page", "one HTML page that answers from a pack, offline", EXAMPLES)
+    page.add_argument("pack", type=Path, metavar="PACK", help="a pack, plain or signed")
+    page.add_argument("--title", default="Local search", help="shown on the page (Local search)")
+    _add_output(page, "the page")
+    for action in (inspect, diff, apply, page):
+        action.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def _add_build(actions: Commands) -> None:
+    build = add_command(actions, "build", "the pack of a release: its certain answers in one file", EXAMPLES)
+    build.add_argument("release", type=Path, metavar="RELEASE", help="a folder of `searchblend run`, or a result.json")
+    _add_output(build, "the pack")
+    build.add_argument(
+        "--key", type=Path, action="append", default=[], metavar="PEM", help="sign with this P-256 key; may be repeated"
+    )
+    build.add_argument("--task", metavar="HEX", help="the task that it belongs to, 32 hexadecimal digits")
+    build.add_argument("--round", type=positive_int, metavar="N", help="the round of the task")
+    build.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def _add_output(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help=f"where {what} goes")
+    parser.add_argument("--force", action="store_true", help="replace FILE")
+
+
+Document = Mapping[str, Any]
+
+
+def run(options: argparse.Namespace) -> None:
+    if getattr(options, "output", None):
+        refuse_existing(options.output, replace=options.force)
+    document = _ACTIONS[options.action](options)
+    if options.json:
+        print_json(document)
+        return
+    table = new_table(document["file"])
+    table.show_header = False
+    for name, value in document.items():
+        if name != "file":
+            table.add_row(name.replace("_", " "), _text(value))
+    print_table(table)
+
+
+def _build(options: argparse.Namespace) -> Document:
+    from searchblend.releases.pack_files import build_from_release
+
+    task, number = _task(options)
+    built = build_from_release(options.release, task=task, round_number=number)
+    content = built.content
+    if options.key:
+        from searchblend.releases.signed_pack_files import signed_content  # needs cryptography, a plain pack does not
+
+        content = signed_content(content, options.key)
+    _write(options, content)
+    left_out = built.pairs_listed - built.pairs_kept
+    if left_out and not options.json:
+        print_line(
+            f"{left_out:,} entries are left out: their 95 % interval includes 0, or their text has no normal form."
+        )
+    return {
+        "file": str(options.output),
+        "bytes": len(content),
+        **_about(built.pack),
+        "listed": built.pairs_listed,
+        "left_out": left_out,
+        "signatures": len(options.key),
+    }
+
+
+def _inspect(options: argparse.Namespace) -> Document:
+    delta = _delta_start(options)
+    if delta is not None:
+        about = read_delta_info(delta)
+        return {
+            "file": str(options.pack),
+            "bytes": len(delta),
+            "base": about.base,
+            "base_round": about.base_round,
+            "result": about.result,
+            **_info(about.info),
+        }
+    read = read_checked(options)
+    return {
+        "file": str(options.pack),
+        "bytes": len(read.pack.content),
+        **_about(read.pack),
+        "bytes_per_pair": round(len(read.pack.content) / max(read.pack.n_pairs or read.pack.n_queries, 1), 2),
+        "signed_by": [signature.key_id for signature in read.signatures],
+        "signature_checked": read.verified,
+    }
+
+
+def _delta_start(options: argparse.Namespace) -> bytes | None:
+    """The bytes of a delta; None if it is something else."""
+    try:
+        with options.pack.open("rb") as file:
+            if file.read(len(DELTA_MAGIC)) != DELTA_MAGIC:
+                return None
+            file.seek(0)
+            content: bytes = file.read()
+            read_delta_info(content)
+            return content
+    except MessageError as error:
+        raise InputError(options.pack, str(error)) from error
+    except OSError as error:
+        raise InputError(options.pack, f"cannot be read: {error.strerror or error}") from error
+
+
+def _diff(options: argparse.Namespace) -> Document:
+    from searchblend.releases.pack_files import diff_packs, read_pack_file
+
+    base, result = read_pack_file(options.base).pack, read_pack_file(options.pack).pack
+    delta = diff_packs(base, result)
+    _write(options, delta)
+    return {
+        "file": str(options.output),
+        "bytes": len(delta),
+        "share_of_the_pack": round(len(delta) / len(result.content), 4),
+        "base": base.digest,
+        "result": result.digest,
+    }
+
+
+def _apply(options: argparse.Namespace) -> Document:
+    from searchblend.releases.pack_files import apply_delta_file, read_pack_file
+
+    content = apply_delta_file(read_pack_file(options.base).pack, options.delta)
+    _write(options, content)
+    return {"file": str(options.output), "bytes": len(content), **_about(Pack(content))}
+
+
+def _page(options: argparse.Namespace) -> Document:
+    from searchblend.pages.pack_page import pack_page
+    from searchblend.releases.pack_files import read_pack_file
+
+    read = read_pack_file(options.pack)
+    content = pack_page(read.pack.content, options.title, _sentence(read.pack)).encode()
+    _write(options, content)
+    if not options.json:
+        print_line(f"Open {options.output} in a browser: it needs no network.")
+    return {"file": str(options.output), "bytes": len(content), **_about(read.pack)}
+
+
+def _sentence(pack: Pack) -> str:
+    info = pack.info
+    of = "" if info.task == NO_TASK else f" in round {info.round}"
+    return (
+        f"{pack.n_queries:,} queries and {pack.n_urls:,} URLs that many people searched for{of}, released with "
+        f"differential privacy: ε = {info.epsilon:g}, δ = {info.delta:g}."
+    )
+
+
+def _write(options: argparse.Namespace, content: bytes) -> None:
+    with whole_files([options.output], replace=options.force) as (path,):
+        path.write_bytes(content)
+
+
+def _task(options: argparse.Namespace) -> tuple[bytes, int]:
+    if (options.task is None) != (options.round is None):
+        raise UsageError("--task and --round go together")
+    if options.task is None:
+        return NO_TASK, 0
+    if not re.fullmatch("[0-9a-f]{32}", options.task):
+        raise UsageError("--task: expected 32 hexadecimal digits")
+    return bytes.fromhex(options.task), options.round
+
+
+def _about(pack: Pack) -> dict[str, Any]:
+    return {
+        "sha256": pack.digest,
+        "queries": pack.n_queries,
+        "pairs": pack.n_pairs,
+        "urls": pack.n_urls,
+        **_info(pack.info),
+    }
+
+
+def _info(info: PackInfo) -> dict[str, Any]:
+    return {
+        "task": None if info.task == NO_TASK else info.task.hex(),
+        "round": info.round or None,
+        "method": info.method,
+        "epsilon": info.epsilon,
+        "delta": info.delta,
+    }
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "–"
+    return "–" if value is None else str(value)
+
+
+_ACTIONS: Final[Mapping[str, Callable[[argparse.Namespace], Document]]] = {
+    "build": _build,
+    "inspect": _inspect,
+    "diff": _diff,
+    "apply": _apply,
+    "page": _page,
+}

@@ -1,0 +1,47 @@
+"""``searchblend page``: the page of a folder that ``run`` or ``release run`` wrote."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+from pathlib import Path
+
+from searchblend.cli.printing import print_json, print_line, step_progress, write
+from searchblend.core.errors import OutputError, UsageError
+from searchblend.files.durable import refuse_existing, whole_files
+
+EXAMPLES = """\
+examples:
+  searchblend page out                               one file for people, printed: redirect it
+  searchblend page release/ -o release.html          of a click graph; nothing is spent, nothing else is read
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, metavar="DIR", help="what `run` or `release run` wrote")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where the page goes (standard output)")
+    parser.add_argument("--force", action="store_true", help="replace FILE")
+    parser.add_argument("--json", action="store_true", help="print file, bytes and SHA-256 as JSON; needs -o")
+
+
+def run(options: argparse.Namespace) -> None:
+    from searchblend.releases.release_page import page_of_folder
+
+    if options.output is None:
+        if options.json:
+            raise UsageError("--json: name the file of the page with --output")
+        write(page_of_folder(options.folder))
+        return
+    refuse_existing(options.output, replace=options.force)
+    with step_progress() as on_step:
+        content = page_of_folder(options.folder, on_step=on_step).encode()
+    try:
+        with whole_files([options.output], replace=options.force) as (partial,):
+            partial.write_bytes(content)
+    except OSError as error:
+        raise OutputError(f"{options.output}: cannot be written: {error.strerror or error}") from error
+    made = {"file": str(options.output), "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    if options.json:
+        print_json(made)
+    else:
+        print_line(f"{made['file']} ({made['bytes']:,} bytes): one file that needs nothing else")

@@ -1,0 +1,380 @@
+"""``searchblend release``: parse, call, print."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from searchblend.cli.arguments import Commands, add_actions, add_command, positive_int
+from searchblend.cli.commands.run import malformed_warnings, now, warn_without_page
+from searchblend.cli.log_options import add_log, read_options
+from searchblend.cli.printing import new_table, print_json, print_line, print_table, run_progress, step_progress, warn
+from searchblend.cli.release_options import add_release_options, ledger_entry, summary_file
+from searchblend.core.errors import InputError, RunError, UsageError
+from searchblend.core.params import AS_ALGORITHM, ClickGraphParams, Shares
+from searchblend.core.privacy import Budget
+from searchblend.core.suspects import EXPLAINED, Suspects
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from searchblend.core.statement import Statement
+    from searchblend.releases.make_release import WrittenRelease
+
+EXAMPLES = """\
+examples:
+  searchblend release plan --epsilon 2.3 --delta 1e-6 --max-queries-per-user 20
+  searchblend release run searches.tsv -o release --population 500000
+  searchblend release verify release/
+  searchblend release review release/ --terms adult.txt
+"""
+RUN_EXAMPLES = """\
+examples:
+  searchblend release run searches.tsv -o release --population 500000
+  searchblend release run 'aol/user-ct-*.gz' -o release --urls private --population 650000 --epsilon 2.3
+  searchblend release run searches.tsv -o release --public-urls results.csv --public-source 'results page of May'
+  searchblend release run searches.tsv -o release --algorithm kkmn2009 --max-queries-per-user 5 --shares even
+  searchblend release run searches.tsv -o release --reformulations --from 2006-03-01 --to 2006-04-01
+  searchblend release run searches.tsv -o release --ledger budget.ledger --release-id march
+"""
+PLAN_EXAMPLES = """\
+examples:
+  searchblend release plan --population 500000                           the default at its default budget
+  searchblend release plan --algorithm kkmn2009 --epsilon 2.302585 --delta 1e-5 --selection-only --json
+  searchblend release plan --algorithm kkmn2009 --accounting exact --max-queries-per-user 5
+  searchblend release plan --urls private --plot curve.png
+"""
+VERIFY_EXAMPLES = """\
+examples:
+  searchblend release verify release/            hashes, and (ε, δ) computed again; exit code 1 if a check fails
+  searchblend release verify release/ --json
+"""
+REVIEW_EXAMPLES = """\
+examples:
+  searchblend release review release/                         what a person should look at before publishing
+  searchblend release review release/ --terms adult.txt       a list of your own, one term a line
+  searchblend release review release/ --head 500 --abandoned-below 0.05 --json
+"""
+ALGORITHMS = ("gaussian", "kkmn2009", "weighted_gaussian", "dp_sips")
+PRESETS = ("select-heavy", "even", "counts-heavy")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = add_actions(parser)
+    _add_run(actions)
+    _add_plan(actions)
+    verify = add_command(actions, "verify", "check a release without the log", VERIFY_EXAMPLES)
+    review = add_command(actions, "review", "what to look at before publishing", REVIEW_EXAMPLES)
+    for action in (verify, review):
+        action.add_argument("folder", type=Path, metavar="DIR", help="the folder of a release")
+        action.add_argument("--json", action="store_true", help="print one JSON document")
+    review.add_argument("--terms", type=Path, metavar="FILE", help="terms of your own to look for, one a line")
+    review.add_argument(
+        "--head", type=positive_int, default=100, metavar="N", help="queries looked at for clicks (100)"
+    )
+    review.add_argument(
+        "--abandoned-below", type=float, default=0.1, metavar="F", help="clicks per search below which to ask (0.1)"
+    )
+
+
+def _add_run(actions: Commands) -> None:
+    parser = add_command(actions, "run", "release the click graph of a log", RUN_EXAMPLES)
+    add_log(parser, memory="2500MB")  # who searched for what takes more room than draws
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the released files")
+    parser.add_argument("--force", action="store_true", help="replace an earlier release in DIR")
+    parser.add_argument("--html", action="store_true", help="also a page for people in DIR: index.html, one file")
+    _add_parameters(parser)
+    parser.add_argument("--public-urls", type=Path, metavar="TABLE", help="pairs query,url from outside the log")
+    parser.add_argument("--public-source", metavar="TEXT", help="where that table comes from; enters the statement")
+    parser.add_argument("--synonyms", type=Path, metavar="TABLE", help="public table query,meaning of queries to merge")
+    parser.add_argument("--from", dest="first", type=_moment, metavar="TIME", help="leave out lines before this time")
+    parser.add_argument("--to", dest="last", type=_moment, metavar="TIME", help="leave out lines from this time on")
+    add_release_options(parser, population="--people")
+    parser.add_argument("--seed", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--json", action="store_true", help="print the statement as one JSON document")
+
+
+def _add_plan(actions: Commands) -> None:
+    parser = add_command(actions, "plan", "thresholds, noise and release probabilities; reads no data", PLAN_EXAMPLES)
+    _add_parameters(parser)
+    parser.add_argument("--selection-only", action="store_true", help="the whole budget for choosing queries")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the release probability, .png or .svg")
+    parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
+
+
+def _add_parameters(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--algorithm", choices=ALGORITHMS, default="gaussian", help="how queries are chosen (gaussian)")
+    parser.add_argument("--accounting", choices=["paper", "exact"], help="of kkmn2009: Theorem 1 (paper), or exact")
+    parser.add_argument("--epsilon", type=float, default=2.0, metavar="E", help="ε of the whole release (2)")
+    parser.add_argument("--delta", type=float, metavar="D", help="δ (1e-6, or a tenth of 1/population if that is less)")
+    parser.add_argument("--population", type=positive_int, metavar="N", help="users the log stands for, as you know it")
+    parser.add_argument("--allow-large-delta", action="store_true", help="accept δ ≥ 1/population")
+    parser.add_argument("--max-queries-per-user", type=int, default=20, metavar="D", help="d (20)")
+    parser.add_argument("--max-clicks-per-user", type=int, default=20, metavar="D", help="d_c (20)")
+    parser.add_argument("--max-reformulations-per-user", type=int, default=20, metavar="D", help="d_r (20)")
+    parser.add_argument("--count-unit", choices=["users", "impressions"], help="what is counted (the algorithm's)")
+    parser.add_argument("--query-noise", choices=["fresh", "reuse"], help="noise of the counts (the algorithm's)")
+    parser.add_argument(
+        "--shares", default="even", metavar="PRESET", help=f"{', '.join(PRESETS)}, or select,counts,clicks"
+    )
+    parser.add_argument(
+        "--urls", choices=["none", "public", "private"], help="clicks on URLs (none; public with a table)"
+    )
+    parser.add_argument("--reformulations", action="store_true", help="release which query was typed after which")
+
+
+def _moment(text: str) -> float:
+    """Seconds since 1970, or a date and time in UTC."""
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError("expected a date such as 2006-03-01, or seconds since 1970") from error
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+_LARGEST_DELTA = 1e-6
+
+
+def run(options: argparse.Namespace) -> None:
+    {"run": _run, "plan": _plan, "verify": _verify, "review": _review}[options.action](options)
+
+
+def _params(options: argparse.Namespace, **fixed: Any) -> ClickGraphParams:
+    delta = options.delta
+    if delta is None:
+        delta = min(_LARGEST_DELTA, 0.1 / options.population) if options.population else _LARGEST_DELTA
+    choices = {
+        "count_unit": options.count_unit or AS_ALGORITHM,
+        "accounting": options.accounting or AS_ALGORITHM,
+        "query_noise": options.query_noise or AS_ALGORITHM,
+        "urls": options.urls or "none",
+        "reformulations": "typed" if options.reformulations else "none",
+    }
+    return ClickGraphParams(
+        budget=Budget(options.epsilon, delta),
+        population=options.population,
+        algorithm=options.algorithm,
+        max_queries_per_user=options.max_queries_per_user,
+        max_clicks_per_user=options.max_clicks_per_user,
+        max_reformulations_per_user=options.max_reformulations_per_user,
+        shares=_shares(options.shares),
+        allow_large_delta=options.allow_large_delta,
+        **{**choices, **fixed},
+    )
+
+
+def _shares(text: str) -> Shares:
+    if "," not in text:
+        return Shares.preset(text)
+    try:
+        return Shares(*(float(part) for part in text.split(",")))
+    except (ValueError, TypeError) as error:
+        raise UsageError("--shares: expected a preset, or three to four numbers such as 0.5,0.3,0.2") from error
+
+
+def _run(options: argparse.Namespace) -> None:
+    from searchblend.releases.click_graph import ReleaseSettings, run_release
+    from searchblend.wire.release import encode_statement
+
+    if options.seed is not None:
+        raise UsageError("--seed: a release draws its noise from the operating system; a known seed cancels privacy")
+    if options.urls == "public" and not options.public_urls:
+        raise UsageError("--urls public: name the table with --public-urls; URLs of the log itself are not public")
+    if options.public_urls and options.urls not in (None, "public"):
+        raise UsageError("--public-urls: only with --urls public")
+    fixed = {"urls": "public", "public_source": options.public_source or ""} if options.public_urls else {}
+    if options.public_urls and not options.public_source:
+        raise UsageError("--public-urls: say where the table comes from with --public-source; it must not be the log")
+    settings = ReleaseSettings(
+        log=read_options(options),
+        params=_params(options, **fixed),
+        output=options.output,
+        public_urls=options.public_urls,
+        synonyms=options.synonyms,
+        first_moment=options.first,
+        last_moment=options.last,
+        html=options.html,
+        replace=options.force,
+        ledger=ledger_entry(options, population="--people"),
+        created=now(),
+    )
+    if options.population is None:
+        warn("the number of users was not declared (--population): δ was not compared with it")
+    with (
+        summary_file(options.summary, options.output, replace=options.force) as write_summary,
+        run_progress() as (on_progress, on_step),
+    ):
+        result = run_release(
+            settings, on_progress=on_progress, on_notice=lambda text: warn(text, "dim"), on_step=on_step
+        )
+        write_summary(result.input_summary)
+    _say_input(result)
+    if result.input_summary is None:
+        warn_without_page(options.output, html=options.html)
+    if options.json:
+        print_json(encode_statement(result.released))
+    else:
+        _show_release(result.released, options.output)
+
+
+def _say_input(result: WrittenRelease[Statement]) -> None:
+    if result.input_summary is None:
+        warn("this release id was published before: the same files again, nothing was spent")
+        return
+    for line in malformed_warnings(result.input_summary):
+        warn(line, "bold yellow")
+
+
+def _show_release(statement: Statement, folder: Path) -> None:
+    from searchblend.wire.click_graph_files import read_click_graph
+
+    with step_progress() as on_step:
+        graph = read_click_graph(folder, on_step=on_step)
+    table = new_table(f"Published queries ({len(graph.queries):,} in all)")
+    for name in ("query", "count", "95 % interval", "estimate"):
+        table.add_column(name, justify="left" if name == "query" else "right", no_wrap=name != "query")
+    searches = graph.searches
+    for i in range(min(20, len(graph.queries))):
+        interval = f"{max(searches.low[i], 0):,.0f} – {searches.high[i]:,.0f}"
+        table.add_row(graph.queries[i], f"{searches.count[i]:,}", interval, f"{searches.estimate[i]:,.0f}")
+    print_table(table)
+    guarantee = statement.promise
+    print_line(f"{len(graph.clicks):,} clicks on URLs, {len(graph.reformulations):,} reformulations")
+    print_line(
+        f"ε = {guarantee.epsilon:g}, δ = {guarantee.delta:g} for each user and everything together; "
+        f"guarantee {'holds' if guarantee.holds else 'does NOT hold'}"
+    )
+    print_line(f"files: {folder}/ (before publishing: searchblend release review {folder})")
+
+
+def _verify(options: argparse.Namespace) -> None:
+    from searchblend.releases.verify_release import CANNOT_PROVE, verify_release
+
+    with step_progress() as on_step:
+        checks = verify_release(options.folder, on_step=on_step)
+    failed = [check for check in checks if not check.holds]
+    if options.json:
+        print_json(
+            {
+                "verified": not failed,
+                "checks": [check.as_json() for check in checks],
+                "cannot_prove": list(CANNOT_PROVE),
+            }
+        )
+    else:
+        table = new_table(f"{options.folder}")
+        for name in ("", "check", "what was found"):
+            table.add_column(name)
+        for check in checks:
+            table.add_row("ok" if check.holds else "FAILED", check.name, check.detail)
+        print_table(table)
+        print_line("What nobody can check from the folder:")
+        for what in CANNOT_PROVE:
+            print_line(f"  - {what}")
+    if failed:
+        raise RunError(f"{options.folder}: {len(failed)} of {len(checks)} checks failed: {failed[0].name}")
+
+
+def _review(options: argparse.Namespace) -> None:
+    from searchblend.clickgraph.use.review import ABANDONED, review
+    from searchblend.wire.click_graph import STATEMENT_KIND
+    from searchblend.wire.click_graph_files import read_click_graph
+    from searchblend.wire.release import STATEMENT, read_statement
+
+    with step_progress() as on_step:
+        graph = read_click_graph(options.folder, on_step=on_step)
+        statement = read_statement(options.folder / STATEMENT, kind=STATEMENT_KIND)
+        on_step("reviewing")
+        findings = review(
+            graph,
+            Suspects(_terms(options.terms)),
+            has_all_clicks=statement.parameters.get("urls") == "public",
+            head=options.head,
+            abandoned_below=options.abandoned_below,
+        )
+    if options.json:
+        print_json({"findings": [finding.as_json() for finding in findings]})
+        return
+    if not findings:
+        print_line("nothing that looks like somebody's own; this is a hint, no guarantee")
+        return
+    table = new_table(f"Look at these before publishing ({len(findings)})")
+    for name in ("table", "row", "why", "text"):
+        table.add_column(name, justify="right" if name == "row" else "left")
+    for finding in findings:
+        table.add_row(finding.table, str(finding.row), ", ".join(finding.reasons), " → ".join(finding.texts))
+    print_table(table)
+    explained = {suspicion.value: text for suspicion, text in EXPLAINED.items()}
+    explained[ABANDONED] = "searched often and clicked hardly ever: a weakness of the search engine"
+    for reason in dict.fromkeys(reason for finding in findings for reason in finding.reasons):
+        print_line(f"  {reason}: {explained[reason]}")
+
+
+def _terms(path: Path | None) -> list[str]:
+    if path is None:
+        return []
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(path, "expected a text file in UTF-8 with a term on each line") from error
+
+
+def _plan(options: argparse.Namespace) -> None:
+    from searchblend.clickgraph.release.design import ClickGraphDesign
+    from searchblend.releases.click_graph_plan import release_plan
+
+    if options.plot:
+        from searchblend.synthetic.plan_plots import check_suffix
+
+        check_suffix(options.plot)
+    fixed: dict[str, Any] = {"public_source": "declared in the plan"} if options.urls == "public" else {}
+    if options.selection_only:
+        if options.urls or options.reformulations:
+            raise UsageError("--selection-only: not with --urls or --reformulations")
+        fixed = {"query_noise": "reuse"} if options.algorithm in ("kkmn2009", "gaussian") else {}
+    design = ClickGraphDesign.of(_params(options, **fixed))
+    document = release_plan(design, selection_only=options.selection_only)
+    if options.plot:
+        from searchblend.synthetic.plan_plots import release_curve_figure, save
+
+        save(release_curve_figure(document), options.plot)
+    if options.json:
+        print_json(document)
+        return
+    print_table(_steps_table(document))
+    print_line(
+        f"ε = {document['epsilon']:g}, δ = {document['budget_delta']:g} "
+        f"(used with whole-number noise: {document['mechanism_delta']:.3g}); "
+        f"a query needs about {document['threshold']:.4g} {document['unit']}"
+    )
+    print_line(
+        f"published with 1 %, 50 %, 99 % probability at {', '.join(str(n) for n in document['quantiles'].values())} "
+        f"{document['unit']}; {document['accounts_to_force']} accounts can force a query out"
+    )
+    if options.plot:
+        print_line(f"plot: {options.plot}")
+
+
+def _steps_table(document: Mapping[str, Any]) -> Table:
+    table = new_table(f"Release with {document['algorithm']}: nothing was read")
+    for name in ("step", "first of a user", "noise", "scale", "threshold", "95 % ±", "ε", "δ"):
+        table.add_column(name, justify="left" if name in ("step", "noise") else "right")
+    for step in document["steps"]:
+        table.add_row(
+            step["name"],
+            f"{step['first']} {'different' if step['unit'] == 'users' else 'in all'}",
+            step["noise"]["law"].replace("_", " "),
+            f"{step['noise']['scale']:.4g}",
+            "–" if step["threshold"] is None else str(step["threshold"]),
+            f"{step['half_width']:.0f}",
+            f"{step['epsilon']:.3g}",
+            f"{step['delta']:.2g}",
+        )
+    return table

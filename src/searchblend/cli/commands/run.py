@@ -1,0 +1,237 @@
+"""``searchblend run``: parse, run, print."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from searchblend.cli.arguments import add_budget, add_method, share
+from searchblend.cli.log_options import add_log, read_options
+from searchblend.cli.printing import print_json, print_line, print_table, run_progress, warn
+from searchblend.cli.release_options import add_release_options, ledger_entry, summary_file
+from searchblend.core.errors import UsageError
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.randomness import Randomness, SystemRandomness
+from searchblend.core.statement import PAGE
+
+if TYPE_CHECKING:
+    from searchblend.blender.groups import UserGroup
+    from searchblend.blender.release import BlenderRelease
+    from searchblend.blender.result import Result
+    from searchblend.releases.hybrid import Evaluation, HybridSettings
+    from searchblend.releases.make_release import LedgerEntry, WrittenRelease
+
+EXAMPLES = """\
+examples:
+  searchblend run searches.tsv -o out                       the defaults: ε = 4, δ = 1e-5, 5 % opt-in, 50 queries
+  searchblend run log.csv.gz -o out --columns user=AnonID,query=Query,url=ClickURL
+  searchblend run searches.tsv -o out --opt-in-column consent --epsilon 2 --delta 1e-6
+  searchblend run 'aol/user-ct-*.gz' -o out --memory 2GB    the ten files of AOL's collection
+  searchblend run searches.tsv --dry-run                    what it would promise; reads nothing
+  searchblend run searches.tsv --evaluate --json            compare with the truth (NOT PRIVATE)
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_log(parser)
+    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder for the released files")
+    parser.add_argument("--force", action="store_true", help="replace an earlier release in DIR")
+    parser.add_argument("--html", action="store_true", help="also a page for people in DIR: index.html, one file")
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--opt-in", type=share, default=0.05, metavar="SHARE", help="random share that opts in (0.05)")
+    group.add_argument("--opt-in-column", metavar="NAME", help="a column with 1/true/yes for opt-in users")
+    add_budget(parser)
+    parser.add_argument("--max-queries", type=int, default=50, metavar="M", help="queries in the head list (50)")
+    parser.add_argument(
+        "--head-fraction", type=float, default=0.95, metavar="F", help="opt-in users that make the list (0.95)"
+    )
+    parser.add_argument(
+        "--query-budget-fraction", type=float, default=0.85, metavar="F", help="share of a client's ε for the query"
+    )
+    parser.add_argument("--records-per-client", type=int, default=1, metavar="N", help="cells per report (1)")
+    parser.add_argument("--records-per-optin", type=int, default=1, metavar="N", help="records of an opt-in user (1)")
+    add_method(parser)
+    parser.add_argument("--wide-list", action="store_true", help="list queries without a listed URL too (method best)")
+    parser.add_argument("--explain", action="store_true", help="say which mechanisms were chosen and why")
+    parser.add_argument("--no-project", action="store_true", help="leave out the projection onto the simplex")
+    add_release_options(parser, population="--population")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be promised; read nothing")
+    parser.add_argument("--evaluate", action="store_true", help="compare with the truth; every output is NOT PRIVATE")
+    parser.add_argument("--seed", type=int, help="repeatable noise, only with --evaluate")
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON document")
+
+
+def run(options: argparse.Namespace) -> None:
+    from searchblend.releases.hybrid import HybridSettings
+    from searchblend.synthetic.seeded import SeededRandomness
+
+    if options.seed is not None and not options.evaluate:
+        raise UsageError("--seed: only with --evaluate; a release draws its noise from the operating system")
+    if options.html and options.output is None:
+        raise UsageError("--html: the page goes into the folder of the release; name it with --output")
+    params = BlenderParams(
+        budget=Budget(options.epsilon, options.delta),
+        max_head_queries=options.max_queries,
+        head_fraction=options.head_fraction,
+        query_budget_fraction=options.query_budget_fraction,
+        records_per_client=options.records_per_client,
+        records_per_optin=options.records_per_optin,
+    )
+    if options.dry_run:
+        show_dry_run(params, options)
+        return
+    settings = HybridSettings(
+        log=read_options(options, optin_column=options.opt_in_column),
+        params=params,
+        optin_fraction=None if options.opt_in_column else options.opt_in,
+        method=options.method,
+        project=not options.no_project,
+        wide_list=options.wide_list,
+        output=options.output,
+        html=options.html,
+        replace=options.force,
+        ledger=_ledger_entry(options),
+        created=now(),
+    )
+    randomness = SystemRandomness() if options.seed is None else SeededRandomness(options.seed)
+    with summary_file(options.summary, options.output, replace=options.force) as write_summary:
+        result = run_and_warn(settings, randomness, evaluate=options.evaluate)
+        write_summary(result.input_summary)
+    show_result(result.released, settings, as_json=options.json, explain=options.explain)
+
+
+def _ledger_entry(options: argparse.Namespace) -> LedgerEntry | None:
+    if options.ledger is not None and options.evaluate:
+        raise UsageError("--ledger: not with --evaluate, which is not a release")
+    return ledger_entry(options, population="--population")
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def run_and_warn(settings: HybridSettings, randomness: Randomness, *, evaluate: bool) -> WrittenRelease[Result]:
+    """Run with progress on stderr, then say what the person should know about the input and the budget."""
+    from searchblend.releases.hybrid import run_hybrid
+
+    with run_progress() as (on_progress, on_step):
+        result = run_hybrid(
+            settings,
+            evaluate=compare_with_truth if evaluate else None,
+            randomness=randomness,
+            on_progress=on_progress,
+            on_notice=lambda text: warn(text, "dim"),
+            on_step=on_step,
+        )
+    delta, groups = settings.params.budget.delta, result.released.groups
+    n_users = groups.optin_users + groups.clients
+    if delta >= 1 / n_users:
+        warn(
+            f"warning: δ = {delta:g} is not below 1/users = {1 / n_users:.2g}: at such a δ a mechanism may "
+            "expose somebody outright; choose a smaller --delta"
+        )
+    if result.input_summary is None:
+        warn("this release id was published before: the same files again, nothing was spent")
+        warn_without_page(settings.output, html=settings.html)
+        return result
+    for line in malformed_warnings(result.input_summary):
+        warn(line, "bold yellow")
+    return result
+
+
+def warn_without_page(folder: Path | None, *, html: bool) -> None:
+    """A release that was published without a page stays without one: its files are what they were."""
+    if html and folder is not None and not (folder / PAGE).exists():
+        warn(f"it was published without a page; make one beside it: searchblend page {folder} -o FILE")
+
+
+def compare_with_truth(release: BlenderRelease, optin_users: UserGroup, clients: UserGroup) -> Evaluation:
+    """Scores against all users of both groups, with the very records that the run drew."""
+    from searchblend.releases.hybrid import Evaluation
+    from searchblend.synthetic.metrics import Truth, score
+
+    truth = Truth.of(release.head, optin_users.cell_counts(release.head) + clients.cell_counts(release.head))
+    return Evaluation(asdict(score(release, truth)), truth.queries.tolist(), truth.cells.tolist())
+
+
+def malformed_warnings(summary: Any) -> list[str]:
+    """One line per reason, with the first places; nothing of what stood there."""
+    malformed, lines = summary["malformed"], max(summary["lines"], 1)
+    total = sum(entry["count"] for entry in malformed.values())
+    if not total:
+        return []
+    loud = "WARNING: more than 1 % of the lines are malformed: " if total > lines / 100 else "warning: "
+    return [f"{loud}{total:,} of {lines:,} lines were left out"] + [
+        f"  {reason}: {entry['count']:,} (first: {', '.join(entry['first'])})" for reason, entry in malformed.items()
+    ]
+
+
+def show_result(
+    result: Result, settings: HybridSettings, *, as_json: bool, explain: bool = False, limit: int = 20
+) -> None:
+    from searchblend.cli.tables import comparison_table, explanation, trends_table
+    from searchblend.wire.release import encode_result
+
+    if as_json:
+        print_json(encode_result(result))
+        return
+    if (metrics := result.metrics) is not None:
+        print_table(comparison_table(result, limit))
+        print_line(
+            f"L1: queries {metrics['query_l1']:.4f}, records {metrics['record_l1']:.4f}; NDCG {metrics['ndcg']:.4f}"
+        )
+    else:
+        print_table(trends_table(result, limit))
+    check = result.group_check
+    if check and not check.agrees:
+        print_line(
+            f"Opt-in users and clients differ (p = {check.p_value:.1g}, divergence {check.divergence:.2f}): "
+            "the opt-in counts were given less weight",
+            style="yellow",
+        )
+    for part in explanation(result) if explain else []:
+        print_table(part)
+    guarantee = result.guarantee
+    print_line(
+        f"ε = {guarantee.epsilon:g}, δ = {guarantee.delta:g} for each person of either group; "
+        f"guarantee {'holds' if guarantee.holds else 'does NOT hold'}"
+    )
+    if result.notice:
+        print_line(result.notice, style="bold red")
+    if settings.output:
+        print_line(f"files: {settings.output}/")
+
+
+def show_dry_run(params: BlenderParams, options: argparse.Namespace) -> None:
+    """What a run would promise, and what to expect of an AOL-shaped log; no file is opened."""
+    from searchblend.mechanisms.threshold import printed_threshold
+    from searchblend.synthetic.expected_list import expected_head_queries
+    from searchblend.synthetic.population import AOL_USERS
+
+    threshold = printed_threshold(params.budget)
+    share = 0.05 if options.opt_in_column else options.opt_in
+    n_head_users = round(AOL_USERS * share * params.head_fraction)
+    expected = expected_head_queries(n_head_users, threshold, params.max_head_queries)
+    document = {
+        "epsilon": params.budget.epsilon,
+        "delta": params.budget.delta,
+        "threshold": threshold.printed,
+        "integer_threshold": threshold.integer,
+        "selection_delta": threshold.single_person_rate,
+        "expected": {"population": "AOL profile", "users": AOL_USERS, "opt_in": share, "head_queries": expected},
+    }
+    if options.json:
+        print_json(document)
+        return
+    print_line(
+        f"ε = {params.budget.epsilon:g}, δ = {params.budget.delta:g} for each person; nothing was read.\n"
+        f"A record needs about {threshold.integer} of the opt-in users that make the list "
+        f"(τ = {threshold.printed:.4g}; a record of one person alone passes with probability "
+        f"{threshold.single_person_rate:.2g}).\n"
+        f"Expected on {AOL_USERS:,} people with the shape of the AOL log, {share:.0%} opting in: "
+        f"about {expected:.0f} head queries (at most {params.max_head_queries} asked for)."
+    )

@@ -1,0 +1,97 @@
+"""``searchblend search``: what a pack answers to what somebody typed."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from searchblend.cli.arguments import positive_int
+from searchblend.cli.printing import new_table, print_json, print_line, print_table, warn
+from searchblend.search.pack import PackInfo
+from searchblend.search.pack_index import Found, PackIndex
+
+if TYPE_CHECKING:
+    from searchblend.releases.pack_files import PackFile
+
+EXAMPLES = """\
+examples:
+  searchblend search answers.sbpack weather            the URLs of a query, and queries that begin or are spelled alike
+  searchblend search answers.sbpack wea --prefix       only what begins so
+  searchblend search answers.sbpack wether --limit 3 --json
+  searchblend search answers.sbpack weather --pin 04…     only if this key has signed the file
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("pack", type=Path, metavar="PACK", help="a pack, plain or signed")
+    parser.add_argument("query", metavar="QUERY", help="what somebody typed")
+    parser.add_argument("--prefix", action="store_true", help="only the query and what begins so: no typing errors")
+    parser.add_argument("--limit", type=positive_int, default=10, metavar="N", help="queries at the most (10)")
+    add_pin(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
+
+
+def add_pin(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--pin", action="append", default=[], metavar="POINT", help="a public key that must have signed it, in hex"
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    read = read_checked(options)
+    found = PackIndex(read.pack).search(options.query, options.limit, typos=not options.prefix)
+    info = read.pack.info
+    if options.json:
+        document = {
+            "typed": options.query,
+            "pack": read.pack.digest,
+            "found": [_row(item, info) for item in found],
+        }
+        print_json(document)
+    elif not found:
+        print_line("Nothing in the pack fits.")
+    else:
+        _show_matches(found, info)
+
+
+def read_checked(options: argparse.Namespace) -> PackFile:
+    """The pack, signed by a pinned key if there are pins. A signature that nobody looked at is worth nothing."""
+    from searchblend.releases.pack_files import read_pack_file
+
+    if options.pin:
+        from searchblend.releases.signed_pack_files import read_pinned  # needs cryptography, a plain pack does not
+
+        return read_pinned(options.pack, options.pin)
+    read = read_pack_file(options.pack)
+    if read.signatures:
+        warn("the pack is signed, and nobody checked by whom: pass --pin with the public key that you trust")
+    return read
+
+
+def _row(item: Found, info: PackInfo) -> dict[str, Any]:
+    entry, unit = item.entry, info.unit
+    return {
+        "query": entry.query,
+        "kind": item.kind,
+        "distance": item.distance,
+        "probability": entry.probability * unit,
+        "lower": entry.lower * unit,
+        "urls": [{"url": u.url, "probability": u.probability * unit, "lower": u.lower * unit} for u in entry.urls],
+    }
+
+
+def _show_matches(found: list[Found], info: PackInfo) -> None:
+    table = new_table("Best first: by the lower bound of the share")
+    for name in ("query", "fits", "share", "at least", "URL"):
+        table.add_column(name, justify="right" if name in ("share", "at least") else "left", no_wrap=name != "URL")
+    for item in found:
+        entry, fits = item.entry, item.kind if not item.distance else f"{item.distance} off"
+        table.add_row(entry.query, fits, *_shares(entry.probability, entry.lower, info), "")
+        for url in entry.urls:
+            table.add_row("", "", *_shares(url.probability, url.lower, info), url.url)
+    print_table(table)
+
+
+def _shares(probability: int, lower: int, info: PackInfo) -> tuple[str, str]:
+    return f"{100 * probability * info.unit:.3g} %", f"{100 * lower * info.unit:.3g} %"

@@ -1,0 +1,284 @@
+"""``searchblend serve``: run the collection service, or play a whole round on it."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from searchblend.accounting.totals import Cap
+from searchblend.cli.arguments import positive_int
+from searchblend.cli.printing import messages, new_table, print_line, print_table, progress_bar, warn
+from searchblend.cli.service_options import add_place, print_document, settings_of
+from searchblend.core.documents import encode
+from searchblend.core.errors import RunError, UsageError
+from searchblend.core.privacy import Budget
+from searchblend.files.durable import make_private_folder
+from searchblend.service.clock import SystemClock
+from searchblend.service.settings import ServeSettings
+
+if TYPE_CHECKING:
+    from searchblend.core.records import Record
+    from searchblend.service.demo import OnProgress, PlayedRound, Population, Staff
+
+EXAMPLES = """\
+examples:
+  searchblend serve --demo                    a server, 20,000 made-up devices and a whole round; then it stays up
+  searchblend serve --demo --by-hand          the same devices, but you run the rounds in the console
+  searchblend serve --demo --once --json      the same, ends after the round and prints the trends
+  searchblend serve --data-dir /var/lib/searchblend
+  searchblend serve --role collector --database postgresql://db.internal/searchblend --port 8471
+  searchblend serve --role curator --database postgresql://db.internal/searchblend --key-dir /run/searchblend-keys
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--role", metavar="ROLE", help="all, collector, intake, curator, publisher or admin (all)")
+    add_place(parser)
+    parser.add_argument("--key-dir", metavar="DIR", help="the rounds' private keys, for the curator")
+    parser.add_argument("--signing-dir", metavar="DIR", help="the manifests' signing keys, for the publisher")
+    parser.add_argument("--curator-key", metavar="HEX", help="the curator's public key, for the publisher")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML; flags and environment go first")
+    parser.add_argument("--host", metavar="HOST", help="where to listen (127.0.0.1)")
+    parser.add_argument("--port", metavar="PORT", help="0 for any that is free (8470)")
+    parser.add_argument("--health-host", metavar="HOST", help="where health and metrics are answered (127.0.0.1)")
+    parser.add_argument("--health-port", metavar="PORT", help="their port (1000 more than --port)")
+    parser.add_argument("--tls-certificate", metavar="FILE", help="PEM; without it put a proxy in front")
+    parser.add_argument("--tls-key", metavar="FILE", help="PEM")
+    parser.add_argument("--token-key", metavar="FILE", help="an issuer's public key: each report then needs a token")
+    parser.add_argument("--token-issuer", metavar="NAME", help="the issuer's name in the token challenge")
+    parser.add_argument("--reports-per-second", metavar="N", help="beyond it 429; 0 for no limit (0)")
+    parser.add_argument("--connections", metavar="N", help="open at once; beyond it the longest silent goes (4000)")
+    parser.add_argument("--database-seconds", metavar="S", help="for the database to answer a request (15)")
+    parser.add_argument("--peer-seconds", metavar="S", help="for a peer to send, to go on, or to read (30)")
+    parser.add_argument("--stop-seconds", metavar="S", help="to end after SIGTERM, whatever the database does (30)")
+    parser.add_argument("--queue", metavar="N", help="reports that may wait for a commit; beyond it 503 (20000)")
+    parser.add_argument("--manifest-seconds", metavar="S", help="how long caches may keep a manifest (60)")
+    parser.add_argument("--poll-seconds", metavar="S", help="how often workers look for work (1)")
+    parser.add_argument("--demo", action="store_true", help="play a whole round with a made-up population")
+    parser.add_argument("--once", action="store_true", help="with --demo: end after the round")
+    parser.add_argument(
+        "--by-hand", action="store_true", help="with --demo: devices take part, and you run the rounds in the console"
+    )
+    parser.add_argument("--people", type=positive_int, default=20_000, help="with --demo: devices (20000)")
+    parser.add_argument("--method", choices=["best", "paper"], default="best", help="with --demo: how to estimate")
+    parser.add_argument("--demo-server", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--end-with-input", action="store_true", help=argparse.SUPPRESS)
+
+
+_OPTIN_SHARE = 0.25
+_START_SECONDS = 30.0
+
+
+def run(options: argparse.Namespace) -> None:
+    from searchblend.cli.console_planner import forecast
+    from searchblend.service.serve import serve
+
+    if (options.once or options.json) and not options.demo:
+        raise UsageError("--once and --json: expected with --demo")
+    if options.by_hand and (not options.demo or options.once or options.json):
+        raise UsageError("--by-hand: expected with --demo, and without --once and --json")
+    if options.demo:
+        _demo(options)
+        return
+    settings = settings_of(options)
+    if options.end_with_input:
+        threading.Thread(target=_end_with_input, name="parent", daemon=True).start()
+    if settings.role == "all":
+        warn("role all: one process holds every key; separation of duties is off. See docs/how-to/run-in-production.md")
+    serve(
+        settings,
+        anonymous_intake=options.demo_server,
+        on_ready=_say_where,
+        planner=forecast,
+    )
+
+
+def _end_with_input() -> None:
+    """End when whoever started us ends, however: then nobody holds the other end of our input any more."""
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _say_where(address: str, health: str) -> None:
+    """One write: whoever started us may close the pipe after the first line."""
+    print(f"{address}\nhealth: {health}" if health else address, flush=True)
+
+
+def _demo(options: argparse.Namespace) -> None:
+    """A server process, and beside it the people of the demo."""
+    from searchblend.service.demo import DemoConnections, Population
+
+    started = time.perf_counter()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what was started is ended
+    with contextlib.ExitStack() as stack:
+        if options.data_dir is None:
+            options.data_dir = stack.enter_context(tempfile.TemporaryDirectory(prefix="searchblend-demo-"))
+        if options.port is None:
+            options.port = "0"
+        settings = settings_of(options)
+        if settings.role != "all":
+            raise UsageError("--demo: expected role all")
+        task, staff, pinned = _prepare(settings, options)
+        address = stack.enter_context(_server(settings))
+        if not options.json:
+            print_line(f"server at {address}, data in {settings.data_dir}")
+        people = _people(options.people)
+        n_optin = int(_OPTIN_SHARE * len(people))
+        with _progress() as on_progress:
+            transport = DemoConnections(address)
+            stack.callback(transport.close)
+            population = Population(transport, pinned, on_progress)
+            if options.by_hand:
+                _say_who(address, staff)
+                _by_hand(population, staff, people[:n_optin], people[n_optin:])
+                return
+            result = population.play_round(task, staff, people[:n_optin], people[n_optin:])
+        _show(result, round(time.perf_counter() - started, 1), as_json=options.json)
+        if not options.once:
+            _say_who(address, staff)
+            with contextlib.suppress(KeyboardInterrupt):
+                while True:
+                    time.sleep(3600)
+
+
+def _say_who(address: str, staff: Staff) -> None:
+    """Where to look, and as whom."""
+    print_line(f"console: {address}/console")
+    print_line(f"sign in as an operator: {staff.operator}")
+    print_line(f"sign in as a reviewer:  {staff.reviewer}")
+    print_line("End it with Ctrl-C.")
+
+
+def _by_hand(population: Population, staff: Staff, optin_users: Sequence[Record], clients: Sequence[Record]) -> None:
+    """Devices take part in whatever rounds people open, until SIGINT or SIGTERM."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    population.follow(staff.operator, optin_users, clients, stop)
+
+
+def _prepare(settings: ServeSettings, options: argparse.Namespace) -> tuple[str, Staff, dict[str, bytes]]:
+    """A task, two tokens and a signing key, made before the server starts."""
+    from searchblend.service.demo import Staff
+    from searchblend.service.lifecycle import Lifecycle
+    from searchblend.service.task_settings import TaskSettings
+    from searchblend.service.workers.publisher import SigningKeys
+    from searchblend.store.service_store import open_store
+
+    make_private_folder(settings.folder)
+    keys = SigningKeys(settings.signing_folder)
+    keys.add_if_none()
+    now, label = SystemClock().now(), f"demo {time.time_ns()}"
+    with open_store(settings.where) as store:
+        if store.ledger.book().cap is None:
+            store.ledger.set_cap(Cap(window=Budget(80.0, 1e-2)))  # ten rounds a week: enough to play with
+        n_clients = options.people - int(_OPTIN_SHARE * options.people)
+        wanted = TaskSettings(
+            name=label,
+            method=options.method,
+            expected_clients=max(n_clients, 2),
+            min_optin=200,
+            min_clients=200,
+            min_queries=1,
+        )
+        task = "" if options.by_hand else Lifecycle(store, SystemClock()).add_task(wanted, actor="demo").task
+        operator, reviewer = (
+            store.tokens.add_admin(f"{role} of {label}", role, actor="demo", now=now)
+            for role in ("operator", "reviewer")
+        )
+    return task, Staff(operator, reviewer), {key.key_id: key.public_point for key in keys.all()}
+
+
+@contextlib.contextmanager
+def _server(settings: ServeSettings) -> Iterator[str]:
+    """A server process of its own, which ends with us; its log goes to a file in the data directory.
+
+    In a session of its own: Ctrl-C is for us, and ends it in order.
+    """
+    command = [sys.executable, "-m", "searchblend.cli", "serve", "--demo-server", "--end-with-input"]
+    command += ["--data-dir", settings.data_dir]
+    command += ["--port", str(settings.port), "--host", settings.host, "--poll-seconds", "0.1"]
+    command += ["--manifest-seconds", "1"]
+    command += ["--database", settings.database] if settings.database else []
+    log = Path(settings.data_dir) / "server.log"
+    with log.open("ab") as errors:
+        process = subprocess.Popen(  # noqa: S603  # ourselves
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
+        )
+    try:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        if not address:
+            raise RunError(f"the server did not start; see {log}")
+        yield address
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(_START_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _people(n: int) -> Sequence[Record]:
+    from searchblend.synthetic.population import aol_population
+
+    group = aol_population(n, seed=time.time_ns() % 2**32)
+    return [group.record(number) for number in group.drawn.tolist()]
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[OnProgress]:
+    """A bar on a terminal, a line per step elsewhere."""
+    from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TaskID, TextColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with progress_bar(*columns, transient=False) as progress:
+        bars: dict[str, TaskID] = {}
+
+        def on_progress(step: str, done: int, total: int) -> None:
+            if step not in bars:
+                bars[step] = progress.add_task(step, total=total)
+                if not messages().is_terminal:
+                    messages().print(step, soft_wrap=True)
+            progress.update(bars[step], completed=done, total=total)
+
+        yield on_progress
+
+
+def _show(result: PlayedRound, seconds: float, *, as_json: bool) -> None:
+    if as_json:
+        print_document({**encode(result), "seconds": seconds}, as_json=True)
+        return
+    table = new_table("Published trends")
+    for name in ("query", "share", "95 % interval", "opt-in", "clients", "one report moves it by"):
+        table.add_column(name, justify="left" if name == "query" else "right")
+    for row in [*result.trends[:-1][:10], *result.trends[-1:]]:
+        table.add_row(
+            row.query or "⋆ (all other)",
+            _percent(row.probability),
+            f"{_percent(row.low)} – {_percent(row.high)}",
+            _percent(row.optin),
+            _percent(row.client),
+            _percent(row.influence),
+        )
+    print_table(table)
+    law = result.conservation
+    print_line(
+        f"{result.opt_in_users:,} sealed records and {result.reports_counted:,} reports over HTTP; "
+        f"{law.counted:,} counts for {law.expected:,} expected; {seconds} s in all."
+    )
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.3f} %"

@@ -1,0 +1,45 @@
+"""``searchblend stats``: what a log holds, counted exactly. Not private."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict, replace
+
+from searchblend.cli.log_options import add_log, read_options
+from searchblend.cli.printing import new_table, print_json, print_line, print_table, run_progress, warn
+
+EXAMPLES = """\
+examples:
+  searchblend stats searches.tsv                      size, users, queries, URLs, records, malformed lines
+  searchblend stats 'aol/user-ct-*.gz' --json         ten files as one log
+  searchblend stats train.gz --format yandex --memory 2GB
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_log(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
+
+
+def run(options: argparse.Namespace) -> None:
+    from searchblend.logs.read import open_log
+    from searchblend.wire.release import NOT_FOR_RELEASE
+
+    with run_progress() as (on_progress, on_step):
+        reading = replace(read_options(options), keep_lines=True)
+        opened = open_log(reading, on_progress=on_progress, on_notice=lambda text: warn(text, "dim"))
+        with opened as log:
+            on_step("counting")
+            figures = asdict(log.statistics())
+            summary = log.summary.as_json()
+    if options.json:
+        figures["malformed_by_reason"] = summary.pop("malformed")
+        print_json({"notice": NOT_FOR_RELEASE, **summary, **figures})
+        return
+    table = new_table(f"{options.log} ({summary['format']})")
+    table.add_column("figure")
+    table.add_column("count", justify="right")
+    for name, value in figures.items():
+        table.add_row(name, f"{value:,}")
+    print_table(table)
+    print_line(NOT_FOR_RELEASE, style="bold red")

@@ -1,0 +1,173 @@
+"""Files and folders that appear whole or not at all, and are still there after a loss of power.
+
+Whatever is written here is written beside its destination, brought to disk, moved into place in one step, and then the
+folder that holds its new name is brought to disk too. No other module calls ``os.fsync``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from searchblend.core.errors import OutputError
+
+
+def sync(path: Path) -> None:
+    """Bring a file, or the names in a folder, to disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file, or replace it: a reader sees the old content or the new. For its owner alone if it is new."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        _write(descriptor, content)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    sync(path.parent)
+
+
+def write_secret(path: Path, content: bytes) -> None:
+    """A new file that only its owner can read. ``FileExistsError`` if the name is taken."""
+    _write(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), content)
+    sync(path.parent)
+
+
+def keep_first_secret(path: Path, content: bytes) -> None:
+    """A new file that only its owner can read, unless there is one: of several writers the first one stays."""
+    unfinished = path.with_name(f"{path.name}.{secrets.token_hex(16)}")
+    try:
+        write_secret(unfinished, content)
+        with contextlib.suppress(FileExistsError):
+            path.hardlink_to(unfinished)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    sync(path.parent)
+
+
+def destroy(path: Path, *, at_least: int) -> None:
+    """Overwrite ``at_least`` this many bytes of a file, bring that to disk, remove the file; no error if it is gone."""
+    with contextlib.suppress(FileNotFoundError):
+        with path.open("r+b", buffering=0) as file:
+            file.write(b"\0" * max(path.stat().st_size, at_least))
+            os.fsync(file.fileno())
+        path.unlink()
+        sync(path.parent)
+
+
+def create_private(path: Path) -> None:
+    """An empty file for its owner alone; one that is there stays as it is."""
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+
+
+def make_private_folder(folder: Path) -> None:
+    """Make a folder for its owner alone, with its parents; one that is there stays as it is."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be made: {error.strerror}") from error
+
+
+def refuse_existing(path: Path, *, replace: bool) -> None:
+    """Detect a file that is in the way before the work is done."""
+    if path.is_dir():
+        raise OutputError(f"{path}: is a directory")
+    if path.exists() and not replace:
+        raise OutputError(f"{path}: exists; choose another name or pass --force")
+
+
+@contextlib.contextmanager
+def whole_files(paths: Sequence[Path], *, replace: bool = False) -> Iterator[list[Path]]:
+    """Names to write under, beside the destinations in one folder; moved there together at the end.
+
+    When the block fails nothing is left behind, and earlier files stay as they were.
+    """
+    for path in paths:
+        refuse_existing(path, replace=replace)
+    with _staging(paths[0]) as staging:
+        partial = [staging / path.name for path in paths]
+        yield partial
+        for name, path in zip(partial, paths, strict=True):
+            sync(name)
+            name.replace(path)
+        sync(paths[0].parent)
+
+
+class ReleaseFolder:
+    """Files gathered beside their destination, moved into place together at the end."""
+
+    def __init__(self, staging: Path) -> None:
+        self._staging = staging
+
+    def write(self, name: str, content: bytes) -> None:
+        _write(os.open(self._staging / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666), content)
+
+
+@contextlib.contextmanager
+def release_folder(destination: Path, *, replace: bool = False) -> Iterator[ReleaseFolder]:
+    """Open a release folder *before* the run: what cannot be written is detected before anything is spent.
+
+    The destination must be absent or empty, or hold an earlier release that may be replaced. When the block
+    fails nothing is left behind, and an earlier release stays as it was.
+    """
+    _refuse_occupied(destination, replace=replace)
+    with _staging(destination) as staging:
+        yield ReleaseFolder(staging)
+        sync(staging)
+        _move_into_place(staging, destination)
+        sync(destination.parent)
+
+
+@contextlib.contextmanager
+def _staging(destination: Path) -> Iterator[Path]:
+    """A folder beside the destination, gone at the end with whatever was not moved out of it."""
+    staging: Path | None = None
+    try:
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(prefix=f".{destination.name}.partial-", dir=destination.parent))
+        yield staging
+    except OSError as error:
+        raise OutputError(f"{destination}: cannot be written: {error.strerror or error}") from error
+    finally:
+        if staging is not None:
+            shutil.rmtree(staging, ignore_errors=True)
+
+
+def _refuse_occupied(destination: Path, *, replace: bool) -> None:
+    if destination.exists() and not destination.is_dir():
+        raise OutputError(f"{destination}: exists and is not a directory")
+    if not destination.exists() or not any(destination.iterdir()):
+        return
+    if not (destination / "statement.json").is_file():
+        raise OutputError(f"{destination}: holds other files; choose a new or empty directory")
+    if not replace:
+        raise OutputError(f"{destination}: holds an earlier release; choose another directory or pass --force")
+
+
+def _move_into_place(staging: Path, destination: Path) -> None:
+    staging.chmod(0o755)
+    if destination.exists():
+        earlier = Path(tempfile.mkdtemp(prefix=f".{destination.name}.earlier-", dir=destination.parent))
+        destination.rename(earlier / "release")
+        staging.rename(destination)
+        shutil.rmtree(earlier, ignore_errors=True)
+    else:
+        staging.rename(destination)
+
+
+def _write(descriptor: int, content: bytes) -> None:
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,91 @@
+"""The frame of every release from a log: the folder is opened first and appears last, the ledger pays in between."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from searchblend.core.privacy import Budget, Neighbors
+from searchblend.files.durable import release_folder
+from searchblend.logs.search_log import SearchLog
+
+Released = TypeVar("Released")
+Files = dict[str, bytes]
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """Where a release is debited, and as what."""
+
+    path: Path
+    release_id: str
+    population: str = "all users"
+    window: str = "all time"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a release costs each person, and what for."""
+
+    budget: Budget
+    neighbors: Neighbors
+    what: str
+
+
+@dataclass(frozen=True)
+class WrittenRelease(Generic[Released]):
+    """What was released, and what is known of its input."""
+
+    released: Released
+    input_summary: Mapping[str, Any] | None
+    """exact counts of the input: not for release; ``None`` when an earlier release was returned unread"""
+
+
+def make_release(
+    output: Path | None,
+    cost: Cost,
+    *,
+    open_log: Callable[[], AbstractContextManager[SearchLog]],
+    make: Callable[[SearchLog], tuple[Released, Files]],
+    read: Callable[[Files], Released],
+    replace: bool = False,
+    ledger: LedgerEntry | None = None,
+    on_step: Callable[[str], None] = lambda step: None,
+) -> WrittenRelease[Released]:
+    """Read the log, make the files, write them.
+
+    With a ledger the release is debited after the log was read and before any noise is drawn; a release id that was
+    published before gives the same bytes and reads nothing.
+
+    ``output`` is the folder, if one is wanted; ``cost`` is what a ledger is debited; ``open_log`` reads the log;
+    ``make`` draws and gives what was released with its files; ``read`` has it from the files that a ledger keeps;
+    ``replace`` allows another release in the folder; ``on_step`` is told the name of each step.
+    """
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(release_folder(output, replace=replace)) if output else None
+        summary: Mapping[str, Any] | None = None
+        if ledger is None:
+            log = stack.enter_context(open_log())
+            released, files = make(log)
+            summary = log.summary.as_json()
+        else:
+            from searchblend.releases.debited import DebitedRelease
+
+            debited = stack.enter_context(DebitedRelease(ledger, cost))
+            if debited.is_published:
+                files = debited.once(dict)
+            else:
+                log = stack.enter_context(open_log())
+                files = debited.once(lambda: make(log)[1])
+                summary = log.summary.as_json()
+            # Not what ``make`` gave: of two runs of one id at once, only the files that the ledger has are released.
+            released = read(files)
+        if folder:
+            on_step("files")
+            for name, content in files.items():
+                folder.write(name, content)
+        return WrittenRelease(released, summary)
