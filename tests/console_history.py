@@ -38,7 +38,7 @@ def long_history(store: ServiceStore, clock, *, rounds: int = 52, queries: int =
 
 def candidate_list(store: ServiceStore, clock, *, queries: int = 500, urls: int = 2):
     """A task whose round waits for a review of a long list."""
-    from searchblend.blender.method import HeadFigures
+    from searchblend.blender.release import HeadFigures
     from searchblend.core.records import HeadList
     from searchblend.service.lifecycle import CANDIDATE
     from searchblend.service.round_model import encode_figures

@@ -22,7 +22,7 @@ from typing import Any, Final
 from searchblend.core.documents import encode
 from searchblend.core.records import WILDCARD, Record
 from searchblend.device.device_errors import StateError, StorageFull
-from searchblend.device.make_report import Message, Statement
+from searchblend.device.make_report import Message, SaidPart
 from searchblend.files.durable import create_private, sync
 from searchblend.files.sqlite import IN_MEMORY, SqliteFile
 
@@ -112,7 +112,7 @@ class Turn:
     message: bytes | None
     mechanism: str
     held: list[list[str | None]] | None
-    said: list[Statement] | None
+    said: list[SaidPart] | None
     made_at: int
     send_after: int
     closes: int
@@ -307,7 +307,7 @@ class DeviceState(SqliteFile):
 def _turn(row: Sequence[Any]) -> Turn:
     fields = dict(zip(_TURN.split(", "), row, strict=True))
     held, said = (json.loads(fields[name]) if fields[name] else None for name in ("held", "said"))
-    statements = None if said is None else [Statement(**part) for part in said]
+    statements = None if said is None else [SaidPart(**part) for part in said]
     return Turn(**{**fields, "held": held, "said": statements})
 
 

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import fits
-from searchblend.blender.method import HeadFigures
+from searchblend.blender.release import HeadFigures
 from searchblend.core.documents import JsonObject, Natural, Sha256, encode
 from searchblend.core.errors import InvalidParameter, SearchblendError
 from searchblend.core.privacy import Neighbors

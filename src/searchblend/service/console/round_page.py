@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any, Final
 
 from searchblend.accounting.totals import remaining
+from searchblend.blender.release import GroupSizes
+from searchblend.blender.result import Result, ResultRow, StatedCheck
 from searchblend.service.actions import JOB_ARROWS
 from searchblend.service.console.state_words import REASONS, StateWords, deadline, words_of
 from searchblend.service.round_model import settings_of, shape_of
@@ -15,6 +16,7 @@ from searchblend.store.ledger_book import Book
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import ENDED, NEXT, State
+from searchblend.wire.release import decode_result
 
 PER_PAGE: Final = 100
 _WORKERS: Final = {arrow.job: arrow.worker for arrow in JOB_ARROWS}
@@ -143,44 +145,46 @@ class Spent:
 
 
 @dataclass(frozen=True)
-class Result:
+class ResultView:
     """What a published round says, one page of it."""
 
-    groups: dict[str, int]
-    check: dict[str, Any] | None
+    groups: GroupSizes
+    check: StatedCheck | None
     flagged: frozenset[str]
-    rows: list[dict[str, Any]]
-    rest: dict[str, Any]
-    urls: dict[str, list[dict[str, Any]]]
+    rows: list[tuple[int, ResultRow]]
+    """with their places among all, from 1"""
+    rest: ResultRow
+    urls: dict[str, list[ResultRow]]
     n_rows: int
     first: int
     most: float
 
     @classmethod
-    def of(cls, content: bytes, *, first: int, containing: str) -> Result:
-        document = json.loads(content)
-        listed, rest = document["trends"][:-1], document["trends"][-1]
+    def of(cls, result: Result, *, first: int, containing: str) -> ResultView:
+        *listed, rest = result.trends
         wanted = [
-            {**row, "place": place} for place, row in enumerate(listed, 1) if containing.lower() in row["query"].lower()
+            (place, row)
+            for place, row in enumerate(listed, 1)
+            if row.query is not None and containing.lower() in row.query.lower()
         ]
         first = max(0, min(first, len(wanted) - 1)) // PER_PAGE * PER_PAGE
         rows = wanted[first : first + PER_PAGE]
-        shown = {row["query"] for row in rows}
-        urls: dict[str, list[dict[str, Any]]] = {}
-        for row in document["records"]:
-            if row["query"] in shown and row["url"] is not None:
-                urls.setdefault(row["query"], []).append(row)
-        check = document.get("group_check")
+        shown = {row.query for _, row in rows}
+        urls: dict[str, list[ResultRow]] = {}
+        for row in result.records:
+            if row.query is not None and row.query in shown and row.url is not None:
+                urls.setdefault(row.query, []).append(row)
+        check = result.group_check
         return cls(
-            groups=document["groups"],
+            groups=result.groups,
             check=check,
-            flagged=frozenset(check["flagged_queries"]) if check else frozenset(),
+            flagged=frozenset(check.flagged_queries) if check else frozenset(),
             rows=rows,
             rest=rest,
             urls=urls,
             n_rows=len(wanted),
             first=first,
-            most=max((row["interval"][1] or 0.0 for row in listed), default=1.0) or 1.0,
+            most=max((row.interval[1] or 0.0 for row in listed), default=1.0) or 1.0,
         )
 
 
@@ -196,7 +200,7 @@ class RoundPage:
     why: str
     """why it ended without a result"""
     spent: Spent
-    result: Result | None
+    result: ResultView | None
     files: dict[str, str]
     can_draft: bool
     optin_users: int | None
@@ -221,7 +225,7 @@ def read_round(store: ServiceStore, task_name: str, number: int, *, first: int, 
         history=history,
         why=next((row["why"] for row in reversed(history) if row["why"]), ""),
         spent=Spent.of(store.ledger.book(), round_, settings),
-        result=Result.of(content[0], first=first, containing=containing) if content else None,
+        result=ResultView.of(decode_result(content[0]), first=first, containing=containing) if content else None,
         files=files,
         optin_users=live.optin_records
         or next((row["figures"]["records"] for row in history if "records" in row["figures"]), None),
