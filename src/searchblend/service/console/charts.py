@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
+
+from searchblend.core.documents import JsonObject
 
 WIDTH: Final = 760
 HEIGHT: Final = 280
@@ -37,7 +39,7 @@ class Tick:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnChart:
     """A series as paths."""
 
     name: str
@@ -90,11 +92,11 @@ class Chart:
         return {"left": _LEFT, "right": self.width - _RIGHT, "top": _TOP, "bottom": self.height - _BOTTOM}
 
     @cached_property
-    def drawn(self) -> list[Drawn]:
+    def drawn(self) -> list[DrawnChart]:
         return [self._draw(i, series) for i, series in enumerate(self.series)]
 
     @property
-    def data(self) -> dict[str, Any]:
+    def data(self) -> JsonObject:
         """For the script."""
         return {
             "x": list(self.xs),
@@ -114,7 +116,7 @@ class Chart:
             ],
         }
 
-    def _draw(self, i: int, series: Series) -> Drawn:
+    def _draw(self, i: int, series: Series) -> DrawnChart:
         lines, bands, dots = [], [], []
         for run in _runs(series.values):
             points = [(self._x(self.xs[j]), self._y(series.values[j] or 0.0)) for j in run]
@@ -124,7 +126,7 @@ class Chart:
                 upper = [f"{self._x(self.xs[j]):.1f} {self._y(_or(series.high[j], series.values[j])):.1f}" for j in run]
                 lower = [f"{self._x(self.xs[j]):.1f} {self._y(_or(series.low[j], series.values[j])):.1f}" for j in run]
                 bands.append("M" + "L".join([*upper, *reversed(lower)]) + "Z")
-        return Drawn(series.name, i % COLOURS, lines, bands, dots if len(self.xs) <= 30 else [], series.dashed)
+        return DrawnChart(series.name, i % COLOURS, lines, bands, dots if len(self.xs) <= 30 else [], series.dashed)
 
     def _x(self, x: float) -> float:
         first, last = (self.xs[0], self.xs[-1]) if len(self.xs) else (0.0, 0.0)
