@@ -16,15 +16,15 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-$(INSTALLED): pyproject.toml constraints.txt
+$(INSTALLED): pyproject.toml requirements.lock scripts/install.py
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "searchblend needs Python 3.11 or later")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --constraint constraints.txt --editable .
+	$(BIN)/python scripts/install.py base build --editable .
 	$(BIN)/python -m compileall -q src/searchblend
 	@touch $@
 
 $(TESTS): $(INSTALLED) lab/pyproject.toml
-	$(PIP) install --constraint constraints.txt --editable '.[test,check,spark,server,docs,build]' --editable ./lab
+	$(BIN)/python scripts/install.py base test check spark server plots docs build lab --editable . ./lab
 	$(BIN)/python -m compileall -q lab/src
 	@touch $@
 
@@ -33,8 +33,8 @@ $(BROWSERS): $(INSTALLED) scripts/install-browsers.sh scripts/install-servers.sh
 	scripts/install-servers.sh
 	@touch $@
 
-$(NODE): extension/package.json $(BROWSERS)
-	npm --prefix extension install --no-package-lock --no-audit --no-fund --loglevel=error
+$(NODE): extension/package.json extension/package-lock.json $(BROWSERS)
+	npm --prefix extension ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
 install: $(TESTS) ## make .venv with the package, the lab and all that the tests need
@@ -89,11 +89,11 @@ bench: install ## speed as ratios against named baselines and peers: docs/result
 	$(BIN)/python benchmarks/run_all.py
 
 fuzz: install ## everything that reads what others wrote, for FUZZ_SECONDS (600)
-	$(PIP) install --constraint constraints.txt --editable '.[fuzz]'
+	$(BIN)/python scripts/install.py fuzz
 	$(BIN)/python tests/fuzz/run_fuzz.py
 
-lock: install ## requirements.lock with the hash of every file, docs/reference/licences.md
-	$(BIN)/python scripts/lock.py
+lock: install ## requirements.lock with the hash of every file (UPGRADE=1: newest versions), docs/reference/licences.md
+	$(BIN)/python scripts/lock.py $(if $(UPGRADE),--upgrade)
 	$(BIN)/python scripts/licences.py
 
 wheel: install ## dist/searchblend-*.whl and dist/searchblend_lab-*.whl, each built twice: both must have the same SHA-256

@@ -13,7 +13,7 @@ import re
 import sys
 from importlib.metadata import Distribution
 
-from pins import ROOT, constrained, declared, installed, normal, reached
+from pins import ROOT, installed, locked, normal
 
 PAGE = ROOT / "docs" / "reference" / "licences.md"
 WORDS = {
@@ -63,14 +63,14 @@ def licence(distribution: Distribution) -> str:
 
 def page() -> str:
     here = installed()
-    with_extra = {extra: reached(extra) for extra in declared()}
+    pins, earlier = locked(), rows_of(PAGE.read_text(encoding="utf-8"))
     rows = []
-    for name in constrained():
+    for name in pins:
         if name not in here:
+            rows += [earlier[name]] if name in earlier else []
             continue
-        extras = [extra or "(always)" for extra, names in with_extra.items() if name in names]
-        shown = "(always)" if "(always)" in extras else ", ".join(sorted(extras)) or "build"
-        rows.append(f"| {here[name].metadata['Name']} | {constrained()[name]} | {licence(here[name])} | {shown} |")
+        shown = "(always)" if "base" in pins[name].groups else ", ".join(sorted(pins[name].groups))
+        rows.append(f"| {here[name].metadata['Name']} | {pins[name].version} | {licence(here[name])} | {shown} |")
     table = ["| distribution | version | licence | with |", "|---|---|---|---|", *sorted(rows, key=str.lower)]
     return HEAD + "\n".join(table) + "\n"
 
@@ -88,7 +88,7 @@ def licences_of(text: str) -> dict[str, str]:
 def faults() -> list[str]:
     """Pins without a row, old rows, licences that nobody stated. What is not installed here is not compared."""
     written, now = rows_of(PAGE.read_text(encoding="utf-8")), rows_of(page())
-    found = [f"{name} has no row" for name in constrained() if name not in written]
+    found = [f"{name} has no row" for name in locked() if name not in written]
     found += [f"{name} is old" for name, row in now.items() if name in written and written[name] != row]
     return found + [f"{name} states no licence" for name, row in written.items() if "not stated" in row]
 

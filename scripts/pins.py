@@ -1,16 +1,17 @@
-"""What pyproject.toml asks for, constraints.txt pins and the environment holds: read by the scripts beside this."""
+"""What pyproject.toml asks for, requirements.lock pins and the environment holds: read by the scripts beside this."""
 
 from __future__ import annotations
 
+import platform
 import re
 import tomllib
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 LAB = ROOT / "lab"
 OURS = {"searchblend", "searchblend-lab"}
-CONSTRAINTS = ROOT / "constraints.txt"
 LOCK = ROOT / "requirements.lock"
 TOOLS = {"pip", "setuptools", "wheel"}
 """Of the environment itself, not of ours."""
@@ -27,41 +28,45 @@ def declared(folder: Path = ROOT) -> dict[str, list[str]]:
     return {"": project["dependencies"], **project.get("optional-dependencies", {})}
 
 
-def constrained() -> dict[str, str]:
-    """Name → version of every plain pin."""
-    lines = [line.strip() for line in CONSTRAINTS.read_text(encoding="utf-8").splitlines()]
-    pairs = [line.partition("==") for line in lines if line and not line.startswith("#")]
-    return {normal(name): version for name, _, version in pairs}
+class Pin(NamedTuple):
+    """One distribution of the lock."""
+
+    version: str
+    hashes: list[str]
+    groups: list[str]
+    """What brings it: ``base``, extras, ``lab``."""
 
 
-def locked() -> dict[str, tuple[str, list[str]]]:
-    """Name → version and hashes of the lock."""
+def locked() -> dict[str, Pin]:
+    """Name → pin."""
     text = LOCK.read_text(encoding="utf-8").replace("\\\n", " ")
-    found = {}
+    pins = {}
     for line in (line for line in text.splitlines() if line and not line.startswith("#")):
-        requirement, *hashes = line.split()
+        pinned, _, groups = line.partition("#")
+        requirement, *hashes = pinned.split()
         name, _, version = requirement.partition("==")
-        found[normal(name)] = (version, [entry.removeprefix("--hash=sha256:") for entry in hashes])
-    return found
+        digests = [entry.removeprefix("--hash=sha256:") for entry in hashes]
+        pins[normal(name)] = Pin(version, digests, groups.split())
+    return pins
+
+
+def group_requirements(group: str) -> list[str]:
+    """What a group asks for itself: the package alone, one of its extras, or the lab beside the package."""
+    if group == "lab":
+        return [text for text in declared(LAB)[""] if requirement(text)[0] not in OURS]
+    return declared()["" if group == "base" else group]
+
+
+def platform_name() -> str:
+    """Python and machine, for which the hashes of the lock are."""
+    version = ".".join(platform.python_version_tuple()[:2])
+    return f"{platform.python_implementation()} {version} on {platform.system()} {platform.machine()}"
 
 
 def installed() -> dict[str, Distribution]:
     """What is in this environment, without our packages and the environment's own tools."""
     found = {normal(distribution.metadata["Name"]): distribution for distribution in distributions()}
     return {name: found[name] for name in sorted(found) if name not in TOOLS | OURS}
-
-
-def reached(extra: str) -> set[str]:
-    """All that installing the package with an extra brings here, by walking what is installed."""
-    here, todo, seen = installed(), [requirement(text) for text in declared()[extra]], set[tuple[str, str]]()
-    while todo:
-        name, extras = todo.pop()
-        new = {(name, one) for one in ("", *extras)} - seen
-        if name not in here or not new:
-            continue
-        seen |= new
-        todo += [requirement(text) for _, one in new for text in needs(here[name], one)]
-    return {name for name, _ in seen}
 
 
 def requirement(text: str) -> tuple[str, list[str]]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from licences import PAGE, licences_of
-from pins import ROOT, declared, installed, locked, needs, requirement
+from pins import ROOT, Pin, declared, installed, locked, needs, requirement
 
 
 def purl(name: str, version: str) -> str:
@@ -37,15 +37,15 @@ def component(name: str, version: str, hashes: list[str], licence: str | None) -
     return found
 
 
-def dependencies(lock: dict[str, tuple[str, list[str]]], root: str) -> list[dict[str, Any]]:
+def dependencies(lock: dict[str, Pin], root: str) -> list[dict[str, Any]]:
     """Who needs whom, as far as it is installed here."""
     ours = sorted({requirement(text)[0] for some in declared().values() for text in some} & lock.keys())
-    found = [{"ref": root, "dependsOn": [purl(name, lock[name][0]) for name in ours]}]
+    found = [{"ref": root, "dependsOn": [purl(name, lock[name].version) for name in ours]}]
     here = installed()
-    for name, (version, _) in sorted(lock.items()):
+    for name, pin in sorted(lock.items()):
         texts = needs(here[name], "") if name in here else []
         named = sorted({requirement(text)[0] for text in texts} & lock.keys())
-        found.append({"ref": purl(name, version), "dependsOn": [purl(one, lock[one][0]) for one in named]})
+        found.append({"ref": purl(name, pin.version), "dependsOn": [purl(one, lock[one].version) for one in named]})
     return found
 
 
@@ -53,7 +53,7 @@ def document() -> dict[str, Any]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     root = purl("searchblend", project["version"])
     lock, stated = locked(), licences_of(PAGE.read_text(encoding="utf-8"))
-    parts = [component(name, version, hashes, stated.get(name)) for name, (version, hashes) in sorted(lock.items())]
+    parts = [component(name, pin.version, pin.hashes, stated.get(name)) for name, pin in sorted(lock.items())]
     content: dict[str, Any] = {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",

@@ -3,8 +3,8 @@
     python scripts/smoke_wheel.py [--wheels dist] [--locked]
 
 First plain, as ``pip install searchblend`` gives it: commands that need an extra or the lab must say so, without a
-traceback. Then with the extra ``server``, then with the lab. A command that has no use listed here fails the
-test, and so does any module of the environment that comes from this source tree. --locked installs what
+traceback. Then with the extra ``device``, with ``server``, and with the lab. A command that has no use listed here
+fails the test, and so does any module of the environment that comes from this source tree. --locked installs what
 requirements.lock holds, by hash.
 """
 
@@ -22,7 +22,8 @@ import venv
 from dataclasses import dataclass
 from pathlib import Path
 
-from pins import CONSTRAINTS, LOCK, ROOT
+from install import versions
+from pins import LOCK, ROOT
 from wheel import PROJECTS
 
 LAB_COMMANDS = ("evaluate", "audit")
@@ -69,7 +70,7 @@ POINT = (
 )
 """A public key that nobody signs with: the curve's own base point."""
 TASK = "00112233445566778899aabbccddeeff"
-SERVER = [
+DEVICE = [
     f"device enrol --state device --server http://127.0.0.1:9 --plain-http --task {TASK} --key {POINT}",
     "device consent local --agree --state device",
     "device record weather --url https://weather.example/today --state device",
@@ -79,6 +80,8 @@ SERVER = [
     "device export --state device",
     "device pause --state device",
     "device resume --state device",
+]
+SERVER = [
     "serve --demo --once --json",
     "task cap --lifetime 50,1e-3",
     "task create searches --set epsilon=2",
@@ -108,6 +111,7 @@ REFUSED = {
     "round close-opt-in searches 1": "a round that nobody has opened yet has no window to close",
     "round candidate searches 1": "nor a list, nor a reviewer's token",
     "round review searches 1 --token-file nothing.token": "nor anything to review",
+    "round reject searches 1 --reason other --token-file nothing.token": "nor anything to reject",
     "round close-clients searches 1": "nor clients",
     "round end-grace searches 1": "nor a grace",
     "round load-counts searches 1 nothing.json": "and a file that is not there",
@@ -197,7 +201,7 @@ def uses(paths: list[str], lines: list[str]) -> list[str]:
 
 
 def without_use(paths: list[str]) -> list[str]:
-    lines = [*PLAIN, *SERVER, *REFUSED, *LAST, *LAB]
+    lines = [*PLAIN, *DEVICE, *SERVER, *REFUSED, *LAST, *LAB]
     return [path for path in paths if not any(line == path or line.startswith(f"{path} ") for line in lines)]
 
 
@@ -210,10 +214,17 @@ def test_plain(smoke: Smoke, paths: list[str]) -> None:
         smoke.expect(line, (0,))
     for line in ("serve --demo --once", "task list", "keys list", "doctor"):
         smoke.expect(line, (2,), "pip install 'searchblend[server]'")
+    smoke.expect("device status --state device", (2,), "pip install 'searchblend[device]'")
+    smoke.expect("plan --users 100000 --runs 1 --plot plan.png", (2,), "pip install 'searchblend[plots]'")
     for line in (*LAB, *(f"{name} --help" for name in LAB_COMMANDS)):
         smoke.expect(line, (2,), "pip install searchblend-lab")
     smoke.expect("stats searches.tsv --engine spark", (2,), "searchblend[spark]")
     smoke.expect("run nothing.tsv -o nowhere", (1, 2), "searchblend: error:")
+
+
+def test_device(smoke: Smoke, paths: list[str]) -> None:
+    for line in uses(paths, DEVICE):
+        smoke.expect(line, (0,))
 
 
 def test_server(smoke: Smoke, paths: list[str]) -> None:
@@ -235,11 +246,13 @@ def run(folder: Path, wheel: Path, lab: Path, *, locked: bool) -> Smoke:
     installed = Installed(folder)
     venv.create(folder / "environment", with_pip=True)
     make_inputs(folder / "work")
+    constraints = folder / "constraints.txt"
+    constraints.write_text(versions(), encoding="utf-8")
     if locked:
         installed.pip("--require-hashes", "--requirement", str(LOCK))
         installed.pip("--no-deps", str(wheel))
     else:
-        installed.pip("--constraint", str(CONSTRAINTS), str(wheel))
+        installed.pip("--constraint", str(constraints), str(wheel))
     where = installed.module("import searchblend; print(searchblend.__file__)").strip()
     assert Path(where).is_relative_to(folder), where
     smoke = Smoke(installed)
@@ -247,9 +260,12 @@ def run(folder: Path, wheel: Path, lab: Path, *, locked: bool) -> Smoke:
     smoke.wrong += [f"no use of `searchblend {path}` is listed" for path in without_use(paths)]
     if not locked:
         test_plain(smoke, paths)
-        installed.pip("--constraint", str(CONSTRAINTS), f"{wheel}[server]")
+        installed.pip("--constraint", str(constraints), f"{wheel}[device]")
+    test_device(smoke, paths)
+    if not locked:
+        installed.pip("--constraint", str(constraints), f"{wheel}[server]")
     test_server(smoke, paths)
-    installed.pip(*(["--no-deps"] if locked else ["--constraint", str(CONSTRAINTS)]), str(wheel), str(lab))
+    installed.pip(*(["--no-deps"] if locked else ["--constraint", str(constraints)]), str(wheel), str(lab))
     test_lab(smoke)
     return smoke
 

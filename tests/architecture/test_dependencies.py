@@ -11,16 +11,16 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
-from pins import LAB, constrained, declared, normal, requirement
+from pins import LAB, declared, locked, normal, requirement
 
 from searchblend.cli.extras import EXTRA_OF
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = {
-    "src": {"", "server", "spark"},
+    "src": {"", "device", "plots", "server", "spark"},
     "lab": {""},
-    "tests": {"", "server", "spark", "test", "docs", "build"},
-    "benchmarks": {"", "server", "spark", "test"},
+    "tests": {"", "plots", "server", "spark", "test", "docs", "build"},
+    "benchmarks": {"", "plots", "server", "spark", "test"},
     "scripts": {"", "test", "docs"},
     "vectors": {"", "server"},
 }
@@ -35,6 +35,7 @@ LOADED_BY_NAME = {
     "mkdocs": "make docs",
     "mkdocs-material": "mkdocs.yml",
     "hatchling": "the build backend",
+    "editables": "hatchling, for `pip install --editable`",
     "atheris": "imported by tests/fuzz where it is installed",
 }
 ELSEWHERE = {"peers"}
@@ -113,8 +114,8 @@ def test_what_is_declared_is_used():
 
 
 def test_what_is_declared_is_pinned():
-    assert of_extras(set(declared())) <= constrained().keys()
-    assert of_lab() - {"searchblend"} <= constrained().keys()
+    assert of_extras(set(declared())) <= locked().keys()
+    assert of_lab() - {"searchblend"} <= locked().keys()
 
 
 def test_the_lab_asks_for_the_product_of_its_own_version_and_for_nothing_unused():

@@ -41,11 +41,11 @@ WAYS = ("mouse", "middle button", "Enter")
 
 
 class ResultsPage:
-    """A page of results, and what the content script told about clicks on it."""
+    """A page of results, and what the content script sent about clicks on it."""
 
     def __init__(self, page: Page, engine: str) -> None:
         self.page, self.engine = page, engine
-        page.add_init_script("globalThis.told = []; globalThis.searchblendTell = (message) => told.push(message);")
+        page.add_init_script("globalThis.sent = []; globalThis.searchblendSend = (message) => sent.push(message);")
         for name in ("engines.js", "observe.js"):
             page.add_init_script(path=SCRIPTS / name)
         page.route(
@@ -67,8 +67,8 @@ class ResultsPage:
             found.press("Enter")
         else:
             found.click(button="middle" if way == "middle button" else "left", force=True)
-        told: list[dict[str, str]] = self.page.evaluate("told.splice(0)")
-        return told
+        sent: list[dict[str, str]] = self.page.evaluate("sent.splice(0)")
+        return sent
 
 
 @pytest.fixture(scope="module", params=sorted(ADDRESSES))

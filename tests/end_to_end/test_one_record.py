@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 import searchblend as sb
-from searchblend.accounting.spend import Spend
 from searchblend.blender.best.subset_report_bulk import ReportCounts
 from searchblend.blender.method import METHODS, HeadFigures
 from searchblend.blender.result import Result, result_of
@@ -21,7 +20,7 @@ from searchblend.device.transport import Answer, Transport
 from searchblend.logs.options import ReadOptions
 from searchblend.logs.read import open_log
 from searchblend.releases.hybrid import hybrid_files
-from searchblend.releases.make_release import make_release
+from searchblend.releases.make_release import Cost, make_release
 from searchblend.search.build_pack import build_pack
 from searchblend.search.pack_index import PackIndex
 from searchblend.store.states import State
@@ -89,11 +88,11 @@ def test_from_a_log_to_a_release(tmp_path: Path):
         walked.append("files")
         return result, hybrid_files(release, result, log.decided, created="2026-01-01T00:00:00+00:00")
 
-    spend = Spend.generic(PARAMS.budget, Neighbors.REPLACE_ONE, "a walk")
+    cost = Cost(PARAMS.budget, Neighbors.REPLACE_ONE, "a walk")
     options = ReadOptions((str(tmp_path / "log.tsv"),))
     written = make_release(
         tmp_path / "out",
-        spend,
+        cost,
         open_log=lambda: open_log(options),
         make=make,
         read=lambda files: decode_result(files["result.json"]),

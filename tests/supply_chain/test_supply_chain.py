@@ -7,6 +7,7 @@ import re
 import sys
 import zipfile
 
+import install
 import lock
 import pins
 import pytest
@@ -20,24 +21,49 @@ from searchblend.cli.parser import build_parser
 HEX = re.compile("[0-9a-f]{64}")
 
 
-def test_lock_and_constraints_agree():
+def test_the_lock_holds_what_is_declared():
     assert lock.disagreements() == []
 
 
 def test_every_file_of_the_lock_has_a_hash_and_no_address():
     text = pins.LOCK.read_text(encoding="utf-8")
-    assert all(hashes and all(map(HEX.fullmatch, hashes)) for _, hashes in pins.locked().values())
+    assert all(hashes and all(map(HEX.fullmatch, hashes)) for _, hashes, _ in pins.locked().values())
     for forbidden in ("://", "--index", "--extra-index", "--find-links", "--trusted-host", "file:"):
         assert forbidden not in text
 
 
 def test_a_lock_that_disagrees_is_seen(monkeypatch):
-    found = pins.locked()
-    monkeypatch.setattr(lock, "locked", lambda: {**found, "numpy": ("0.1", ["0" * 64]), "left-pad": ("1", [])})
+    pinned = pins.locked()
+    del pinned["uvloop"]
+    pinned["numpy"] = pinned["numpy"]._replace(version="0.1")
+    pinned["rich"] = pinned["rich"]._replace(groups=["lab"])
+    pinned["left-pad"] = pins.Pin("1", ["0" * 64], [])
+    monkeypatch.setattr(lock, "locked", lambda: pinned)
     assert lock.disagreements() == [
-        "left-pad is not in constraints.txt",
-        f"numpy: {pins.constrained()['numpy']} and 0.1",
+        "left-pad: nothing brings it",
+        "numpy: the lock has 0.1, and base asks for >=2.0",
+        "rich: asked for by base, and not in the lock for it",
+        "uvloop: asked for by server, and not in the lock for it",
+        "numpy: the lock has 0.1, and lab asks for >=2.0",
     ]
+
+
+def test_a_group_is_installed_with_all_that_it_brings_by_hash():
+    device = install.requirements(["base", "device"]).splitlines()
+    names = {line.partition("==")[0] for line in device}
+    assert {"numpy", "cryptography", "cffi"} <= names
+    assert not names & {"uvloop", "psycopg", "matplotlib", "pyspark"}
+    assert all(re.search(r"==\S+ --hash=sha256:[0-9a-f]{64}$", line) for line in device)
+    assert len(install.requirements(lock.GROUPS).splitlines()) == len(pins.locked())
+
+
+def test_node_packages_are_pinned_by_hash_and_without_addresses():
+    folder = pins.ROOT / "extension"
+    declared = json.loads((folder / "package.json").read_text())["devDependencies"]
+    root, *packages = json.loads((folder / "package-lock.json").read_text())["packages"].values()
+    assert root["devDependencies"] == declared
+    assert all(re.fullmatch(r"\d[\w.-]*", version) for version in declared.values())
+    assert all(package["integrity"].startswith("sha512-") and "resolved" not in package for package in packages)
 
 
 def test_the_list_of_licences_is_fresh():

@@ -25,7 +25,7 @@ const CHECK = "check";
 const SEND = "send";
 /** Often enough for a phase of a day, seldom enough to say nothing about when the browser is used. */
 const CHECK_MINUTES = 120;
-const SCRIPTS = ["src/platform/tell_background.js", "src/content/engines.js", "src/content/observe.js"];
+const SCRIPTS = ["src/platform/send_message.js", "src/content/engines.js", "src/content/observe.js"];
 
 onStarted(async (reason) => {
   await everyMinutes(CHECK, CHECK_MINUTES);

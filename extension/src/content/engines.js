@@ -1,7 +1,7 @@
 // Search engines: where their result pages are, which parameter holds the query, which links are results.
 // `advertisements` are never results, wherever they stand: engines put them among the results.
 // `titles` are the links that people take for results, so one that cannot be read is counted as not understood.
-// A classic script, since content scripts are no modules; the background imports it for the list it leaves behind.
+// A classic script, since content scripts are not modules; the background imports it for the list it leaves behind.
 
 globalThis.searchblendEngines = (() => {
   const GOOGLE = ["com", "ca", "co.in", "co.jp", "co.uk", "com.au", "com.br", "de", "es", "fr", "it", "nl"];

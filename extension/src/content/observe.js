@@ -1,4 +1,4 @@
-// On a page of search results: tells the background which result was clicked for which query. Nothing else is read.
+// On a page of search results: sends to the background which result was clicked for which query. Nothing else is read.
 
 (() => {
   const MAIN_BUTTON = 0;
@@ -46,7 +46,7 @@
   function onClick(event) {
     // The address is read at the click: pages change it without being loaded anew.
     const message = messageOf(event, location.href);
-    if (message !== null) globalThis.searchblendTell(message);
+    if (message !== null) globalThis.searchblendSend(message);
   }
 
   for (const kind of /** @type {const} */ (["click", "auxclick"])) {

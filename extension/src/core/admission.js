@@ -74,7 +74,7 @@ function publicAddress(url) {
   return address === null || host === null || authority.includes("@") || !isPublic(host) ? null : address;
 }
 
-/** A name with a dot that is no address, no name of a private network, and has the usual port. @param {string} host */
+/** A name with a dot, neither an address nor a name of a private network, with the usual port. @param {string} host */
 function isPublic(host) {
   if (host.startsWith("[") || host.includes(":")) return false;
   const name = host.replace(/\.+$/, "");

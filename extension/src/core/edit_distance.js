@@ -40,8 +40,8 @@ export class Rows {
       }
     }
     this.#depth = end - start;
-    const found = this.#rows[this.#depth * this.#width + this.#text.length];
-    return found <= this.#limit ? found : -1;
+    const distance = this.#rows[this.#depth * this.#width + this.#text.length];
+    return distance <= this.#limit ? distance : -1;
   }
 
   /** One row from the two before; gives its least entry.

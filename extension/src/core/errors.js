@@ -43,3 +43,14 @@ export class PolicyRefused extends SearchblendError {
     this.reason = reason;
   }
 }
+
+/** What `make` returns; a parameter that it refuses came in a message, so that the message is wrong.
+ * @template T @param {string} where @param {() => T} make */
+export function asMessageError(where, make) {
+  try {
+    return make();
+  } catch (error) {
+    if (error instanceof InvalidParameter) throw new MessageError(`${where}${error.message}`);
+    throw error;
+  }
+}

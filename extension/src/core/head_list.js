@@ -2,7 +2,7 @@
 
 import { sha256, textOf, toHex } from "./bytes.js";
 import { isObject } from "./canonical.js";
-import { InvalidParameter, MessageError } from "./errors.js";
+import { asMessageError, MessageError } from "./errors.js";
 import { ReportParams } from "./params.js";
 import { HeadList } from "./records.js";
 import { GAMMA_STEPS, MECHANISMS, ReportDesign } from "./subset_report.js";
@@ -90,7 +90,10 @@ function decodeDesign(design, head) {
     cell_subset: cellSubset,
     mechanism,
   } = /** @type {any} */ (design);
-  return told("head list: design.", () => new ReportDesign({ querySteps, querySubset, cellSubset, mechanism }));
+  return asMessageError(
+    "head list: design.",
+    () => new ReportDesign({ querySteps, querySubset, cellSubset, mechanism }),
+  );
 }
 
 /** @param {any} queries */
@@ -111,18 +114,10 @@ function decodeParams(document) {
   }
   const { epsilon, delta, query_budget_fraction: queryBudgetFraction } = document;
   const recordsPerClient = document.records_per_client ?? null;
-  return told("head list: ", () => new ReportParams({ epsilon, delta, queryBudgetFraction, recordsPerClient }));
-}
-
-/** What is made, with a wrong parameter told as a wrong message.
- * @template T @param {string} where @param {() => T} make */
-function told(where, make) {
-  try {
-    return make();
-  } catch (error) {
-    if (error instanceof InvalidParameter) throw new MessageError(`${where}${error.message}`);
-    throw error;
-  }
+  return asMessageError(
+    "head list: ",
+    () => new ReportParams({ epsilon, delta, queryBudgetFraction, recordsPerClient }),
+  );
 }
 
 /** @param {string[]} one @param {string[]} other */

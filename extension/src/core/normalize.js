@@ -35,10 +35,10 @@ export function normalize(text) {
 export function normalizeUrl(url, { hostOnly = false } = {}) {
   if (!allAssigned(url)) return null;
   const text = singleBlanks(url);
-  const found = SCHEME.exec(text);
-  if (!found && !hostOnly) return text || null;
-  const scheme = found ? found[1].toLowerCase() : "";
-  const afterScheme = found ? text.slice(found[0].length) : text;
+  const start = SCHEME.exec(text);
+  if (!start && !hostOnly) return text || null;
+  const scheme = start ? start[1].toLowerCase() : "";
+  const afterScheme = start ? text.slice(start[0].length) : text;
   const authority = afterScheme.split(/[/?#]/, 1)[0];
   const host = hostOf(authority, scheme);
   if (hostOnly) return host && (host.includes(".") || host.startsWith("[")) ? host : null;
@@ -58,13 +58,13 @@ export function singleBlanks(text) {
   return text.replace(BLANK_RUN, " ").replace(/^ | $/g, "");
 }
 
-/** Host and port in normal form, without user information; null if it is no host.
+/** Host and port in normal form, without user information; null if it is not a host.
  * @param {string} authority @param {string} scheme */
 function hostOf(authority, scheme) {
   const afterUser = authority.slice(authority.lastIndexOf("@") + 1);
   const hostAndPort = fold(afterUser.replace(/^ +| +$/g, ""));
-  const found = HOST_AND_PORT.exec(hostAndPort);
-  if (!found || authority.includes("\\") || !allAssigned(hostAndPort)) return null;
-  const [, host, port] = found;
+  const parts = HOST_AND_PORT.exec(hostAndPort);
+  if (!parts || authority.includes("\\") || !allAssigned(hostAndPort)) return null;
+  const [, host, port] = parts;
   return !port || port === DEFAULT_PORT[scheme] ? host : `${host}:${port}`;
 }

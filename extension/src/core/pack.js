@@ -4,7 +4,7 @@
  */
 
 import { equalBytes, textOf, toHex, utf8 } from "./bytes.js";
-import { InvalidParameter, MessageError } from "./errors.js";
+import { asMessageError, InvalidParameter, MessageError } from "./errors.js";
 import { BLOCK, compareBytes, Reader, Writer } from "./front_coding.js";
 import { normalize, normalizeUrl } from "./normalize.js";
 
@@ -75,7 +75,7 @@ export class Pack {
     if (content[6] !== 1 && content[6] !== 2) throw new MessageError("pack: method: expected 1 or 2");
     this.#view = view;
     this.content = content;
-    this.info = told("pack: ", () =>
+    this.info = asMessageError("pack: ", () =>
       checkedInfo({
         method: METHODS[content[6] - 1],
         epsilon: view.getFloat64(28),
@@ -327,15 +327,4 @@ function checkEntry({ query, lower, probability, urls }, place) {
   if (new Set(urls.map(({ url }) => url)).size !== urls.length) refuse("a URL twice");
   if (urls.some((url, i) => i > 0 && bestFirst(urls[i - 1], url) > 0)) refuse("expected the best URL first");
   if (urls.some((url) => url.lower > lower || url.probability > probability)) refuse("expected no URL above its query");
-}
-
-/** What is made, with a wrong parameter told as a wrong message.
- * @template T @param {string} where @param {() => T} make */
-export function told(where, make) {
-  try {
-    return make();
-  } catch (error) {
-    if (error instanceof InvalidParameter) throw new MessageError(`${where}${error.message}`);
-    throw error;
-  }
 }

@@ -1,9 +1,9 @@
 /** From one pack to the next: the twin of `apply_delta` in search/pack_delta.py. Only services write deltas. */
 
 import { equalBytes, sha256, textOf, toHex, utf8 } from "./bytes.js";
-import { MessageError } from "./errors.js";
+import { asMessageError, MessageError } from "./errors.js";
 import { compareBytes, Reader } from "./front_coding.js";
-import { bestFirst, checkedInfo, encodePack, LARGEST, METHODS, Pack, readEstimates, told } from "./pack.js";
+import { bestFirst, checkedInfo, encodePack, LARGEST, METHODS, Pack, readEstimates } from "./pack.js";
 
 /** @typedef {import("./pack.js").PackEntry} PackEntry */
 
@@ -49,7 +49,7 @@ function readHeader(delta) {
   if (HEADER_BYTES + urlBytes + stepBytes !== delta.length) {
     throw new MessageError(`pack delta: ${delta.length} bytes, expected ${HEADER_BYTES + urlBytes + stepBytes}`);
   }
-  const info = told("pack delta: ", () =>
+  const info = asMessageError("pack delta: ", () =>
     checkedInfo({
       method: METHODS[method - 1],
       epsilon: view.getFloat64(32),

@@ -78,10 +78,10 @@ export const REASONS = Object.freeze({
  * newest manifest itself, so that two different ones of the same number are noticed.
  * @param {Manifest} manifest @param {DeviceMemory} memory
  */
-export function checkManifest(manifest, { now, sequence, round, deviceVersion, task, manifest: seen }) {
+export function checkManifest(manifest, { now, sequence, round, deviceVersion, task, manifest: newest }) {
   if (task !== undefined && manifest.task !== task) refuse("wrong-task");
   if (manifest.sequence < sequence) refuse("rolled-back");
-  if (seen && manifest.sequence === seen.sequence && !equalBytes(canonicalJson(manifest), canonicalJson(seen))) {
+  if (newest && manifest.sequence === newest.sequence && !equalBytes(canonicalJson(manifest), canonicalJson(newest))) {
     refuse("two-faces");
   }
   if (manifest.round < round) refuse("older-round");
@@ -144,7 +144,7 @@ function within(field, value, above, most) {
   if (!(value > above && value <= most)) refuse("over-policy", field);
 }
 
-/** The first two numbers of "0.1" or "0.1.3"; what is no version is newer than everything. @param {string} text */
+/** The first two numbers of "0.1" or "0.1.3"; what is not a version is newer than everything. @param {string} text */
 function versionOf(text) {
   if (!/^[0-9]{1,6}(\.[0-9]{1,6}){0,3}$/.test(text)) refuse("device-too-old", "min_device_version");
   return text.split(".").map(Number).slice(0, 2);

@@ -1,5 +1,5 @@
 /**
- * The head list that everybody shares: the twin of records.py.
+ * The head list that all devices share: the twin of records.py.
  *
  * A record is {query, url}; null stands for ⋆, "anything that is not in the list". It is a value of its own, never "*".
  */

@@ -6,13 +6,13 @@
  * @returns {(one: A, other: B) => R}
  */
 export function remembered(make) {
-  /** @type {WeakMap<A, WeakMap<object, {made: R}>>} */ const known = new WeakMap();
+  /** @type {WeakMap<A, WeakMap<object, {value: R}>>} */ const known = new WeakMap();
   return (one, other) => {
     const ofOne = known.get(one) ?? new WeakMap();
     known.set(one, ofOne);
     const key = /** @type {object} */ (other);
-    const found = ofOne.get(key) ?? { made: make(one, other) };
-    ofOne.set(key, found);
-    return found.made;
+    const entry = ofOne.get(key) ?? { value: make(one, other) };
+    ofOne.set(key, entry);
+    return entry.value;
   };
 }

@@ -1,5 +1,5 @@
 /**
- * The report as bytes: one size for everybody in a round, and a decoder that takes nothing else. The twin of
+ * The report as bytes: one size for all devices in a round, and a decoder that takes nothing else. The twin of
  * wire/report.py; docs/reference/protocol.md has the layout.
  */
 
@@ -118,10 +118,10 @@ export class ReportShape {
 }
 
 /** The bytes to send. Make them once, keep them, and send the same again if the answer was lost.
- * @param {readonly SubsetReport[]} said @param {ReportShape} shape @param {Randomness} randomness */
-export async function encodeReport(said, shape, randomness) {
-  if (said.length !== shape.records) throw new MessageError(`report: expected ${shape.records} parts`);
-  const payload = concat(shape.header, ...said.map((part) => encodePart(part, shape)));
+ * @param {readonly SubsetReport[]} parts @param {ReportShape} shape @param {Randomness} randomness */
+export async function encodeReport(parts, shape, randomness) {
+  if (parts.length !== shape.records) throw new MessageError(`report: expected ${shape.records} parts`);
+  const payload = concat(shape.header, ...parts.map((part) => encodePart(part, shape)));
   const nonce = randomness.take(NONCE_BYTES);
   return concat(payload, nonce, await reportId(nonce, payload));
 }
@@ -161,8 +161,8 @@ export function countersOf(parts, shape) {
   const querySink = shape.queryItems + shape.cellItems;
   return parts.flatMap(({ aboutQueries, items }) => {
     const first = aboutQueries ? 0 : shape.queryItems;
-    const said = items.length ? items.map((item) => first + item) : [querySink + Number(!aboutQueries)];
-    return [...said, ...Array(shape.items - said.length).fill(querySink + 2)];
+    const counters = items.length ? items.map((item) => first + item) : [querySink + Number(!aboutQueries)];
+    return [...counters, ...Array(shape.items - counters.length).fill(querySink + 2)];
   });
 }
 
@@ -193,8 +193,8 @@ function decodePart(part, shape) {
     const start = 1 + i * shape.width;
     return fromBigEndian(part.subarray(start, start + shape.width));
   });
-  const found = numbers.indexOf(shape.empty);
-  const nItems = found < 0 ? numbers.length : found;
+  const end = numbers.indexOf(shape.empty);
+  const nItems = end < 0 ? numbers.length : end;
   if (numbers.slice(nItems).some((number) => number !== shape.empty)) {
     throw new ReportRefused("malformed", "an item after an unused place");
   }

@@ -3,7 +3,7 @@
  * The twin of wire/sealed.py.
  *
  * Task, round, the text that was consented to and the contributor's tag are bound in: a record opens nowhere else, and
- * a copy of it under somebody else's tag opens nowhere at all. The size says only the bucket.
+ * a copy of it under another contributor's tag opens nowhere at all. The size says only the bucket.
  */
 
 import { bigEndian, concat, equalBytes, fromBigEndian, sha256, utf8 } from "./bytes.js";
@@ -49,7 +49,7 @@ export function fitsSealed(records) {
   return canonicalJson({ records: records.map(pairOf) }).length + 2 <= BUCKETS[BUCKETS.length - 1];
 }
 
-/** What anybody can check without the key: form, size and consent.
+/** What can be checked without the key: form, size and consent.
  * @param {Uint8Array} message @param {SealingContext} context */
 export function checkSealed(message, context) {
   if (!SIZES.includes(message.length) || !equalBytes(message.subarray(0, 2), HEAD)) {

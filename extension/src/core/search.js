@@ -30,7 +30,7 @@ export async function openPack(content, { artifact, checked = false } = {}) {
   return new SearchIndex(checked ? new Pack(content) : decodePack(content));
 }
 
-/** Finds the queries of a pack that fit what somebody typed, and their URLs, best first. */
+/** Finds the queries of a pack that fit what was typed, and their URLs, best first. */
 export class SearchIndex {
   #pack;
   /** @type {import("./pack.js").RawEntry[][]} read when first needed */ #blocks = [];
@@ -55,7 +55,7 @@ export class SearchIndex {
     return this.#pack.info;
   }
 
-  /** The best URLs for what somebody typed; empty for a query that is not in the pack.
+  /** The best URLs for what was typed; empty for a query that is not in the pack.
    * @param {string} query @param {number} [limit] */
   urlsFor(query, limit = 10) {
     const place = this.#placeOf(utf8(normalize(query) ?? ""));
@@ -93,10 +93,10 @@ export class SearchIndex {
     if (!text || !this.size) return [];
     const wanted = utf8(text);
     const place = this.#placeOf(wanted);
-    const found = place === undefined ? [] : [this.#match(place, "exact", 0)];
-    found.push(...this.#withPrefix(wanted, limit - found.length));
-    if (found.length < limit) found.push(...this.#withTypos(text, limit - found.length));
-    return found;
+    const matches = place === undefined ? [] : [this.#match(place, "exact", 0)];
+    matches.push(...this.#withPrefix(wanted, limit - matches.length));
+    if (matches.length < limit) matches.push(...this.#withTypos(text, limit - matches.length));
+    return matches;
   }
 
   /** @param {Uint8Array} wanted @param {number} limit */
@@ -122,8 +122,8 @@ export class SearchIndex {
     for (let place = 0; place < this.size; place++) {
       const distance = rows.distance(points, starts[place], starts[place + 1], shared[place]);
       if (distance < 0) continue;
-      const { text: found, lower, probability } = this.#at(place);
-      if (!beginsWith(found, wanted)) best.offer(place, distance, lower, probability);
+      const { text: candidate, lower, probability } = this.#at(place);
+      if (!beginsWith(candidate, wanted)) best.offer(place, distance, lower, probability);
     }
     return best.items.map(({ place, distance }) => this.#match(place, "typo", distance));
   }

@@ -47,13 +47,13 @@ export class ReportDesign {
     Object.freeze(this);
   }
 
-  /** The mechanism over the listed queries, or null if nobody reports about them.
+  /** The mechanism over the listed queries, or null if no report is about them.
    * @param {HeadList} head @param {ReportParams} params */
   aboutQueries(head, params) {
     return this.querySteps ? this.#queries(head, params) : null;
   }
 
-  /** The mechanism over all cells but ⟨⋆,⋆⟩, or null if nobody sends sets of them.
+  /** The mechanism over all cells but ⟨⋆,⋆⟩, or null if no report is a set of them.
    * @param {HeadList} head @param {ReportParams} params */
   aboutCells(head, params) {
     return this.querySteps === GAMMA_STEPS || this.mechanism === TWO_STAGE ? null : this.#cells(head, params);

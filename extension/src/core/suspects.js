@@ -1,6 +1,6 @@
 /**
- * Texts that look like somebody's own: card numbers, addresses, telephone numbers, ids, passwords in a URL. The twin of
- * suspects.py: it knows shapes, not meanings. Digits are those of every script.
+ * Strings that look like one person's own: card numbers, addresses, telephone numbers, ids, passwords in a URL. The
+ * twin of suspects.py: it knows shapes, not meanings. Digits are those of every script.
  */
 
 const D = "\\p{Nd}";
@@ -30,7 +30,7 @@ const CREDENTIALS = new RegExp(
 );
 
 /** @type {ReadonlyArray<[string, (text: string) => boolean]>} */
-const LOOKS = Object.freeze([
+const CHECKS = Object.freeze([
   ["credentials-in-url", (text) => CREDENTIALS.test(text)],
   ["e-mail", (text) => EMAIL.test(text)],
   ["card-number", hasCard],
@@ -41,7 +41,7 @@ const LOOKS = Object.freeze([
 
 /** The codes why a person should look at this text before it is published; empty for most. @param {string} text */
 export function suspicions(text) {
-  return LOOKS.filter(([, look]) => look(text)).map(([code]) => code);
+  return CHECKS.filter(([, matches]) => matches(text)).map(([code]) => code);
 }
 
 /** Whether the last digit is the check digit of the others. @param {readonly number[]} digits */
@@ -67,8 +67,8 @@ function hasId(text) {
 
 /** An IBAN's remainder by 97 is 1, its letters read as 10..35 and its first four signs last. @param {string} text */
 function hasIban(text) {
-  return [...text.matchAll(IBAN)].some(([found]) => {
-    const plain = found.replaceAll(" ", "");
+  return [...text.matchAll(IBAN)].some(([iban]) => {
+    const plain = iban.replaceAll(" ", "");
     if (plain.length < 15 || plain.length > 34) return false;
     const numbers = [...plain.slice(4), ...plain.slice(0, 4)].map((sign) => parseInt(sign, 36));
     return numbers.reduce((rest, value) => (rest * (value > 9 ? 100 : 10) + value) % 97, 0) === 1;
@@ -77,7 +77,7 @@ function hasIban(text) {
 
 /** @param {string} text */
 function runs(text) {
-  return [...text.matchAll(DIGIT_RUN)].map(([found]) => found);
+  return [...text.matchAll(DIGIT_RUN)].map(([run]) => run);
 }
 
 const IS_DIGIT = new RegExp(`^${D}$`, "u");

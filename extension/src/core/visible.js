@@ -3,7 +3,7 @@
  * The same rule as searchblend/core/visible.py, which says why.
  */
 
-const UNSEEN = new RegExp(
+const INVISIBLE = new RegExp(
   "[\\0-\\x08\\x0b-\\x1f\\x7f-\\x9f\\xad\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f" +
     "\\ufeff\\ufff9-\\ufffb\\ud800-\\udfff\\u{e0000}-\\u{e007f}]",
   "gu",
@@ -12,7 +12,7 @@ const UNSEEN = new RegExp(
 /** The string with [U+202E] for each control, bidi control and invisible sign. @param {string} text */
 export function visible(text) {
   return text.replace(
-    UNSEEN,
+    INVISIBLE,
     (sign) => `[U+${/** @type {number} */ (sign.codePointAt(0)).toString(16).toUpperCase().padStart(4, "0")}]`,
   );
 }

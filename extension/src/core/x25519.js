@@ -2,7 +2,7 @@
  * X25519 (RFC 7748): by WebCrypto where the browser has it, else by the Montgomery ladder in BigInts below.
  *
  * A key pair here is ephemeral, used once to seal one message. The ladder's time depends on its key, which only
- * somebody who already runs code on the same device could measure.
+ * a program that already runs on the same device could measure.
  */
 
 import { MessageError } from "./errors.js";

@@ -19,7 +19,7 @@ import { account } from "./ledger.js";
 import { forgetSearches, isRecording, keep, keepNotUnderstood, prune, withSuggestion } from "./observations.js";
 import { cancel, cancelTask, cancelUncovered, mayHaveArrived, sendPending, underSendLock } from "./outbox.js";
 import { openPacks, updatePack } from "./packs.js";
-import { NothingToSay, prepareContribution, prepareReport } from "./rounds.js";
+import { NoReport, prepareContribution, prepareReport } from "./rounds.js";
 import { StorageFull } from "./storage.js";
 import { Transport, Unreachable } from "./transport.js";
 
@@ -34,7 +34,7 @@ export const MODES = Object.freeze(["off", "local", "opt-in"]);
 const DEFAULTS = Object.freeze({ mode: "off", paused: false, agreedAt: null, suggestions: [], dropped: {} });
 const LEFT = "left ";
 /** What a device knows of a task whose manifest it has not read. */
-const UNSEEN = Object.freeze({ sequence: 0, round: 0, issued: 0, manifest: null, killed: false });
+const UNREAD = Object.freeze({ sequence: 0, round: 0, issued: 0, manifest: null, killed: false });
 
 export class Device {
   #clock;
@@ -141,7 +141,7 @@ export class Device {
       const known = await transaction.get("tasks", enrolment.task);
       // What was seen of a task outlives a second enrolment: an older manifest stays refused, a stopped task stopped.
       const memory = known ?? (await transaction.get("settings", leftKey(enrolment.task))) ?? {};
-      await transaction.put("tasks", enrolment.task, { ...UNSEEN, ...memory, ...enrolment, status: null });
+      await transaction.put("tasks", enrolment.task, { ...UNREAD, ...memory, ...enrolment, status: null });
       await transaction.remove("settings", leftKey(enrolment.task));
     });
     return enrolment.task;
@@ -285,7 +285,7 @@ export class Device {
     });
     await this.storage.writeDurably(async (transaction) => {
       const known = await transaction.get("tasks", task.task);
-      if (!known) throw new NothingToSay("left");
+      if (!known) throw new NoReport("left");
       if (manifest.sequence < known.sequence) {
         throw new errors.PolicyRefused("rolled-back", "older than a manifest that was seen");
       }
@@ -315,7 +315,7 @@ export class Device {
       else return manifest.phase === "idle" ? "idle" : "not-asked";
       return "made";
     } catch (error) {
-      if (error instanceof NothingToSay) return error.reason;
+      if (error instanceof NoReport) return error.reason;
       throw error;
     }
   }
@@ -422,7 +422,7 @@ async function settingsIn(transaction) {
 
 /** A short code that says what went wrong and nothing about the user. @param {unknown} error */
 function reasonOf(error) {
-  if (error instanceof NothingToSay || error instanceof Unreachable || error instanceof errors.PolicyRefused) {
+  if (error instanceof NoReport || error instanceof Unreachable || error instanceof errors.PolicyRefused) {
     return error.reason;
   }
   if (error instanceof StorageFull) return "storage-full";

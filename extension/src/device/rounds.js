@@ -26,8 +26,8 @@ import { affords } from "./ledger.js";
 /** @import { Group, Key, Report, ReportContent, Task, Transaction } from "./types.d.ts" */
 /** @typedef {ReportContent & {window: number}} Prepared what to send, and the seconds until the round closes */
 
-/** Why nothing is said in a round, for people; not an error. */
-export class NothingToSay extends Error {
+/** Why a round gets no report of this device, as a code; not an error. */
+export class NoReport extends Error {
   /** @param {string} reason */
   constructor(reason) {
     super(reason);
@@ -39,11 +39,11 @@ const CREDENTIAL_BYTES = 16;
 /** Reports go out at a random time of the window, but not so late that the window may close before a second try. */
 const WINDOW_SHARE = 0.8;
 
-/** The report of a client, ready to send, or `NothingToSay`.
+/** The report of a client, ready to send, or `NoReport`.
  * @param {Device} device @param {Task} task @param {ClientManifest} manifest */
 export async function prepareReport(device, task, manifest) {
-  if (signedNow(device, task, manifest) < manifest.client.opens) throw new NothingToSay("not-open-yet");
-  if (signedNow(device, task, manifest) >= manifest.client.closes) throw new NothingToSay("window-closed");
+  if (signedNow(device, task, manifest) < manifest.client.opens) throw new NoReport("not-open-yet");
+  if (signedNow(device, task, manifest) >= manifest.client.closes) throw new NoReport("window-closed");
   await mayTakePart(device, task, manifest, "local");
   const message = await readHeadList(
     await device.transport.artifact(task, manifest.client.artifact, "headList"),
@@ -53,26 +53,26 @@ export async function prepareReport(device, task, manifest) {
   await device.point("list-read");
   return underLock(device, task, manifest, "local", async (records) => {
     const chosen = choose(records, manifest.records_per_client);
-    const said = await makeReport(chosen, message, task.task, manifest.round);
-    const explained = await explainReport(said, message, task.task, manifest.round);
+    const report = await makeReport(chosen, message, task.task, manifest.round);
+    const explained = await explainReport(report, message, task.task, manifest.round);
     const window = manifest.client.closes - signedNow(device, task, manifest);
     const truth = chosen.length === 1 ? chosen[0] : null;
-    return { kind: "report", bytes: said, said: explained.parts, truth, window };
+    return { kind: "report", bytes: report, said: explained.parts, truth, window };
   });
 }
 
-/** The sealed records of an opt-in user, ready to send, or `NothingToSay`.
+/** The sealed records of an opt-in user, ready to send, or `NoReport`.
  * @param {Device} device @param {Task} task @param {OptinManifest} manifest */
 export async function prepareContribution(device, task, manifest) {
-  if (signedNow(device, task, manifest) >= manifest.optin.closes) throw new NothingToSay("window-closed");
+  if (signedNow(device, task, manifest) >= manifest.optin.closes) throw new NoReport("window-closed");
   await mayTakePart(device, task, manifest, "opt-in");
   checkContribution(manifest);
   const { public_key: publicKey, consent } = manifest.optin;
-  if ((await consentDigest(task.consent)) !== consent) throw new NothingToSay("consent-changed");
+  if ((await consentDigest(task.consent)) !== consent) throw new NoReport("consent-changed");
   return underLock(device, task, manifest, "opt-in", async (records) => {
     const known = records.map(({ query, url }) => ({ query, url: task.hasUrls ? url : null }));
     const chosen = distinct(known, manifest.records_per_optin);
-    if (chosen.length === 0) throw new NothingToSay("no-record");
+    if (chosen.length === 0) throw new NoReport("no-record");
     const credential = task.code || bytes.toHex(crypto.getRandomValues(new Uint8Array(CREDENTIAL_BYTES)));
     const sealed = await sealRecords(
       chosen,
@@ -160,7 +160,7 @@ async function debitTime(transaction, now) {
   return Math.max(now, ...tasks.map(([, { issued }]) => issued));
 }
 
-/** The records to draw from, or `NothingToSay`.
+/** The records to draw from, or `NoReport`.
  * @param {Device} device @param {Task} task @param {Manifest} manifest @param {Group} group
  * @returns {Promise<DeviceRecord[]>} */
 async function mayTakePart(device, task, manifest, group) {
@@ -174,7 +174,7 @@ async function mayTakePart(device, task, manifest, group) {
     .filter((record) => manifest.engine === "any" || record.engine === manifest.engine)
     .map(({ query, url }) => ({ query, url }));
   if (own.length > 0) return own;
-  if (group === "opt-in" || manifest.silent_devices !== "report_wildcard") throw new NothingToSay("no-record");
+  if (group === "opt-in" || manifest.silent_devices !== "report_wildcard") throw new NoReport("no-record");
   return [{ query: null, url: null }];
 }
 
@@ -188,13 +188,13 @@ async function mayTakePart(device, task, manifest, group) {
  */
 async function refuseUnlessFree(transaction, task, manifest, group, now) {
   const settings = await transaction.get("settings", "settings");
-  if (!settings || settings.mode !== group) throw new NothingToSay("other-group");
-  if (settings.paused) throw new NothingToSay("paused");
+  if (!settings || settings.mode !== group) throw new NoReport("other-group");
+  if (settings.paused) throw new NoReport("paused");
   const known = await transaction.get("tasks", task.task);
-  if (!known) throw new NothingToSay("left");
-  if (known.killed) throw new NothingToSay("killed");
-  if (await transaction.get("ledger", [task.task, manifest.round])) throw new NothingToSay("done");
-  if (!affords(await transaction.all("ledger"), costOf(manifest), now)) throw new NothingToSay("budget-spent");
+  if (!known) throw new NoReport("left");
+  if (known.killed) throw new NoReport("killed");
+  if (await transaction.get("ledger", [task.task, manifest.round])) throw new NoReport("done");
+  if (!affords(await transaction.all("ledger"), costOf(manifest), now)) throw new NoReport("budget-spent");
 }
 
 /** @param {Manifest} manifest */

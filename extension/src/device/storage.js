@@ -117,7 +117,7 @@ export class IndexedStorage {
       transaction.oncomplete = () => resolve();
       transaction.onabort = () => reject(asStorageError(transaction.error));
     });
-    ended.catch(() => undefined); // who waits for it is below; an abort before that is no unhandled rejection
+    ended.catch(() => undefined); // who waits for it is below; an abort before that is not an unhandled rejection
     let result;
     try {
       result = await work(new IndexedTransaction(transaction));

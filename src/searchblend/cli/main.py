@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = build_parser(words[0] if words else "").parse_args(words)
         load_command(options.command).run(options)
     except ModuleNotFoundError as error:
-        lacking = missing_extra(error)
+        lacking = missing_extra(error, words[0])
         if lacking is None:
             raise
         print(f"searchblend: error: {lacking}", file=sys.stderr)

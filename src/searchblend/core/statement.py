@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from searchblend.core.errors import MessageError
 from searchblend.core.privacy import StatedGuarantee
+
+PAGE: Final = "index.html"
+"""a release as one page for people, where its folder has one"""
 
 
 @dataclass(frozen=True)

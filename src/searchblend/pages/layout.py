@@ -17,7 +17,6 @@ from typing import Final
 
 from searchblend.core.visible import visible
 
-PAGE: Final = "index.html"
 """its name in the folder of a release"""
 _SMALL: Final = 1e-3
 MOST_ROWS: Final = 1_000

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from searchblend.accounting.spend import Spend
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.release import ClickGraphRelease
 from searchblend.clickgraph.release.release_data import OnStep, release_data
@@ -18,15 +17,13 @@ from searchblend.core.errors import EmptyHeadList
 from searchblend.core.params import ClickGraphParams
 from searchblend.core.privacy import Neighbors
 from searchblend.core.randomness import Randomness, SystemRandomness
-from searchblend.core.statement import Statement
+from searchblend.core.statement import PAGE, Statement
 from searchblend.logs.activity import ActivityRules
 from searchblend.logs.duckdb.public_tables import read_public_records, read_synonyms
 from searchblend.logs.options import ReadOptions
 from searchblend.logs.read import OnNotice, OnProgress, open_log
 from searchblend.logs.search_log import SearchLog
-from searchblend.pages.click_graph_page import click_graph_page
-from searchblend.pages.layout import PAGE
-from searchblend.releases.make_release import Files, LedgerEntry, WrittenRelease, make_release
+from searchblend.releases.make_release import Cost, Files, LedgerEntry, WrittenRelease, make_release
 from searchblend.wire.click_graph_files import encode_click_graph
 from searchblend.wire.click_graph_statement import STATEMENT_TEXT, click_graph_statement, statement_page
 from searchblend.wire.release import STATEMENT, decode_statement, encode_statement, json_file
@@ -90,7 +87,7 @@ def run_release(
 
     return make_release(
         settings.output,
-        Spend.generic(settings.params.budget, Neighbors.ADD_REMOVE_ONE, f"click graph, {settings.params.algorithm}"),
+        Cost(settings.params.budget, Neighbors.ADD_REMOVE_ONE, f"click graph, {settings.params.algorithm}"),
         open_log=read,
         make=make,
         read=lambda files: decode_statement(json.loads(files[STATEMENT])),
@@ -112,6 +109,8 @@ def click_graph_files(
     files[STATEMENT_TEXT] = statement_page(release, created=created, options=options).encode()
     statement = click_graph_statement(release, files, created=created, options=options)
     if html:
+        from searchblend.pages.click_graph_page import click_graph_page
+
         files[PAGE] = click_graph_page(graph, statement).encode()
         statement = statement.with_file(PAGE, files[PAGE])
     return statement, {**files, STATEMENT: json_file(encode_statement(statement))}

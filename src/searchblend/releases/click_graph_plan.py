@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
-
-from matplotlib.figure import Figure
 
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.release import FALSE_EDGE_RATE
@@ -90,27 +87,3 @@ def _curve_counts(step: StepDesign) -> list[int]:
     first, last = max(least_count(step, 1e-4) - 1, 1), least_count(step, 1 - 1e-4) + 1
     width = max((last - first) // _CURVE_POINTS, 1)
     return list(range(first, last + width, width))
-
-
-def release_curve_figure(plan: Mapping[str, Any]) -> Figure:
-    """The probability of being published against the count."""
-    figure = Figure(figsize=(7, 4.2), layout="constrained")
-    axes = figure.add_subplot()
-    counts = [point["count"] for point in plan["curve"]]
-    axes.plot(counts, [point["probability"] for point in plan["curve"]], color="#1f5fa8", linewidth=2)
-    axes.axvline(plan["threshold"], color="#888888", linestyle="--", linewidth=1)
-    axes.annotate(
-        f"threshold {plan['threshold']:.4g}", (plan["threshold"], 0.03), xytext=(6, 0), textcoords="offset points"
-    )
-    for share, count in plan["quantiles"].items():
-        axes.plot([count], [float(share)], "o", color="#c2410c")
-        axes.annotate(
-            f"{float(share):.0%} at {count}", (count, float(share)), xytext=(8, -4), textcoords="offset points"
-        )
-    axes.set_xlabel(f"count of a query in the limited log ({plan['unit']})")
-    axes.set_ylabel("probability of being published")
-    axes.set_ylim(-0.02, 1.02)
-    axes.grid(alpha=0.25)
-    title = f"{plan['algorithm']}, ε = {plan['epsilon']:.3g}, δ = {plan['budget_delta']:g}"
-    axes.set_title(title, loc="left", fontsize=11)
-    return figure

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from searchblend.accounting.spend import Spend
 from searchblend.blender.groups import UserGroup
 from searchblend.blender.method import OnStep
 from searchblend.blender.pipeline import run_blender
@@ -16,12 +15,11 @@ from searchblend.blender.result import Result, result_of
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Neighbors
 from searchblend.core.randomness import Randomness, SystemRandomness
+from searchblend.core.statement import PAGE
 from searchblend.logs.options import ReadOptions
 from searchblend.logs.read import OnNotice, OnProgress, open_log
 from searchblend.logs.search_log import SearchLog
-from searchblend.pages.hybrid_page import hybrid_page
-from searchblend.pages.layout import PAGE
-from searchblend.releases.make_release import Files, LedgerEntry, WrittenRelease, make_release
+from searchblend.releases.make_release import Cost, Files, LedgerEntry, WrittenRelease, make_release
 from searchblend.wire.head_list import encode_head_list
 from searchblend.wire.release import (
     BLENDER_CAVEATS,
@@ -108,7 +106,7 @@ def run_hybrid(
 
     return make_release(
         settings.output,
-        Spend.generic(settings.params.budget, Neighbors.REPLACE_ONE, f"hybrid run, method {settings.method}"),
+        Cost(settings.params.budget, Neighbors.REPLACE_ONE, f"hybrid run, method {settings.method}"),
         open_log=read,
         make=make,
         read=lambda files: decode_result(files[RESULT]),
@@ -152,6 +150,8 @@ def hybrid_files(
         notice=result.notice,
     )
     if html:
+        from searchblend.pages.hybrid_page import hybrid_page
+
         files[PAGE] = hybrid_page(result, statement).encode()
         statement = statement.with_file(PAGE, files[PAGE])
     return {**files, STATEMENT: json_file(encode_statement(statement))}

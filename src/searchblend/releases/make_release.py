@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from searchblend.accounting.spend import Spend
+from searchblend.core.privacy import Budget, Neighbors
 from searchblend.files.durable import release_folder
 from searchblend.logs.search_log import SearchLog
-from searchblend.store.ledger import Ledger, open_ledger
-from searchblend.store.ledger_release import release_once
 
 Released = TypeVar("Released")
 Files = dict[str, bytes]
@@ -30,6 +28,15 @@ class LedgerEntry:
 
 
 @dataclass(frozen=True)
+class Cost:
+    """What a release costs each person, and what for."""
+
+    budget: Budget
+    neighbors: Neighbors
+    what: str
+
+
+@dataclass(frozen=True)
 class WrittenRelease(Generic[Released]):
     """What was released, and what is known of its input."""
 
@@ -40,7 +47,7 @@ class WrittenRelease(Generic[Released]):
 
 def make_release(
     output: Path | None,
-    spend: Spend,
+    cost: Cost,
     *,
     open_log: Callable[[], AbstractContextManager[SearchLog]],
     make: Callable[[SearchLog], tuple[Released, Files]],
@@ -54,35 +61,31 @@ def make_release(
     With a ledger the release is debited after the log was read and before any noise is drawn; a release id that was
     published before gives the same bytes and reads nothing.
 
-    ``output`` is the folder, if one is wanted; ``spend`` what the release costs; ``open_log`` reads the log; ``make``
-    draws and gives what was released with its files; ``read`` has it from the files of an earlier release; ``replace``
-    allows another release in the folder; ``on_step`` is told the name of each step.
+    ``output`` is the folder, if one is wanted; ``cost`` is what a ledger is debited; ``open_log`` reads the log;
+    ``make`` draws and gives what was released with its files; ``read`` has it from the files that a ledger keeps;
+    ``replace`` allows another release in the folder; ``on_step`` is told the name of each step.
     """
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(release_folder(output, replace=replace)) if output else None
-        book = stack.enter_context(open_ledger(ledger.path)) if ledger else None
-        made: list[Released] = []
         summary: Mapping[str, Any] | None = None
-        if book and ledger and book.published(ledger.release_id):
-            files = _debited(book, ledger, spend, dict)
-        else:
+        if ledger is None:
             log = stack.enter_context(open_log())
-
-            def make_files() -> Files:
-                released, contents = make(log)
-                made.append(released)
-                return contents
-
-            files = _debited(book, ledger, spend, make_files) if book and ledger else make_files()
+            released, files = make(log)
             summary = log.summary.as_json()
+        else:
+            from searchblend.releases.debited import DebitedRelease
+
+            debited = stack.enter_context(DebitedRelease(ledger, cost))
+            if debited.is_published:
+                files = debited.once(dict)
+            else:
+                log = stack.enter_context(open_log())
+                files = debited.once(lambda: make(log)[1])
+                summary = log.summary.as_json()
+            # Not what ``make`` gave: of two runs of one id at once, only the files that the ledger has are released.
+            released = read(files)
         if folder:
             on_step("files")
             for name, content in files.items():
                 folder.write(name, content)
-        return WrittenRelease(made[0] if made else read(files), summary)
-
-
-def _debited(book: Ledger, entry: LedgerEntry, spend: Spend, make: Callable[[], Files]) -> Files:
-    return release_once(
-        book, make, release_id=entry.release_id, population=entry.population, window=entry.window, spend=spend
-    )
+        return WrittenRelease(released, summary)

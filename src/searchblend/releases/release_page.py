@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from searchblend.core.errors import InputError, MessageError
+from searchblend.core.statement import PAGE
 from searchblend.pages.click_graph_page import click_graph_page
 from searchblend.pages.hybrid_page import hybrid_page
-from searchblend.pages.layout import PAGE
 from searchblend.wire.click_graph import STATEMENT_KIND
 from searchblend.wire.click_graph_files import read_click_graph
 from searchblend.wire.release import RESULT, STATEMENT, read_result, read_statement

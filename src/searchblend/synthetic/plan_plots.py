@@ -1,4 +1,4 @@
-"""Plots that a person would publish. Matplotlib is loaded here and nowhere else."""
+"""Plots for publication. Only here is Matplotlib loaded, which comes with the extra ``plots``."""
 
 from __future__ import annotations
 
@@ -67,3 +67,27 @@ def draw_band(axis: Axes, x: Sequence[float], bands: Sequence[Band | None], labe
     color = COLORS.get(label)
     axis.plot(x, means, marker="o", markersize=4, color=color, label=label, **style)
     axis.fill_between(x, lows, highs, color=color, alpha=0.18, linewidth=0)
+
+
+def release_curve_figure(plan: Mapping[str, Any]) -> Figure:
+    """The probability of being published against the count."""
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    axes = figure.add_subplot()
+    counts = [point["count"] for point in plan["curve"]]
+    axes.plot(counts, [point["probability"] for point in plan["curve"]], color="#1f5fa8", linewidth=2)
+    axes.axvline(plan["threshold"], color="#888888", linestyle="--", linewidth=1)
+    axes.annotate(
+        f"threshold {plan['threshold']:.4g}", (plan["threshold"], 0.03), xytext=(6, 0), textcoords="offset points"
+    )
+    for share, count in plan["quantiles"].items():
+        axes.plot([count], [float(share)], "o", color="#c2410c")
+        axes.annotate(
+            f"{float(share):.0%} at {count}", (count, float(share)), xytext=(8, -4), textcoords="offset points"
+        )
+    axes.set_xlabel(f"count of a query in the limited log ({plan['unit']})")
+    axes.set_ylabel("probability of being published")
+    axes.set_ylim(-0.02, 1.02)
+    axes.grid(alpha=0.25)
+    title = f"{plan['algorithm']}, ε = {plan['epsilon']:.3g}, δ = {plan['budget_delta']:g}"
+    axes.set_title(title, loc="left", fontsize=11)
+    return figure

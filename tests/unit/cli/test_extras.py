@@ -20,6 +20,12 @@ def test_names_the_extra(module):
     )
 
 
+def test_names_the_smallest_extra_that_a_command_needs():
+    error = ModuleNotFoundError(name="cryptography.hazmat")
+    assert missing_extra(error, "search") == "this needs cryptography: pip install 'searchblend[device]'"
+    assert missing_extra(error, "serve") == "this needs cryptography: pip install 'searchblend[server]'"
+
+
 def test_says_nothing_about_modules_of_no_extra():
     assert missing_extra(ModuleNotFoundError(name="numpy")) is None
     assert missing_extra(ModuleNotFoundError("no name")) is None
@@ -34,6 +40,7 @@ def test_says_nothing_about_modules_of_no_extra():
         ["keys", "list"],
         ["doctor"],
         ["device", "status"],
+        ["plan", "--plot", "plan.png"],
     ],
 )
 def test_a_command_without_its_extra_is_misuse_and_no_traceback(command, tmp_path):
@@ -42,7 +49,8 @@ def test_a_command_without_its_extra_is_misuse_and_no_traceback(command, tmp_pat
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith("searchblend: error: this needs ")
-    assert "pip install 'searchblend[server]'" in done.stderr
+    extra = {"device": "device", "plan": "plots"}.get(command[0], "server")
+    assert f"pip install 'searchblend[{extra}]'" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -15,10 +15,10 @@ from rich.text import Text
 
 from searchblend.cli.printing import messages, new_table, print_json, print_line, print_table, run_progress, warn
 from searchblend.core.errors import UsageError
+from searchblend.core.statement import PAGE
 from searchblend.core.visible import visible
 from searchblend.logs.options import ReadOptions
 from searchblend.logs.read import open_log
-from searchblend.pages.layout import PAGE
 from searchblend_lab.papers.algorithms import load_algorithm
 from searchblend_lab.papers.evaluate import CELLS_FILE, Evaluated, evaluate, people_of
 from searchblend_lab.papers.experiment import Request, Table

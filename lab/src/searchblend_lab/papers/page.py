@@ -9,8 +9,9 @@ from html import escape
 from pathlib import Path
 from typing import Any, Final
 
+from searchblend.core.statement import PAGE
 from searchblend.files.durable import whole_files
-from searchblend.pages.layout import PAGE, Cell, Column, code_text, html_page, plain_table
+from searchblend.pages.layout import Cell, Column, code_text, html_page, plain_table
 from searchblend_lab.papers.experiment import Finding, Table
 from searchblend_lab.papers.outputs import findings_table, markdown_table
 from searchblend_lab.papers.registry import EXPERIMENTS

@@ -45,9 +45,10 @@ EPSILONS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
 
 def run(options: argparse.Namespace) -> None:
     from searchblend.synthetic.plan import plan_document, runs_needed
-    from searchblend.synthetic.plan_plots import check_suffix
 
     if options.plot:
+        from searchblend.synthetic.plan_plots import check_suffix
+
         check_suffix(options.plot)
     model, situation = _situation(options)
     drawn = 2 * len(EPSILONS) * options.runs if options.plot else 0

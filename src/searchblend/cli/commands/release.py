@@ -328,10 +328,11 @@ def _terms(path: Path | None) -> list[str]:
 
 def _plan(options: argparse.Namespace) -> None:
     from searchblend.clickgraph.release.design import ClickGraphDesign
-    from searchblend.releases.click_graph_plan import release_curve_figure, release_plan
-    from searchblend.synthetic.plan_plots import check_suffix, save
+    from searchblend.releases.click_graph_plan import release_plan
 
     if options.plot:
+        from searchblend.synthetic.plan_plots import check_suffix
+
         check_suffix(options.plot)
     fixed: dict[str, Any] = {"public_source": "declared in the plan"} if options.urls == "public" else {}
     if options.selection_only:
@@ -341,6 +342,8 @@ def _plan(options: argparse.Namespace) -> None:
     design = ClickGraphDesign.of(_params(options, **fixed))
     document = release_plan(design, selection_only=options.selection_only)
     if options.plot:
+        from searchblend.synthetic.plan_plots import release_curve_figure, save
+
         save(release_curve_figure(document), options.plot)
     if options.json:
         print_json(document)

@@ -16,7 +16,7 @@ from searchblend.core.errors import UsageError
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.randomness import Randomness, SystemRandomness
-from searchblend.pages.layout import PAGE
+from searchblend.core.statement import PAGE
 
 if TYPE_CHECKING:
     from searchblend.blender.groups import UserGroup
