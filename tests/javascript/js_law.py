@@ -104,7 +104,7 @@ def two_stage_thresholds(twin: Twin, cases: Sequence[ChannelCase], *, exact: boo
     ]
 
 
-def driven_channels(twin: Twin, all_probabilities: Sequence[ReportProbabilities]) -> list[Channel]:
+def driven_channels(twin: Twin, all_probabilities: Sequence[ReportProbabilities]) -> Sequence[Channel]:
     """P(reported cell | true cell) of the code ``randomize`` itself, for each set of thresholds."""
     asked, plan = [], []
     for number, probabilities in enumerate(all_probabilities):

@@ -8,11 +8,11 @@ from typing import Final
 
 from searchblend.clickgraph.use.graph import ClickGraph, Counts, TableName
 from searchblend.core.statement import Statement
-from searchblend.pages.figures import Bar, Mark, interval_rows, rank_curve
+from searchblend.pages.charts import IntervalRow, Mark, interval_rows, rank_curve
 from searchblend.pages.layout import (
     MOST_ROWS,
     Cell,
-    Column,
+    TableColumn,
     cards,
     html_page,
     paragraphs,
@@ -23,7 +23,7 @@ from searchblend.pages.statement_section import cite_section, files_section, foo
 
 TITLE: Final = "A query click graph"
 _DRAWN: Final = 20
-_COUNTS: Final = (Column("count", True), Column("95 % interval", True), Column("estimate", True))
+_COUNTS: Final = (TableColumn("count", True), TableColumn("95 % interval", True), TableColumn("estimate", True))
 
 
 def click_graph_page(graph: ClickGraph, statement: Statement) -> str:
@@ -74,7 +74,7 @@ def _queries(graph: ClickGraph, statement: Statement) -> str:
     unit = statement.parameters["design"]["steps"][0]["unit"]
     what = "users who searched it" if unit == "users" else "searches"
     bars = [
-        Bar(query, float(counts.count[i]), float(counts.low[i]), float(counts.high[i]), f"{counts.count[i]:,}")
+        IntervalRow(query, float(counts.count[i]), float(counts.low[i]), float(counts.high[i]), f"{counts.count[i]:,}")
         for i, query in enumerate(graph.queries[:_DRAWN])
     ]
     points = list(zip(counts.count.tolist(), counts.low.tolist(), counts.high.tolist(), strict=True))
@@ -127,7 +127,7 @@ def _table(graph: ClickGraph, name: TableName, label: str, texts: Sequence[str])
     }[name]
     total = len(columns["count"])
     rows = [[*(Cell(columns[text][i]) for text in texts), *_counts(counts, i)] for i in range(min(total, MOST_ROWS))]
-    headings = [Column({"url": "URL", "next_query": "next query"}.get(text, text)) for text in texts]
+    headings = [TableColumn({"url": "URL", "next_query": "next query"}.get(text, text)) for text in texts]
     more = paragraphs(f"The first {MOST_ROWS:,} of {total:,}; {name}.csv has all of them.") if total > MOST_ROWS else ""
     return more + searchable_table(f"{name}-table", label, [*headings, *_COUNTS], rows)
 

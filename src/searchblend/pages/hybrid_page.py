@@ -8,11 +8,11 @@ from typing import Final
 
 from searchblend.blender.result import Result, ResultRow, StatedCheck
 from searchblend.core.statement import Statement
-from searchblend.pages.figures import Bar, Mark, interval_rows, rank_curve, shares_bar
+from searchblend.pages.charts import IntervalRow, Mark, interval_rows, rank_curve, shares_bar
 from searchblend.pages.layout import (
     MOST_ROWS,
     Cell,
-    Column,
+    TableColumn,
     cards,
     html_page,
     paragraphs,
@@ -115,7 +115,7 @@ def _agreement(check: StatedCheck | None) -> str:
     )
 
 
-def _bar(row: ResultRow) -> Bar:
+def _bar(row: ResultRow) -> IntervalRow:
     named = (
         ("optin", row.optin.probability if row.optin else None),
         ("client", row.client.probability if row.client else None),
@@ -124,20 +124,25 @@ def _bar(row: ResultRow) -> Bar:
     others = [(name, share) for name, share in named if share is not None]
     low, high = row.interval
     value = row.probability or 0.0
-    return Bar(row.query or "", value, low or 0.0, high or value, percent(value), others)
+    return IntervalRow(row.query or "", value, low or 0.0, high or value, percent(value), others)
 
 
 def _tables(result: Result, trends: Sequence[ResultRow], evaluated: bool) -> str:
-    true = [Column("true share", True)] if evaluated else []
-    columns = [Column("share", True), Column("95 % interval", True), Column("opt-in", True), Column("clients", True)]
-    weight = Column("weight of opt-in", True)
+    true = [TableColumn("true share", True)] if evaluated else []
+    columns = [
+        TableColumn("share", True),
+        TableColumn("95 % interval", True),
+        TableColumn("opt-in", True),
+        TableColumn("clients", True),
+    ]
+    weight = TableColumn("weight of opt-in", True)
     records = [row for row in result.records if row.kind != "rest"]
     return (
         f'<section aria-labelledby="queries"><h2 id="queries">Queries</h2>{_shown(trends, "trends.csv")}'
         + searchable_table(
             "query-table",
             "queries",
-            [Column("query"), *true, *columns, weight],
+            [TableColumn("query"), *true, *columns, weight],
             [[Cell(row.query or ""), *_numbers(row, evaluated)] for row in trends[:MOST_ROWS]],
         )
         + '</section><section aria-labelledby="records"><h2 id="records">Results chosen for them</h2>'
@@ -146,7 +151,7 @@ def _tables(result: Result, trends: Sequence[ResultRow], evaluated: bool) -> str
         + searchable_table(
             "record-table",
             "records",
-            [Column("query"), Column("URL"), *true, *columns, weight],
+            [TableColumn("query"), TableColumn("URL"), *true, *columns, weight],
             [
                 [Cell(row.query or ""), Cell("⋆" if row.url is None else row.url), *_numbers(row, evaluated)]
                 for row in records[:MOST_ROWS]

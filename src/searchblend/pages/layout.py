@@ -24,7 +24,7 @@ MOST_ROWS: Final = 1_000
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """A column of a table: its heading, and whether its cells are numbers."""
 
     heading: str
@@ -98,7 +98,7 @@ def cards(entries: Sequence[tuple[str, str]]) -> str:
     return f'<dl class="cards">{items}</dl>'
 
 
-def searchable_table(name: str, label: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> str:
+def searchable_table(name: str, label: str, columns: Sequence[TableColumn], rows: Sequence[Sequence[Cell]]) -> str:
     """A table that can be searched and sorted; ``name`` is its id in the page."""
     return (
         f'<div class="search" data-table="{name}" hidden><label for="{name}-search">Search {escape(label)}</label>'
@@ -108,7 +108,7 @@ def searchable_table(name: str, label: str, columns: Sequence[Column], rows: Seq
     )
 
 
-def plain_table(caption: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> str:
+def plain_table(caption: str, columns: Sequence[TableColumn], rows: Sequence[Sequence[Cell]]) -> str:
     """A short table that scrolls sideways where it must."""
     label = escape(caption or "table")
     return (
@@ -117,7 +117,7 @@ def plain_table(caption: str, columns: Sequence[Column], rows: Sequence[Sequence
     )
 
 
-def _table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], *, name: str = "", caption: str = "") -> str:
+def _table(columns: Sequence[TableColumn], rows: Sequence[Sequence[Cell]], *, name: str = "", caption: str = "") -> str:
     head = "".join(
         f'<th scope="col"{" class=number" if column.number else ""}>{_code(column.heading)}</th>' for column in columns
     )
@@ -128,7 +128,7 @@ def _table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], *, name: s
     return f"<table{f' id={name}' if name else ''}>{title}<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
 
 
-def _cell(column: Column, cell: Cell) -> str:
+def _cell(column: TableColumn, cell: Cell) -> str:
     kinds = " ".join(kind for kind in ("number" if column.number else "text", cell.tone) if kind)
     value = "" if cell.value is None else f' data-value="{cell.value:.6g}"'
     return f'<td class="{kinds}"{value}>{foreign(cell.shown)}</td>'

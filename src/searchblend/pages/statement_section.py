@@ -8,7 +8,7 @@ from html import escape
 from typing import Final
 
 from searchblend.core.statement import Statement
-from searchblend.pages.layout import Cell, Column, bullets, foreign, paragraphs, plain_table, small_number
+from searchblend.pages.layout import Cell, TableColumn, bullets, foreign, paragraphs, plain_table, small_number
 
 PAPERS: Final = {
     "blender": "B. Avent, A. Korolova, D. Zeber, T. Hovden, B. Livshits: BLENDER: Enabling Local Search with a Hybrid "
@@ -75,7 +75,12 @@ def _mechanisms(statement: Statement) -> str:
     steps = statement.parameters.get("design", {}).get("steps", [])
     if not steps:
         return ""
-    columns = [Column("step"), Column("counted of each user", True), Column("noise"), Column("threshold", True)]
+    columns = [
+        TableColumn("step"),
+        TableColumn("counted of each user", True),
+        TableColumn("noise"),
+        TableColumn("threshold", True),
+    ]
     rows = [
         [
             Cell(step["name"]),
@@ -118,7 +123,7 @@ def files_section(statement: Statement) -> str:
     ]
     if not rows:
         return ""
-    table = plain_table("", [Column("file"), Column("bytes", True), Column("SHA-256")], rows)
+    table = plain_table("", [TableColumn("file"), TableColumn("bytes", True), TableColumn("SHA-256")], rows)
     return f'<section aria-labelledby="files"><h2 id="files">Files of the release</h2>{table}</section>'
 
 

@@ -93,7 +93,7 @@ class TokenVerifier:
 
 def _der(tag: int, content: bytes) -> bytes:
     n = len(content)
-    length = (
-        bytes([n]) if n < 0x80 else (lambda raw: bytes([0x80 | len(raw)]) + raw)(n.to_bytes((n.bit_length() + 7) // 8))
-    )
-    return bytes([tag]) + length + content
+    if n < 0x80:
+        return bytes([tag, n]) + content
+    length = n.to_bytes((n.bit_length() + 7) // 8)
+    return bytes([tag, 0x80 | len(length)]) + length + content

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from console_person import Person
 from searchblend.core.errors import InvalidParameter
-from searchblend.service.console.charts import Chart, Series
+from searchblend.pages.charts import Chart, Series
 from searchblend.service.console.formats import moment, number, percent, plain, plural, points, size, span, until
 from searchblend.service.console.planner_page import Question, asked_epsilons, planner_page
 from searchblend.service.console.review_page import review_of_form

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Final
 
-from searchblend.pages.layout import Cell, Column, bullets, html_page, paragraphs, searchable_table
+from searchblend.pages.layout import Cell, TableColumn, bullets, html_page, paragraphs, searchable_table
 from searchblend_lab.evidence.evidence import Finding, Kind
 from searchblend_lab.evidence.plan import CANNOT_SEE, STATEMENTS
 from searchblend_lab.evidence.run import AuditReport, machine
@@ -117,7 +117,7 @@ def page(report: AuditReport, command: str) -> str:
 def _html_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     name = title.split()[0].strip(":")
     cells = [[_cell(column, text) for column, text in zip(columns, row, strict=True)] for row in rows]
-    return searchable_table(name, title, [Column(column, column in _NUMBERS) for column in columns], cells)
+    return searchable_table(name, title, [TableColumn(column, column in _NUMBERS) for column in columns], cells)
 
 
 def _cell(column: str, text: str) -> Cell:

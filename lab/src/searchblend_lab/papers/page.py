@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from searchblend.core.statement import PAGE
 from searchblend.files.durable import whole_files
-from searchblend.pages.layout import Cell, Column, code_text, html_page, plain_table
+from searchblend.pages.layout import Cell, TableColumn, code_text, html_page, plain_table
 from searchblend_lab.papers.experiment import Finding, Table
 from searchblend_lab.papers.outputs import findings_table, markdown_table
 from searchblend_lab.papers.registry import EXPERIMENTS
@@ -98,7 +98,7 @@ def _section(document: Mapping[str, Any], folder: Path) -> str:
 
 
 def _table(table: Table) -> str:
-    columns = [Column(heading) for heading in table.columns]
+    columns = [TableColumn(heading) for heading in table.columns]
     return plain_table(table.title, columns, [[Cell(text, tone=_tone(text)) for text in row] for row in table.rows])
 
 

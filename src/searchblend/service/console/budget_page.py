@@ -9,8 +9,8 @@ from typing import Final
 from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import Totals, default_delta, fits, remaining, total_of
 from searchblend.core.privacy import Budget, Neighbors
+from searchblend.pages.charts import Chart, Series
 from searchblend.service.checkup import settings_trouble
-from searchblend.service.console.charts import Chart, Series
 from searchblend.service.console.formats import plain
 from searchblend.service.round_model import settings_of
 from searchblend.store.ledger_book import Book, Entry

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from searchblend.core.visible import visible
-from searchblend.service.console.charts import COLOURS, Chart, Series
+from searchblend.pages.charts import COLOURS, Chart, Series
 from searchblend.service.console.formats import percent
 from searchblend.store.artifacts import TrendRow
 from searchblend.store.rounds import Round, Task

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchblend.pages.figures import (
-    Bar,
+from searchblend.pages.charts import (
+    IntervalRow,
     Mark,
     interval_rows,
     log_ticks,
@@ -60,7 +60,9 @@ def test_a_small_number_is_a_power_of_ten(value, shown):
 
 
 def test_a_bar_lies_where_its_value_is():
-    figure = interval_rows("c", [Bar("q", 0.05, 0.02, 0.08, "5 %")], [Mark("dot", "share")], unit=0.01, suffix=" %")
+    figure = interval_rows(
+        "c", [IntervalRow("q", 0.05, 0.02, 0.08, "5 %")], [Mark("dot", "share")], unit=0.01, suffix=" %"
+    )
     (dot,) = re.findall(r'<svg height="22".*?class="dot" cx="([\d.]+)%"', figure)
     low, high = re.findall(r'class="interval" x1="([\d.]+)%" x2="([\d.]+)%"', figure)[0]
     assert (float(low), float(dot), float(high)) == (25, 62.5, 100)
@@ -68,7 +70,7 @@ def test_a_bar_lies_where_its_value_is():
 
 
 def test_a_bar_below_zero_and_a_mark_outside_stay_inside():
-    bar = Bar("q", 0.0, -0.5, 1.0, "0", marks=[("optin", -3.0), ("true", 0.5)])
+    bar = IntervalRow("q", 0.0, -0.5, 1.0, "0", marks=[("optin", -3.0), ("true", 0.5)])
     figure = interval_rows("c", [bar], [], unit=1, suffix="")
     assert re.findall(r'x="-|x1="-|cx="-', figure) == []
 
@@ -97,7 +99,7 @@ def test_no_curve_without_two_points():
 
 def test_captions_are_escaped():
     assert "<b>" not in shares_bar("<b>", 0.5, "<b>", "<b>") + interval_rows(
-        "<b>", [Bar("<b>", 1, 1, 1, "<b>")], [Mark("dot", "<b>")], unit=1, suffix=""
+        "<b>", [IntervalRow("<b>", 1, 1, 1, "<b>")], [Mark("dot", "<b>")], unit=1, suffix=""
     )
 
 
