@@ -27,7 +27,7 @@ from searchblend.service.workers.publisher import Publisher
 from searchblend.service.workers.signing_keys import SigningKeys, adopt_keys
 from searchblend.service.workers.vault import Vault
 from searchblend.service.workers.worker import Worker
-from searchblend.store.reports import Arrivals, Outcome
+from searchblend.store.reports import Arrivals, ReportOutcome
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore, open_store
 from searchblend.wire.report import ReportShape, cells_as_parts, encode_report
@@ -194,7 +194,7 @@ class Service:
         assert reviewed is not None, "the list was not reviewed"
         return device_messages(decode_figures(reviewed), settings_of(round_), shape_of(round_), records)
 
-    def count(self, round_: Round, messages: Iterable[bytes]) -> list[Outcome]:
+    def count(self, round_: Round, messages: Iterable[bytes]) -> list[ReportOutcome]:
         batch = decode_reports(b"".join(messages), shape_of(round_))
         assert not batch.refused
         return self.store.reports.add([Arrivals(round_.key, batch.ids, batch.counters)], self.clock.now())
