@@ -10,7 +10,7 @@ from attack_service import COMMON, SECONDS, queries, wait_for
 from searchblend.core.documents import encode
 from searchblend.core.errors import MessageError
 from searchblend.service.round_model import round_key_of
-from searchblend.service.workers.publisher import SigningKeys
+from searchblend.service.workers.signing_keys import SigningKeys
 from searchblend.store.service_store import open_store
 from searchblend.wire.canonical import canonical_json
 from searchblend.wire.manifest import decode_payload, decode_signed, encode_signed

@@ -13,7 +13,7 @@ from searchblend.core.errors import UsageError
 from searchblend.service.clock import SystemClock
 
 if TYPE_CHECKING:
-    from searchblend.service.workers.publisher import SigningKeys
+    from searchblend.service.workers.signing_keys import SigningKeys
     from searchblend.wire.signing import SigningKey
 
 EXAMPLES = """\
@@ -61,8 +61,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _act(options: argparse.Namespace) -> Any:
     from searchblend.service.workers.curator_key import make_curator_key, read_curator_key
-    from searchblend.service.workers.publisher import SigningKeys
-    from searchblend.service.workers.signing_record import adopt_keys
+    from searchblend.service.workers.signing_keys import SigningKeys, adopt_keys
 
     keys = SigningKeys(settings_of(options).signing_folder)
     if options.action == "add":
@@ -107,7 +106,7 @@ def _public(key: SigningKey) -> dict[str, str]:
 @contextlib.contextmanager
 def _kept_on_record(options: argparse.Namespace, keys: SigningKeys) -> Iterator[None]:
     """Change the folder whose keys are on record, and the record with it; another folder is nobody's business."""
-    from searchblend.service.workers.signing_record import adopt_keys, keys_on_record
+    from searchblend.service.workers.signing_keys import adopt_keys, keys_on_record
     from searchblend.store.service_store import is_service_database
 
     if not is_service_database(settings_of(options).where):

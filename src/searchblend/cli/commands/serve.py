@@ -172,7 +172,7 @@ def _prepare(settings: ServeSettings, options: argparse.Namespace) -> tuple[str,
     from searchblend.service.demo import Staff
     from searchblend.service.lifecycle import Lifecycle
     from searchblend.service.task_settings import TaskSettings
-    from searchblend.service.workers.publisher import SigningKeys
+    from searchblend.service.workers.signing_keys import SigningKeys
     from searchblend.store.service_store import open_store
 
     make_private_folder(settings.folder)
