@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from playwright.sync_api import Page
+
 AXE = Path(__file__).parents[1] / "extension/node_modules/axe-core/axe.min.js"
 BAD = ("serious", "critical")
-
-
-RULES = {
+RULES: dict[str, dict[str, Any]] = {
     "light": {},
     "dark": {"runOnly": ["color-contrast"]},
     "phone": {"rules": {"color-contrast": {"enabled": False}}},
@@ -17,7 +17,7 @@ RULES = {
 """the same page in another look: in the dark only its colours differ, on a phone everything else"""
 
 
-def serious_violations(page: Any, look: str = "light") -> list[str]:
+def serious_violations(page: Page, look: str = "light") -> list[str]:
     """Rule and place of every serious or critical violation; moderate ones are left to the eye.
 
     The script is given to the page by the browser's debugger, so that no policy of the page has to allow it.

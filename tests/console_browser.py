@@ -6,6 +6,7 @@ import contextlib
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
@@ -23,7 +24,11 @@ FLAGS = [
 ]
 PATIENCE_MS = 120_000
 """how long a page may take beside other work; nothing that goes well waits for it"""
-LOOKS = {"light": ("light", 1280), "dark": ("dark", 1280), "phone": ("light", 390)}
+LOOKS: dict[str, tuple[Literal["light", "dark"], int]] = {
+    "light": ("light", 1280),
+    "dark": ("dark", 1280),
+    "phone": ("light", 390),
+}
 
 
 @contextlib.contextmanager
@@ -62,7 +67,7 @@ class Visitor:
         self.page.goto(self.address + path)
         return self.page
 
-    def click(self, name: str, role: str = "button") -> None:
+    def click(self, name: str, role: Literal["button", "link"] = "button") -> None:
         self.page.get_by_role(role, name=name, exact=True).click()
 
     def complaints(self) -> list[str]:
@@ -79,8 +84,29 @@ class Visitor:
 
 
 @contextlib.contextmanager
-def visiting(browser: Browser, address: str, look: str = "light", **options) -> Iterator[Visitor]:
+def visiting(
+    browser: Browser,
+    address: str,
+    look: str = "light",
+    *,
+    java_script_enabled: bool = True,
+    reduced_motion: Literal["reduce", "no-preference"] = "no-preference",
+) -> Iterator[Visitor]:
+    """A new profile of a browser.
+
+    Args:
+        browser: Where it is opened.
+        address: Of the console.
+        look: One of ``LOOKS``.
+        java_script_enabled: Whether scripts run.
+        reduced_motion: What the user asks of animations.
+    """
     scheme, width = LOOKS[look]
-    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900}, **options)
+    context = browser.new_context(
+        color_scheme=scheme,
+        viewport={"width": width, "height": 900},
+        java_script_enabled=java_script_enabled,
+        reduced_motion=reduced_motion,
+    )
     with contextlib.closing(context):
         yield Visitor(context, address, look)

@@ -4,64 +4,88 @@ from __future__ import annotations
 
 import json
 import random
+from typing import Any
 
 from searchblend.accounting.spend import Spend
+from searchblend.blender.release import HeadFigures
 from searchblend.core.privacy import Budget, Neighbors
+from searchblend.core.records import HeadList
 from searchblend.search.build_pack import build_pack
 from searchblend.search.pack import PACK_MEDIA_TYPE
-from searchblend.service.lifecycle import Lifecycle
-from searchblend.service.round_model import settings_of
+from searchblend.service.lifecycle import CANDIDATE, Lifecycle
+from searchblend.service.round_model import encode_figures, settings_of
 from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.publisher import trend_rows
 from searchblend.service.workers.round_pack import PACK_FILE
+from searchblend.store.rounds import Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import NEXT, State
 from searchblend.wire.release import decode_result
+from service_parts import ManualClock
 
 _WEEK = 7 * 86_400
 
 
-def long_history(store: ServiceStore, clock, *, rounds: int = 52, queries: int = 500, name: str = "A year of searches"):
-    """The task; everything that pages read is there, as the publisher would have left it."""
+def long_history(
+    store: ServiceStore,
+    clock: ManualClock,
+    *,
+    rounds: int = 52,
+    queries: int = 500,
+    name: str = "A year of searches",
+) -> Task:
+    """The task; everything that pages read is there, as the publisher would have left it.
+
+    Args:
+        store: Where it is written.
+        clock: Moved on by a week for each round.
+        rounds: How many are published.
+        queries: Length of each list.
+        name: Of the task.
+    """
     settings = TaskSettings(name=name, max_head_queries=queries, epsilon=1.0, uncapped=True)
-    lifecycle = Lifecycle(store, clock)
-    task = lifecycle.add_task(settings, actor="ann")
+    task = Lifecycle(store, clock).add_task(settings, actor="ann")
     generator = random.Random(rounds)
     names = [f"query number {i} of the list" for i in range(queries)]
     for number in range(1, rounds + 1):
         result = _result(names, generator)
         with store.transaction():
-            _publish(store, lifecycle, clock, task, number, result)
+            _publish(store, clock, task, number, result)
         clock.time += _WEEK
     return task
 
 
-def candidate_list(store: ServiceStore, clock, *, queries: int = 500, urls: int = 2):
+def candidate_list(store: ServiceStore, clock: ManualClock, *, queries: int = 500, urls: int = 2) -> Task:
     """A task whose round waits for a review of a long list."""
-    from searchblend.blender.method import HeadFigures
-    from searchblend.core.records import HeadList
-    from searchblend.service.lifecycle import CANDIDATE
-    from searchblend.service.round_model import encode_figures
-
     lifecycle = Lifecycle(store, clock)
     task = lifecycle.add_task(TaskSettings(name="A long list", uncapped=True), actor="ann")
-    found = lifecycle.draft_round(task, actor="ann")
-    while found.state is not State.SHREDDED:
-        found = store.rounds.advance(found, NEXT[found.state], actor="test", now=clock.now())
+    round_ = lifecycle.draft_round(task, actor="ann")
+    while round_.state is not State.SHREDDED:
+        round_ = store.rounds.advance(round_, NEXT[round_.state], actor="test", now=clock.now())
     head = HeadList(
         [
             (f"query number {i} of the list", [f"https://example.org/page/{i}/{j}" for j in range(urls)])
             for i in range(queries)
         ]
     )
-    store.artifacts.keep(found.key, CANDIDATE, encode_figures(HeadFigures(head, 10_000)))
+    store.artifacts.keep(round_.key, CANDIDATE, encode_figures(HeadFigures(head, 10_000)))
     return task
 
 
-def _publish(store, lifecycle, clock, task, number, result) -> None:
-    found = lifecycle.draft_round(task, actor="ann")
-    settings, now = settings_of(found), clock.now()
-    times = {
+def _publish(store: ServiceStore, clock: ManualClock, task: Task, number: int, result: dict[str, Any]) -> None:
+    """One round, as the publisher would have left it.
+
+    Args:
+        store: Where it is written.
+        clock: The time at which all of it happens.
+        task: Whose round it is.
+        number: Of the round.
+        result: The document that is published.
+    """
+    lifecycle = Lifecycle(store, clock)
+    round_ = lifecycle.draft_round(task, actor="ann")
+    settings, now = settings_of(round_), clock.now()
+    times: dict[str, Any] = {
         "optin_closes": now + 86_400,
         "shred_by": now + 2 * 86_400,
         "client_opens": now + 86_400,
@@ -70,26 +94,26 @@ def _publish(store, lifecycle, clock, task, number, result) -> None:
         "reports": 100_000,
         "opened_by": "ann",
     }
-    while found.state is not State.PUBLISHED:
-        changes = times if found.state is State.DRAFT else {}
-        found = store.rounds.advance(found, NEXT[found.state], actor="test", now=now + 4 * 86_400, **changes)
+    while round_.state is not State.PUBLISHED:
+        changes = times if round_.state is State.DRAFT else {}
+        round_ = store.rounds.advance(round_, NEXT[round_.state], actor="test", now=now + 4 * 86_400, **changes)
     content = json.dumps(result).encode()
     released = decode_result(content)
     pack = build_pack(released, task=bytes.fromhex(task.task), round_number=number).pack
     files = {"result.json": content, "statement.json": b'{"round": %d}' % number, "trends.csv": b"query\n"}
     names = {name: store.artifacts.put(body, "application/json") for name, body in files.items()}
     names[PACK_FILE] = store.artifacts.put(pack.content, PACK_MEDIA_TYPE)
-    store.artifacts.attach(found.key, names)
-    store.artifacts.add_trends(found.key, trend_rows(released))
-    spend = Spend.generic(Budget(settings.epsilon, settings.delta), Neighbors.REPLACE_ONE, "made up")
+    store.artifacts.attach(round_.key, names)
+    store.artifacts.add_trends(round_.key, trend_rows(released))
+    spend = Spend.generic(Budget(settings.epsilon, settings.delta), Neighbors.REPLACE_ONE, "synthetic")
     for group in ("opt-in", "clients"):
-        store.ledger.debit(f"{found.name}/{group}", settings.population, found.budget_window, spend)
-        store.ledger.publish(f"{found.name}/{group}", {"statement.json": files["statement.json"]})
-    store.reports.refuse({(found.key, "window-closed"): 10, (found.key, "malformed"): 3})
+        store.ledger.debit(f"{round_.name}/{group}", settings.population, round_.budget_window, spend)
+        store.ledger.publish(f"{round_.name}/{group}", {"statement.json": files["statement.json"]})
+    store.reports.refuse({(round_.key, "window-closed"): 10, (round_.key, "malformed"): 3})
 
 
-def _result(names: list[str], generator: random.Random) -> dict:
-    def row(share: float) -> dict:
+def _result(names: list[str], generator: random.Random) -> dict[str, Any]:
+    def row(share: float) -> dict[str, Any]:
         group = {"probability": share, "variance": 1e-8, "interval": [share * 0.9, share * 1.1]}
         return {
             "probability": share,

@@ -1,22 +1,34 @@
-"""Somebody who uses the console without a browser: cookies, forms and nothing that a script would add."""
+"""A user of the console without a browser: cookies, forms and nothing that a script would add."""
 
 from __future__ import annotations
 
 import html
 import re
+from collections.abc import Mapping
+from typing import Protocol
+
+import httpx2
+from starlette.testclient import TestClient
 
 from searchblend.service.console.sessions import COOKIE, form_token
 
 
-class Person:
-    """Somebody with a browser that keeps cookies and sends forms."""
+class SignInService(Protocol):
+    """A service behind a test client, with a token for each role."""
 
-    def __init__(self, http, role: str) -> None:
+    client: TestClient
+    tokens: dict[str, str]
+
+
+class Person:
+    """Keeps cookies and sends forms, as a browser would."""
+
+    def __init__(self, http: SignInService, role: str) -> None:
         self.http, self.client, self.role = http, http.client, role
         self.client.base_url = "https://testserver"
         self.sign_in()
 
-    def sign_in(self, token: str | None = None):
+    def sign_in(self, token: str | None = None) -> httpx2.Response:
         self.client.cookies.clear()
         form = self.form_of(self.client.get("/console/sign-in"))
         answer = self.client.post(
@@ -28,17 +40,21 @@ class Person:
         return answer
 
     @staticmethod
-    def form_of(answer) -> str:
-        return html.unescape(re.search(r'name="form" value="([^"]+)"', answer.text)[1])
+    def form_of(answer: httpx2.Response) -> str:
+        field = re.search(r'name="form" value="([^"]+)"', answer.text)
+        assert field, "the page has no form"
+        return html.unescape(field[1])
 
-    def get(self, path: str, **arguments):
+    def get(self, path: str, params: Mapping[str, str] | None = None) -> httpx2.Response:
         self._mine()
-        return self.client.get(path, follow_redirects=False, **arguments)
+        return self.client.get(path, params=params, follow_redirects=False)
 
-    def post(self, path: str, data: dict | None = None, **arguments):
+    def post(
+        self, path: str, data: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
+    ) -> httpx2.Response:
         self._mine()
         form = form_token(self.client.cookies.get(COOKIE, domain=None) or "")
-        return self.client.post(path, data={"form": form, **(data or {})}, follow_redirects=False, **arguments)
+        return self.client.post(path, data={"form": form, **(data or {})}, headers=headers, follow_redirects=False)
 
     def _mine(self) -> None:
         self.client.cookies.clear()

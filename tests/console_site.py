@@ -16,9 +16,11 @@ from searchblend.accounting.totals import Cap
 from searchblend.core.privacy import Budget
 from searchblend.core.records import Record
 from searchblend.service.api.app import build_app
+from searchblend.service.console.planner_page import Planner
 from searchblend.service.logbook import Logbook
 from searchblend.service.requests import Position, Review
 from searchblend.service.services import Services
+from searchblend.store.rounds import Round, Task
 from searchblend.store.tokens import ROLES
 from service_parts import ManualClock, Service
 
@@ -27,7 +29,7 @@ BAD_URL = "http://bad.example/'\"><script>window.hacked=1</script>/5550123"
 """its seven digits are a filter's hit"""
 NUMBER = "call 555 0123"
 QUERIES = ["weather", "news", "maps", "mail", "video", "translate", "recipes", "train times", "bank", "football"]
-SETTINGS = {
+SETTINGS: dict[str, object] = {
     "max_head_queries": 20,
     "min_optin": 50,
     "min_clients": 50,
@@ -60,16 +62,17 @@ def searchers(n: int, *, seed: int, news: float = 0.6, odd: bool = False) -> lis
 class ConsoleSite:
     """A server on a port of its own, whose clock and workers are moved by hand."""
 
-    def __init__(self, where: str, folder: Path, *, planner=None) -> None:
-        self.parts = Service.start(where, folder, ManualClock())
-        self.services = Services(where, clock=self.parts.clock, logbook=Logbook(self.parts.log))
+    def __init__(self, where: str, folder: Path, *, planner: Planner | None = None) -> None:
+        self.clock = ManualClock()
+        self.parts = Service.start(where, folder, self.clock)
+        self.services = Services(where, clock=self.clock, logbook=Logbook(self.parts.log))
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         app = build_app(self.services, planner=planner)
         config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5)
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, args=([self._listener],), daemon=True)
-        now = self.parts.clock.now()
+        now = self.clock.now()
         self.tokens = {
             role: self.parts.store.tokens.add_admin(f"{role} {i}", role, actor="test", now=now)
             for i, role in enumerate(ROLES)
@@ -85,25 +88,36 @@ class ConsoleSite:
         self._thread.join(20)
         self.parts.store.close()
 
-    def publish(self, task, *, seed: int, news: float, optin: int = 500, clients: int = 800, odd: bool = False):
-        """A whole round, a week after the one before."""
+    def publish(
+        self, task: Task, *, seed: int, news: float, optin: int = 500, clients: int = 800, odd: bool = False
+    ) -> Round:
+        """A whole round, a week after the one before.
+
+        Args:
+            task: Whose round it is.
+            seed: Of the searches.
+            news: How often news are asked for, compared with the weather.
+            optin: How many opt-in users there are.
+            clients: How many clients there are.
+            odd: Whether some opt-in records are hostile, or look like personal data.
+        """
         parts = self.parts
-        parts.clock.time += _WEEK
-        found = parts.open(task)
-        parts.contribute(found, searchers(optin, seed=seed, news=news, odd=odd))
-        parts.clock.time += 2 * 86_400
-        parts.lifecycle.close_optin(found, actor="ann")
+        self.clock.time += _WEEK
+        round_ = parts.open(task)
+        parts.contribute(round_, searchers(optin, seed=seed, news=news, odd=odd))
+        self.clock.time += 2 * 86_400
+        parts.lifecycle.close_optin(round_, actor="ann")
         parts.work()
         hits = parts.lifecycle.candidate(parts.current(task))[1]
         keep = tuple(Position(hit.query, hit.url) for hit in hits)
         parts.lifecycle.review(parts.current(task), Review(keep=keep), actor="rob")
         parts.work()
-        found = parts.current(task)
-        parts.count(found, parts.messages(found, searchers(clients, seed=seed + 1000, news=news)))
-        parts.clock.time += 2 * 86_400
+        round_ = parts.current(task)
+        parts.count(round_, parts.messages(round_, searchers(clients, seed=seed + 1000, news=news)))
+        self.clock.time += 2 * 86_400
         return parts.finish(task)
 
-    def seed(self) -> dict[str, object]:
+    def seed(self) -> dict[str, Task]:
         """Tasks by what they show."""
         parts = self.parts
         parts.store.ledger.set_cap(Cap(window=Budget(16.0, 1e-3), lifetime=Budget(60.0, 1e-2)))
@@ -120,16 +134,16 @@ class ConsoleSite:
         parts.work()
         running = parts.task(**SETTINGS, name="Shopping", population="shoppers")
         parts.contribute(parts.open(running), searchers(500, seed=8))
-        found = parts.head_list(running)
-        parts.count(found, parts.messages(found, searchers(300, seed=9)))
-        parts.store.reports.refuse({(found.key, "malformed"): 25, (found.key, "window-closed"): 8})
+        round_ = parts.head_list(running)
+        parts.count(round_, parts.messages(round_, searchers(300, seed=9)))
+        parts.store.reports.refuse({(round_.key, "malformed"): 25, (round_.key, "window-closed"): 8})
         parts.work()
         return {"lively": lively, "review": review, "aborted": aborted, "running": running}
 
 
 @contextlib.contextmanager
-def console_site(where: str, folder: Path, **options) -> Iterator[ConsoleSite]:
-    site = ConsoleSite(where, folder, **options)
+def console_site(where: str, folder: Path, *, planner: Planner | None = None) -> Iterator[ConsoleSite]:
+    site = ConsoleSite(where, folder, planner=planner)
     site.start()
     try:
         yield site

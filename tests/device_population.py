@@ -20,7 +20,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Hashable, Mapping
 from pathlib import Path
+from typing import Any, TypedDict
 
 from searchblend.core.records import Record
 from searchblend.device.agent import DeviceAgent
@@ -63,25 +65,33 @@ class Law:
         return [self.person(generator, seed % 1000 * 10_000_000 + number) for number in range(n)]
 
 
-def shares_of(people: list[Record]) -> dict[object, float]:
+def shares_of(people: list[Record]) -> dict[Hashable, float]:
     """The share of each query and of each record ⟨query, URL⟩ among these people."""
-    counts: Counter[object] = Counter(people)
+    counts: Counter[Hashable] = Counter(people)
     counts.update(query for query, _ in people)
     return {thing: n / len(people) for thing, n in counts.items()}
 
 
 class Cached(Transport):
-    """Public files are fetched once for everybody; what devices send goes through."""
+    """Public files are fetched once for all devices; what they send goes through."""
 
     def __init__(self, address: str) -> None:
         super().__init__(address, seconds=120)
         self._kept: dict[str, Answer] = {}
 
-    def send(self, method, path, body=None, **arguments):
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        at_most: int,
+    ) -> Answer:
         if method != "GET":
-            return super().send(method, path, body, **arguments)
+            return super().send(method, path, body, headers=headers, at_most=at_most)
         if path not in self._kept:
-            self._kept[path] = super().send(method, path, body, **arguments)
+            self._kept[path] = super().send(method, path, body, headers=headers, at_most=at_most)
         return self._kept[path]
 
 
@@ -90,6 +100,8 @@ def take_part(address: str, task: str, point: str, people: list[Record]) -> Coun
     ended: Counter[str] = Counter()
     transport = Cached(address)
     for query, url in people:
+        assert isinstance(query, str)
+        assert isinstance(url, str)
         state = DeviceState(":memory:")
         agent = DeviceAgent(state, transport=transport)
         agent.enrol(address, task, [point])
@@ -106,8 +118,30 @@ def take_part(address: str, task: str, point: str, people: list[Record]) -> Coun
     return ended
 
 
-def play_round(folder: Path, method: str, n_devices: int, n_optin: int, workers: int, seed: int = 1, **settings):
-    """One round with all of them; the outcome counts, the published result, and the law."""
+class Played(TypedDict):
+    """One round: what became of the devices, and what was published about them."""
+
+    ended: Counter[str]
+    counted: int | None
+    seconds: float
+    result: dict[str, Any]
+    truth: dict[Hashable, float]
+
+
+def play_round(
+    folder: Path, method: str, n_devices: int, n_optin: int, workers: int, seed: int = 1, **settings: object
+) -> Played:
+    """One round with all of them.
+
+    Args:
+        folder: For the service.
+        method: ``best`` or ``paper``.
+        n_devices: How many clients report.
+        n_optin: How many opt-in users contribute.
+        workers: How many processes run the devices.
+        seed: Of the people's records.
+        **settings: Changes of the task's.
+    """
     law = Law()
     parts = Service.start(str(folder / "service.db"), folder, SystemClock())
     task = parts.task(
@@ -127,7 +161,7 @@ def play_round(folder: Path, method: str, n_devices: int, n_optin: int, workers:
     )
     optin_users = law.people(n_optin, seed)
     parts.contribute(parts.open(task), optin_users)
-    found = parts.head_list(task)
+    round_ = parts.head_list(task)
     point = parts.signing_keys.all()[0].public_point.hex()
     people = law.people(n_devices, seed + 1)
     context = multiprocessing.get_context("spawn")
@@ -139,7 +173,7 @@ def play_round(folder: Path, method: str, n_devices: int, n_optin: int, workers:
         seconds = time.monotonic() - begun
         parts.lifecycle.close_clients(parts.current(task), actor="ann")
         parts.lifecycle.end_grace(parts.current(task), actor="ann")
-        published = _published(server.address, task.task, found.number)
+        published = _published(server.address, task.task, round_.number)
         final = parts.current(task)
     assert final.state is State.PUBLISHED
     parts.store.close()
@@ -152,7 +186,7 @@ def play_round(folder: Path, method: str, n_devices: int, n_optin: int, workers:
     }
 
 
-def _published(address: str, task: str, number: int) -> dict:
+def _published(address: str, task: str, number: int) -> dict[str, Any]:
     transport = Transport(address)
     try:
         for _ in range(3000):
@@ -160,29 +194,29 @@ def _published(address: str, task: str, number: int) -> dict:
             if answer.status == 200:
                 sha256 = json.loads(answer.body)["files"]["result.json"]
                 content = transport.send("GET", f"/v1/artifacts/{sha256}", at_most=64 << 20).body
-                return json.loads(content)
+                document: dict[str, Any] = json.loads(content)
+                return document
             time.sleep(0.1)
     finally:
         transport.close()
     raise AssertionError("the round was never published")
 
 
-def covered(played: dict, column: str | None) -> dict[str, tuple[int, int]]:
+def covered(result: Mapping[str, Any], truth: Mapping[Any, float], column: str | None) -> dict[str, tuple[int, int]]:
     """How many intervals of listed queries and records hold the truth: {kind: (held, all)}. No column: the blend's."""
-    truth, result = played["truth"], played["result"]
     kinds = {
         "queries": [(row, truth.get(row["query"])) for row in result["trends"]],
         "records": [(row, truth.get((row["query"], row["url"]))) for row in result["records"]],
     }
-    found = {}
+    counts = {}
     for kind, rows in kinds.items():
         shown = [(row if column is None else row[column], p) for row, p in rows if p]
         intervals = [(estimate["interval"], p) for estimate, p in shown if estimate]
-        found[kind] = (sum(low <= p <= high for (low, high), p in intervals), len(intervals))
-    return found
+        counts[kind] = (sum(low <= p <= high for (low, high), p in intervals), len(intervals))
+    return counts
 
 
-def main(method: str, n_devices: int, n_optin: int, workers: int) -> dict:
+def main(method: str, n_devices: int, n_optin: int, workers: int) -> dict[str, object]:
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as folder:
         played = play_round(Path(folder), method, n_devices, n_optin, workers)
@@ -196,8 +230,8 @@ def main(method: str, n_devices: int, n_optin: int, workers: int) -> dict:
         "counted": played["counted"],
         "seconds": round(played["seconds"], 1),
         "listed_queries": len(played["result"]["trends"]) - 1,
-        "blended": covered(played, None),
-        "client": covered(played, "client"),
+        "blended": covered(played["result"], played["truth"], None),
+        "client": covered(played["result"], played["truth"], "client"),
     }
 
 

@@ -5,26 +5,29 @@ from __future__ import annotations
 import contextlib
 import html
 import http.server
-import json
-import os
 import shutil
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any, Literal, Self
 from urllib.parse import parse_qs, quote, urlsplit
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import BrowserContext, sync_playwright
 
 from console_browser import PATIENCE_MS
 from searchblend.core.documents import decode
+from searchblend.core.records import Record
+from searchblend.service.api.documents import CandidateList, RoundDetail, RoundView
 from searchblend.service.clock import SystemClock
 from searchblend.service.demo import DemoConnections, Population, Staff
 from searchblend.service.lifecycle import Lifecycle
 from searchblend.service.task_settings import TaskSettings
-from searchblend.service.workers.publisher import SigningKeys
+from searchblend.service.workers.signing_keys import SigningKeys
 from searchblend.store.service_store import open_store
+from searchblend.wire.manifest import PackPart
 from service_process import ServerProcess
 
 ROOT = Path(__file__).parents[1]
@@ -60,23 +63,22 @@ class Pages(http.server.ThreadingHTTPServer):
     """Serves on a free port of this machine, in a thread."""
 
     daemon_threads = True
-    handler: type[http.server.BaseHTTPRequestHandler]
 
     def __init__(self, handler: type[http.server.BaseHTTPRequestHandler]) -> None:
         super().__init__(("127.0.0.1", 0), handler)
         self.address = f"http://127.0.0.1:{self.server_port}"
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         self._thread.start()
         return self
 
-    def handle_error(self, request, client_address) -> None:
+    def handle_error(self, request: Any, client_address: Any) -> None:
         """Browsers hang up when a tab or a worker is ended; what else goes wrong is worth a look."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.shutdown()
         self._thread.join()
         self.server_close()
@@ -145,38 +147,38 @@ class DrivenRound(Population):
         super().__init__(self._open_transport, pinned, lambda *_: None)
 
     def open(self) -> None:
-        number = self._admin("POST", f"/tasks/{self.task}/rounds", self.staff.operator)["round"]
+        number = self._admin("POST", f"/tasks/{self.task}/rounds", self.staff.operator, RoundView).round
         self.at = f"/tasks/{self.task}/rounds/{number}"
-        self._admin("POST", f"{self.at}/open", self.staff.operator)
+        self._admin("POST", f"{self.at}/open", self.staff.operator, RoundView)
         self.manifest = self._manifest(self.task, "opt-in")
 
-    def contribute(self, people: list) -> None:
+    def contribute(self, people: Sequence[Record]) -> None:
         self._contribute(self.task, self.manifest, people)
 
-    def name_head(self) -> dict:
-        """What the reviewer saw."""
-        self._admin("POST", f"{self.at}/close-opt-in", self.staff.operator)
+    def name_head(self) -> CandidateList:
+        """What the reviewer approved."""
+        self._admin("POST", f"{self.at}/close-opt-in", self.staff.operator, RoundView)
         self._wait(self.at, self.staff.operator, "SHREDDED")
-        review = self._admin("GET", f"{self.at}/candidate", self.staff.reviewer)
-        self._admin("POST", f"{self.at}/review", self.staff.reviewer)
+        candidate = self._admin("GET", f"{self.at}/candidate", self.staff.reviewer, CandidateList)
+        self._admin("POST", f"{self.at}/review", self.staff.reviewer, RoundView)
         self.manifest = self._manifest(self.task, "client")
-        return review
+        return candidate
 
-    def report(self, people: list) -> None:
+    def report(self, people: Sequence[Record]) -> None:
         self._report(self.task, self.manifest, people)
 
-    def publish(self) -> dict:
-        self._admin("POST", f"{self.at}/close-clients", self.staff.operator)
-        self._admin("POST", f"{self.at}/end-grace", self.staff.operator)
+    def publish(self) -> RoundDetail:
+        self._admin("POST", f"{self.at}/close-clients", self.staff.operator, RoundView)
+        self._admin("POST", f"{self.at}/end-grace", self.staff.operator, RoundView)
         return self._wait(self.at, self.staff.operator, "PUBLISHED")
 
-    def wait_for_pack(self, number: int = 1, seconds: float = 240) -> dict:
+    def wait_for_pack(self, number: int = 1, seconds: float = 240) -> PackPart:
         """The manifest follows the result a moment later."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            manifest = self._manifest(self.task, "idle")
-            if manifest["pack"] is not None and manifest["pack"]["round"] == number:
-                return manifest["pack"]
+            pack = self._manifest(self.task, "idle").pack
+            if pack is not None and pack.round == number:
+                return pack
             time.sleep(0.1)
         raise AssertionError("no pack was published")
 
@@ -187,16 +189,18 @@ class DrivenRound(Population):
 
 
 @contextlib.contextmanager
-def driven_round(folder: Path, **settings: object):
-    made = DrivenRound(folder, **settings)
+def driven_round(folder: Path, **settings: object) -> Iterator[DrivenRound]:
+    round_ = DrivenRound(folder, **settings)
     try:
-        yield made
+        yield round_
     finally:
-        made.close()
+        round_.close()
 
 
 @contextlib.contextmanager
-def chromium(profile: Path, extension: Path | None = None, *, color_scheme: str = "light"):
+def chromium(
+    profile: Path, extension: Path | None = None, *, color_scheme: Literal["light", "dark"] = "light"
+) -> Iterator[BrowserContext]:
     """A browser with a profile of its own, and the extension if one is given."""
     loaded = [f"--disable-extensions-except={extension}", f"--load-extension={extension}"] if extension else []
     with sync_playwright() as playwright:
@@ -213,11 +217,3 @@ def chromium(profile: Path, extension: Path | None = None, *, color_scheme: str 
             yield context
         finally:
             context.close()
-
-
-def node_environment() -> dict[str, str]:
-    return {**os.environ, "NODE_PATH": str(EXTENSION / "node_modules")}
-
-
-def read_json(path: Path) -> dict:
-    return json.loads(path.read_text())

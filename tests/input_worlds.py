@@ -67,7 +67,7 @@ def worlds(format_name: str, n: int, theirs: str | None, chance: random.Random) 
     pieces = [
         piece
         for kind in (theirs, *chance.sample(sorted(PIECES), chance.choice([0, 0, 1])))
-        for piece in PIECES.get(kind, [])
+        for piece in (PIECES[kind] if kind else [])
     ]
     plain = theirs != "quote" and chance.random() < 0.75
     mine = _some_kinds(chance)
@@ -184,11 +184,11 @@ ANCHORS: Final = {
 def write(folder: Path, format_name: str, files: Iterable[list[bytes]], ending: bytes, suffix: str = "") -> Path:
     """One file for each list of lines and one for the anchor, all in a folder."""
     folder.mkdir(parents=True)
-    squeeze: Callable[[bytes], bytes] = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.compress}[suffix]
+    ways: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.compress}
     header = [HEADERS[format_name]] if format_name in HEADERS else []
     for number, lines in enumerate([ANCHORS[format_name], *files]):
         content = b"\n".join([*header, *lines]) + ending
-        (folder / f"{number:04}.{format_name}{suffix}").write_bytes(squeeze(content))
+        (folder / f"{number:04}.{format_name}{suffix}").write_bytes(ways[suffix](content))
     return folder
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from searchblend.clickgraph.release.noise_law import NoiseLaw
 from searchblend.clickgraph.use.graph import ClickGraph
+from searchblend.core.privacy import StatedGuarantee
 from searchblend.wire.click_graph import noise_parameters
 from searchblend.wire.click_graph_files import encode_click_graph
 from searchblend.wire.release import STATEMENT, encode_statement, make_statement
@@ -88,8 +89,10 @@ def write_statement(folder: Path, parameters: Any) -> None:
         method="made by hand",
         created="2026-01-01T00:00:00Z",
         parameters={},
-        guarantee=None,
+        guarantee=StatedGuarantee(0.0, 0.0, False, "", "", (), ()),
         public=[],
         caveats=[],
     )
-    (folder / STATEMENT).write_text(json.dumps({**encode_statement(statement), "parameters": parameters}))
+    (folder / STATEMENT).write_text(
+        json.dumps({**encode_statement(statement), "guarantee": {}, "parameters": parameters})
+    )

@@ -35,8 +35,14 @@ class PostgresCluster:
         if self._user:
             shutil.chown(self._folder, self._user)
         arguments = ("-D", self._data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C")
-        subprocess.run([self._programs / "initdb", *arguments], check=True, capture_output=True, **self._as())
-        self._postmaster: subprocess.Popen[bytes] | None = None
+        command: list[str | Path] = [self._programs / "initdb", *arguments]
+        subprocess.run(command, check=True, capture_output=True, user=self._user)
+        self._started: subprocess.Popen[bytes] | None = None
+
+    @property
+    def _postmaster(self) -> subprocess.Popen[bytes]:
+        assert self._started is not None, "start it first"
+        return self._started
 
     def url(self, *, user: str = "postgres", schema: str | None = None) -> str:
         options = f"&options=-csearch_path%3D{schema}" if schema else ""
@@ -46,7 +52,7 @@ class PostgresCluster:
         """Until it answers. After a kill the old backends must let go of the shared memory first."""
         deadline = time.monotonic() + _SECONDS
         while time.monotonic() < deadline:
-            if self._postmaster is None or self._postmaster.poll() is not None:
+            if self._started is None or self._started.poll() is not None:
                 self._launch()
             with contextlib.suppress(psycopg.OperationalError), psycopg.connect(self.url()):
                 return
@@ -82,27 +88,24 @@ class PostgresCluster:
                     process.send_signal(signal.SIGCONT)
 
     def destroy(self) -> None:
-        if self._postmaster is not None and self._postmaster.poll() is None:
+        if self._started is not None and self._started.poll() is None:
             self.kill_all()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _launch(self) -> None:
         with self._log.open("ab") as log:
-            self._postmaster = subprocess.Popen(
+            self._started = subprocess.Popen(
                 [self._programs / "postgres", "-D", self._data, "-k", self._folder, "-c", "listen_addresses="],
                 stdout=log,
                 stderr=log,
                 cwd=self._folder,
                 start_new_session=True,
-                **self._as(),
+                user=self._user,
             )
 
     def _processes(self) -> list[psutil.Process]:
         postmaster = psutil.Process(self._postmaster.pid)
         return [postmaster, *postmaster.children(recursive=True)]
-
-    def _as(self) -> dict[str, str]:
-        return {"user": self._user} if self._user else {}
 
 
 @contextlib.contextmanager

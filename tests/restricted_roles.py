@@ -6,8 +6,10 @@ import contextlib
 import io
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
+from unittest import mock
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
@@ -19,6 +21,7 @@ from searchblend.service.services import Services
 from searchblend.service.settings import ServeSettings
 from searchblend.service.workers.curator_key import make_curator_key
 from searchblend.service.workers.curator_process import make_curator
+from searchblend.store.database import Rows
 from searchblend.store.database_postgres import PostgresStore
 from searchblend.store.grants import GRANTS, grant_statements
 from searchblend.store.service_store import open_store
@@ -31,10 +34,12 @@ class RestrictedRoles:
     def __init__(self, folder: Path) -> None:
         self.folder, self.clock, self.log = folder, ManualClock(), io.StringIO()
         self.owner = fresh_database("postgresql", folder)
-        self.schema = re.search(r"search_path%3D(\w+)", self.owner)[1]
+        path = re.search(r"search_path%3D(\w+)", self.owner)
+        assert path, "a test's database is one schema"
+        self.schema = path[1]
         self.users = {role: f"{self.schema}_{role}" for role in GRANTS}
-        self.statements: dict[str, dict[str, object]] = {role: {} for role in GRANTS}
-        self.urls = {}
+        self.statements: dict[str, dict[str, Sequence[Any]]] = {role: {} for role in GRANTS}
+        self.urls: dict[str, str] = {}
         with psycopg.connect(postgres_server(), autocommit=True) as connection:
             for role, user in self.users.items():
                 password = secrets.token_hex(8)
@@ -81,22 +86,29 @@ class RestrictedRoles:
     def recording(self) -> Iterator[None]:
         """Keep one example of every statement, by role."""
         by_url = {url: role for role, url in self.urls.items()}
-        earlier = {name: getattr(PostgresStore, name) for name in ("execute", "execute_many", "pages")}
+        execute, execute_many, pages = PostgresStore.execute, PostgresStore.execute_many, PostgresStore.pages
 
-        def recorder(name):
-            def call(store, statement, *values):
-                role = by_url.get(store._url)
-                if role and statement.lstrip().startswith(("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")):
-                    example = values[0] if values and name != "pages" else ()
-                    self.statements[role].setdefault(statement, example[0] if name == "execute_many" else example)
-                return earlier[name](store, statement, *values)
+        def record(store: PostgresStore, statement: str, example: Sequence[Any]) -> None:
+            role = by_url.get(store._url)
+            if role and statement.lstrip().startswith(("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")):
+                self.statements[role].setdefault(statement, example)
 
-            return call
+        def recorded_execute(store: PostgresStore, statement: str, values: Sequence[Any] = ()) -> Rows:
+            record(store, statement, values)
+            return execute(store, statement, values)
 
-        for name in earlier:
-            setattr(PostgresStore, name, recorder(name))
-        try:
+        def recorded_execute_many(store: PostgresStore, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+            if rows:
+                record(store, statement, rows[0])
+            execute_many(store, statement, rows)
+
+        def recorded_pages(store: PostgresStore, statement: str, rows: int) -> Iterator[Rows]:
+            record(store, statement, ())
+            return pages(store, statement, rows)
+
+        with (
+            mock.patch.object(PostgresStore, "execute", recorded_execute),
+            mock.patch.object(PostgresStore, "execute_many", recorded_execute_many),
+            mock.patch.object(PostgresStore, "pages", recorded_pages),
+        ):
             yield
-        finally:
-            for name, function in earlier.items():
-                setattr(PostgresStore, name, function)

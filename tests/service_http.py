@@ -5,21 +5,35 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypedDict, Unpack
 
+import httpx2
 from starlette.testclient import TestClient
 
 from openapi_answers import CheckedClient
 from searchblend.service.api.app import ROLE_TAGS, build_app
+from searchblend.service.clock import Clock
 from searchblend.service.http.connections import Connections
 from searchblend.service.http.health import health_app
 from searchblend.service.logbook import Logbook
 from searchblend.service.services import Services
+from searchblend.store.rounds import Round
 from searchblend.store.tokens import ROLES
+from searchblend.wire.tokens import TokenVerifier
 from service_parts import Service, people
 
 REPORT = {"content-type": "application/vnd.searchblend.report"}
 REPORTS = {"content-type": "application/vnd.searchblend.reports"}
 SEALED = {"content-type": "application/vnd.searchblend.sealed"}
+
+
+class ServiceOptions(TypedDict, total=False):
+    """What a test changes in the service; the rest is as ``Services`` has it."""
+
+    anonymous_intake: bool
+    reports_per_second: float
+    most_waiting: int
+    tokens: TokenVerifier
 
 
 class HttpService:
@@ -34,34 +48,36 @@ class HttpService:
             if role not in {name for name, _, _ in parts.store.tokens.admins()}
         }
 
-    def admin(self, method: str, path: str, role: str = "operator", **arguments):
+    def admin(self, method: str, path: str, role: str = "operator", json: object = None) -> httpx2.Response:
         headers = {"authorization": f"Bearer {self.tokens[role]}"}
-        return self.client.request(method, f"/admin/v1{path}", headers=headers, **arguments)
+        return self.client.request(method, f"/admin/v1{path}", headers=headers, json=json)
 
-    def report(self, found, message: bytes):
+    def report(self, round_: Round, message: bytes) -> httpx2.Response:
         return self.client.post(
-            f"/v1/tasks/{found.task}/rounds/{found.number}/reports", content=message, headers=REPORT
+            f"/v1/tasks/{round_.task}/rounds/{round_.number}/reports", content=message, headers=REPORT
         )
 
-    def reports(self, found, message: bytes):
-        path = f"/v1/tasks/{found.task}/rounds/{found.number}/report-batches"
+    def reports(self, round_: Round, message: bytes) -> httpx2.Response:
+        path = f"/v1/tasks/{round_.task}/rounds/{round_.number}/report-batches"
         return self.client.post(path, content=message, headers=REPORTS)
 
-    def contribute(self, found, sealed: bytes, code: str, method: str = "POST"):
-        path = f"/v1/tasks/{found.task}/rounds/{found.number}/contributions"
+    def contribute(self, round_: Round, sealed: bytes, code: str, method: str = "POST") -> httpx2.Response:
+        path = f"/v1/tasks/{round_.task}/rounds/{round_.number}/contributions"
         headers = {**SEALED, "authorization": f"Bearer {code}"}
         return self.client.request(method, path, content=sealed, headers=headers)
 
-    def client_round(self, **changes):
+    def client_round(self, **changes: object) -> Round:
         """A round that takes reports."""
         task = self.parts.task(**changes)
-        urls = changes.get("has_urls", True)
+        urls = bool(changes.get("has_urls", True))
         self.parts.contribute(self.parts.open(task), people(400, seed=1, urls=urls))
         return self.parts.head_list(task)
 
 
 @contextlib.contextmanager
-def http_service(where: str, folder: Path, *, clock=None, role: str = "all", **options) -> Iterator[HttpService]:
+def http_service(
+    where: str, folder: Path, *, clock: Clock | None = None, role: str = "all", **options: Unpack[ServiceOptions]
+) -> Iterator[HttpService]:
     parts = Service.start(where, folder, clock)
     services = Services(where, clock=parts.clock, logbook=Logbook(parts.log), **options)
     try:

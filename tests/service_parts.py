@@ -1,38 +1,41 @@
-"""A whole service in one process, without HTTP: its parts, a clock moved by hand, and made-up people."""
+"""A whole service in one process, without HTTP: its parts, a clock moved by hand, and synthetic people."""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import random
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from searchblend.blender.best.subset_report import subset_report
-from searchblend.blender.method import HeadFigures
 from searchblend.blender.paper.local_report import local_report
+from searchblend.blender.release import HeadFigures
 from searchblend.core.documents import decode
 from searchblend.core.records import Record
+from searchblend.service.clock import Clock
 from searchblend.service.lifecycle import REVIEWED, Lifecycle
 from searchblend.service.logbook import Logbook
-from searchblend.service.metrics import Metrics
+from searchblend.service.metrics import ServiceMetrics
 from searchblend.service.round_model import decode_figures, sealing_context, settings_of, shape_of
 from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.curator import Curator
 from searchblend.service.workers.curator_key import make_curator_key
 from searchblend.service.workers.estimator import Estimator
-from searchblend.service.workers.publisher import Publisher, SigningKeys
-from searchblend.service.workers.signing_record import adopt_keys
+from searchblend.service.workers.publisher import Publisher
+from searchblend.service.workers.signing_keys import SigningKeys, adopt_keys
 from searchblend.service.workers.vault import Vault
 from searchblend.service.workers.worker import Worker
-from searchblend.store.reports import Arrivals
+from searchblend.store.reports import Arrivals, ReportOutcome
+from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore, open_store
 from searchblend.wire.report import ReportShape, cells_as_parts, encode_report
 from searchblend.wire.report_batch import decode_reports
 from searchblend.wire.sealed import seal_records
 from searchblend.wire.signing import SigningKey
 
-SMALL = {
+SMALL: dict[str, object] = {
     "name": "searches",
     "epsilon": 4.0,
     "delta": 1e-4,
@@ -60,7 +63,7 @@ class ManualClock:
 
 
 def people(n: int, *, seed: int, urls: bool = True) -> list[Record]:
-    """One record each: a few common ones, and a tail that nobody else holds."""
+    """One record each: a few common ones, and a tail that no one else holds."""
     generator = random.Random(seed)
     weights = [10, 6, 4, 3, 2]
     made = []
@@ -79,12 +82,26 @@ class Service:
     """Store, keys and workers over one database and one folder."""
 
     store: ServiceStore
-    clock: ManualClock
+    clock: Clock
     folder: Path
     log: io.StringIO
 
     @classmethod
-    def start(cls, where: str, folder: Path, clock: ManualClock | None = None, on_point=lambda point: None) -> Service:
+    def start(
+        cls,
+        where: str,
+        folder: Path,
+        clock: Clock | None = None,
+        on_point: Callable[[str], None] = lambda point: None,
+    ) -> Service:
+        """The parts over a new or an old database.
+
+        Args:
+            where: What ``open_store`` takes.
+            folder: For the keys.
+            clock: A manual one unless given.
+            on_point: Called with the name of each step of a transaction, where a test may crash it.
+        """
         service = cls(open_store(where, on_point=on_point), clock or ManualClock(), folder, io.StringIO())
         if not service.signing_keys.all():
             service.signing_keys.add()
@@ -121,7 +138,7 @@ class Service:
             tick=True,
             each_time=[self.store.artifacts.wipe, curator.destroy_leftovers, publisher.refresh_manifests],
             logbook=Logbook(self.log),
-            metrics=Metrics(),
+            metrics=ServiceMetrics(),
         )
 
     def adopt_keys(self) -> None:
@@ -131,31 +148,32 @@ class Service:
     def work(self) -> None:
         self.worker.run_once()
 
-    def task(self, **changes):
+    def task(self, **changes: object) -> Task:
         return self.lifecycle.add_task(decode(TaskSettings, {**SMALL, **changes}), actor="ann")
 
-    def current(self, task):
+    def current(self, task: Task) -> Round:
         return self.store.rounds.rounds(task.task)[-1]
 
-    def open(self, task):
-        found = self.lifecycle.draft_round(self.store.rounds.task(task.task), actor="ann")
-        self.lifecycle.request_open(found, actor="ann")
+    def open(self, task: Task) -> Round:
+        round_ = self.lifecycle.draft_round(self.store.rounds.task(task.task), actor="ann")
+        self.lifecycle.request_open(round_, actor="ann")
         self.work()
         return self.current(task)
 
-    def contribute(self, found, records, first: int = 0) -> list[str]:
+    def contribute(self, round_: Round, records: Iterable[Record], first: int = 0) -> list[str]:
         """In one transaction, which spares four hundred commits; the tests of the routes send them one by one."""
-        context = sealing_context(found)
+        context = sealing_context(round_)
+        assert round_.public_key is not None, "the round has no key"
         answers = []
         with self.store.transaction():
             for i, record in enumerate(records, start=first):
-                tag = context.tag_of(self.code_of(found.task, i))
-                sealed = seal_records([record], context, tag, found.public_key)
-                answers.append(self.store.contributions.add(found.key, tag, sealed, self.clock.now()))
+                tag = context.tag_of(self.code_of(round_.task, i))
+                sealed = seal_records([record], context, tag, round_.public_key)
+                answers.append(self.store.contributions.add(round_.key, tag, sealed, self.clock.now()))
         return answers
 
     def code_of(self, task: str, person: int) -> str:
-        """The enrolment code of a made-up person, the same in every round and after a restart."""
+        """The enrolment code of a synthetic person, the same in every round and after a restart."""
         code = f"sbe_person-{person:012d}"
         self.store.database.execute(
             "INSERT INTO enrolments (task, code_hash, created) VALUES (?, ?, 0) ON CONFLICT DO NOTHING",
@@ -163,7 +181,7 @@ class Service:
         )
         return code
 
-    def head_list(self, task):
+    def head_list(self, task: Task) -> Round:
         """From OPTIN_OPEN to CLIENT_OPEN, with everything approved."""
         self.lifecycle.close_optin(self.current(task), actor="ann")
         self.work()
@@ -171,23 +189,26 @@ class Service:
         self.work()
         return self.current(task)
 
-    def messages(self, found, records) -> list[bytes]:
-        figures = decode_figures(self.store.artifacts.kept(found.key, REVIEWED))
-        return device_messages(figures, settings_of(found), shape_of(found), records)
+    def messages(self, round_: Round, records: Iterable[Record]) -> list[bytes]:
+        reviewed = self.store.artifacts.kept(round_.key, REVIEWED)
+        assert reviewed is not None, "the list was not reviewed"
+        return device_messages(decode_figures(reviewed), settings_of(round_), shape_of(round_), records)
 
-    def count(self, found, messages) -> list[bool]:
-        batch = decode_reports(b"".join(messages), shape_of(found))
+    def count(self, round_: Round, messages: Iterable[bytes]) -> list[ReportOutcome]:
+        batch = decode_reports(b"".join(messages), shape_of(round_))
         assert not batch.refused
-        return self.store.reports.add([Arrivals(found.key, batch.ids, batch.counters)], self.clock.now())
+        return self.store.reports.add([Arrivals(round_.key, batch.ids, batch.counters)], self.clock.now())
 
-    def finish(self, task):
+    def finish(self, task: Task) -> Round:
         self.lifecycle.close_clients(self.current(task), actor="ann")
         self.lifecycle.end_grace(self.current(task), actor="ann")
         self.work()
         return self.current(task)
 
 
-def device_messages(figures: HeadFigures, settings: TaskSettings, shape: ReportShape, records) -> list[bytes]:
+def device_messages(
+    figures: HeadFigures, settings: TaskSettings, shape: ReportShape, records: Iterable[Record]
+) -> list[bytes]:
     params, head = settings.params, figures.head
     made = []
     for record in records:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -28,26 +29,32 @@ class ServerProcess:
         self.folder, self.log = folder, folder / "server.log"
         self._command = [sys.executable, "-m", "searchblend.cli", "serve", "--data-dir", str(folder), *arguments]
         self._command += ["--database", where] if where.startswith("postgresql") else []
-        self.process: subprocess.Popen[str] | None = None
+        self._started: subprocess.Popen[str] | None = None
         self.address = self.health = ""
 
     def start(self, crash_at: str | None = None, port: int = 0) -> str:
         health = free_port() if port else 0
         environment = {**os.environ, **({VARIABLE: crash_at} if crash_at else {})}
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
+            self._started = subprocess.Popen(
                 [*self._command, "--port", str(port), "--health-port", str(health), "--poll-seconds", "0.1"],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
                 env=environment,
             )
-        self.address = self.process.stdout.readline().strip()
-        if self.address not in ("", "no port"):
-            self.health = self.process.stdout.readline().strip().removeprefix("health: ")
-        self.process.stdout.close()
+        assert self._started.stdout is not None
+        with self._started.stdout as output:
+            self.address = output.readline().strip()
+            if self.address not in ("", "no port"):
+                self.health = output.readline().strip().removeprefix("health: ")
         assert self.address, self.log.read_text()[-2000:]
         return self.address
+
+    @property
+    def process(self) -> subprocess.Popen[str]:
+        assert self._started is not None, "the server was not started"
+        return self._started
 
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)
@@ -62,22 +69,33 @@ class ServerProcess:
 
     @property
     def is_running(self) -> bool:
-        return self.process is not None and self.process.poll() is None
+        return self._started is not None and self._started.poll() is None
 
 
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
+        port: int = listener.getsockname()[1]
+    return port
 
 
 class Senders:
     """Threads that send reports until each was acknowledged; every acknowledgement is written down.
 
     Each try goes to any of ``addresses``: what one server did not answer, another may count again.
+
+    Args:
+        path: Of the round.
+        messages: The reports, in this order.
+        threads: How many send.
+        batch_share: Which share of the requests is a batch.
+        seed: Of sizes and addresses.
     """
 
-    def __init__(self, path: str, messages: list[bytes], *, threads: int = 4, batch_share: float = 0.5, seed: int = 1):
-        self._path, self._messages, self._n = path, list(messages), len(messages)
+    def __init__(
+        self, path: str, messages: Iterable[bytes], *, threads: int = 4, batch_share: float = 0.5, seed: int = 1
+    ) -> None:
+        self._path, self._messages = path, list(messages)
+        self._n = len(self._messages)
         self._lock = threading.Lock()
         self._random = random.Random(seed)
         self._batch_share = batch_share
@@ -169,14 +187,15 @@ class _Connection:
     """A connection that follows its server to a new port."""
 
     def __init__(self) -> None:
-        self._address, self._open = "", None
+        self._address = ""
+        self._open: http.client.HTTPConnection | None = None
 
     def to(self, address: str) -> http.client.HTTPConnection:
         if self._open is None or self._address != address:
             self.close()
             parts = urlsplit(address)
             self._address = address
-            self._open = http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
+            self._open = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
         return self._open
 
     def close(self) -> None:
@@ -186,8 +205,8 @@ class _Connection:
 
 
 @contextlib.contextmanager
-def running(server: ServerProcess, **arguments):
-    server.start(**arguments)
+def running(server: ServerProcess) -> Iterator[ServerProcess]:
+    server.start()
     try:
         yield server
     finally:

@@ -162,12 +162,12 @@ def test_a_round_and_answers_offline(tmp_path, extension):
         assert "ε = 4 of 8, in 1 report." in options.inner_text("#budget-text")
 
         published = round_.publish()
-        assert published["reports_counted"] == 601
-        assert published["conservation"]["holds"]
+        assert published.reports_counted == 601
+        assert published.conservation.holds
         pack = round_.wait_for_pack()
         press(options, "#check")
         kept = installed.device(options, "(await device.overview()).packs")
-        assert [(one["round"], one["bytes"], one["slot"]) for one in kept] == [(1, pack["bytes"], "current")]
+        assert [(one["round"], one["bytes"], one["slot"]) for one in kept] == [(1, pack.bytes, "current")]
         assert "1 × a result whose link this extension cannot read" in options.inner_text("#dropped")
         options.locator("#records-count").click()
         pictures(options, "options-after-a-round")
@@ -192,11 +192,11 @@ def opt_in(installed, options, round_) -> None:
     assert options.locator(".report[data-status=sent]").count() == 2
     round_.contribute(people(400, seed=3))
     review = round_.name_head()
-    assert review["opt_in_users"] == 401  # the curator could open it
+    assert review.opt_in_users == 401  # the curator could open it
     press(options, "#check")
     assert options.locator(".report").count() == 2  # not in both groups
     round_.report(people(600, seed=4))
-    assert round_.publish()["reports_counted"] == 600
+    assert round_.publish().reports_counted == 600
     round_.wait_for_pack(2)
     press(options, "#check")
     kept = installed.device(options, "(await device.overview()).packs")

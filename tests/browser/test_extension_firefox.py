@@ -84,4 +84,4 @@ def test_consent_click_report(tmp_path):
             assert firefox.do("check")["reports"] == ["sent"]
             firefox.quit()
         round_.report(people(60, seed=2))
-        assert round_.publish()["reports_counted"] == 61
+        assert round_.publish().reports_counted == 61

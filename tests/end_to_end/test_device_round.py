@@ -113,7 +113,7 @@ def test_three_thousand_devices_and_their_intervals(tmp_path):
     played = play_round(tmp_path, "best", 3_000, 6_000, 2)
     check_everybody_was_counted_once(played, 3_000)
     highest = 0.995 if played["result"]["group_check"]["agrees"] else 1.0
-    check_coverage(covered(played, None), 0.85, highest, 100)
+    check_coverage(covered(played["result"], played["truth"], None), 0.85, highest, 100)
 
 
 @pytest.mark.slow
@@ -125,7 +125,9 @@ def test_a_hundred_thousand_devices_and_their_intervals(tmp_path):
         folder.mkdir()
         played = play_round(folder, method, 100_000, 30_000, 6)
         check_everybody_was_counted_once(played, 100_000)
-        pooled |= {f"{method} {kind}": found for kind, found in covered(played, column).items()}
+        pooled |= {
+            f"{method} {kind}": found for kind, found in covered(played["result"], played["truth"], column).items()
+        }
         print(method, f"{played['seconds']:.0f} s")
     check_coverage(pooled, 0.92, 0.98, 1_000)
 
@@ -137,7 +139,7 @@ def test_intervals_that_are_too_narrow_or_too_wide_are_found_out(half_width, is_
     for query, p in law.queries.items():
         estimate = p + 1e-4 * generator.gauss(0, 1)
         rows.append({"query": query, "interval": [estimate - half_width * 1e-4, estimate + half_width * 1e-4]})
-    found = {"queries": covered({"truth": law.queries, "result": {"trends": rows, "records": []}}, None)["queries"]}
+    found = {"queries": covered({"trends": rows, "records": []}, law.queries, None)["queries"]}
     with contextlib.nullcontext() if is_accepted else pytest.raises(AssertionError):
         check_coverage(found, 0.92, 0.98, 100)
 

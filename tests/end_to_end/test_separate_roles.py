@@ -18,7 +18,7 @@ from certificates import certificate
 from databases import fresh_database
 from searchblend.service.demo import DemoConnections, Population, Staff
 from searchblend.service.workers.curator_key import make_curator_key
-from searchblend.service.workers.publisher import SigningKeys
+from searchblend.service.workers.signing_keys import SigningKeys
 from searchblend.store.service_store import open_store
 from service_parts import SMALL, people
 from service_process import ServerProcess, running
@@ -81,7 +81,7 @@ def test_a_round_over_separate_processes(tmp_path):
         stack.callback(routed.close)
         population = Population(routed, {key.key_id: key.public_point}, lambda *_: None)
         result = population.play_round(task, staff, people(200, seed=1), people(400, seed=2))
-        assert (result["reports_counted"], result["conservation"]["holds"]) == (400, True)
+        assert (result.reports_counted, result.conservation.holds) == (400, True)
         for role, server in servers:
             process = psutil.Process(server.process.pid)
             listening = [one for one in process.net_connections("inet") if one.status == psutil.CONN_LISTEN]

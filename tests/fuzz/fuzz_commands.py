@@ -7,7 +7,7 @@ import contextlib
 import io
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -123,9 +123,13 @@ def command(data: bytes) -> None:
     if not (inside / "release").exists():
         write_release(inside / "release")
     picks = iter(data[1:] + bytes(16))
-    fill = {"LOG": lambda: "log.tsv", "RELEASE": lambda: "release", "N": lambda: NUMBERS[next(picks) % len(NUMBERS)]}
-    fill["Q"] = lambda: CANARY  # a query that somebody asks about is theirs
-    fill["W"] = lambda: (WORDS + NUMBERS)[next(picks) % len(WORDS + NUMBERS)]
+    fill: dict[str, Callable[[], str]] = {
+        "LOG": lambda: "log.tsv",
+        "RELEASE": lambda: "release",
+        "N": lambda: NUMBERS[next(picks) % len(NUMBERS)],
+        "Q": lambda: CANARY,  # the caller's own query may come back in a message
+        "W": lambda: (WORDS + NUMBERS)[next(picks) % len(WORDS + NUMBERS)],
+    }
     template = TEMPLATES[(data[0] if data else 0) % len(TEMPLATES)]
     run([fill[word]() if word in fill else word for word in template])
 

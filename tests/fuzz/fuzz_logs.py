@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from pathlib import Path
 
 import duckdb
 import zstandard
@@ -40,7 +41,7 @@ def compressed_log(data: bytes) -> None:
     _read(written(f"log.tsv.{'gz' if choice & 1 else 'zst'}", text if choice & 2 else packed), "auto", host_only=False)
 
 
-def _read(path, name: str, *, host_only: bool) -> None:
+def _read(path: Path, name: str, *, host_only: bool) -> None:
     with (
         documented_errors_only(),
         read_log(

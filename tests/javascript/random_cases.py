@@ -264,4 +264,5 @@ def _places(document: Any) -> Any:
 
 
 def vectors(name: str) -> list[dict[str, Any]]:
-    return json.loads((VECTORS / f"{name}.json").read_text(encoding="utf-8"))["cases"]
+    cases: list[dict[str, Any]] = json.loads((VECTORS / f"{name}.json").read_text(encoding="utf-8"))["cases"]
+    return cases

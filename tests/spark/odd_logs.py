@@ -38,5 +38,6 @@ def odd_lines(n: int, seed: int) -> list[str]:
     lines = [HEADER]
     for row in odd_rows(n, seed):
         lines.append("\t".join(row))
-        lines += chance.choices(["", lines[-1] + "\tmore", "\t".join(row[:3]), "x", HEADER, None], [1, 1, 1, 1, 1, 60])
-    return [line for line in lines if line is not None]
+        odd = ["", lines[-1] + "\tmore", "\t".join(row[:3]), "x", HEADER, None]
+        lines += [line for line in chance.choices(odd, [1, 1, 1, 1, 1, 60]) if line is not None]
+    return lines

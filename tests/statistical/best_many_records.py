@@ -32,8 +32,9 @@ def _records() -> list[Record]:
 
 def _popularity() -> np.ndarray:
     common = np.outer((np.arange(N_QUERIES) + 2.0) ** -1.1, _URLS).ravel()
-    weights = np.concatenate([common, np.full(N_RARE, common.sum() / N_RARE)])
-    return weights / weights.sum()
+    weights: np.ndarray = np.concatenate([common, np.full(N_RARE, common.sum() / N_RARE)])
+    total: float = weights.sum()
+    return weights / total
 
 
 UNIVERSE = ListedRecords(_records())

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from searchblend.blender.estimates import Estimates
+from searchblend.blender.estimates import Estimates, GroupEstimates
 from searchblend.blender.paper.blend import blend_probabilities
 from searchblend.blender.paper.create_head_list import create_head_list
 from searchblend.blender.paper.estimate_client import estimate_client_probabilities
@@ -52,8 +52,9 @@ def report_law(probabilities: ReportProbabilities, head: HeadList, truth: np.nda
     p_query = of_queries(head, truth)[query]
     lie_url = t * (1 - keep) / np.maximum(width - 1, 1)
     lie_query = (1 - t) / max(probabilities.n_queries - 1, 1) / width
-    law = lie_url * (p_query - truth) + lie_query * (1 - p_query) + t * keep * truth
-    return law / law.sum()
+    law: np.ndarray = lie_url * (p_query - truth) + lie_query * (1 - p_query) + t * keep * truth
+    total: float = law.sum()
+    return law / total
 
 
 class Tally:
@@ -100,7 +101,7 @@ def measure_coverage(params: BlenderParams, replicates: int, seed: int) -> dict[
     return tally.rates()
 
 
-def _add_run(tally: Tally, head: HeadList, truth: np.ndarray, optin, client) -> None:
+def _add_run(tally: Tally, head: HeadList, truth: np.ndarray, optin: GroupEstimates, client: GroupEstimates) -> None:
     queries = of_queries(head, truth)
     stars = np.cumsum(head.n_urls) - 1
     listed, every_query = np.setdiff1d(np.arange(head.n_cells), stars), range(len(head))

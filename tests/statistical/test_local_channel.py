@@ -3,42 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
 
 from searchblend.blender.paper.report_probabilities import WORDS, ReportProbabilities
-from searchblend.core.params import BlenderParams
-from searchblend.core.records import HeadList
 from searchblend.mechanisms.fixed_point import exp_fraction_bounds
-from searchblend_lab.evidence.laws import faults
 from searchblend_lab.evidence.laws.channel import (
     LARGE_CASES,
     SMALL_CASES,
-    Channel,
     ChannelCase,
-    Randomize,
     channel_of,
-    check_channel,
-    check_channel_is_figure_6,
     driven_channel,
     pure_loss,
     worst_hockey_stick,
 )
+from searchblend_lab.evidence.laws.laws import check_case
 
 ALL_CASES = SMALL_CASES + LARGE_CASES
 
 
 def shipped(case: ChannelCase) -> ReportProbabilities:
     return ReportProbabilities.of(case.head, case.params)
-
-
-def check_case(rows: Channel, case: ChannelCase) -> None:
-    """(ε', δ'/2), which is more than [BLJ] Theorem 3.3 promises and what the guarantee of a release states."""
-    epsilon, delta = case.params.per_record
-    check_channel(rows, epsilon, delta / 2, pure=case.pure)
-    check_channel_is_figure_6(rows, case.head, case.params)
 
 
 @pytest.mark.parametrize("case", ALL_CASES, ids=str)
@@ -92,36 +78,3 @@ def test_query_only_list_uses_half_of_delta(case: ChannelCase):
     worst = worst_hockey_stick(channel_of(shipped(case)), exp_fraction_bounds(epsilon)[0])
     lost = Fraction(math.ceil(math.exp(epsilon)) + 1, WORDS)
     assert delta / 2 - lost <= worst <= delta / 2
-
-
-def check_all(make_channel: Callable[[HeadList, BlenderParams], Channel], check: Callable[..., None]) -> None:
-    for case in SMALL_CASES:
-        check(make_channel(case.head, case.params), case)
-
-
-def check_privacy(rows: Channel, case: ChannelCase) -> None:
-    epsilon, delta = case.params.per_record
-    check_channel(rows, epsilon, delta / 2, pure=True if case.pure else None)
-
-
-def check_code(run: Randomize) -> None:
-    for case in SMALL_CASES:
-        assert driven_channel(shipped(case), run) == channel_of(shipped(case))
-
-
-@pytest.mark.parametrize("name", faults.CHANNEL)
-def test_wrong_channel_is_rejected(name: str):
-    with pytest.raises(AssertionError):
-        check_all(faults.CHANNEL[name], check_case)
-
-
-@pytest.mark.parametrize("name", faults.PRIVACY_BREAKING)
-def test_leaking_channel_is_rejected_by_the_privacy_check_alone(name: str):
-    with pytest.raises(AssertionError):
-        check_all(faults.CHANNEL[name], check_privacy)
-
-
-@pytest.mark.parametrize("name", faults.RANDOMIZE)
-def test_wrong_code_is_rejected(name: str):
-    with pytest.raises(AssertionError):
-        check_code(faults.RANDOMIZE[name])

@@ -9,25 +9,27 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
+from types import FrameType
 
 _right_time = time.time
 
 
-def _wrong_time():
+def _wrong_time() -> float:
     with open(os.environ["ATTACK_CLOCK"]) as file:  # noqa: PTH123  # before anything else is imported
         return _right_time() + float(file.read() or 0)
 
 
-def _stop_at(place):
+def _stop_at(place: str) -> Callable[[FrameType, str, object], None]:
     file, _, function = place.partition(":")
 
-    def look(frame, event, argument):
+    def profile(frame: FrameType, event: str, argument: object) -> None:
         code = frame.f_code
         if event == "call" and code.co_name == function and code.co_filename.endswith(file):
             sys.setprofile(None)
             os.kill(os.getpid(), signal.SIGSTOP)
 
-    return look
+    return profile
 
 
 if "ATTACK_CLOCK" in os.environ:

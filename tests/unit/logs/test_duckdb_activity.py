@@ -12,7 +12,7 @@ import duckdb
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from made_logs import QUERIES, URLS, counts_of, read, some_lines
+from made_logs import LISTED, QUERIES, URLS, counts_of, read, timed_lines
 from reference_activity import click_log
 from reference_rules import Line, tsv
 
@@ -23,7 +23,6 @@ from searchblend.logs.activity import ActivityRules
 
 pytestmark = pytest.mark.thorough
 
-LISTED = ["google", "null", "nan", "ünïcode", "東京 天気", "weather berlin"]
 CAPS = [Cap(1), Cap(3), Cap(100), Cap(2, distinct=False), Cap(100, distinct=False)]
 TIMES = [
     "",
@@ -39,25 +38,6 @@ TIMES = [
     "soon",
 ]
 WITHIN = [Cap(2), Cap(3, distinct=False)]
-
-
-def timed_lines(n_users: int, seed: int, *, times: str = "dates") -> list[Line]:
-    """Lines whose times tie often, with clicks and without."""
-    chance = random.Random(seed)
-    return [
-        (user, _time(int(time), chance, times), query, url if chance.random() < 0.7 else "", rank)
-        for user, time, query, url, rank in some_lines(n_users, seed)
-    ]
-
-
-def _time(step: int, chance: random.Random, times: str) -> str:
-    seconds = 1200 * step
-    return {
-        "dates": f"2006-03-01 {7 + seconds // 3600:02}:{seconds // 60 % 60:02}:12",
-        "numbers": f"{1_141_200_000 + seconds}",
-        "mixed": chance.choice([f"{seconds}", f"day {step}", "", f"2006-03-01T0{step}:00:00"]),
-        "none": "",
-    }[times]
 
 
 def activity_of(tmp_path: Path, lines: list[Line], rules: ActivityRules | None = None):

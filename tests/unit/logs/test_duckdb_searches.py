@@ -6,10 +6,9 @@ import random
 
 import duckdb
 import pytest
-from made_logs import counts_of, read
+from made_logs import LISTED, counts_of, read, timed_lines
 from reference_activity import click_log
 from reference_rules import tsv
-from test_duckdb_activity import LISTED, timed_lines
 
 from searchblend.clickgraph.release.click_log import Cap
 from searchblend.clickgraph.release.design import ClickGraphDesign

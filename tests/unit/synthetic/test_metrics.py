@@ -6,40 +6,13 @@ import math
 
 import numpy as np
 import pytest
+from scored_releases import HEAD, TRUTH, gain, released
 
-from searchblend.blender.estimates import Blended, Estimates, GroupEstimates
-from searchblend.blender.release import BlenderRelease, GroupSizes
-from searchblend.core.params import BlenderParams
-from searchblend.core.privacy import Budget, Guarantee, Neighbors
 from searchblend.core.records import HeadList
 from searchblend.synthetic.metrics import Metrics, Truth, listed_cells, ndcg, nested_ndcg, score
 
 SECOND = 1 / math.log2(3)
 """The discount of the second place."""
-
-
-def gain(share: float) -> float:
-    return 2**share - 1
-
-
-def released(head: HeadList, records: list[float]) -> BlenderRelease:
-    """A release with these probabilities of cells, and of queries by adding them up."""
-    cells = np.array(records)
-    queries = np.add.reduceat(cells, head.first_cells())
-    nothing = Estimates(np.array([]), np.array([]))
-    return BlenderRelease(
-        method="paper",
-        params=BlenderParams(Budget(4, 1e-5)),
-        head=head,
-        sizes=GroupSizes(0, 0, 0, 0),
-        mechanism={},
-        optin=GroupEstimates(0, nothing, nothing),
-        client=GroupEstimates(0, nothing, nothing),
-        records=Blended(nothing, cells, cells),
-        queries=Blended(nothing, queries, queries),
-        projected=True,
-        guarantee=Guarantee(Neighbors.REPLACE_ONE, (), ()),
-    )
 
 
 def test_two_items_in_the_right_and_the_wrong_order():
@@ -64,10 +37,6 @@ def test_what_cannot_be_ranked_is_perfect(shares: list[float]):
 
 def test_one_query_with_badly_ranked_urls_is_not_perfect():
     assert ndcg(np.array([0.3]), np.array([0.5])) == pytest.approx(0.5)
-
-
-HEAD = HeadList({"a": ["u", "v"], "b": ["u"]})
-TRUTH = Truth.of(HEAD, np.array([10, 30, 20, 20, 5, 15]))
 
 
 def test_truth_counts_every_url_of_a_query():

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from test_metrics import HEAD, TRUTH, gain, released
+from scored_releases import HEAD, TRUTH, gain, released
 
 from searchblend.blender.estimates import Estimates, GroupEstimates
 from searchblend.synthetic.metrics import group_scores, ndcg_rank, ndcg_top, nested_ndcg, top_l1

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchblend.blender.best.stability_histogram import CuratorDesign, curator_design
-from searchblend.blender.best.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign, subset_report
+from searchblend.blender.best.subset_report import PLAIN_SETS, TWO_STAGE, ReportDesign, subset_report
 from searchblend.blender.paper.local_report import local_report
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.clickgraph.release.design import ClickGraphDesign
@@ -148,36 +148,6 @@ def _set_thresholds(head: HeadList, design: ReportDesign, params: BlenderParams)
     return found
 
 
-def set_laws(effort: Effort) -> list[Finding]:
-    """Subset selection over many items, by its stated law: two kinds of set, and the sink."""
-    findings = []
-    for kind in (SINK_SETS, PLAIN_SETS):
-        for budget in BUDGETS:
-            worst, holds = 0.0, True
-            growth = exp_fraction_bounds(Fraction(budget.epsilon))[0]
-            for size in (1, 3, 25, 60):
-                columns = _set_columns(ReportDesign(0, 1, size, kind), budget)
-                worst = max(worst, *(math.log(max(column) / min(column)) for column in columns))
-                holds &= all(max(column) <= growth * min(column) for column in columns)
-            claim = Claim(budget.epsilon, 0.0, ONE_CLIENT)
-            detail = "sets of 1, 3, 25 and 60 of 60 items or more; every likelihood ratio at most e^ε, in fractions"
-            subject = f"{kind}, many items, ε = {budget.epsilon:g}"
-            findings.append(Finding(subject, judged(holds=holds), detail, claim, worst))
-    return findings
-
-
-def _set_columns(design: ReportDesign, budget: Budget) -> list[list[Fraction]]:
-    head = HeadList((f"q{i}", ["u"]) for i in range(30))
-    sets = design.about_cells(head, _params(budget, head))
-    if sets is None:
-        raise AssertionError("expected a design about cells")
-    if design.mechanism == PLAIN_SETS:
-        return [list(sets.law())]  # type: ignore[call-arg]
-    sink, inside, outside = sets.law(0)  # type: ignore[call-arg,misc]
-    star_sink, star_set, _ = sets.law(None)  # type: ignore[call-arg,misc]
-    return [[sink, star_sink], [p for p in (inside, star_set, outside) if p]]
-
-
 def uniform_choices(effort: Effort) -> list[Finding]:
     """``accept_below`` leaves a whole number of periods: choosing modulo n after rejection has no bias."""
     wrong = [n for n in range(1, 4097) if accept_below(n) % n or accept_below(n) <= (1 << 31)]
@@ -233,24 +203,8 @@ def _log_ratio(one: Law, other: Law) -> float:
 
 
 def noise_laws(effort: Effort) -> list[Finding]:
-    """The samplers' exact laws against themselves, one apart."""
-    findings = [_laplace_noise(rate) for rate in (Fraction(2), Fraction(1, 2), Fraction(1, 20))]
-    return findings + [_gaussian_noise(sigma) for sigma in (Fraction(1), Fraction(5), Fraction(37))]
-
-
-def _laplace_noise(rate: Fraction) -> Finding:
-    noise = DiscreteLaplace(rate)
-    epsilon = float(rate)
-    law = noise.sampled_probabilities()
-    growth = exp_fraction_bounds(rate)[0]
-    here: Law = {**law}  # type: ignore[dict-item]  # whole numbers are hashable
-    delta = _hockey_stick(here, {y + 1: p for y, p in law.items()}, growth)
-    allowed = (1 + math.exp(epsilon)) * noise.distance
-    inside = [math.log(p / law[y - 1]) for y, p in law.items() if law.get(y - 1) and p > Fraction(1, 1 << 40)]
-    claim = Claim(epsilon, allowed, ONE_COUNT)
-    detail = f"{len(law):,} values; hockey-stick {float(delta):.2g}, the stated distance of the sampler allows it"
-    verdict = judged(holds=delta <= Fraction(allowed))
-    return Finding(f"discrete Laplace noise, b = {noise.scale:g}", verdict, detail, claim, max(inside))
+    """The Gaussian sampler's exact law against itself, one apart; Laplace noise is among the laws."""
+    return [_gaussian_noise(sigma) for sigma in (Fraction(1), Fraction(5), Fraction(37))]
 
 
 def _gaussian_noise(sigma: Fraction) -> Finding:

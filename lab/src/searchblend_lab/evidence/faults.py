@@ -18,20 +18,18 @@ import numpy as np
 from searchblend.blender.best import stability_histogram, subset_report
 from searchblend.blender.best.stability_histogram import CuratorDesign
 from searchblend.blender.groups import InMemoryGroup, Spread
-from searchblend.blender.paper import create_head_list, estimate_optin, local_report, report_probabilities
+from searchblend.blender.paper import create_head_list, estimate_optin, local_report
 from searchblend.blender.paper.local_report_bulk import BulkReporter
 from searchblend.clickgraph.release import in_memory, laplace_design
 from searchblend.clickgraph.release.step import CountThreshold, StepDesign
-from searchblend.core.params import BlenderParams
 from searchblend.core.randomness import HALF, uniform_from_half, word
 from searchblend.logs import read
 from searchblend.mechanisms import discrete_laplace, rounded_gaussian
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.noise_table import NoiseTable
 from searchblend.mechanisms.noisy_counts import noisy_counts
-from searchblend.mechanisms.randomized_response import keep_probability
 from searchblend.mechanisms.rounded_gaussian import on_sigma_grid
-from searchblend.mechanisms.subset_selection import PlainSubsetSelection, SubsetSelection, uniform_subset
+from searchblend.mechanisms.subset_selection import PlainSubsetSelection, SubsetSelection
 from searchblend.mechanisms.tally import InMemoryTally
 from searchblend.mechanisms.threshold import Threshold, noise_for_one_record, printed_threshold
 from searchblend.releases import select_values as heavy_values
@@ -65,13 +63,6 @@ def gaussian_scale(factor: float) -> Plant:
         return _gaussian_table(on_sigma_grid(float(sigma) * factor))
 
     return lambda: patch.object(rounded_gaussian, "_survival_table", table)
-
-
-def table_ends_early() -> AbstractContextManager[object]:
-    def table(rate: Fraction) -> NoiseTable:
-        return NoiseTable(_laplace_table(rate).survival[: max(int(6 / rate), 2)].tolist())
-
-    return patch.object(discrete_laplace, "_survival_table", table)
 
 
 _from_words, _sample = NoiseTable._from_words, NoiseTable.sample
@@ -179,14 +170,6 @@ def residual_noise_halved() -> AbstractContextManager[object]:
     return patch.object(stability_histogram, "_residual_noise", noise)
 
 
-def residual_not_clipped() -> AbstractContextManager[object]:
-    def of(*arguments: Any, **options: Any) -> CuratorDesign:
-        right = _curator_of(*arguments, **options)
-        return replace(right, clip=right.threshold.integer + 8)
-
-    return patch.object(CuratorDesign, "of", of)
-
-
 def wide_threshold_lower() -> AbstractContextManager[object]:
     def residuals(tally: Any, listed: Any, design: CuratorDesign, randomness: Any) -> Any:
         wide = design.wide_threshold and replace(design.wide_threshold, integer=design.wide_threshold.integer - 1)
@@ -206,30 +189,6 @@ def threshold_for_shares() -> AbstractContextManager[object]:
 
 # --- local reports ---------------------------------------------------------------------------------------------------
 
-_keep = keep_probability
-
-
-def keep_with(bend: Callable[[Fraction, Fraction, int], tuple[Fraction, Fraction, int]]) -> Plant:
-    return lambda: patch.object(
-        report_probabilities,
-        "keep_probability",
-        lambda epsilon, delta, n: Fraction(1) if n == 1 else _keep(*bend(epsilon, delta, n)),
-    )
-
-
-def stage_shares(query: Callable[[BlenderParams], Any], url: Callable[[BlenderParams], Any]) -> Plant:
-    return lambda: patch.multiple(BlenderParams, query_share=property(query), url_share=property(url))
-
-
-def part_of_budget(params: BlenderParams, fraction: float) -> tuple[Fraction, Fraction]:
-    epsilon, delta = params.per_record
-    return Fraction(fraction) * epsilon, Fraction(fraction) * delta
-
-
-def whole_budget_per_record() -> AbstractContextManager[object]:
-    whole = property(lambda self: (Fraction(self.budget.epsilon), Fraction(self.budget.delta)))
-    return patch.object(BlenderParams, "per_record", whole)
-
 
 def randomize_with(said: Callable[[int, int, Any, Any], tuple[int, int]]) -> Plant:
     return lambda: patch.multiple(local_report, randomize=said)
@@ -246,13 +205,6 @@ def lie_may_be_true(query: int, url: int, probabilities: Any, randomness: Any) -
     return other, uniform_from_half(lie % HALF, probabilities.n_urls[other], randomness)
 
 
-def never_star(query: int, url: int, probabilities: Any, randomness: Any) -> tuple[int, int]:
-    said = local_randomize(query, url, probabilities, randomness)
-    star = probabilities.n_queries - 1
-    return (0, 0) if said[0] == star != query else said
-
-
-local_randomize: Final = local_report.randomize
 _other_url = BulkReporter._other_url
 
 
@@ -269,35 +221,8 @@ def bulk_lie_may_be_true() -> AbstractContextManager[object]:
 sink_sets, plain_sets, _sets_report = SubsetSelection.of, PlainSubsetSelection.of, SubsetSelection.report
 
 
-def sink_thresholds(bend: Callable[[SubsetSelection], SubsetSelection]) -> Plant:
-    return lambda: patch.object(SubsetSelection, "of", lambda *arguments: bend(sink_sets(*arguments)))
-
-
 def more_for_sets(kind: type, right: Callable[..., Any]) -> Plant:
     return lambda: patch.object(kind, "of", lambda epsilon, *sizes: right(epsilon + Fraction(7, 10), *sizes))
-
-
-def set_may_contain_own(self: SubsetSelection, item: int | None, randomness: Any) -> Any:
-    decision = word(randomness)
-    if item is None or not self.sink_below <= decision:
-        return _sets_report(self, item, _After(decision, randomness))
-    return uniform_subset(self.n_items, self.subset_size, randomness)
-
-
-class _After:
-    """A source that gives one word again before it goes on."""
-
-    cryptographic = False
-
-    def __init__(self, first: int, source: Any) -> None:
-        self._first: int | None = first
-        self._source = source
-
-    def take(self, n_bytes: int) -> bytes:
-        if self._first is None:
-            return bytes(self._source.take(n_bytes))
-        first, self._first = self._first, None
-        return first.to_bytes(8, "little")
 
 
 _report_cell = subset_report._report_cell

@@ -8,10 +8,8 @@ on contributions skipped, seeded generators.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import Final
-from unittest.mock import patch
 
 import numpy as np
 
@@ -26,20 +24,12 @@ from searchblend_lab.evidence import (
     support,
 )
 from searchblend_lab.evidence.deterministic import without_noise
+from searchblend_lab.evidence.exact_laws import LAW_MUTANTS
 from searchblend_lab.evidence.mutant import Mutant
 from searchblend_lab.evidence.other_mutants import OTHER_MUTANTS
 
 HALF_SCALE: Final = Fraction(1, 2)
 _HYBRID: Final[tuple[Mutant, ...]] = (
-    Mutant(
-        "Laplace noise of half the scale",
-        "too little noise",
-        faults.laplace_scale(HALF_SCALE),
-        exact.noise_laws,
-        "exact enumeration",
-        1,
-        quick=True,
-    ),
     Mutant(
         "Laplace noise a tenth too wide",
         "wrong scale",
@@ -57,14 +47,6 @@ _HYBRID: Final[tuple[Mutant, ...]] = (
         faults.bent_words(lambda y: np.sign(y) * np.maximum(abs(y) - 1, 0)),
         distributions.noise,
         "distribution test",
-    ),
-    Mutant(
-        "noise table ends early",
-        "outputs that only one neighbour has",
-        faults.table_ends_early,
-        exact.noise_laws,
-        "exact enumeration",
-        1,
     ),
     Mutant(
         "each noise used twice",
@@ -173,71 +155,11 @@ _HYBRID: Final[tuple[Mutant, ...]] = (
         3,
     ),
     Mutant(
-        "stability histogram: residuals not clipped",
-        "bound on contributions skipped",
-        faults.residual_not_clipped,
-        exact.head_lists,
-        "exact enumeration",
-        4,
-    ),
-    Mutant(
         "wide list: threshold one lower",
         "threshold",
         faults.wide_threshold_lower,
         boundaries.stability_histogram,
         "boundary test",
-    ),
-    Mutant(
-        "local report: each stage has the whole budget",
-        "budget not divided",
-        faults.stage_shares(lambda p: p.per_record, lambda p: p.per_record),
-        exact.local_reports,
-        "exact enumeration",
-        4,
-        quick=True,
-    ),
-    Mutant(
-        "local report: swapped stage budgets",
-        "swapped budgets",
-        faults.stage_shares(
-            lambda p: faults.part_of_budget(p, 1 - p.query_budget_fraction),
-            lambda p: faults.part_of_budget(p, p.query_budget_fraction),
-        ),
-        distributions.local_reports,
-        "distribution test",
-        4,
-    ),
-    Mutant(
-        "local report: δ four times too large",
-        "δ",
-        faults.keep_with(lambda e, d, n: (e, 4 * d, n)),
-        exact.local_reports,
-        "exact enumeration",
-        4,
-    ),
-    Mutant(
-        "local report: k one too small",
-        "k off by one",
-        faults.keep_with(lambda e, d, n: (e, d, n - 1)),
-        exact.local_reports,
-        "exact enumeration",
-        4,
-    ),
-    Mutant(
-        "local report: k one too large",
-        "k off by one",
-        faults.keep_with(lambda e, d, n: (e, d, n + (n > 3))),
-        distributions.local_reports,
-        "distribution test",
-        4,
-    ),
-    Mutant(
-        "local report: m_C cells at the whole budget each",
-        "budget not divided",
-        faults.whole_budget_per_record,
-        exact.local_reports,
-        "exact enumeration",
-        4,
     ),
     Mutant(
         "local report: a lie may be the truth",
@@ -249,29 +171,12 @@ _HYBRID: Final[tuple[Mutant, ...]] = (
         quick=True,
     ),
     Mutant(
-        "local report: ⋆ is never a lie",
-        "missing wildcard",
-        faults.randomize_with(faults.never_star),
-        exact.local_reports,
-        "exact enumeration",
-        4,
-    ),
-    Mutant(
         "bulk reports: a lie may be the truth",
         "lie may equal truth",
         faults.bulk_lie_may_be_true,
         distributions.local_reports,
         "distribution test",
         4,
-    ),
-    Mutant(
-        "sets: three words too many",
-        "rounded up",
-        faults.sink_thresholds(lambda s: replace(s, include_below=s.include_below + 3, sink_below=s.sink_below + 3)),
-        exact.set_laws,
-        "exact enumeration",
-        1,
-        quick=True,
     ),
     Mutant(
         "sets: e^(ε+0.7) for e^ε",
@@ -290,22 +195,6 @@ _HYBRID: Final[tuple[Mutant, ...]] = (
         3,
     ),
     Mutant(
-        "sets: no sink for holders",
-        "missing wildcard",
-        faults.sink_thresholds(lambda s: replace(s, sink_below=s.include_below)),
-        exact.subset_reports,
-        "exact enumeration",
-        6,
-    ),
-    Mutant(
-        "sets: others may contain the own item",
-        "lie may equal truth",
-        lambda: patch.object(SubsetSelection, "report", faults.set_may_contain_own),
-        exact.subset_reports,
-        "exact enumeration",
-        6,
-    ),
-    Mutant(
         "sets: the coin looks at the record",
         "data-dependent choice",
         faults.coin_looks,
@@ -314,4 +203,4 @@ _HYBRID: Final[tuple[Mutant, ...]] = (
         6,
     ),
 )
-MUTANTS: Final = (*_HYBRID, *OTHER_MUTANTS)
+MUTANTS: Final = (*_HYBRID, *OTHER_MUTANTS, *LAW_MUTANTS)

@@ -22,6 +22,7 @@ from searchblend_lab.evidence import (
     values,
 )
 from searchblend_lab.evidence.evidence import Audited, Effort, Kind
+from searchblend_lab.evidence.exact_laws import LAW_CHECKS
 
 LEVEL: Final = 1e-6
 """how likely a whole audit may refute something that is true"""
@@ -33,11 +34,11 @@ PARTS: Final = ("spark", "javascript", "service", "device")
 CHECKS: Final[tuple[Audited, ...]] = (
     Audited("exact-local-reports", Kind.EXACT, exact.local_reports, 4),
     Audited("exact-subset-reports", Kind.EXACT, exact.subset_reports, 5),
-    Audited("exact-set-laws", Kind.EXACT, exact.set_laws, 0.1),
     Audited("exact-choices", Kind.EXACT, exact.uniform_choices, 0.1),
     Audited("exact-noise", Kind.EXACT, exact.noise_laws, 0.1),
     Audited("exact-head-lists", Kind.EXACT, exact.head_lists, 2),
     Audited("exact-click-graphs", Kind.EXACT, exact.click_graphs, 1),
+    *LAW_CHECKS,
     Audited("sampled-noise", Kind.SAMPLED, sampled.noise, 1),
     Audited("sampled-local-reports", Kind.SAMPLED, sampled.local_reports, 15, quick=False),
     Audited("sampled-subset-reports", Kind.SAMPLED, sampled.subset_reports, 15, quick=False),

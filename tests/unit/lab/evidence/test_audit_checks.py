@@ -16,9 +16,7 @@ EFFORT = Effort(40_000, 40, 1e-9)
 BY_NAME = {check.name: check for check in plan.CHECKS}
 MUTANT = {mutant.name: mutant for mutant in MUTANTS}
 PAIRS = [
-    ("exact-noise", "Laplace noise of half the scale"),
-    ("exact-noise", "noise table ends early"),
-    ("exact-set-laws", "sets: three words too many"),
+    ("exact-noise", "Gaussian noise of σ/√2"),
     ("exact-head-lists", "stability histogram: half the residual noise"),
     ("exact-click-graphs", "kkmn2009: δ of one query for all of them"),
     ("sampled-noise", "noise without a sign"),
@@ -52,7 +50,7 @@ def test_a_check_sees_its_fault_and_nothing_else(check, mutant):
     [
         ("exact-local-reports", "local report: a lie may be the truth"),
         ("exact-subset-reports", "sets: the coin looks at the record"),
-        ("distribution-local-reports", "local report: swapped stage budgets"),
+        ("distribution-local-reports", "bulk reports: a lie may be the truth"),
         ("sampled-click-graph-kkmn2009", "kkmn2009: counts without noise"),
         ("sampled-values", "values: half the noise"),
         ("source-imports", "numpy's generator in the reader"),

@@ -23,7 +23,14 @@ from searchblend.core.randomness import Randomness, SystemRandomness, word
 from searchblend.core.records import WILDCARD, HeadList, Record
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.noisy_counts import noisy_counts
-from searchblend.mechanisms.subset_selection import SINK, WORDS, Subset, SubsetSelection, uniform_subset
+from searchblend.mechanisms.subset_selection import (
+    SINK,
+    WORDS,
+    PlainSubsetSelection,
+    Subset,
+    SubsetSelection,
+    uniform_subset,
+)
 from searchblend.mechanisms.tally import InMemoryTally, Ints, RecordTally
 from searchblend.mechanisms.threshold import Threshold
 from searchblend_lab.evidence.laws.best_curator import CountHeadList, Curator
@@ -314,6 +321,10 @@ MECHANISM: dict[str, Callable[[Fraction, int, int], SubsetSelection]] = {
     "mechanism: sink omitted": _thresholds(lambda include, sink: (include, 0)),
 }
 """Thresholds that lose privacy: the exact columns must reject them."""
+
+PLAIN_MECHANISM: dict[str, Callable[[Fraction, int, int], PlainSubsetSelection]] = {
+    "plain sets: E doubled": lambda epsilon, m, d: PlainSubsetSelection.of(epsilon + Fraction(7, 10), m, d),
+}
 
 WRONG_MECHANISM: dict[str, Callable[[Fraction, int, int], SubsetSelection]] = {
     "mechanism: include and sink swapped": _thresholds(lambda include, sink: (sink, include)),
