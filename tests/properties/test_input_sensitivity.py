@@ -133,13 +133,13 @@ def _open_quotes_join_lines(patch: pytest.MonkeyPatch) -> None:
 
 def _the_gate_rewrites_what_goes_past_it_elsewhere(patch: pytest.MonkeyPatch) -> None:
     """U+001F in a field of CSV stays where nothing else needs the gate."""
-    look = feed.count_pristine
+    look = feed.check_clean
 
     def without_separators(path: Path, rules: LineRules, **options: Any) -> Any:
         is_plain = b'"' not in path.read_bytes()
         return look(path, replace(rules, quotes=rules.quotes and not is_plain), **options)
 
-    patch.setattr(feed, "count_pristine", without_separators)
+    patch.setattr(feed, "check_clean", without_separators)
 
 
 def _members_are_those_of_the_first_lines(patch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,6 @@ def cluster(notices: list[str]) -> Iterator[object]:
     settings = {
         "spark.sql.shuffle.partitions": "2",
         "spark.executor.memory": "768m",
-        "spark.pyspark.python": "/there/is/no/python",  # nor is one needed on the executors
         # Most of the time goes into compiling: Java's quick compiler is enough for little data.
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",

@@ -20,6 +20,7 @@ from searchblend.blender.groups import Spread
 from searchblend.clickgraph.release.click_log import Cap
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.records import HeadList
+from searchblend.logs.spark import parts
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -152,3 +153,25 @@ def test_yandex_sessions_and_a_log_without_urls(tmp_path: Path):
         assert not other.has_urls
         mine, theirs = (log.split(optin_fraction=0.5)[0] for log in (one, other))
         assert counts_of(mine.tally()) == counts_of(theirs.tally())
+
+
+def test_files_that_are_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Lines, their numbers, headers and sessions are the same wherever a file is cut."""
+    monkeypatch.setattr(parts, "LEAST_BYTES", 2000)
+    monkeypatch.setattr(parts, "MOST_BYTES", 2000)
+    lines = [line.encode() for line in odd_lines(120, seed=21) if len(line) < 1000]
+    lines[40:40] = [b"u1\tq\xff\thttp://a.com\t1\t2", b"\r", b"\xef\xbb\xbfu1\tq\thttp://a.com\t1\t2"]
+    lines[90:90] = [b"u1\tq\0\thttp://a.com\t1\t2"]
+    (tmp_path / "log.tsv").write_bytes(b"\xef\xbb\xbf" + b"\r\n".join(lines))
+    with read_with_both(tmp_path / "log.tsv", picks=2) as (one, _):
+        assert {"nul_byte", "invalid_utf8", "too_few_fields"} < set(one.summary.malformed)
+    file = tmp_path / "log.parquet"
+    rows = "SELECT i % 50 AS user, CASE WHEN i % 97 > 3 THEN 'query ' || i END AS query FROM range(900) AS t (i)"
+    duckdb.connect().execute(f"COPY ({rows}) TO '{file}'")
+    with read_with_both(file) as (one, _):
+        assert one.summary.malformed["unusable_query"].count == 40
+    sessions = [[f"{s}\tM\t1\t{s % 7}", f"{s}\t1\tQ\t0\t{s % 5}\t1", f"{s}\t2\tC\t0\t{s}"] for s in range(90)]
+    turns = [session[i] for i in range(3) for session in sessions]
+    (tmp_path / "train").write_text("\n".join(turns) + "\n")
+    with read_with_both(tmp_path / "train", format="yandex") as (_, other):
+        assert other.summary.used == 90

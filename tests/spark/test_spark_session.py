@@ -15,11 +15,11 @@ from odd_logs import odd_lines
 
 from searchblend.cli.main import main
 from searchblend.core.errors import InputError, InvalidParameter, RunError, UsageError
-from searchblend.logs.duckdb.normal_forms import query_form, url_form
 from searchblend.logs.read import read_log
 from searchblend.logs.spark import java as spark_java
 from searchblend.logs.spark.java import find_java
-from searchblend.logs.spark.session import SparkRunner, check_master
+from searchblend.logs.spark.parts import _without_causes
+from searchblend.logs.spark.session import SparkRunner, check_master, our_words
 
 SHELL_PROGRAMS = ("sh", "bash", "env", "dirname", "basename", "ps", "uname", "cat")
 
@@ -104,7 +104,7 @@ def test_a_file_that_is_cut_off_is_named(cluster: SparkRunner, tmp_path: Path):
     whole = gzip.compress("\n".join(odd_lines(3000, seed=8)).encode())
     (tmp_path / "a.tsv.gz").write_bytes(whole)
     (tmp_path / "b.tsv.gz").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(InputError, match=r"b\.tsv\.gz: the gzip file is cut off") as raised:
+    with pytest.raises(InputError, match=r"b\.tsv\.gz:1: the compressed file is cut off") as raised:
         read_log(tmp_path, engine="spark")
     assert Path(str(raised.value.path)).name == "b.tsv.gz"
 
@@ -138,11 +138,17 @@ def test_a_whole_run_on_the_cluster(cluster: SparkRunner, tmp_path: Path):
     assert json.loads((tmp_path / "input.json").read_text())["used"] == 3000
 
 
-def test_texts_that_are_called_surely_usable_are(cluster: SparkRunner):
-    from searchblend.logs.spark.texts import SURE_RANGES
+def test_executors_without_the_package_are_named(cluster: SparkRunner):
+    def missing(rows: object) -> None:
+        raise ModuleNotFoundError("No module named 'searchblend'")
 
-    for first, last in SURE_RANGES:
-        for letter in map(chr, range(first, last + 1)):
-            assert query_form(letter), hex(ord(letter))
-            assert query_form(f"a{letter}b"), hex(ord(letter))
-            assert url_form(f"http://a.com/{letter}"), hex(ord(letter))
+    with pytest.raises(RunError, match=r"^the executors' Python has no searchblend"), our_words():
+        cluster.spark.sparkContext.parallelize([1], 1).mapPartitions(missing).collect()
+
+
+def test_what_an_executor_raises_quotes_no_line(tmp_path: Path):
+    expected = r"^a part of the log could not be read \(KeyError\)$"
+    with pytest.raises(RunError, match=expected) as raised, _without_causes():
+        raise KeyError("a person's query")
+    assert raised.value.__suppress_context__
+    assert raised.value.__cause__ is None

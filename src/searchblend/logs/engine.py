@@ -67,6 +67,10 @@ class Reading:
     """other malformed lines, by reason: something is wrong in their fields, and their places are not known yet"""
     users: int = 0
 
+    @property
+    def malformed(self) -> int:
+        return self.in_fields.total() + sum(kind.count for kind in self.held_back.values())
+
 
 class LogEngine(Protocol):
     """A log that was read, and what can be asked of it."""

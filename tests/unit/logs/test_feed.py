@@ -13,7 +13,7 @@ from reference_rules import tsv
 from searchblend.core.errors import InputError
 from searchblend.core.records import Record
 from searchblend.logs.duckdb import feed as feed_module
-from searchblend.logs.duckdb.feed import Feeder, GuessedWrong
+from searchblend.logs.duckdb.feed import Feeder, WrongGuess
 from searchblend.logs.formats.layout import LineRules
 
 ROWS = "".join(f"{user}\tquery {user % 7}\n" for user in range(100_000))
@@ -63,7 +63,7 @@ def test_a_guess_is_checked_before_anything_is_believed(tmp_path: Path):
     feeder = Feeder(tmp_path)
     feed = feeder.feed([tmp_path / "log"], LineRules())
     interrupted = threading.Event()
-    with pytest.raises(GuessedWrong) as failed, feeder.running(interrupted.set):
+    with pytest.raises(WrongGuess) as failed, feeder.running(interrupted.set):
         assert feed.names[0].is_symlink()
     assert interrupted.is_set()
     assert failed.value.known == {tmp_path / "log": None}
@@ -94,13 +94,13 @@ def test_a_pipe_whose_reader_goes_away(tmp_path: Path):
 
 def test_a_file_that_goes_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "log.tsv").write_text(tsv(some_lines(50)))
-    look = feed_module.count_pristine
+    look = feed_module.check_clean
 
     def vanish(path: Path, *rules: LineRules, **options: object):
         found = look(path, *rules, **options)
         path.unlink(missing_ok=True)
         return found
 
-    monkeypatch.setattr(feed_module, "count_pristine", vanish)
+    monkeypatch.setattr(feed_module, "check_clean", vanish)
     with pytest.raises(InputError, match="no such file"):
         read(tmp_path / "log.tsv")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from searchblend.logs.formats import gate
-from searchblend.logs.formats.gate import MAX_LINE, Gate, Passed, count_pristine
+from searchblend.logs.formats.files import Span
+from searchblend.logs.formats.gate import MAX_LINE, FileCheck, Gate, check_clean
 from searchblend.logs.formats.layout import LineRules
 
 HEADED = LineRules(header=True)
@@ -21,7 +23,7 @@ OVER_LINES = LineRules(header=True, quotes=True, quoted_line_feeds=True)
 QUIET = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def through(path: Path, text: bytes, rules: LineRules = HEADED) -> tuple[list[tuple[int, bytes]], Passed]:
+def through(path: Path, text: bytes, rules: LineRules = HEADED) -> tuple[list[tuple[int, bytes]], FileCheck]:
     """The numbered lines that pass, without blank ones, and what the gate counted."""
     path.write_bytes(text)
     opened = Gate(path, rules)
@@ -31,7 +33,7 @@ def through(path: Path, text: bytes, rules: LineRules = HEADED) -> tuple[list[tu
         lines = block[:-1].split(b"\n")
         first = [numbers + i for i in range(len(lines))] if isinstance(numbers, int) else numbers
         found += [(number, line) for number, line in zip(first, lines, strict=True) if line]
-    return found, opened.passed
+    return found, opened.check
 
 
 def lines_of(text: bytes) -> list[tuple[int, bytes]]:
@@ -62,7 +64,7 @@ def test_it_agrees_with_a_simple_reader(pieces, block, tmp_path: Path):
         patch.setattr(gate, "_BLOCK", block)
         patch.setattr(gate, "_SCAN_BLOCK", block)
         found, passed = through(tmp_path / "log", text)
-        pristine = count_pristine(tmp_path / "log", HEADED)
+        pristine = check_clean(tmp_path / "log", HEADED)
     # A carriage return at the very end of the file has no line feed to belong to.
     assert found == lines_of(text + b"\n" if text.endswith(b"\r") else text)
     assert passed.lines == len(found)
@@ -92,7 +94,7 @@ def test_a_long_line_is_held_back_and_the_rest_goes_on(length, before, tmp_path:
     assert {r: (k.count, k.first[0].line) for r, k in passed.held_back.items()} == (
         {} if fits else {"line_too_long": (1, before // 2 + 1)}
     )
-    assert (count_pristine(tmp_path / "log", HEADED) is not None) is fits
+    assert (check_clean(tmp_path / "log", HEADED) is not None) is fits
 
 
 def test_the_last_line_may_be_too_long(tmp_path: Path):
@@ -182,7 +184,7 @@ def test_every_line_passes_the_gate_as_it_would_alone(lines, rules, block, tmp_p
         patch.setattr(gate, "_BLOCK", block)
         patch.setattr(gate, "_SCAN_BLOCK", block)
         together, _ = through(tmp_path / "log", b"\n".join([*first, *lines, b""]), rules)
-        pristine = count_pristine(tmp_path / "log", rules)
+        pristine = check_clean(tmp_path / "log", rules)
         alone = [
             line
             for one in lines
@@ -207,24 +209,56 @@ def test_a_carriage_return_at_the_end_of_a_block_does_not_make_a_line_too_long(a
 def test_pristine_files_are_counted_and_others_are_not(tmp_path: Path):
     path = tmp_path / "log"
     path.write_bytes(b"a\tb\n\nc\td\n\n\nlast\t")
-    counted = count_pristine(path, HEADED, awkward=b"[")
+    counted = check_clean(path, HEADED, odd_bytes=b"[")
     assert counted is not None
-    assert (counted.lines, counted.bytes, counted.ascii, counted.tame) == (3, 16, True, True)
+    assert (counted.lines, counted.bytes, counted.ascii_only, counted.no_odd_bytes) == (3, 16, True, True)
     for text, *known in ((b"a[\n", True, False), ("é\n".encode(), False, True), (b"a\n", True, True)):
         path.write_bytes(text)
-        counted = count_pristine(path, HEADED, awkward=b"[")
+        counted = check_clean(path, HEADED, odd_bytes=b"[")
         assert counted is not None
-        assert [counted.ascii, counted.tame] == known
+        assert [counted.ascii_only, counted.no_odd_bytes] == known
     for text in (b"a\r\n", b"\0\n", b"\xff\n", b"\xef\xbb\xbfa\n", b"\xc3", b"x" * (MAX_LINE + 1)):
         path.write_bytes(text)
-        assert count_pristine(path, HEADED) is None
+        assert check_clean(path, HEADED) is None
     for text in (b'"a"\n', b"a\x1fb\n"):
         path.write_bytes(text)
-        assert count_pristine(path, CSV) is None
-        assert count_pristine(path, HEADED) is not None
+        assert check_clean(path, CSV) is None
+        assert check_clean(path, HEADED) is not None
     for start in range(7):
         path.write_bytes(b"a" * start + b"\n\xef\xbb\xbfa\n")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(gate, "_SCAN_BLOCK", 4)
-            assert count_pristine(path, HEADLESS) is None
-            assert count_pristine(path, HEADED) is not None
+            assert check_clean(path, HEADLESS) is None
+            assert check_clean(path, HEADED) is not None
+
+
+@QUIET
+@given(
+    pieces=st.lists(
+        st.sampled_from([b"a", b"\n", b"\r", b"\r\n", b"\0", b"\xff", b"\xef\xbb\xbf", b'"', b",", b"\xc3\xa9"])
+    ),
+    cuts=st.lists(st.integers(3, 80)),  # a byte-order mark is not cut
+    rules=st.sampled_from([HEADED, HEADLESS, CSV]),
+)
+def test_a_file_in_spans_is_the_file(tmp_path, pieces, cuts, rules):
+    """Wherever it is cut: the same lines with the same numbers are let through, and the same are held back."""
+    path = tmp_path / "log"
+    path.write_bytes(b"".join(pieces))
+    found, check = through(path, b"".join(pieces), rules)
+    size = path.stat().st_size
+    ends = sorted({min(cut, size) for cut in cuts} | {size})
+    lines, before, checks = [], 0, []
+    for start, end in pairwise([0, *ends]):
+        part = Gate(path, rules, Span(start, end))
+        for numbers, block in part.numbered_blocks():
+            for i, line in enumerate(block[:-1].split(b"\n")):
+                if line:
+                    lines.append((before + (numbers + i if isinstance(numbers, int) else numbers[i]), line))
+        places = {r: [p.line + before for p in k.first] for r, k in part.check.held_back.items()}
+        checks.append((part.check.bytes, part.check.lines, places))
+        before += part.lines_read
+    assert lines == found
+    assert sum(n for n, _, _ in checks) == check.bytes
+    assert sum(n for _, n, _ in checks) == check.lines
+    for reason, kind in check.held_back.items():
+        assert [place.line for place in kind.first] == [n for _, _, held in checks for n in held.get(reason, [])][:5]

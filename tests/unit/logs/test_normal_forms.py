@@ -14,7 +14,9 @@ from searchblend.core.normalization import normalize, normalize_url
 from searchblend.core.records import Record
 from searchblend.core.unicode14 import all_assigned
 from searchblend.logs.duckdb import normal_forms
-from searchblend.logs.duckdb.normal_forms import AWKWARD, COMMON, MAX_TEXT
+from searchblend.logs.duckdb.normal_forms import COMMON, ODD_BYTES
+from searchblend.logs.formats import judge
+from searchblend.logs.formats.judge import MAX_LENGTH
 
 SOME = settings(max_examples=150, deadline=None)
 TEXTS = st.text(
@@ -48,9 +50,9 @@ def sql():
 
 def files_with(text: str) -> list[dict[str, bool]]:
     """What may be known of a file that holds a text: the truth, or less."""
-    is_ascii, is_tame = text.isascii(), "\r" not in text and not any(chr(byte) in text for byte in AWKWARD)
+    is_ascii, is_tame = text.isascii(), "\r" not in text and not any(chr(byte) in text for byte in ODD_BYTES)
     known = [(a, t) for a in (False, True) for t in (False, True) if a <= is_ascii and t <= is_tame]
-    return [{"ascii_file": a, "tame_file": t} for a, t in known]
+    return [{"ascii_only": a, "no_odd_bytes": t} for a, t in known]
 
 
 @SOME
@@ -58,9 +60,9 @@ def files_with(text: str) -> list[dict[str, bool]]:
 def test_queries(sql, text):
     form = normalize(text)
     for known in files_with(text):
-        if sql(" AND ".join(normal_forms.surely_usable_query("x", ascii_file=known["ascii_file"])), text):
+        if sql(" AND ".join(normal_forms.surely_usable_query("x", ascii_only=known["ascii_only"])), text):
             assert form is not None
-    if not sql(normal_forms.query_is_hard("x"), text):
+    if not sql(normal_forms.query_needs_python("x"), text):
         assert (sql(normal_forms.normal_ascii_query("x"), text) or None) == form
 
 
@@ -73,8 +75,8 @@ def test_urls(sql, url, host_only):
     for known in files_with(url):
         if sql(" AND ".join(normal_forms.surely_usable_url("x", **known, host_only=host_only)), url):
             assert form is not None
-    if not sql(normal_forms.url_is_hard("x", host_only=host_only), url):
-        assert sql(normal_forms.normal_simple_url("x", host_only=host_only), url) == form
+    if not sql(normal_forms.url_form("x", host_only=host_only).needs_python, url):
+        assert sql(normal_forms.url_form("x", host_only=host_only).shortcut, url) == form
 
 
 def test_texts_of_common_letters_are_usable():
@@ -88,14 +90,14 @@ def test_texts_of_common_letters_are_usable():
 
 @pytest.mark.parametrize("query", ["weather", "são paulo", "東京 天気", "погода в москве", "Ünïcode 2"])
 def test_common_queries_are_surely_usable(sql, query):
-    assert sql(" AND ".join(normal_forms.surely_usable_query("x", ascii_file=False)), query)
+    assert sql(" AND ".join(normal_forms.surely_usable_query("x", ascii_only=False)), query)
 
 
 @pytest.mark.parametrize(
     "url", ["http://www.example.com", "https://example.org/a?b=c", "/path", "Article_title", "http://a.example/x/"]
 )
-def test_common_urls_are_not_hard(sql, url):
-    assert not sql(normal_forms.url_is_hard("x", host_only=False), url)
+def test_common_urls_do_not_need_python(sql, url):
+    assert not sql(normal_forms.url_form("x", host_only=False).needs_python, url)
     for known in files_with(url):
         assert sql(" AND ".join(normal_forms.surely_usable_url("x", **known, host_only=False)), url)
 
@@ -105,7 +107,7 @@ def test_very_long_texts_are_unusable(tmp_path: Path):
     marks = "a" + "\u0301\u0316" * 200_000
     path = tmp_path / "log.tsv"
     path.write_text(
-        f"user\tquery\turl\n1\t{marks}\tu\n1\tq\t{marks}\n1\t{'q' * MAX_TEXT}\tu\n1\t{'q' * (MAX_TEXT + 1)}\tu\n"
+        f"user\tquery\turl\n1\t{marks}\tu\n1\tq\t{marks}\n1\t{'q' * MAX_LENGTH}\tu\n1\t{'q' * (MAX_LENGTH + 1)}\tu\n"
     )
     with read(path) as log:
         assert {reason: kind.count for reason, kind in log.summary.malformed.items()} == {
@@ -114,15 +116,16 @@ def test_very_long_texts_are_unusable(tmp_path: Path):
         }
 
 
-def test_each_distinct_hard_text_goes_through_python_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_each_distinct_string_that_needs_python_goes_through_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     seen: list[str] = []
 
     def form(text: str) -> str | None:
         seen.append(text)
         return normalize(text)
 
-    monkeypatch.setattr(normal_forms, "query_form", form)
-    normal_forms.query_is_usable.cache_clear()
+    monkeypatch.setattr(normal_forms, "normalize", form)
+    monkeypatch.setattr(judge, "normalize", form)
+    judge.query_is_usable.cache_clear()
     path = tmp_path / "log.tsv"
     path.write_text("user\tquery\n" + "".join(f"{user}\tᾈ {user % 2}\n{user}\tplain\n" for user in range(500)))
     with read(path) as log:

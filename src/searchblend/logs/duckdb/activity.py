@@ -9,24 +9,22 @@ texts of what was chosen are fetched at the end, by the number of a line that ha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Literal
 
 from searchblend.clickgraph.release.click_log import SESSION_GAP, SUGGESTION, Cap, weight
 from searchblend.core.records import Record
 from searchblend.logs.activity import DATE, MICROSECONDS_FROM, MILLISECONDS_FROM, NUMBER, ActivityRules
-from searchblend.logs.duckdb import normal_forms
-from searchblend.logs.duckdb.draws import make_forms
-from searchblend.logs.duckdb.scan import PROBLEMS
+from searchblend.logs.duckdb.normal_forms import query_form, suggestion_form, url_form
 from searchblend.logs.duckdb.session import DuckDBSession, quoted
 from searchblend.logs.duckdb.tally import ShelvedTally, record_of
-from searchblend.logs.formats.judge import WITHOUT_URL
+from searchblend.logs.formats.judge import PROBLEMS, WITHOUT_URL
 
-_BY_TIME: Final = "moment NULLS LAST, late NULLS LAST, q"
+_BY_TIME: Final = "moment NULLS LAST, unparsed_time NULLS LAST, q"
 _IN_ORDER: Final = f"{_BY_TIME}, rank NULLS LAST, u NULLS LAST"
 _USABLE: Final = f"problem IN (0, {PROBLEMS.index(WITHOUT_URL)})"
-_UNTIMED: Final = "moment IS NULL AND late IS NULL"
+_UNTIMED: Final = "moment IS NULL AND unparsed_time IS NULL"
 _OWN: Final = f"CASE WHEN {_UNTIMED} THEN line END"
 """A line without a time is a search of its own: its number tells it from others."""
 
@@ -54,24 +52,24 @@ def rank_of(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class ActivityTexts:
-    """What is known of the texts of a log."""
+class LogStrings:
+    """What is known of the strings of a log."""
 
-    key: str
+    key: str = field(repr=False)
     host_only: bool
-    ascii: bool
+    ascii_only: bool
     """whether all files are: then no query needs Python"""
-    tame: bool
-    """whether no field of any file has a blank but the space"""
+    no_odd_bytes: bool
+    """whether no field of any file has one of ``ODD_BYTES``"""
     suggestions: bool = False
     """whether ``lines`` has a column of them"""
 
 
 class DuckDBActivity:
-    """A ``ClickLog`` over the table ``lines`` (problem, user, query, url, moment, late, rank)."""
+    """A ``ClickLog`` over the table ``lines`` (problem, user, query, url, moment, unparsed_time, rank)."""
 
-    def __init__(self, session: DuckDBSession, texts: ActivityTexts, rules: ActivityRules) -> None:
-        self._session, self._texts, self._rules = session, texts, rules
+    def __init__(self, session: DuckDBSession, strings: LogStrings, rules: ActivityRules) -> None:
+        self._session, self._strings, self._rules = session, strings, rules
 
     def searches(self, cap: Cap) -> ActivityTally:
         counted = f"SELECT q, NULL::HUGEINT AS u, count(*) AS n, min(line) AS line FROM ({self._kept(cap)}) GROUP BY q"
@@ -123,8 +121,8 @@ class DuckDBActivity:
     def reformulations(self, queries: Sequence[str], cap: Cap) -> ActivityTally:
         after = f"OVER (PARTITION BY user ORDER BY {_IN_ORDER}, line)"
         pairs = f"""
-            SELECT user, q, lead(q) {after} AS u, moment, late, NULL::DOUBLE AS rank, line, lead(line) {after} AS next,
-                lead(moment) {after} AS next_moment
+            SELECT user, q, lead(q) {after} AS u, moment, unparsed_time, NULL::DOUBLE AS rank, line,
+                lead(line) {after} AS next, lead(moment) {after} AS next_moment
             FROM {self._all_searches}
         """
         with self._wanted([(query, None) for query in queries]) as wanted:
@@ -151,33 +149,34 @@ class DuckDBActivity:
         kept, clicks = self._kept(within), f"SELECT * FROM {self._clicks} WHERE {condition}"
         if within.distinct:
             return f"SELECT * FROM ({clicks}) SEMI JOIN ({kept}) USING (user, q)"
-        same = " AND ".join(
-            f"clicks.{name} IS NOT DISTINCT FROM kept.{name}" for name in ("user", "q", "moment", "late", "own")
-        )
+        search = ("user", "q", "moment", "unparsed_time", "own")
+        same = " AND ".join(f"clicks.{name} IS NOT DISTINCT FROM kept.{name}" for name in search)
         return f"""
             SELECT * FROM (SELECT *, {_OWN} AS own FROM ({clicks})) AS clicks
             SEMI JOIN (SELECT *, {_OWN} AS own FROM ({kept})) AS kept ON {same}
         """
 
     @cached_property
-    def _has_late(self) -> bool:
+    def _has_unparsed(self) -> bool:
         """Whether any time is no moment: hardly ever, and then there is less to order by."""
-        return bool(self._session.value("SELECT count(late) FROM lines"))
+        return bool(self._session.value("SELECT count(unparsed_time) FROM lines"))
 
     @property
     def _by_time(self) -> str:
-        return _BY_TIME if self._has_late else "moment NULLS LAST, q"
+        return _BY_TIME if self._has_unparsed else "moment NULLS LAST, q"
 
     @cached_property
     def _distinct_searches(self) -> str:
         """The table of each user's queries, each at its first time."""
-        late = "CASE WHEN min(moment) IS NULL THEN min(late) END" if self._has_late else "NULL::VARCHAR"
+        unparsed = "NULL::VARCHAR"
+        if self._has_unparsed:
+            unparsed = "CASE WHEN min(moment) IS NULL THEN min(unparsed_time) END"
         return self._made(
             "distinct_searches",
             f"""
-            SELECT user, q, min(moment) AS moment, {late} AS late,
+            SELECT user, q, min(moment) AS moment, {unparsed} AS unparsed_time,
                 min(line) AS line
-            FROM ({self._lines("moment", "late")}) GROUP BY user, q
+            FROM ({self._lines("moment", "unparsed_time")}) GROUP BY user, q
             """,
         )
 
@@ -191,12 +190,12 @@ class DuckDBActivity:
         if self._session.value(f"SELECT count(*) FROM lines WHERE {_UNTIMED}"):
             target, join = self._target
             rank, u = (f"CASE WHEN {_UNTIMED} THEN {value} END" for value in (rank_of("rank"), self._id(target)))
-        lines = self._lines("moment", "late", f"{rank} AS rank", f"{u} AS u", join=join)
+        lines = self._lines("moment", "unparsed_time", f"{rank} AS rank", f"{u} AS u", join=join)
         return self._made(
             "all_searches",
             f"""
-            SELECT user, q, moment, late, min(rank) AS rank, min(u) AS u, min(line) AS line
-            FROM (SELECT *, {_OWN} AS own FROM ({lines})) GROUP BY user, q, moment, late, own
+            SELECT user, q, moment, unparsed_time, min(rank) AS rank, min(u) AS u, min(line) AS line
+            FROM (SELECT *, {_OWN} AS own FROM ({lines})) GROUP BY user, q, moment, unparsed_time, own
             """,
         )
 
@@ -205,68 +204,46 @@ class DuckDBActivity:
         """The table of all clicks."""
         target, join = self._target
         lines = self._lines(
-            "moment", "late", f"{rank_of('rank')} AS rank", f"{self._id(target)} AS u", join=join, clicks=True
+            "moment", "unparsed_time", f"{rank_of('rank')} AS rank", f"{self._id(target)} AS u", join=join, clicks=True
         )
         return self._made("all_clicks", f"SELECT * FROM ({lines}) WHERE u IS NOT NULL")
 
     @cached_property
     def _target(self) -> tuple[str, str]:
         """SQL of what was clicked (NULL if nothing was): a URL or a suggestion; and of the joins that this needs."""
-        url, joins = self._url
-        if not self._texts.suggestions:
+        url, joins, _ = url_form(host_only=self._strings.host_only).joined(self._session, self._usable("url"))
+        url = f"nullif({url}, '')"
+        if not self._strings.suggestions:
             return url, joins
-        hard, name = normal_forms.suggestion_is_hard("suggestion"), self._session.new_name("suggestion_forms")
-        texts = f"SELECT suggestion FROM lines WHERE {_USABLE}"
-        make_forms(self._session, name, texts, "suggestion", hard, normal_forms.suggestion_form)
-        simple = normal_forms.normal_ascii_query("suggestion")
-        form = f"CASE WHEN suggestion_forms.text IS NULL THEN {simple} ELSE suggestion_forms.form END"
-        joins += f" LEFT JOIN {name} AS suggestion_forms ON suggestion = suggestion_forms.text"
+        form, join, _ = suggestion_form().joined(self._session, self._usable("suggestion"))
+        joins += join
         if self._rules.synonyms:
-            joins += f" LEFT JOIN {self._synonyms} AS suggested ON {form} = suggested.text"
+            joins += f" LEFT JOIN {self._synonyms} AS suggested ON {form} = suggested.string"
             form = f"coalesce(suggested.meant, {form})"
         return f"coalesce({url}, '{SUGGESTION}' || {form})", joins
 
     @cached_property
-    def _url(self) -> tuple[str, str]:
-        """SQL of a line's URL as it is counted (NULL if there is none), and of the join that this needs."""
-        host_only = self._texts.host_only
-        rule = normal_forms.host_form if host_only else normal_forms.url_form
-        hard = normal_forms.url_is_hard("url", host_only=host_only)
-        forms = self._session.new_name("url_forms")
-        make_forms(self._session, forms, f"SELECT url FROM lines WHERE {_USABLE}", "url", hard, rule)
-        simple = f"nullif({normal_forms.normal_simple_url('url', host_only=host_only)}, '')"
-        if not self._session.value(f"SELECT count(*) FROM {forms}"):
-            return simple, ""
-        form = f"CASE WHEN url_forms.text IS NULL THEN {simple} ELSE url_forms.form END"
-        return form, f" LEFT JOIN {forms} AS url_forms ON url = url_forms.text"
-
-    @cached_property
     def _query(self) -> tuple[str, str]:
         """SQL of a line's query as it is counted, and of the joins that this needs."""
-        form, joins = normal_forms.normal_ascii_query("query", tame_file=self._texts.tame), ""
-        if not self._texts.ascii:
-            forms = self._session.new_name("query_forms")
-            make_forms(
-                self._session,
-                forms,
-                f"SELECT query FROM lines WHERE {_USABLE}",
-                "query",
-                normal_forms.query_is_hard("query"),
-                normal_forms.query_form,
-            )
-            form = f"CASE WHEN query_forms.text IS NULL THEN {form} ELSE query_forms.form END"
-            joins = f"LEFT JOIN {forms} AS query_forms ON query = query_forms.text"
+        query, joins = query_form(no_odd_bytes=self._strings.no_odd_bytes), ""
+        form = query.shortcut
+        if not self._strings.ascii_only:
+            form, joins, _ = query.joined(self._session, self._usable("query"))
         if self._rules.synonyms:
-            joins += f" LEFT JOIN {self._synonyms} AS synonyms ON {form} = synonyms.text"
+            joins += f" LEFT JOIN {self._synonyms} AS synonyms ON {form} = synonyms.string"
             form = f"coalesce(synonyms.meant, {form})"
         return form, joins
 
+    @staticmethod
+    def _usable(column: str) -> str:
+        return f"SELECT {column} FROM lines WHERE {_USABLE}"
+
     @cached_property
     def _synonyms(self) -> str:
-        """The table of the synonyms (text, meant)."""
+        """The table of the synonyms (string, meant)."""
         pairs, name = self._rules.synonyms, self._session.new_name("synonyms")
         self._session.execute(
-            f"CREATE TEMP TABLE {name} AS SELECT unnest(?::VARCHAR[]) AS text, unnest(?::VARCHAR[]) AS meant",
+            f"CREATE TEMP TABLE {name} AS SELECT unnest(?::VARCHAR[]) AS string, unnest(?::VARCHAR[]) AS meant",
             [list(pairs), list(pairs.values())],
         )
         return name
@@ -275,7 +252,7 @@ class DuckDBActivity:
         """SELECT of the usable lines, or of the clicks alone: user, q, the line's number, and more columns."""
         form, joins = self._query
         clicked = "problem = 0 AND url IS NOT NULL"
-        if self._texts.suggestions:
+        if self._strings.suggestions:
             clicked = f"{_USABLE} AND (url <> '' OR suggestion IS NOT NULL)"
         window = [
             f"moment {sign} {bound!r}"
@@ -290,7 +267,7 @@ class DuckDBActivity:
 
     def _id(self, text: str) -> str:
         """SQL: the keyed MD5 of a text, as a number."""
-        return f"md5_number({quoted(self._texts.key)} || {text})"
+        return f"md5_number({quoted(self._strings.key)} || {text})"
 
     def _made(self, kind: str, select: str) -> str:
         name = self._session.new_name(kind)
@@ -298,10 +275,10 @@ class DuckDBActivity:
         return name
 
     def _tally(self, kind: _Kind, counted: str) -> ActivityTally:
-        return ActivityTally(self, self._session, self._texts.key, kind, counted)
+        return ActivityTally(self, self._session, self._strings.key, kind, counted)
 
     def _wanted(self, texts: Sequence[tuple[str, str | None]]) -> _Wanted:
-        return _Wanted(self._session, self._texts.key, texts)
+        return _Wanted(self._session, self._strings.key, texts)
 
     def texts_of(self, lines: str, *, urls: bool) -> str:
         """SELECT (line, query, url) of the lines that are named, as they are counted."""

@@ -1,33 +1,30 @@
 """One random record of each user, from the table of lines. The rules are those of ``engine``."""
 
-# ruff: noqa: S608  every text in the SQL is a literal of ours, a name of ours, or quoted
+# ruff: noqa: S608  every string in the SQL is a literal of ours, a name of ours, or quoted
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from searchblend.logs.duckdb import normal_forms
+from searchblend.logs.duckdb.normal_forms import normal_table, query_form, url_form
 from searchblend.logs.duckdb.session import DuckDBSession, quoted
 from searchblend.logs.engine import Drawing
 
 _AT_ONCE: Final = 1 << 25
 """How many hashes are sorted at a time: 128 MB."""
 _SHORT: Final = "(digest & 4294967295)::UINTEGER"
-_BATCH: Final = 1 << 18
-"""How many texts go through Python at a time."""
-_HEX: Final = "lpad(lower(to_hex(digest)), 32, '0')"
+DIGEST_DIGITS: Final = "lpad(lower(to_hex(digest)), 32, '0')"
 
 
 def make_draws(session: DuckDBSession, drawing: Drawing) -> None:
     """Makes the table ``drawn`` (person, draw, pick, query, url), with the records in normal form.
 
     ``draw`` numbers the draws with replacement, ``pick`` those without; the first of both is one row. Until the end a
-    line is but its number in the table of lines: texts are fetched for the chosen ones only.
+    line is but its number in the table of lines: strings are fetched for the chosen ones only.
     """
     _find_repeated(session)
     chosen = [
@@ -46,7 +43,8 @@ def make_draws(session: DuckDBSession, drawing: Drawing) -> None:
         """
     )
     session.execute("DROP TABLE repeated")
-    normal_table(session, "drawn", "raw_drawn", "person, draw, pick", host_only=drawing.host_only)
+    forms = [query_form(), url_form(host_only=drawing.host_only)]
+    normal_table(session, "drawn", "raw_drawn", ["person", "draw", "pick"], forms)
     session.execute("DROP TABLE raw_drawn")
 
 
@@ -106,8 +104,8 @@ def _smallest_score(draw: int) -> str:
     Of signed numbers DuckDB finds the smallest a third faster, hence the shift.
     """
     label = "" if draw == 1 else f" || '/{draw}'"
-    first = "digest" if draw == 1 else f"md5_number({_HEX} || ':1'{label})"
-    others = f"list_min([md5_number({_HEX} || ':' || i{label}) FOR i IN range(2, n + 1)])"
+    first = "digest" if draw == 1 else f"md5_number({DIGEST_DIGITS} || ':1'{label})"
+    others = f"list_min([md5_number({DIGEST_DIGITS} || ':' || i{label}) FOR i IN range(2, n + 1)])"
     return f"""
         SELECT user, arg_min(line, score) AS line FROM (
             SELECT user, arg_min(rowid, ({first} >> 1)::HUGEINT) AS line, min({first}) AS score
@@ -119,49 +117,10 @@ def _smallest_score(draw: int) -> str:
 
 def _all_scores() -> str:
     """SELECT of all scores of each line in the first draw."""
+    score = f"md5_number({DIGEST_DIGITS} || ':' || i)"
     return f"""
         SELECT user, rowid AS line, digest AS score FROM lines ANTI JOIN repeated USING (user, digest) WHERE problem = 0
         UNION ALL SELECT user, line,
-            unnest([CASE WHEN i = 1 THEN digest ELSE md5_number({_HEX} || ':' || i) END FOR i IN range(1, n + 1)])
+            unnest([CASE WHEN i = 1 THEN digest ELSE {score} END FOR i IN range(1, n + 1)])
         FROM repeated
     """
-
-
-def normal_table(session: DuckDBSession, name: str, source: str, columns: str, *, host_only: bool) -> None:
-    """A copy of a table with its records in normal form. Hard texts go through Python, each distinct one once."""
-    is_hard, texts = normal_forms.query_is_hard("query"), f"SELECT * FROM {source}"
-    make_forms(session, "query_forms", texts, "query", is_hard, normal_forms.query_form)
-    url_form = normal_forms.host_form if host_only else normal_forms.url_form
-    is_hard = normal_forms.url_is_hard("url", host_only=host_only)
-    make_forms(session, "url_forms", texts, "url", is_hard, url_form)
-    simple_query = normal_forms.normal_ascii_query("query")
-    simple_url = normal_forms.normal_simple_url("url", host_only=host_only)
-    session.execute(
-        f"""
-        CREATE TEMP TABLE {name} AS
-        SELECT {columns},
-            CASE WHEN query_forms.text IS NULL THEN {simple_query} ELSE query_forms.form END AS query,
-            CASE WHEN url_forms.text IS NULL THEN {simple_url} ELSE url_forms.form END AS url
-        FROM {source}
-        LEFT JOIN query_forms ON query = query_forms.text
-        LEFT JOIN url_forms ON url = url_forms.text
-        """
-    )
-    session.execute("DROP TABLE query_forms")
-    session.execute("DROP TABLE url_forms")
-
-
-def make_forms(
-    session: DuckDBSession, name: str, texts: str, column: str, is_hard: str, rule: Callable[[str], str | None]
-) -> None:
-    """The table (text, form) of the hard texts that a SELECT yields, with their normal forms; a batch at a time."""
-    session.execute(f"CREATE TEMP TABLE hard AS SELECT DISTINCT {column} AS text FROM ({texts}) WHERE {is_hard}")
-    session.execute(f"CREATE TEMP TABLE {name} (text VARCHAR, form VARCHAR)")
-    for first in range(0, int(session.value("SELECT count(*) FROM hard")), _BATCH):
-        rows = session.rows("SELECT text FROM hard WHERE rowid BETWEEN ? AND ?", [first, first + _BATCH - 1])
-        batch = [text for (text,) in rows]
-        session.execute(
-            f"INSERT INTO {name} SELECT unnest(?::VARCHAR[]), unnest(?::VARCHAR[])",
-            [batch, [rule(text) for text in batch]],
-        )
-    session.execute("DROP TABLE hard")

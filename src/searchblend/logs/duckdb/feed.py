@@ -1,4 +1,4 @@
-"""Hands text files to a database: pristine ones as they are, all others through the gate and a named pipe."""
+"""Hands text files to a database: clean ones as they are, all others through the gate and a named pipe."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from searchblend.logs.formats.gate import Gate, OnBytes, Passed, count_pristine
+from searchblend.logs.formats.files import WHOLE, Span
+from searchblend.logs.formats.gate import FileCheck, Gate, OnBytes, check_clean
 from searchblend.logs.formats.layout import LineRules
 
 _RETRY_SECONDS: Final = 0.002
 _BEGINNING: Final = 1 << 20
-"""How much of a file is looked at before the database begins to read it."""
+"""How much of a file is checked before the database begins to read it."""
 
-Known = dict[Path, Passed | None]
-"""What a look at all bytes of a file has shown; None if it needs the gate."""
+Known = dict[Path, FileCheck | None]
+"""What a check of all bytes of a file has shown; None if it needs cleaning."""
 
 
-class GuessedWrong(Exception):
+class WrongGuess(Exception):
     """A file is not what its beginning promised: what the database read of it is void."""
 
     def __init__(self, known: Known) -> None:
@@ -31,21 +32,21 @@ class GuessedWrong(Exception):
 
 @dataclass
 class Feed:
-    """The names under which a database finds some files, and what the gate saw of them."""
+    """The names under which a database finds some files, and what the gate counted in them."""
 
     names: list[Path] = field(default_factory=list)
-    passed: list[Passed] = field(default_factory=list)
+    checks: list[FileCheck] = field(default_factory=list)
     gated: bool = False
     """Whether every file went through the gate."""
 
     @property
-    def ascii(self) -> bool:
+    def ascii_only(self) -> bool:
         """Whether all files are ASCII, as far as is known beforehand."""
-        return all(one.ascii for one in self.passed)
+        return all(check.ascii_only for check in self.checks)
 
     @property
-    def tame(self) -> bool:
-        return all(one.tame for one in self.passed)
+    def no_odd_bytes(self) -> bool:
+        return all(check.no_odd_bytes for check in self.checks)
 
 
 class Feeder:
@@ -53,8 +54,8 @@ class Feeder:
 
     The names in it are ours: a database would take a star or a bracket in a file's own name for a pattern.
 
-    A file that begins like a pristine one is given to the database at once, and looked at in full meanwhile. If it
-    turns out not to be pristine, ``running`` raises ``GuessedWrong`` and all is read again, with what is known then.
+    A file that begins like a clean one is given to the database at once, and checked in full meanwhile. If it turns out
+    to need cleaning, ``running`` raises ``WrongGuess`` and all is read again, with what is known then.
     """
 
     def __init__(
@@ -68,40 +69,51 @@ class Feeder:
         self._directory, self._name = directory, name
         self._on_bytes = on_bytes
         self._known: Known = dict(known or {})
-        self._guesses: list[tuple[Path, Passed, Callable[[], Passed | None]]] = []
+        self._guesses: list[tuple[Path, FileCheck, Callable[[], FileCheck | None]]] = []
         self._pipes: list[tuple[Path, Gate]] = []
-        self._guessed_wrong = False
+        self._wrong_guess = False
         self._failure: BaseException | None = None
         self._stop = threading.Event()
         self._names = 0
 
-    def feed(self, paths: Sequence[Path], rules: LineRules, *, awkward: bytes = b"") -> Feed:
-        """Looks at the beginning of each file and decides how it is read.
+    def feed(self, paths: Sequence[Path], rules: LineRules, *, odd_bytes: bytes = b"") -> Feed:
+        """Checks the beginning of each file and decides how it is read.
 
         The gate changes the separator of files that may have quotes, so if one of those needs it, all go through.
         """
-        found = [self._look(path, rules, awkward=awkward) for path in paths]
-        feed = Feed(gated=rules.quotes and None in found)
-        for path, passed in zip(paths, found, strict=True):
-            if passed is not None and not feed.gated:
+        guesses = [self._guess(path, rules, odd_bytes) for path in paths]
+        feed = Feed(gated=rules.quotes and None in guesses)
+        for path, guess in zip(paths, guesses, strict=True):
+            if guess is not None and not feed.gated:
                 feed.names.append(self.link(path))
-                feed.passed.append(passed)
+                feed.checks.append(guess)
             else:
-                gate = Gate(path, rules)
-                feed.names.append(self._pipe(gate))
-                feed.passed.append(gate.passed)
+                self._add_gate(feed, Gate(path, rules))
         return feed
 
-    def _look(self, path: Path, rules: LineRules, *, awkward: bytes) -> Passed | None:
+    def feed_span(self, path: Path, rules: LineRules, span: Span = WHOLE) -> tuple[Feed, Gate]:
+        """A part of a file, through the gate."""
+        feed, gate = Feed(gated=rules.quotes), Gate(path, rules, span)
+        self._add_gate(feed, gate)
+        return feed, gate
+
+    def _add_gate(self, feed: Feed, gate: Gate) -> None:
+        name = self._new_name()
+        os.mkfifo(name, mode=0o600)
+        self._pipes.append((name, gate))
+        feed.names.append(name)
+        feed.checks.append(gate.check)
+
+    def _guess(self, path: Path, rules: LineRules, odd_bytes: bytes) -> FileCheck | None:
         if path in self._known:
             return self._known[path]
-        guess = count_pristine(path, rules, awkward=awkward, only=_BEGINNING)
+        guess = check_clean(path, rules, odd_bytes=odd_bytes, only=_BEGINNING)
         if guess is not None:
 
-            def look_at_all() -> Passed | None:
-                return count_pristine(path, rules, awkward=awkward, on_bytes=self._hear_bytes)
+            def check_all() -> FileCheck | None:
+                return check_clean(path, rules, odd_bytes=odd_bytes, on_bytes=self._report_bytes)
 
-            self._guesses.append((path, guess, look_at_all))
+            self._guesses.append((path, guess, check_all))
         return guess
 
     def _new_name(self) -> Path:
@@ -114,57 +126,51 @@ class Feeder:
         name.symlink_to(path.resolve())
         return name
 
-    def _pipe(self, gate: Gate) -> Path:
-        name = self._new_name()
-        os.mkfifo(name, mode=0o600)
-        self._pipes.append((name, gate))
-        return name
-
     @contextmanager
     def running(self, interrupt: Callable[[], None]) -> Iterator[None]:
         """Fills the pipes while the statement inside reads them; a file's failure becomes the statement's."""
-        looking = threading.Thread(target=self._check_guesses, args=(interrupt,), daemon=True)
+        checking = threading.Thread(target=self._check_guesses, args=(interrupt,), daemon=True)
         filling = [
             threading.Thread(target=self._fill, args=(name, gate, interrupt), daemon=True) for name, gate in self._pipes
         ]
-        for thread in (looking, *filling):
+        for thread in (checking, *filling):
             thread.start()
         try:
             yield
         except Exception:
-            looking.join()  # the statement may have failed over bytes that it should not have seen
-            self._raise_what_went_wrong()
+            checking.join()  # the statement may have failed over bytes that it should not have seen
+            self._reraise()
             raise
         else:
-            looking.join()
+            checking.join()
         finally:
             self._stop.set()
-            for thread in (looking, *filling):
+            for thread in (checking, *filling):
                 thread.join()
-        self._raise_what_went_wrong()
+        self._reraise()
 
-    def _raise_what_went_wrong(self) -> None:
+    def _reraise(self) -> None:
         if self._failure is not None:
             raise self._failure from None
-        if self._guessed_wrong:
-            raise GuessedWrong(self._known)
+        if self._wrong_guess:
+            raise WrongGuess(self._known)
 
     def _check_guesses(self, interrupt: Callable[[], None]) -> None:
         try:
-            for path, guess, look_at_all in self._guesses:
-                found = self._known[path] = look_at_all()
-                if found is None or guess.ascii > found.ascii or guess.tame > found.tame:
-                    self._guessed_wrong = True
+            for path, guess, check_all in self._guesses:
+                check = self._known[path] = check_all()
+                if check is None or guess.ascii_only > check.ascii_only or guess.no_odd_bytes > check.no_odd_bytes:
+                    self._wrong_guess = True
                     interrupt()
                 else:
-                    guess.lines, guess.bytes = found.lines, found.bytes
+                    guess.lines, guess.bytes = check.lines, check.bytes
         except _Stopped:
             pass
         except BaseException as error:  # as in _fill
             self._failure = self._failure or error
             interrupt()
 
-    def _hear_bytes(self, n: int) -> None:
+    def _report_bytes(self, n: int) -> None:
         if self._stop.is_set():
             raise _Stopped
         self._on_bytes(n)

@@ -1,21 +1,26 @@
 """The normal form of queries and URLs in SQL: plain ASCII by expressions, everything else once through Python.
 
-``searchblend.core.normalization`` is the rule. Here are only shortcuts for texts on which it is certain to do something
-simple. A text that no shortcut covers is *hard*: it goes through the Python function, each distinct one once.
+``searchblend.core.normalization`` is the rule. Here are only shortcuts, measured to pay, for strings on which it is
+certain to do something simple. A string that no shortcut covers *needs Python*: it goes through the rule itself, each
+distinct one once. There is one set of shortcuts: Spark's executors read with DuckDB too.
 """
+
+# ruff: noqa: S608  every string in the SQL is a literal of ours, a name of ours, or quoted
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, NamedTuple
 
 from searchblend.core.normalization import normalize, normalize_url
+from searchblend.logs.duckdb.session import DuckDBSession
+from searchblend.logs.formats.judge import MAX_LENGTH, is_short
 
-MAX_TEXT: Final = 2048
-"""Longer queries and URLs (in bytes) are unusable: NFKC takes time quadratic in a run of combining marks."""
-AWKWARD: Final = b"[]\\\t\v\f"
-"""Bytes that can spoil a host, or are blanks other than the space. In a *tame* file no field has one of them, and a
-shorter test of URLs will do."""
+ODD_BYTES: Final = b"[]\\\t\v\f"
+"""Bytes that can spoil a host, or are blanks other than the space. Where no field of a file has one of them
+(``no_odd_bytes``), a shorter test of URLs will do."""
 COMMON: Final = (
     (0x21, 0x7E),
     (0xA1, 0x24F),  # Latin
@@ -38,113 +43,149 @@ COMMON: Final = (
     (0xFF01, 0xFF5E),  # wide Latin
     (0x1F300, 0x1F64F),  # pictures
 )
-"""Code points of which a usable text may consist, blanks but for the first: its normal form exists and is not empty."""
+"""Code points of which a usable string may consist, blanks but for the first: its normal form exists and is not
+empty."""
 
-_CACHED: Final = 1 << 17
+_BATCH: Final = 1 << 18
+"""How many strings go through Python at a time."""
 _BLANKS: Final = r"[\t-\r ]+"
 _COMMON: Final = "".join(rf"\x{{{first:X}}}-\x{{{last:X}}}" for first, last in COMMON)
-_COMMON_TEXT: Final = rf"[{_COMMON}][{_COMMON}\t-\r ]*"
+_COMMON_STRING: Final = rf"[{_COMMON}][{_COMMON}\t-\r ]*"
 _WEB_HOST: Final = r"[a-z0-9_-]+\.[a-z0-9._-]+"
 _PLAIN_URL: Final = rf"https?://{_WEB_HOST}(?:/[!-\"$-~]+|\?[!-\"$-~]*)?"
 """Its own normal form: lower-case scheme and host, no port, no fragment, not the path / alone."""
 
 
-def surely_usable_query(text: str, *, ascii_file: bool) -> list[str]:
-    """SQL conditions: not long, the first character is no blank (blanks and controls are below '!'), common letters."""
-    conditions = [f"{text} >= '!'", f"strlen({text}) <= {MAX_TEXT}"]
-    return (
-        conditions if ascii_file else [*conditions, f"({_ascii(text)} OR regexp_full_match({text}, '{_COMMON_TEXT}'))"]
-    )
+def surely_usable_query(query: str, *, ascii_only: bool) -> list[str]:
+    """SQL conditions: not long, the first character is not a blank (blanks and controls are below '!'), common
+    letters."""
+    conditions = [f"{query} >= '!'", f"strlen({query}) <= {MAX_LENGTH}"]
+    if ascii_only:
+        return conditions
+    return [*conditions, f"({_is_ascii(query)} OR regexp_full_match({query}, '{_COMMON_STRING}'))"]
 
 
-def surely_usable_url(url: str, *, ascii_file: bool, tame_file: bool, host_only: bool) -> list[str]:
-    """SQL conditions: a web address whose host is free of delimiters, or a text without ``://`` that is not blank."""
+def surely_usable_url(url: str, *, ascii_only: bool, no_odd_bytes: bool, host_only: bool) -> list[str]:
+    """SQL conditions: a web address whose host is free of delimiters, or a string without ``://`` that is not blank."""
     ways = [_is_plain_url(url)]
-    if tame_file and not host_only:
-        ascii_only = "" if ascii_file else f" AND {_ascii(url)}"
+    if no_odd_bytes and not host_only:
+        is_ascii = "" if ascii_only else f" AND {_is_ascii(url)}"
         ways = [
-            f"({url} LIKE '{scheme}%' AND {url} NOT LIKE '{scheme}%:%' AND NOT contains({url}, ' '){ascii_only})"
+            f"({url} LIKE '{scheme}%' AND {url} NOT LIKE '{scheme}%:%' AND NOT contains({url}, ' '){is_ascii})"
             for scheme in ("http://", "https://")
         ]
     if not host_only:
-        ways.append(f"({url} >= '!' AND {_ascii(url)} AND NOT contains({url}, '://'))")
-    return [f"strlen({url}) <= {MAX_TEXT}", f"({' OR '.join(ways)})"]
+        ways.append(f"({url} >= '!' AND {_is_ascii(url)} AND NOT contains({url}, '://'))")
+    return [f"strlen({url}) <= {MAX_LENGTH}", f"({' OR '.join(ways)})"]
 
 
-def query_is_hard(text: str) -> str:
-    return f"NOT ({_ascii(text)})"
+class Joined(NamedTuple):
+    """SQL of a column's normal form, of the join that it needs, and the table that is joined, if any."""
+
+    form: str
+    join: str = ""
+    table: str | None = None
 
 
-def suggestion_is_hard(text: str) -> str:
-    return f"NOT ({' AND '.join([_ascii(text), *surely_usable_query(text, ascii_file=True)])})"
+@dataclass(frozen=True)
+class NormalForm:
+    """How a column is brought to normal form."""
+
+    column: str
+    needs_python: str
+    """SQL condition: no shortcut covers the string"""
+    shortcut: str
+    """SQL of the normal form of every other string"""
+    rule: Callable[[str], str | None]
+    """what a string that needs Python becomes; None if it is unusable"""
+
+    def joined(self, session: DuckDBSession, strings: str) -> Joined:
+        """For the column in a SELECT.
+
+        Fills a table (string, form) of the distinct strings that need Python, a batch at a time.
+        """
+        strange, forms = session.new_name("strange"), session.new_name(f"{self.column}_forms")
+        session.execute(
+            f"CREATE TEMP TABLE {strange} AS SELECT DISTINCT {self.column} AS string FROM ({strings}) "
+            f"WHERE {self.needs_python}"
+        )
+        n = int(session.value(f"SELECT count(*) FROM {strange}"))
+        session.execute(f"CREATE TEMP TABLE {forms} (string VARCHAR, form VARCHAR)")
+        for first in range(0, n, _BATCH):
+            rows = session.rows(f"SELECT string FROM {strange} WHERE rowid BETWEEN {first} AND {first + _BATCH - 1}")
+            batch = [string for (string,) in rows]
+            session.execute(
+                f"INSERT INTO {forms} SELECT unnest(?::VARCHAR[]), unnest(?::VARCHAR[])",
+                [batch, [self.rule(string) for string in batch]],
+            )
+        session.execute(f"DROP TABLE {strange}")
+        if not n:
+            session.execute(f"DROP TABLE {forms}")
+            return Joined(self.shortcut)
+        form = f"CASE WHEN {forms}.string IS NULL THEN {self.shortcut} ELSE {forms}.form END"
+        return Joined(form, f" LEFT JOIN {forms} ON {self.column} = {forms}.string", forms)
 
 
-def normal_ascii_query(text: str, *, tame_file: bool = False) -> str:
-    """SQL: lower case, single blanks. A tame file has hardly any blanks but single spaces."""
-    squeezed = f"lower(trim(regexp_replace({text}, '{_BLANKS}', ' ', 'g'), ' '))"
-    if not tame_file:
-        return squeezed
-    ends = f"starts_with({text}, ' ') OR suffix({text}, ' ')"  # trim takes longer than all of this together
-    blanks = f"{ends} OR contains({text}, '  ') OR contains({text}, chr(13))"
-    return f"CASE WHEN {blanks} THEN {squeezed} ELSE lower({text}) END"
+def query_form(column: str = "query", *, no_odd_bytes: bool = False) -> NormalForm:
+    return NormalForm(column, query_needs_python(column), normal_ascii_query(column, no_odd_bytes), normalize)
 
 
-def url_is_hard(url: str, *, host_only: bool) -> str:
+def url_form(column: str = "url", *, host_only: bool) -> NormalForm:
     if host_only:
-        return f"NOT {_is_plain_url(url)}"
-    return f"NOT ({_is_plain_url(url)} OR (regexp_full_match({url}, '[!-~]+') AND NOT contains({url}, '://')))"
+        host = f"regexp_extract({column}, '^https?://({_WEB_HOST})', 1)"
+        return NormalForm(column, f"NOT {_is_plain_url(column)}", host, partial(normalize_url, host_only=True))
+    no_scheme = f"regexp_full_match({column}, '[!-~]+') AND NOT contains({column}, '://')"
+    return NormalForm(column, f"NOT ({_is_plain_url(column)} OR ({no_scheme}))", column, normalize_url)
 
 
-def normal_simple_url(url: str, *, host_only: bool) -> str:
-    """SQL: the normal form of a URL that is not hard."""
-    return f"regexp_extract({url}, '^https?://({_WEB_HOST})', 1)" if host_only else url
+def suggestion_form(column: str = "suggestion") -> NormalForm:
+    """Unlike a query, a suggestion has not been judged before: it may be too long, or nothing but blanks."""
+    sure = " AND ".join([_is_ascii(column), *surely_usable_query(column, ascii_only=True)])
+    return NormalForm(column, f"NOT ({sure})", normal_ascii_query(column), _usable_suggestion)
 
 
-def _ascii(text: str) -> str:
-    return f"length({text}) = strlen({text})"
+def _usable_suggestion(suggestion: str) -> str | None:
+    return normalize(suggestion) if is_short(suggestion) else None
+
+
+def query_needs_python(query: str) -> str:
+    return f"NOT ({_is_ascii(query)})"
+
+
+def normal_ascii_query(query: str, no_odd_bytes: bool = False) -> str:
+    """SQL: lower case, single blanks. A file without odd bytes has hardly any blanks but single spaces."""
+    squeezed = f"lower(trim(regexp_replace({query}, '{_BLANKS}', ' ', 'g'), ' '))"
+    if not no_odd_bytes:
+        return squeezed
+    ends = f"starts_with({query}, ' ') OR suffix({query}, ' ')"  # trim takes longer than all of this together
+    blanks = f"{ends} OR contains({query}, '  ') OR contains({query}, chr(13))"
+    return f"CASE WHEN {blanks} THEN {squeezed} ELSE lower({query}) END"
+
+
+def normal_table(
+    session: DuckDBSession, name: str, source: str, columns: Sequence[str], forms: Sequence[NormalForm]
+) -> None:
+    """Makes a copy of a table with some of its columns as they are, and others in normal form.
+
+    Args:
+        session: the database
+        name: of the copy
+        source: a table, or a SELECT in parentheses with a name
+        columns: what stays as it is
+        forms: the columns in normal form
+    """
+    found = {form.column: form.joined(session, f"SELECT {form.column} FROM {source}") for form in forms}
+    selected = [*columns, *(f"{joined.form} AS {column}" for column, joined in found.items())]
+    joins = "".join(joined.join for joined in found.values())
+    session.execute(f"CREATE TEMP TABLE {name} AS SELECT {', '.join(selected)} FROM {source}{joins}")
+    for joined in found.values():
+        if joined.table is not None:
+            session.execute(f"DROP TABLE {joined.table}")
+
+
+def _is_ascii(string: str) -> str:
+    return f"length({string}) = strlen({string})"
 
 
 def _is_plain_url(url: str) -> str:
     return f"regexp_full_match({url}, '{_PLAIN_URL}')"
-
-
-def query_form(text: str) -> str | None:
-    return normalize(text)
-
-
-def suggestion_form(text: str) -> str | None:
-    """Unlike a query, a suggestion has not been found usable before."""
-    return query_form(text) if _is_short(text) else None
-
-
-def url_form(text: str) -> str | None:
-    return normalize_url(text)
-
-
-def host_form(text: str) -> str | None:
-    return normalize_url(text, host_only=True)
-
-
-@lru_cache(_CACHED)
-def query_is_usable(text: str) -> bool:
-    return _is_short(text) and query_form(text) is not None
-
-
-@lru_cache(_CACHED)
-def url_is_usable(text: str) -> bool:
-    return _is_short(text) and url_form(text) is not None
-
-
-@lru_cache(_CACHED)
-def host_is_usable(text: str) -> bool:
-    return _is_short(text) and host_form(text) is not None
-
-
-def forget() -> None:
-    """Drops the texts that were remembered: they are somebody's searches."""
-    for remembered in (query_is_usable, url_is_usable, host_is_usable):
-        remembered.cache_clear()
-
-
-def _is_short(text: str) -> bool:
-    return len(text) <= MAX_TEXT and len(text.encode("utf-8", "surrogatepass")) <= MAX_TEXT

@@ -1,6 +1,6 @@
 """Layouts in DuckDB: a scan that yields the fields of every line, and what is wrong with a line, if anything."""
 
-# ruff: noqa: S608  every text in the SQL is a literal of ours, a name of ours, or quoted
+# ruff: noqa: S608  every string in the SQL is a literal of ours, a name of ours, or quoted
 
 from __future__ import annotations
 
@@ -11,34 +11,22 @@ from pathlib import Path
 from typing import Final
 
 from searchblend.core.errors import InputError, RunError
-from searchblend.logs.duckdb import normal_forms
 from searchblend.logs.duckdb.feed import Feed, Feeder
+from searchblend.logs.duckdb.normal_forms import surely_usable_query, surely_usable_url
 from searchblend.logs.duckdb.session import DuckDBSession, quoted, quoted_name
+from searchblend.logs.formats.files import WHOLE, Span
 from searchblend.logs.formats.gate import MAX_LINE, SEPARATOR
-from searchblend.logs.formats.judge import NO, WITHOUT_URL, YES
+from searchblend.logs.formats.judge import NO, PROBLEMS, WITHOUT_URL, YES
 from searchblend.logs.formats.layout import Columns, Delimited, JsonLines
 from searchblend.logs.summary import (
     BAD_LINE,
     BAD_OPTIN,
-    CLICK_WITHOUT_QUERY,
     MISSING_USER,
     TOO_FEW_FIELDS,
     UNUSABLE_QUERY,
     UNUSABLE_URL,
 )
 
-PROBLEMS: Final = (
-    "",
-    BAD_LINE,
-    TOO_FEW_FIELDS,
-    MISSING_USER,
-    CLICK_WITHOUT_QUERY,
-    UNUSABLE_QUERY,
-    WITHOUT_URL,
-    BAD_OPTIN,
-    UNUSABLE_URL,
-)
-"""What can be wrong with the fields of a line, in the order in which it is looked for. The place is the number."""
 _ASCII_BLANKS: Final = "' ' || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)"
 REJECTED_TABLE: Final = "rejected_lines"
 
@@ -52,12 +40,13 @@ class Scan:
 
     select: str
     roles: Mapping[str, str]
-    """role → SQL of its text. User and query are never NULL in a line that is not broken; URL, time and rank may be."""
+    """role → SQL of its string. User and query are never NULL in a line that is not broken; URL, time and rank may
+    be."""
     broken: Sequence[Case] = ()
     """what is wrong with lines whose fields need not be looked at; these conditions are never NULL"""
     no_query: str | None = None
-    ascii: bool = False
-    tame: bool = False
+    ascii_only: bool = False
+    no_odd_bytes: bool = False
 
     def problem(self, *, host_only: bool) -> str:
         """SQL for the number of a line's problem, 0 if there is none. Nearly every line passes a few cheap tests."""
@@ -72,11 +61,13 @@ class Scan:
         if url is not None:
             cases.append((WITHOUT_URL, f"{url} = '' OR {url} IS NULL"))
         if "optin" in self.roles:
-            good.append(f"{self._optin_answer()} IN {_texts(YES | NO)}")
+            good.append(f"{self._optin_answer()} IN {_listed(YES | NO)}")
             cases.append((BAD_OPTIN, f"NOT ({good[-1]})"))
         if url is not None:
             good.append(f"{url} <> ''")
-            good += normal_forms.surely_usable_url(url, ascii_file=self.ascii, tame_file=self.tame, host_only=host_only)
+            good += surely_usable_url(
+                url, ascii_only=self.ascii_only, no_odd_bytes=self.no_odd_bytes, host_only=host_only
+            )
             usable = f"{'host' if host_only else 'url'}_is_usable({url})"
             cases.append((UNUSABLE_URL, f"NOT coalesce({usable}, false)"))
         if url is not None:  # many lines only lack a URL: they need not wait for the slower tests either
@@ -101,7 +92,7 @@ class Scan:
         return [
             *(f"NOT ({condition})" for _, condition in self.broken),
             f"{self.roles['user']} >= '!'",
-            *normal_forms.surely_usable_query(query, ascii_file=self.ascii),
+            *surely_usable_query(query, ascii_only=self.ascii_only),
             *([f"{query} <> {quoted(self.no_query)}"] if self.no_query is not None else []),
         ]
 
@@ -109,12 +100,12 @@ class Scan:
         return f"lower(trim(coalesce({self.roles['optin']}, ''), ' '))"
 
     def optin(self) -> str:
-        return f"{self._optin_answer()} IN {_texts(YES)}"
+        return f"{self._optin_answer()} IN {_listed(YES)}"
 
     def digest(self, key: str) -> str:
         """SQL: the keyed MD5 of all that tells one line of a user from another, as a number (see ``engine``)."""
         parts = ", chr(31), ".join([quoted(key), *(self.roles.get(role, "''") for role in _HASHED)])
-        return f"md5_number(concat({parts}))"  # to concat, NULL is an empty text
+        return f"md5_number(concat({parts}))"  # to concat, NULL is an empty string
 
 
 _HASHED: Final = ("user", "time", "query", "url", "rank")
@@ -135,8 +126,8 @@ def scan_delimited(layout: Delimited, feed: Feed) -> Scan:
         roles,
         [(TOO_FEW_FIELDS, too_few)],
         layout.no_query,
-        feed.ascii,
-        feed.tame,
+        feed.ascii_only,
+        feed.no_odd_bytes,
     )
 
 
@@ -157,10 +148,10 @@ def scan_json(layout: JsonLines, feed: Feed) -> Scan:
     )
 
 
-def scan_columns(layout: Columns, files: Sequence[Path], *, places: bool = False) -> Scan:
-    """The columns of Parquet files as texts; points in time as microseconds, which every engine writes alike.
+def scan_columns(layout: Columns, files: Sequence[Path], *, places: bool = False, rows: Span = WHOLE) -> Scan:
+    """The columns of Parquet files as strings; points in time as microseconds.
 
-    ``places`` adds the number of the file and of the row in it.
+    ``places`` adds the number of the file and of the row in it; ``rows`` are those of the one file that is read.
     """
     columns = []
     for role, name in layout.columns.items():
@@ -169,7 +160,10 @@ def scan_columns(layout: Columns, files: Sequence[Path], *, places: bool = False
         columns.append(f"coalesce({f'epoch_us({column})' if is_time else column}::VARCHAR, '') AS {role}")
     if places:
         columns += ["file_index", "file_row_number"]
-    select = f"SELECT {', '.join(columns)} FROM {read_parquet(files, f'file_row_number = {places}')}"
+    numbered = places or rows.end is not None
+    select = f"SELECT {', '.join(columns)} FROM {read_parquet(files, f'file_row_number = {numbered}')}"
+    if rows.end is not None:
+        select += f" WHERE file_row_number >= {rows.start} AND file_row_number < {rows.end}"
     return Scan(select, {role: role for role in layout.columns})
 
 
@@ -194,8 +188,8 @@ def _paths(files: Sequence[Path]) -> str:
     return ", ".join(quoted(os.fspath(file)) for file in files)
 
 
-def _texts(texts: frozenset[str]) -> str:
-    return "(" + ", ".join(quoted(text) for text in sorted(texts)) + ")"
+def _listed(strings: frozenset[str]) -> str:
+    return "(" + ", ".join(quoted(string) for string in sorted(strings)) + ")"
 
 
 def read_parquet(files: Sequence[Path], *options: str) -> str:

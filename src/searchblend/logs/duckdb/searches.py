@@ -4,7 +4,7 @@ The table ``searches`` (user, query, moment) has each user's queries in normal f
 files in one pass: no line is kept. The rules are those of ``activity``.
 """
 
-# ruff: noqa: S608  every text in the SQL is a literal of ours, a name of ours, or quoted
+# ruff: noqa: S608  every string in the SQL is a literal of ours, a name of ours, or quoted
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from typing import Final, NoReturn
 from searchblend.clickgraph.release.click_log import Cap, weight
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.records import Record
-from searchblend.logs.duckdb import normal_forms
 from searchblend.logs.duckdb.activity import moment_of
-from searchblend.logs.duckdb.draws import make_forms
-from searchblend.logs.duckdb.scan import PROBLEMS, Scan
+from searchblend.logs.duckdb.normal_forms import normal_ascii_query, query_form, query_needs_python
+from searchblend.logs.duckdb.scan import Scan
 from searchblend.logs.duckdb.session import DuckDBSession, quoted
 from searchblend.logs.duckdb.tally import DuckDBTally
-from searchblend.logs.formats.judge import WITHOUT_URL
+from searchblend.logs.formats.judge import PROBLEMS, WITHOUT_URL
 
 _WITHOUT_URL: Final = PROBLEMS.index(WITHOUT_URL)
 _MOST_IN_A_LIST: Final = 1000
@@ -33,8 +32,8 @@ def grouped_searches(scans: Sequence[Scan], *, host_only: bool) -> str:
     """SELECT (user, query, problem, moment, n) of the searches in some files.
 
     ``problem`` is that of malformed lines, which stand there too until they are counted; else it is NULL. ``n`` counts
-    the lines that do not lack a URL. Hard queries stand there as they were typed, and become normal forms in
-    ``normalize_hard_queries``.
+    the lines that do not lack a URL. Queries that need Python stand there as they were typed, and become
+    normal forms in ``normalize_other_queries``.
     """
     lines = " UNION ALL ".join(_judged(scan, host_only=host_only) for scan in scans)
     return f"""
@@ -46,9 +45,9 @@ def grouped_searches(scans: Sequence[Scan], *, host_only: bool) -> str:
 
 def _judged(scan: Scan, *, host_only: bool) -> str:
     query = scan.roles["query"]
-    form = normal_forms.normal_ascii_query(query, tame_file=scan.tame)
-    if not scan.ascii:
-        form = f"CASE WHEN {normal_forms.query_is_hard(query)} THEN {query} ELSE {form} END"
+    form = normal_ascii_query(query, scan.no_odd_bytes)
+    if not scan.ascii_only:
+        form = f"CASE WHEN {query_needs_python(query)} THEN {query} ELSE {form} END"
     time = f"nullif({scan.roles['time']}::VARCHAR, '')"
     return f"""
         SELECT {scan.problem(host_only=host_only)} AS problem, {scan.roles["user"]} AS user, {form} AS query,
@@ -67,21 +66,23 @@ def count_problems(session: DuckDBSession) -> tuple[Counter[str], int]:
     return Counter({PROBLEMS[number]: int(n) for number, n in counted.items()}), used
 
 
-def normalize_hard_queries(session: DuckDBSession) -> None:
-    """Hard queries get their normal form, which the user may have typed too: then the earlier moment counts."""
-    hard = normal_forms.query_is_hard("query")
-    forms, moved = session.new_name("query_forms"), session.new_name("moved")
-    make_forms(session, forms, "SELECT query FROM searches", "query", hard, normal_forms.query_form)
-    if session.value(f"SELECT count(*) FROM {forms}"):
-        typed = f"SELECT user, form AS query, moment FROM searches JOIN {forms} ON query = text"
-        session.execute(f"CREATE TEMP TABLE {moved} AS {typed}")
-        session.execute(f"DELETE FROM searches WHERE {hard}")
-        plain = f"SELECT user, query FROM {moved} WHERE NOT ({hard})"  # what is left in searches is plain
-        if session.value(f"INSERT INTO {moved} SELECT * FROM searches SEMI JOIN ({plain}) USING (user, query)"):
-            session.execute(f"DELETE FROM searches WHERE (user, query) IN ({plain})")
-        session.execute(f"INSERT INTO searches SELECT user, query, min(moment) FROM {moved} GROUP BY user, query")
-        session.execute(f"DROP TABLE {moved}")
-    session.execute(f"DROP TABLE {forms}")
+def normalize_other_queries(session: DuckDBSession) -> None:
+    """Queries that need Python get their normal form, which the user may have typed too: then the earlier moment
+    counts."""
+    query = query_form()
+    form, join, table = query.joined(session, "SELECT query FROM searches")
+    if table is None:
+        return
+    moved = session.new_name("moved")
+    typed = f"SELECT user, {form} AS query, moment FROM searches{join} WHERE {query.needs_python}"
+    session.execute(f"CREATE TEMP TABLE {moved} AS {typed}")
+    session.execute(f"DELETE FROM searches WHERE {query.needs_python}")
+    plain = f"SELECT user, query FROM {moved} WHERE NOT ({query.needs_python})"  # what is left in searches is plain
+    if session.value(f"INSERT INTO {moved} SELECT * FROM searches SEMI JOIN ({plain}) USING (user, query)"):
+        session.execute(f"DELETE FROM searches WHERE (user, query) IN ({plain})")
+    session.execute(f"INSERT INTO searches SELECT user, query, min(moment) FROM {moved} GROUP BY user, query")
+    for name in (moved, table):
+        session.execute(f"DROP TABLE {name}")
 
 
 class DuckDBSearches:

@@ -21,6 +21,7 @@ from searchblend.core.errors import InvalidParameter, OutputError, RunError
 Number = TypeVar("Number", bound=np.unsignedinteger)
 OnFraction = Callable[[float], None]
 _POLL_SECONDS: Final = 0.1
+_ROWS_AT_ONCE: Final = 1 << 13
 
 
 class DatabaseError(RunError):
@@ -116,6 +117,13 @@ class DuckDBSession:
     def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         with _our_words():
             return self._connection.execute(statement, parameters).fetchall()
+
+    def stream(self, statement: str) -> Iterator[tuple[Any, ...]]:
+        """The rows, some at a time. No other statement may run until the last was taken."""
+        with _our_words():
+            self._connection.execute(statement)
+            while rows := self._connection.fetchmany(_ROWS_AT_ONCE):
+                yield from rows
 
     def value(self, statement: str, parameters: Sequence[object] = ()) -> Any:
         return self.rows(statement, parameters)[0][0]

@@ -68,8 +68,8 @@ def scan_yandex(rows: str, *, searches: bool) -> Scan:
         lines,
         {"user": "user", "query": "query", "url": "url", "time": "time", "rank": "rank"},
         [(BAD_LINE, "is_broken"), (CLICK_WITHOUT_QUERY, "query = ''")],
-        ascii=True,
-        tame=True,
+        ascii_only=True,
+        no_odd_bytes=True,
     )
 
 

@@ -7,6 +7,7 @@ import io
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from os import fspath
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias
@@ -75,6 +76,49 @@ class ByteSource(Protocol):
     """What a reader needs of a file: the next bytes, and how far into the file they reach."""
 
     def read(self, size: int, /) -> bytes: ...
+
+
+@dataclass(frozen=True)
+class Span:
+    """A part of a plain file: the lines that begin at one of its bytes from ``start`` to before ``end``."""
+
+    start: int = 0
+    end: int | None = None
+    """None: the end of the file, which may then be compressed"""
+
+
+WHOLE: Final = Span()
+
+
+class _Spanned:
+    """The bytes of a span's lines. Where a line begins is decided by the line feed before it, wherever the cut is."""
+
+    def __init__(self, raw: io.FileIO, start: int, end: int) -> None:
+        self._raw, self._end = raw, end
+        self._last = b"\n"
+        if start:
+            raw.seek(start - 1)
+            self._rest_of_line(_CHUNK, keep=False)
+        self._last = b"\n"
+
+    def read(self, size: int, /) -> bytes:
+        left = self._end - self._raw.tell()
+        if left <= 0:
+            return b"" if self._last == b"\n" else self._rest_of_line(size, keep=True)
+        block = self._raw.read(min(size, left))
+        self._last = block[-1:] or b"\n"
+        return block
+
+    def _rest_of_line(self, size: int, *, keep: bool) -> bytes:
+        """Up to and with the next line feed: as much as ``size`` if the bytes are kept, else all of it."""
+        while block := self._raw.read(size):
+            line, feed, after = block.partition(b"\n")
+            self._raw.seek(-len(after), io.SEEK_CUR)
+            self._last = feed
+            if keep or feed:
+                return line + feed
+        self._last = b"\n"
+        return b""
 
 
 class _Decompressor(Protocol):
@@ -164,10 +208,13 @@ def open_raw(path: Path) -> Iterator[io.FileIO]:
 
 
 @contextmanager
-def open_text_bytes(path: Path) -> Iterator[tuple[ByteSource, io.FileIO]]:
+def open_text_bytes(path: Path, span: Span = WHOLE) -> Iterator[tuple[ByteSource, io.FileIO]]:
     """The decompressed bytes, and the file itself, whose position tells how far the reading is."""
     kind = compression_of(path)
     with open_raw(path) as raw:
+        if span.end is not None:
+            yield _Spanned(raw, span.start, span.end), raw
+            return
         if kind is None:
             yield raw, raw
             return

@@ -8,8 +8,8 @@ back it counts, by reason and line number.
 What becomes of a line depends on that line alone (``proofs/input_reading.md``): where one person's line begins and ends
 is decided by line feeds, and no other line is changed or held back for it.
 
-Most files are *pristine*: nothing would be held back or changed. ``count_pristine`` detects that at memory speed and
-the database then reads the file itself. All others flow through ``Gate``, which gives the same fields of every line.
+Most files need no cleaning: nothing would be held back or changed. ``check_clean`` detects that at memory speed and the
+database then reads the file itself. All others flow through ``Gate``, which gives the same fields of every line.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Final
 import numpy as np
 
 from searchblend.core.errors import InputError
-from searchblend.logs.formats.files import BOM, ByteSource, compression_of, open_raw, open_text_bytes
+from searchblend.logs.formats.files import BOM, WHOLE, ByteSource, Span, compression_of, open_raw, open_text_bytes
 from searchblend.logs.formats.layout import LineRules
 from searchblend.logs.summary import BAD_QUOTES, INVALID_UTF8, LINE_TOO_LONG, NUL_BYTE, Malformed, Place
 
@@ -45,37 +45,37 @@ OnBytes = Callable[[int], None]
 
 
 @dataclass
-class Passed:
-    """What the gate saw of one file."""
+class FileCheck:
+    """What the gate counted in one file, or in a part of it."""
 
     bytes: int = 0
     lines: int = 0
     """Lines let through, the header among them; not blank ones."""
-    ascii: bool = False
+    ascii_only: bool = False
     """Whether there is surely nothing but ASCII."""
-    tame: bool = False
-    """Whether there are surely none of the bytes that were called awkward."""
+    no_odd_bytes: bool = False
+    """Whether there are surely none of the bytes that the caller called odd."""
     held_back: dict[str, Malformed] = field(default_factory=dict)
 
     def hold_back(self, reason: str, place: Place) -> None:
         self.held_back.setdefault(reason, Malformed()).add(place)
 
 
-def count_pristine(
+def check_clean(
     path: Path,
     rules: LineRules,
     *,
-    awkward: bytes = b"",
+    odd_bytes: bytes = b"",
     only: int | None = None,
     on_bytes: OnBytes = lambda n: None,
-) -> Passed | None:
+) -> FileCheck | None:
     """The size of a plain file that needs no gate, or None as soon as something shows that it does.
 
     ``only`` looks at no more than so many bytes of its beginning.
     """
     if compression_of(path) is not None:
         return None
-    passed = Passed(ascii=True, tame=True)
+    check = FileCheck(ascii_only=True, no_odd_bytes=True)
     utf8 = _Utf8Check()
     unwanted = b"\0\r" + (b'"\x1f' if rules.quotes else b"")
     in_this_line, last, tail = 0, _LINE_FEED, b""
@@ -83,7 +83,7 @@ def count_pristine(
         while block := raw.read(_SCAN_BLOCK):
             if any(byte in block for byte in unwanted) or not utf8.accepts(block):
                 return None
-            if passed.bytes == 0 and block.startswith(BOM):
+            if check.bytes == 0 and block.startswith(BOM):
                 return None
             if not (rules.header or utf8.only_ascii) and _LINE_WITH_BOM in tail + block:
                 return None
@@ -91,16 +91,16 @@ def count_pristine(
             if in_this_line + (len(block) if first_end < 0 else first_end) > MAX_LINE:
                 return None
             in_this_line = in_this_line + len(block) if first_end < 0 else len(block) - 1 - block.rfind(b"\n")
-            passed.lines += count_lines(block, after=last)
-            passed.ascii = utf8.only_ascii
-            passed.tame = passed.tame and not any(byte in block for byte in awkward)
-            passed.bytes += len(block)
+            check.lines += count_lines(block, after=last)
+            check.ascii_only = utf8.only_ascii
+            check.no_odd_bytes = check.no_odd_bytes and not any(byte in block for byte in odd_bytes)
+            check.bytes += len(block)
             last, tail = block[-1], block[-len(BOM) :]
             on_bytes(len(block))
-            if only is not None and passed.bytes >= only:
-                return passed
-    passed.lines += last != _LINE_FEED
-    return passed if utf8.accepts(b"", last=True) else None
+            if only is not None and check.bytes >= only:
+                return check
+    check.lines += last != _LINE_FEED
+    return check if utf8.accepts(b"", last=True) else None
 
 
 def count_lines(block: bytes, *, after: int = _LINE_FEED) -> int:
@@ -139,25 +139,31 @@ def _is_utf8(text: bytes) -> bool:
 class Gate:
     """Lets the good lines of one file through, in blocks, and counts the others."""
 
-    def __init__(self, path: Path, rules: LineRules) -> None:
+    def __init__(self, path: Path, rules: LineRules, span: Span = WHOLE) -> None:
         self.path = path
-        self.passed = Passed()
+        self._span = span
+        self.check = FileCheck()
         self._rules = rules
         self._line = 1
         """The number of the line that comes next."""
         self._open_record = b""
         """The beginning of a quoted record whose end is in the next block."""
 
+    @property
+    def lines_read(self) -> int:
+        """How many lines of the file were read, blank ones and those held back among them."""
+        return self._line - 1
+
     def blocks(self, on_bytes: OnBytes = lambda n: None) -> Iterator[bytes]:
-        """Blocks of whole lines, each ended by a line feed. ``on_bytes`` hears how many bytes of the file were read."""
+        """Blocks of whole lines, each ended by a line feed. ``on_bytes`` gets how many bytes were read."""
         for _, block in self.numbered_blocks(on_bytes):
             yield block
 
     def numbered_blocks(self, on_bytes: OnBytes = lambda n: None) -> Iterator[tuple[int | list[int], bytes]]:
         """Blocks with the number of their first line, or of every line where they are not consecutive."""
-        with open_text_bytes(self.path) as (source, raw):
+        with open_text_bytes(self.path, self._span) as (source, raw):
             try:
-                told = 0
+                told = raw.tell()
                 for block in self._whole_lines(source):
                     on_bytes(raw.tell() - told)
                     told = raw.tell()
@@ -174,11 +180,12 @@ class Gate:
     def _whole_lines(self, source: ByteSource) -> Iterator[bytes]:
         """The text in blocks that end at a line end. A line that is too long is never kept: it is passed over."""
         carry = b""
-        skipping = False
+        skipping, at_start = False, self._span.start == 0
         while block := source.read(_BLOCK):
-            if self.passed.bytes == 0 and self._rules.header:
+            if at_start and self._rules.header:
                 block = block.removeprefix(BOM)
-            self.passed.bytes += len(block)
+            at_start = False
+            self.check.bytes += len(block)
             if skipping:
                 _, found, block = block.partition(b"\n")
                 if not found:
@@ -205,7 +212,7 @@ class Gate:
         if self._needs_a_closer_look(block):
             return self._line_by_line(block, last=False)
         self._line += block.count(b"\n")
-        self.passed.lines += count_lines(block)
+        self.check.lines += count_lines(block)
         return first, block.replace(b",", SEPARATOR.encode()) if self._rules.quotes else block
 
     def _needs_a_closer_look(self, block: bytes) -> bool:
@@ -235,7 +242,7 @@ class Gate:
                 numbers.append(self._line)
             position += used
             self._line += used
-        self.passed.lines += len(kept)
+        self.check.lines += len(kept)
         return (numbers, b"\n".join(kept) + b"\n") if kept else None
 
     def _cleaned(self, record: bytes, *, doubtful: bool) -> bytes:
@@ -258,7 +265,7 @@ class Gate:
         return b"\x1f".join(fields) or b" "  # nothing in quotes is no blank line: it has too few fields
 
     def _hold_back(self, reason: str) -> None:
-        self.passed.hold_back(reason, Place(str(self.path), self._line))
+        self.check.hold_back(reason, Place(str(self.path), self._line))
 
 
 def _joined_record(lines: list[bytes], position: int, *, last: bool) -> tuple[bytes, int]:

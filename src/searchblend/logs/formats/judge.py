@@ -1,4 +1,5 @@
-"""What is wrong with a line, if anything: the rule in Python. Engines say the same in their own language.
+"""What is wrong with a line, if anything: the rule in Python. ``duckdb/scan.py`` has shortcuts for lines on which it is
+certain to find nothing.
 
 The first of these that applies is the line's problem: it is not a line of the format; too few or too many fields; no
 user; a click without its query; an unusable query; *no URL* (in a log that has URLs; not malformed, but dropped); an
@@ -10,9 +11,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Final
 
-from searchblend.logs.duckdb import normal_forms
+from searchblend.core.normalization import normalize, normalize_url
 from searchblend.logs.formats.gate import SEPARATOR
 from searchblend.logs.formats.layout import Columns, Delimited, JsonLines, Layout, Sessions
 from searchblend.logs.formats.yandex import CLICK, MOST_FIELDS, QUERY, SESSION
@@ -28,12 +30,53 @@ from searchblend.logs.summary import (
 )
 
 WITHOUT_URL: Final = "without_url"
+PROBLEMS: Final = (
+    "",
+    BAD_LINE,
+    TOO_FEW_FIELDS,
+    MISSING_USER,
+    CLICK_WITHOUT_QUERY,
+    UNUSABLE_QUERY,
+    WITHOUT_URL,
+    BAD_OPTIN,
+    UNUSABLE_URL,
+)
+"""What can be wrong with the fields of a line, in the order in which it is looked for. The position is the number that
+stands for it in a table of lines."""
 YES: Final = frozenset({"1", "true", "t", "yes", "y", "on"})
 NO: Final = frozenset({"0", "false", "f", "no", "n", "off", ""})
 ASCII_BLANKS: Final = " \t\n\v\f\r"
+MAX_LENGTH: Final = 2048
+"""Longer queries and URLs (in bytes) are unusable: NFKC takes time quadratic in a run of combining marks."""
+_CACHED: Final = 1 << 17
 
 Judge = Callable[[str], str | None]
 """The problem of a line that has passed the gate; lines come in the order of the file."""
+
+
+@lru_cache(_CACHED)
+def query_is_usable(query: str) -> bool:
+    return is_short(query) and normalize(query) is not None
+
+
+@lru_cache(_CACHED)
+def url_is_usable(url: str) -> bool:
+    return is_short(url) and normalize_url(url) is not None
+
+
+@lru_cache(_CACHED)
+def host_is_usable(url: str) -> bool:
+    return is_short(url) and normalize_url(url, host_only=True) is not None
+
+
+def is_short(string: str) -> bool:
+    return len(string) <= MAX_LENGTH and len(string.encode("utf-8", "surrogatepass")) <= MAX_LENGTH
+
+
+def forget() -> None:
+    """Drops the strings that were remembered: they are people's searches."""
+    for remembered in (query_is_usable, url_is_usable, host_is_usable):
+        remembered.cache_clear()
 
 
 def judge_for(layout: Layout, *, host_only: bool) -> Judge:
@@ -87,13 +130,13 @@ def judge_texts(
     if not texts["user"].strip(ASCII_BLANKS):
         return MISSING_USER
     query = texts["query"]
-    if query == no_query or not normal_forms.query_is_usable(query):
+    if query == no_query or not query_is_usable(query):
         return UNUSABLE_QUERY
     if has_urls and not texts["url"]:
         return WITHOUT_URL
     if texts.get("optin", "").strip(" ").lower() not in YES | NO:
         return BAD_OPTIN
-    usable = normal_forms.host_is_usable if host_only else normal_forms.url_is_usable
+    usable = host_is_usable if host_only else url_is_usable
     return UNUSABLE_URL if has_urls and not usable(texts["url"]) else None
 
 

@@ -108,8 +108,8 @@ class Sessions:
     has_suggestions: bool = False
 
 
-Lines = Delimited | JsonLines | Sessions
+TextLayout = Delimited | JsonLines | Sessions
 """layouts of text"""
-Layout = Lines | Columns
+Layout = TextLayout | Columns
 Source = tuple[Layout, list[Path]]
 """files with one layout"""

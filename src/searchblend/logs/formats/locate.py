@@ -13,10 +13,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from searchblend.logs.duckdb.normal_forms import MAX_TEXT
 from searchblend.logs.formats.gate import SEPARATOR, Gate
-from searchblend.logs.formats.judge import judge_for
-from searchblend.logs.formats.layout import Columns, Delimited, Lines, Source
+from searchblend.logs.formats.judge import MAX_LENGTH, judge_for
+from searchblend.logs.formats.layout import Columns, Delimited, Source, TextLayout
 from searchblend.logs.summary import BAD_OPTIN, FIRST_PLACES, Malformed, Place
 
 Bytes = NDArray[np.uint8]
@@ -47,7 +46,7 @@ def locate(sources: Sequence[Source], counts: Mapping[str, int], *, host_only: b
     return found
 
 
-def _doubtful_lines(path: Path, layout: Lines, *, look_at_all: bool) -> Iterator[tuple[int, str]]:
+def _doubtful_lines(path: Path, layout: TextLayout, *, look_at_all: bool) -> Iterator[tuple[int, str]]:
     """Lines that may be malformed, with their numbers; all that are malformed are among them."""
     gate = Gate(path, layout.rules)
     header = layout.rules.header
@@ -86,7 +85,7 @@ def _not_good_at_a_glance(layout: Delimited, text: Bytes, ends: Positions) -> ND
 def _unlike_a_text(layout: Delimited, text: Bytes, start: Positions, end: Positions) -> NDArray[np.bool_]:
     length = end - start
     suspect = -1 if layout.no_query is None else len(layout.no_query)
-    odd: NDArray[np.bool_] = (length == 0) | (length > MAX_TEXT) | (text[start] <= _SPACE) | (length == suspect)
+    odd: NDArray[np.bool_] = (length == 0) | (length > MAX_LENGTH) | (text[start] <= _SPACE) | (length == suspect)
     return odd
 
 
@@ -95,5 +94,5 @@ def _unlike_a_url(layout: Delimited, text: Bytes, start: Positions, end: Positio
     blanks, colons = np.flatnonzero(text == _SPACE), np.flatnonzero(text == ord(":"))
     n_blanks = np.searchsorted(blanks, end) - np.searchsorted(blanks, start)
     n_colons = np.searchsorted(colons, end) - np.searchsorted(colons, start)
-    odd: NDArray[np.bool_] = (n_blanks > 0) | (n_colons > 1) | (end - start > MAX_TEXT)
+    odd: NDArray[np.bool_] = (n_blanks > 0) | (n_colons > 1) | (end - start > MAX_LENGTH)
     return odd

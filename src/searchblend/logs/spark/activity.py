@@ -1,7 +1,7 @@
 """Searches and clicks of a log in Spark, with each user's activity limited. The rules are those of ``activity``.
 
-All lines of a user come to one place, and stay there for every question: what a cap keeps is found by windows over a
-user's lines. Texts are ordered by their keyed MD5, ``q`` of the query and ``u`` of the URL.
+All lines of a person come to one place, and stay there for every question: what a cap keeps is found by windows over a
+person's lines. Strings are ordered by their keyed MD5, ``q`` of the query and ``u`` of the URL.
 """
 
 from __future__ import annotations
@@ -15,32 +15,18 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from searchblend.clickgraph.release.click_log import SESSION_GAP, SUGGESTION, Cap, weight
 from searchblend.core.records import Record
-from searchblend.logs.activity import DATE, MICROSECONDS_FROM, MILLISECONDS_FROM, NUMBER, ActivityRules
+from searchblend.logs.activity import ActivityRules
+from searchblend.logs.spark.draws import md5_number
 from searchblend.logs.spark.group import SparkTally, record_of
 from searchblend.logs.spark.session import SparkRunner, our_words
-from searchblend.logs.spark.texts import md5_number
 
-_TIME: Final = ("moment", "late")
+_TIME: Final = ("moment", "unparsed_time")
 _SEARCHES: Final = (*_TIME, "q", "own")
 _CLICKS: Final = (*_TIME, "q", "rank", "u")
 
 
-def moment_of(time: Column) -> Column:
-    """The time in seconds, or NULL."""
-    number = _number(time)
-    return F.when(time.rlike(rf"\A(?:{DATE})\z"), F.unix_micros(time.try_cast("timestamp")) / 1e6).otherwise(
-        F.when(number >= MICROSECONDS_FROM, number / 1e6)
-        .when(number >= MILLISECONDS_FROM, number / 1e3)
-        .otherwise(number)
-    )
-
-
-def _number(text: Column) -> Column:
-    return F.when(text.rlike(rf"\A(?:{NUMBER})\z"), text.try_cast("double"))
-
-
 class SparkActivity:
-    """A ``ClickLog`` over lines (user, time, rank, query, url, perhaps suggestion), texts in normal form."""
+    """A ``ClickLog`` over lines (person, moment, unparsed_time, rank, query, url, suggestion)."""
 
     def __init__(self, runner: SparkRunner, lines: DataFrame, key: str, rules: ActivityRules) -> None:
         self._runner, self._given, self._key, self._rules = runner, lines, key, rules
@@ -51,7 +37,7 @@ class SparkActivity:
     def weighted_searches(self, first: int, units: int, without: Sequence[str]) -> SparkTally:
         others = self._distinct_searches.join(self._queries(without), "query", "left_anti")
         weights = self._runner.frame([(s, weight(units, s)) for s in range(1, first + 1)], "s bigint, weight bigint")
-        s = F.count(F.lit(1)).over(Window.partitionBy("user"))
+        s = F.count(F.lit(1)).over(Window.partitionBy("person"))
         mine = self._kept(others, Cap(first)).withColumn("s", s).join(F.broadcast(weights), "s")
         counted = mine.groupBy("query").agg(F.sum("weight").alias("n")).where("n > 0")
         return SparkTally(self._runner, counted.withColumn("url", _nothing()))
@@ -105,23 +91,23 @@ class SparkActivity:
         is_click = F.col("url").isNotNull()
         if within.distinct:
             kept = self._kept(self._distinct_searches, within)
-            return self._lines.where(is_click).join(kept.select("user", "query"), ["user", "query"], "left_semi")
+            return self._lines.where(is_click).join(kept.select("person", "query"), ["person", "query"], "left_semi")
         search = F.dense_rank().over(_each_user(_SEARCHES))
         return self._lines.withColumn("search", search).where(is_click & (F.col("search") <= within.first))
 
     @cached_property
     def _distinct_searches(self) -> DataFrame:
         """Each user's queries, each at its first time."""
-        found = self._lines.groupBy("user", "query", "q").agg(
-            F.min("moment").alias("moment"), F.min("late").alias("late")
+        found = self._lines.groupBy("person", "query", "q").agg(
+            F.min("moment").alias("moment"), F.min("unparsed_time").alias("unparsed_time")
         )
-        late = F.when(F.col("moment").isNull(), F.col("late"))
-        return self._runner.keep(found.withColumn("late", late).withColumn("own", F.lit(None).cast("int")))
+        unparsed = F.when(F.col("moment").isNull(), F.col("unparsed_time"))
+        return self._runner.keep(found.withColumn("unparsed_time", unparsed).withColumn("own", F.lit(None).cast("int")))
 
     @cached_property
     def _all_searches(self) -> DataFrame:
         """Each user's searches: those with the same query and time are one."""
-        return self._runner.keep(self._lines.select("user", "query", *_SEARCHES).distinct())
+        return self._runner.keep(self._lines.select("person", "query", *_SEARCHES).distinct())
 
     @cached_property
     def _lines(self) -> DataFrame:
@@ -129,14 +115,12 @@ class SparkActivity:
 
         A line without a time is a search of its own: ``own`` numbers those of one user and query.
         """
-        time = F.nullif("time", F.lit(""))
         lines = self._with_targets(self._with_synonyms(self._given, "query")).select(
-            "user",
+            "person",
             "query",
             "url",
-            moment_of(time).alias("moment"),
-            F.when(moment_of(time).isNull(), time).alias("late"),
-            _number(F.col("rank")).alias("rank"),
+            *_TIME,
+            "rank",
             self._id("query").alias("q"),
             self._id("url").alias("u"),
         )
@@ -145,15 +129,13 @@ class SparkActivity:
             lines = lines.where(F.col("moment") >= first)
         if last is not None:
             lines = lines.where(F.col("moment") < last)
-        alike = Window.partitionBy("user", "query", *_TIME).orderBy(*_in_order(("rank", "u")))
-        untimed = F.col("moment").isNull() & F.col("late").isNull()
+        alike = Window.partitionBy("person", "query", *_TIME).orderBy(*_in_order(("rank", "u")))
+        untimed = F.col("moment").isNull() & F.col("unparsed_time").isNull()
         own = F.when(untimed, F.row_number().over(alike))
-        return self._runner.keep(lines.repartition("user").withColumn("own", own))
+        return self._runner.keep(lines.repartition("person").withColumn("own", own))
 
     def _with_targets(self, lines: DataFrame) -> DataFrame:
         """``url`` is what was clicked: a URL, or a suggestion."""
-        if "suggestion" not in lines.columns:
-            return lines
         suggested = F.concat(F.lit(SUGGESTION), F.col("suggestion"))
         return self._with_synonyms(lines, "suggestion").withColumn("url", F.coalesce(F.col("url"), suggested))
 
@@ -180,7 +162,7 @@ def _in_order(names: Sequence[str]) -> list[Column]:
 
 
 def _each_user(names: Sequence[str]) -> WindowSpec:
-    return Window.partitionBy("user").orderBy(*_in_order(names))
+    return Window.partitionBy("person").orderBy(*_in_order(names))
 
 
 def _first(events: DataFrame, first: int, names: Sequence[str]) -> DataFrame:
@@ -192,7 +174,7 @@ def _first(events: DataFrame, first: int, names: Sequence[str]) -> DataFrame:
 def _limited(clicks: DataFrame, cap: Cap) -> DataFrame:
     """The clicks (or pairs) that a cap keeps; distinct ones first, each at its first time."""
     if cap.distinct:
-        again = F.row_number().over(Window.partitionBy("user", "query", "url").orderBy(*_in_order(_CLICKS)))
+        again = F.row_number().over(Window.partitionBy("person", "query", "url").orderBy(*_in_order(_CLICKS)))
         clicks = clicks.withColumn("again", again).where(F.col("again") == 1)
     return _first(clicks, cap.first, _CLICKS)
 

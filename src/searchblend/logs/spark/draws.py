@@ -8,43 +8,45 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from searchblend.logs.engine import Drawing
-from searchblend.logs.spark.texts import md5_number
 
-_HASHED: Final = ("user", "time", "query", "url", "rank")
+
+def md5_number(text: Column) -> Column:
+    """MD5 as a little-endian number, in 32 hexadecimal digits: they are ordered as the numbers are.
+
+    Latin-1 has one letter for each byte, so a string can be reversed for the bytes.
+    """
+    letters = F.reverse(F.decode(F.unhex(F.md5(text)), "ISO-8859-1"))
+    return F.lower(F.hex(F.encode(letters, "ISO-8859-1")))
 
 
 def joined(*parts: Column | str) -> Column:
-    """Texts with U+001F between them."""
+    """Strings with U+001F between them."""
     return F.concat_ws("\x1f", *(F.lit(part) if isinstance(part, str) else part for part in parts))
 
 
-def contents_of(lines: DataFrame, key: str) -> DataFrame:
-    """The distinct lines of every user, with their digest and how often they occur: (user, query, url, digest, n).
-
-    All lines of a user come to one place, and stay there for everything that follows.
-    """
-    digest = md5_number(joined(key, *(F.col(role) for role in _HASHED)))
-    lines = lines.select("user", "query", "url", "optin", digest.alias("digest")).repartition("user")
-    return lines.groupBy("user", "digest").agg(
-        F.first("query").alias("query"),
-        F.first("url").alias("url"),
-        F.bool_and("optin").alias("optin"),
-        F.count(F.lit(1)).alias("n"),
+def drawn_records(lines: DataFrame, drawing: Drawing) -> DataFrame:
+    """The drawn records (person, optin, draw, pick, query, url) of used lines. Opted in are those whose every line says
+    so. All lines of a person come to one place, and stay there for everything that follows."""
+    contents = (
+        lines.select("person", "digest", "query", "url", "optin")
+        .repartition("person")
+        .groupBy("person", "digest")
+        .agg(
+            F.first("query").alias("query"),
+            F.first("url").alias("url"),
+            F.bool_and("optin").alias("optin"),
+            F.count(F.lit(1)).alias("n"),
+        )
     )
-
-
-def people_of(contents: DataFrame, drawing: Drawing) -> DataFrame:
-    """One row per user: (person, lines, optin, drawn), where ``drawn`` lists (draw, pick, query, url)."""
     record = F.struct("query", "url")
     chosen = [F.min_by(record, _smallest_score(draw)).alias(f"draw_{draw}") for draw in _draws(drawing)]
-    people = contents.groupBy("user").agg(F.sum("n").alias("lines"), F.bool_and("optin").alias("optin"), *chosen)
+    people = contents.groupBy("person").agg(F.bool_and("optin").alias("optin"), *chosen)
     drawn = [_drawn(F.lit(draw), F.lit(1 if draw == 1 else None), F.col(f"draw_{draw}")) for draw in _draws(drawing)]
     listed = F.array(*drawn)
     if drawing.picks > 1:
-        people = people.join(_picks(contents, drawing.picks), "user", "left")
+        people = people.join(_picks(contents, drawing.picks), "person", "left")
         listed = F.concat(listed, F.coalesce("picked", F.array().cast(_DRAWN_TYPE)))
-    person = F.md5(joined(drawing.key, "person", F.col("user")))
-    return people.select(person.alias("person"), "lines", "optin", listed.alias("drawn"))
+    return people.select("person", "optin", F.inline(listed))
 
 
 _DRAWN_TYPE: Final = "array<struct<draw:int,pick:int,query:string,url:string>>"
@@ -79,14 +81,14 @@ def _score(i: Column, draw: int) -> Column:
 
 
 def _picks(contents: DataFrame, picks: int) -> DataFrame:
-    """The second and further picks of each user: the smallest scores of the first draw."""
+    """The second and further picks of each person: the smallest scores of the first draw."""
     scores = F.transform(F.sequence(F.lit(1), F.col("n")), lambda i: _score(i, 1))
     some = F.when(F.col("n") == 1, F.array("digest")).otherwise(F.slice(F.array_sort(scores), 1, picks))
-    place = F.row_number().over(Window.partitionBy("user").orderBy("score"))
-    ranked = contents.select("user", "query", "url", F.explode(some).alias("score")).withColumn("pick", place)
+    place = F.row_number().over(Window.partitionBy("person").orderBy("score"))
+    ranked = contents.select("person", "query", "url", F.explode(some).alias("score")).withColumn("pick", place)
     picked = _drawn(F.lit(None), F.col("pick"), F.struct("query", "url"))
     return (
         ranked.where((F.col("pick") > 1) & (F.col("pick") <= picks))
-        .groupBy("user")
+        .groupBy("person")
         .agg(F.collect_list(picked).alias("picked"))
     )

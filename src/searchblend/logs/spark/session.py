@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import socket
+import sys
 import tempfile
 import threading
 import time
@@ -125,6 +126,8 @@ class SparkRunner:
             for name, value in given.items():
                 conf.setIfMissing(name, value)
             self._own = pyspark.SparkContext(conf=conf, gateway=gateway)
+            if "PYSPARK_PYTHON" not in os.environ:
+                self._own.pythonExec = sys.executable
         except Exception as error:
             raise RunError(f"{master or 'spark'}: the master did not take the application") from error
         self._own.setLogLevel("OFF")
@@ -160,10 +163,14 @@ class SparkRunner:
                 )
             time.sleep(_POLL_SECONDS)
 
+    @property
+    def cores(self) -> int:
+        return max(1, self.spark.sparkContext.defaultParallelism)
+
     def set_partitions(self, n_bytes: int) -> None:
         """Into how many parts the lines are dealt: one per core, or more of a large log, unless somebody said."""
         if self.spark.conf.get("spark.sql.shuffle.partitions") == _SPARK_PARTITIONS:
-            n = max(self.spark.sparkContext.defaultParallelism, n_bytes // _PARTITION_BYTES)
+            n = max(self.cores, n_bytes // _PARTITION_BYTES)
             self.spark.conf.set("spark.sql.shuffle.partitions", str(n))
 
     def keep(self, frame: DataFrame) -> DataFrame:
@@ -239,6 +246,7 @@ def load_pyspark() -> Any:
     try:
         import pyspark.errors
         import pyspark.java_gateway
+        import pyspark.sql
         import pyspark.sql.functions
     except ModuleNotFoundError as error:
         raise UsageError("the Spark engine needs PySpark: pip install searchblend[spark]") from error
@@ -266,6 +274,8 @@ def our_words() -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
+        if "No module named 'searchblend" in str(error):
+            raise RunError("the executors' Python has no searchblend: install the package there") from error
         kind = error.getCondition() or type(error).__name__
         raise RunError(f"Spark could not go on ({kind})") from error
     except Py4JError as error:

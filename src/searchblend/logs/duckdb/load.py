@@ -1,0 +1,277 @@
+"""Files into a table of lines in DuckDB, every line with what is wrong with it: the one reader of logs.
+
+Spark's executors use it too, each for its part of the files.
+"""
+
+# ruff: noqa: S608  every string in the SQL is a literal of ours, a name of ours, or quoted
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from searchblend.core.errors import InputError, RunError
+from searchblend.logs.duckdb.activity import LogStrings, moment_of
+from searchblend.logs.duckdb.feed import Feed, Feeder, Known, WrongGuess
+from searchblend.logs.duckdb.normal_forms import ODD_BYTES
+from searchblend.logs.duckdb.scan import REJECTED_TABLE, Scan, scan_columns, scan_delimited, scan_json
+from searchblend.logs.duckdb.searches import count_problems, grouped_searches, normalize_other_queries
+from searchblend.logs.duckdb.session import DatabaseError, DuckDBSession
+from searchblend.logs.duckdb.yandex import queries_without_click, scan_yandex, yandex_rows
+from searchblend.logs.engine import Drawing, Reading
+from searchblend.logs.formats import judge
+from searchblend.logs.formats.files import WHOLE, Span
+from searchblend.logs.formats.gate import OnBytes
+from searchblend.logs.formats.judge import PROBLEMS, WITHOUT_URL
+from searchblend.logs.formats.layout import Columns, Delimited, JsonLines, Layout, Sessions, Source
+from searchblend.logs.summary import FIRST_PLACES, TOO_MANY_FIELDS, Malformed, Place
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """What is in the database now."""
+
+    scanned: int
+    """lines that came to be fields"""
+    used: int
+    without_url: int
+    by_problem: Counter[str]
+
+
+class LineTable:
+    """The table ``lines`` of a log: its usable lines and those with a problem; or the table ``searches``.
+
+    What is in ``lines``: problem (its number), user, query, url, perhaps optin; for draws the digest, else moment,
+    unparsed_time, rank and perhaps suggestion.
+    """
+
+    def __init__(self, session: DuckDBSession, drawing: Drawing, *, keep_lines: bool, searches_only: bool) -> None:
+        """
+        Args:
+            session: the database
+            drawing: which records will be drawn of the lines
+            keep_lines: whether lines without URL are kept; else they are only counted
+            searches_only: whether ``searches`` is made instead of ``lines``, if the log has times
+        """
+        self._session, self._drawing, self._keep_lines = session, drawing, keep_lines
+        self.searches_only = searches_only
+        self.has_optin = self._has_suggestions = False
+        session.add_function("query_is_usable", judge.query_is_usable)
+        session.add_function("url_is_usable", judge.url_is_usable)
+        session.add_function("host_is_usable", judge.host_is_usable)
+
+    def read(self, sources: Sequence[Source], on_bytes: OnBytes, on_fraction: Callable[[float], None]) -> Reading:
+        """The one pass over the files."""
+        self._has_suggestions = any(layout.has_suggestions for layout, _ in sources)
+        try:
+            feeds, loaded = self._load(sources, on_bytes, on_fraction)
+        except WrongGuess as wrong:
+            self._session.drop_all_tables()
+            feeds, loaded = self._load(sources, on_bytes, on_fraction, wrong.known)
+        if self.searches_only and self._session.value("SELECT count(*) FROM searches WHERE moment IS NULL"):
+            self._session.drop_all_tables()  # searches without a moment are ordered by more than was kept of them
+            self.searches_only = False
+            return self.read(sources, on_bytes, on_fraction)
+        self.strings = self._known_strings(sources, feeds)
+        reading = self._counted(sources, feeds, loaded)
+        if reading.in_fields and isinstance(sources[0][0], Columns):
+            parts = [
+                self._rows_of_problems(layout, paths, feed.names)
+                for (layout, paths), feed in zip(sources, feeds, strict=True)
+                if isinstance(layout, Columns)
+            ]
+            reading = replace(reading, held_back=merged(parts), in_fields=Counter())
+        return reading
+
+    def read_span(self, layout: Layout, path: Path, span: Span) -> tuple[Reading, int]:
+        """A part of one file: what was counted, and how many lines of text it has. Sessions become ``yandex_rows``."""
+        self._has_suggestions = layout.has_suggestions
+        feeder = Feeder(self._session.directory, name=self._session.new_name("input"))
+        if isinstance(layout, Columns):
+            name = feeder.link(path)
+            loaded = self._load_lines([scan_columns(layout, [name], rows=span)])
+            reading = self._counted([(layout, [path])], [], loaded)
+            if reading.in_fields:
+                held_back = self._rows_of_problems(layout, [path], [name], span)
+                reading = replace(reading, held_back=held_back, in_fields=Counter())
+            return reading, 0
+        feed, gate = feeder.feed_span(path, layout.rules, span)
+        if isinstance(layout, Delimited) and span.start:
+            layout = replace(layout, header=False)
+        with feeder.running(self._session.interrupt):
+            if isinstance(layout, Sessions):
+                loaded = _Loaded(self._load_session_rows(feed), 0, 0, Counter())
+            else:
+                loaded = self._load_lines([self._scan(layout, feed)])
+        return self._counted([(layout, [path])], [feed], loaded), gate.lines_read
+
+    def _known_strings(self, sources: Sequence[Source], feeds: Sequence[Feed]) -> LogStrings:
+        """What the gate knows of the strings; in JSON an ASCII file may hold other ones."""
+        as_they_are = {type(layout) for layout, _ in sources} <= {Delimited, Sessions}
+        return LogStrings(
+            self._drawing.key,
+            self._drawing.host_only,
+            ascii_only=as_they_are and all(feed.ascii_only for feed in feeds),
+            no_odd_bytes=as_they_are and all(feed.no_odd_bytes for feed in feeds),
+            suggestions=self._has_suggestions,
+        )
+
+    @staticmethod
+    def _feed(feeder: Feeder, layout: Layout, paths: Sequence[Path]) -> Feed:
+        if isinstance(layout, Columns):
+            return Feed([feeder.link(path) for path in paths])
+        if isinstance(layout, Delimited):
+            odd_bytes = ODD_BYTES.replace(layout.delimiter.encode(), b"")
+            return feeder.feed(paths, layout.rules, odd_bytes=odd_bytes)
+        return feeder.feed(paths, layout.rules)
+
+    @staticmethod
+    def _scan(layout: Layout, feed: Feed) -> Scan:
+        match layout:
+            case Delimited():
+                return scan_delimited(layout, feed)
+            case JsonLines():
+                return scan_json(layout, feed)
+            case Columns():
+                return scan_columns(layout, feed.names)
+            case Sessions():
+                raise AssertionError("sessions are loaded in two steps")
+
+    def _load(
+        self,
+        sources: Sequence[Source],
+        on_bytes: OnBytes,
+        on_fraction: Callable[[float], None],
+        known: Known | None = None,
+    ) -> tuple[list[Feed], _Loaded]:
+        """Fills ``lines``, or ``searches``: how the files were fed, and what was found in them."""
+        feeder = Feeder(self._session.directory, on_bytes, name=self._session.new_name("input"), known=known)
+        feeds = [self._feed(feeder, layout, paths) for layout, paths in sources]
+        with feeder.running(self._session.interrupt), self._session.watched(on_fraction):
+            if isinstance(sources[0][0], Sessions):
+                self.searches_only = False
+                return feeds, self._load_sessions(feeds[0])
+            scans = [self._scan(layout, feed) for (layout, _), feed in zip(sources, feeds, strict=True)]
+            self.searches_only = self.searches_only and all("time" in scan.roles for scan in scans)
+            try:
+                return feeds, self._load_searches(scans) if self.searches_only else self._load_lines(scans)
+            except DatabaseError as error:
+                if isinstance(sources[0][0], Columns):  # unlike text, Parquet has not passed the gate
+                    raise InputError(
+                        sources[0][1][0], "this Parquet file, or another of the log, is damaged"
+                    ) from error
+                raise
+
+    def _load_lines(self, scans: Sequence[Scan]) -> _Loaded:
+        """Lines without URL are only counted, unless all lines are kept."""
+        lines = " UNION ALL ".join(self._judged(scan) for scan in scans)
+        scanned = self._session.execute_counting(f"CREATE TEMP TABLE lines AS {lines}")
+        by_problem = self._problems_of_lines()
+        used = by_problem.pop("", 0)
+        return _Loaded(scanned, used, scanned - used - by_problem.total(), by_problem)
+
+    def _problems_of_lines(self) -> Counter[str]:
+        rows = self._session.rows("SELECT problem, count(*) FROM lines GROUP BY problem")
+        by_problem = Counter({PROBLEMS[number]: int(n) for number, n in rows})
+        by_problem.pop(WITHOUT_URL, None)
+        return by_problem
+
+    def _load_searches(self, scans: Sequence[Scan]) -> _Loaded:
+        scanned = self._session.execute_counting(
+            f"CREATE TEMP TABLE searches AS {grouped_searches(scans, host_only=self._drawing.host_only)}"
+        )
+        by_problem, used = count_problems(self._session)
+        if not all(scan.ascii_only for scan in scans):
+            normalize_other_queries(self._session)
+        return _Loaded(scanned, used, scanned - used - by_problem.total(), by_problem)
+
+    def _load_sessions(self, feed: Feed) -> _Loaded:
+        scanned = self._load_session_rows(feed)
+        used, without_url, by_problem = self.judge_session_rows()
+        return _Loaded(scanned, used, without_url, by_problem)
+
+    def _load_session_rows(self, feed: Feed) -> int:
+        return self._session.execute_counting(f"CREATE TEMP TABLE yandex_rows AS {yandex_rows(feed)}")
+
+    def judge_session_rows(self) -> tuple[int, int, Counter[str]]:
+        """``yandex_rows``, of whole sessions, into ``lines``: those used, those without URL, and others by problem."""
+        rows = "yandex_rows"
+        scan = scan_yandex(rows, searches=not self._drawing.draws)
+        self._session.execute(f"CREATE TEMP TABLE lines AS {self._judged(scan)}")
+        without_url = queries_without_click(self._session, rows)
+        self._session.execute(f"DROP TABLE {rows}")
+        by_problem = self._problems_of_lines()
+        return by_problem.pop("", 0), without_url, by_problem
+
+    def _judged(self, scan: Scan) -> str:
+        """SELECT of the lines of a scan, each with the number of its problem and its digest."""
+        columns = [f"{scan.roles['user']} AS user", f"{scan.roles['query']} AS query"]
+        columns.append(f"{scan.roles.get('url', 'NULL::VARCHAR')} AS url")
+        if "optin" in scan.roles:
+            self.has_optin = True
+            columns.append(f"{scan.optin()} AS optin")
+        if self._drawing.draws:
+            columns.append(f"{scan.digest(self._drawing.key)} AS digest")
+        else:
+            time = f"nullif({scan.roles.get('time', 'NULL')}::VARCHAR, '')"
+            columns += [f"{moment_of(time)} AS moment", f"CASE WHEN moment IS NULL THEN {time} END AS unparsed_time"]
+            columns.append(f"{scan.roles.get('rank', 'NULL::VARCHAR')} AS rank")
+            if self._has_suggestions:
+                columns.append(f"nullif({scan.roles.get('suggestion', 'NULL')}::VARCHAR, '') AS suggestion")
+        return f"""
+            SELECT {scan.problem(host_only=self._drawing.host_only)} AS problem, {", ".join(columns)}
+            FROM ({scan.select}) WHERE {"true" if self._keep_lines else scan.is_kept()}
+        """
+
+    def _counted(self, sources: Sequence[Source], feeds: Sequence[Feed], loaded: _Loaded) -> Reading:
+        """The counts, after checking that no line got lost between the gate and the database."""
+        scanned, by_problem = loaded.scanned, loaded.by_problem
+        checks = [check for feed in feeds for check in feed.checks]
+        if checks:
+            by_problem[TOO_MANY_FIELDS] = rejected = int(
+                self._session.value(f"SELECT count(DISTINCT (scan_id, file_id, line)) FROM {REJECTED_TABLE}")
+            )
+            headers = sum(len(paths) for layout, paths in sources if getattr(layout, "header", False))
+            expected = sum(check.lines for check in checks) - headers
+            if scanned + rejected != expected:
+                raise RunError(f"{expected} lines were read and {scanned + rejected} counted: please report this")
+            scanned += rejected
+        held_back = merged(check.held_back for check in checks)
+        return Reading(
+            bytes=sum(check.bytes for check in checks)
+            or sum(path.stat().st_size for _, paths in sources for path in paths),
+            lines=scanned + sum(kind.count for kind in held_back.values()),
+            used=loaded.used,
+            without_url=loaded.without_url,
+            held_back=held_back,
+            in_fields=+by_problem,
+        )
+
+    def _rows_of_problems(
+        self, layout: Columns, paths: Sequence[Path], names: Sequence[Path], span: Span = WHOLE
+    ) -> dict[str, Malformed]:
+        """How many rows of Parquet files have each problem, and which are the first."""
+        scan = scan_columns(layout, names, places=True, rows=span)
+        rows = self._session.rows(
+            f"""
+            SELECT problem, count(*), min({{file: file_index, row: file_row_number}}, {FIRST_PLACES})
+            FROM (SELECT *, {scan.problem(host_only=self._drawing.host_only)} AS problem FROM ({scan.select}))
+            WHERE problem NOT IN (0, {PROBLEMS.index(WITHOUT_URL)}) GROUP BY problem
+            """
+        )
+        return {
+            PROBLEMS[problem]: Malformed(n, [Place(str(paths[at["file"]]), at["row"] + 1) for at in first])
+            for problem, n, first in rows
+        }
+
+
+def merged(parts: Iterable[Mapping[str, Malformed]]) -> dict[str, Malformed]:
+    """Malformed lines of several parts of a log, in their order."""
+    whole: dict[str, Malformed] = {}
+    for part in parts:
+        for reason, kind in part.items():
+            known = whole.get(reason, Malformed())
+            whole[reason] = Malformed(known.count + kind.count, (known.first + kind.first)[:FIRST_PLACES])
+    return whole
