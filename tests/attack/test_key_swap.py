@@ -7,6 +7,7 @@ import json
 import pytest
 
 from attack_service import COMMON, SECONDS, queries, wait_for
+from searchblend.core.documents import encode
 from searchblend.core.errors import MessageError
 from searchblend.service.round_model import round_key_of
 from searchblend.service.workers.signing_keys import SigningKeys
@@ -188,7 +189,7 @@ def intruders_signature(service, task):
     """The round as the intruder has changed it, signed in the right form with a key of his own."""
     with open_store(service.where) as store:
         found = store.rounds.round(task, service.round(task)["round"])
-    return SigningKey.new().sign(round_key_of(found).signed_bytes).as_json()
+    return encode(SigningKey.new().sign(round_key_of(found).signed_bytes))
 
 
 def stored(service, task, column):
