@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from searchblend.blender.best.subset_report import subset_report
-from searchblend.blender.method import HeadFigures
 from searchblend.blender.paper.local_report import local_report
+from searchblend.blender.release import HeadFigures
 from searchblend.core.documents import decode
 from searchblend.core.records import Record
 from searchblend.service.clock import Clock

@@ -11,7 +11,8 @@ import numpy as np
 
 from searchblend.blender.best.subset_report import ReportDesign
 from searchblend.blender.estimates import Estimates, Floats, GroupEstimates
-from searchblend.blender.method import HeadFigures, Method, method_named
+from searchblend.blender.method import Method, method_named
+from searchblend.blender.release import HeadFigures
 from searchblend.core.documents import JsonObject, decode
 from searchblend.core.errors import MessageError, SearchblendError
 from searchblend.core.records import HeadList

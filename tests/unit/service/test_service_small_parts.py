@@ -10,7 +10,7 @@ import pytest
 from searchblend.core.documents import encode
 from searchblend.core.records import HeadList
 from searchblend.service.crash_points import VARIABLE, crash_points
-from searchblend.service.filters import check_head_list, text_reason, url_reason
+from searchblend.service.filters import suspicious_entries, text_reason, url_reason
 from searchblend.service.logbook import Logbook
 from searchblend.service.metrics import ServiceMetrics
 from searchblend.service.services import TokenBucket
@@ -63,7 +63,7 @@ def test_urls(url, reason):
 
 def test_hits_say_where_and_why_and_nothing_else():
     head = HeadList({"fine": ["http://a.example"], "ann@mail.example": ["http://x.example/?sid=1"]})
-    assert encode(check_head_list(head)) == [
+    assert encode(suspicious_entries(head)) == [
         {"query": 1, "url": None, "reason": "email"},
         {"query": 1, "url": 0, "reason": "credentials"},
     ]

@@ -11,7 +11,7 @@ from typing import Final
 from searchblend.accounting.client_spends import subset_selection_spend
 from searchblend.accounting.spend import Spend
 from searchblend.blender.best.subset_report import GAMMA_STEPS, TWO_STAGE
-from searchblend.blender.method import HeadFigures
+from searchblend.blender.release import HeadFigures
 from searchblend.blender.result import Result
 from searchblend.core.errors import MessageError
 from searchblend.core.privacy import Neighbors
