@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
+from searchblend.core.documents import JsonObject
 from searchblend.core.privacy import Budget, Neighbors
 from searchblend.files.durable import release_folder
 from searchblend.logs.search_log import SearchLog
@@ -41,7 +42,7 @@ class WrittenRelease(Generic[Released]):
     """What was released, and what is known of its input."""
 
     released: Released
-    input_summary: Mapping[str, Any] | None
+    input_summary: JsonObject | None
     """exact counts of the input: not for release; ``None`` when an earlier release was returned unread"""
 
 
@@ -67,7 +68,7 @@ def make_release(
     """
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(release_folder(output, replace=replace)) if output else None
-        summary: Mapping[str, Any] | None = None
+        summary: JsonObject | None = None
         if ledger is None:
             log = stack.enter_context(open_log())
             released, files = make(log)

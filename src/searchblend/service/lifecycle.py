@@ -10,13 +10,13 @@ from typing import Final, TypeVar
 
 from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import fits
-from searchblend.blender.method import HeadFigures
+from searchblend.blender.release import HeadFigures
 from searchblend.core.documents import JsonObject, Natural, Sha256, encode
 from searchblend.core.errors import InvalidParameter, SearchblendError
 from searchblend.core.privacy import Neighbors
 from searchblend.service.aggregate import read_counts
 from searchblend.service.clock import Clock
-from searchblend.service.filters import REASONS, Hit, check_head_list
+from searchblend.service.filters import REASONS, Hit, suspicious_entries
 from searchblend.service.requests import Review
 from searchblend.service.round_model import (
     decode_figures,
@@ -130,7 +130,7 @@ class Lifecycle:
         if content is None:
             raise StoreError("the candidate list is missing")
         figures = decode_figures(content)
-        return figures, check_head_list(figures.head, self.blocklist())
+        return figures, suspicious_entries(figures.head, self.blocklist())
 
     def blocklist(self) -> list[str]:
         content = self._store.artifacts.kept(0, BLOCKLIST)

@@ -31,11 +31,10 @@ from searchblend.service.settings import ServeSettings
 from searchblend.service.workers.curator_key import curator_points, make_curator_key, require_curator
 from searchblend.service.workers.curator_process import CuratorProcess, make_curator
 from searchblend.service.workers.estimator import Estimator
-from searchblend.service.workers.publisher import Publisher, SigningKeys
-from searchblend.service.workers.signing_record import keys_trouble
+from searchblend.service.workers.publisher import Publisher
+from searchblend.service.workers.signing_keys import SigningKeys, keys_trouble
 from searchblend.service.workers.vault import Vault
-from searchblend.service.workers.worker import Runner, Worker
-from searchblend.service.workers.worker_thread import WorkerThread
+from searchblend.service.workers.worker import Runner, Worker, WorkerThread
 from searchblend.store.service_store import ServiceStore, open_store
 from searchblend.wire.tokens import TokenVerifier
 

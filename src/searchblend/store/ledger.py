@@ -23,6 +23,7 @@ from typing import Any, Final, Protocol
 
 from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import Cap, Totals, default_delta, fits, total_of
+from searchblend.core.documents import JsonObject, encode
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.privacy import Budget
 from searchblend.store.ledger_book import Book, Entry, Row, next_row, read_book
@@ -75,7 +76,7 @@ class Ledger:
             if book.cap is not None and book.cap != cap and not replace:
                 raise LedgerError("another cap is on record; change it with set_cap or `searchblend ledger cap`")
             if book.cap != cap:
-                self._append(book, {"kind": "cap", "cap": cap.as_json(), "recorded": _now()})
+                self._append(book, {"kind": "cap", "cap": encode(cap), "recorded": _now()})
 
     def debit(self, release_id: str, population: str, window: str, spend: Spend) -> Entry:
         """Charge a release to everybody of the population; on disk when this returns.
@@ -157,7 +158,7 @@ class Ledger:
         """What the rows say, the chain checked."""
         return read_book(self.rows())
 
-    def _append(self, book: Book, document: Mapping[str, Any]) -> Row:
+    def _append(self, book: Book, document: JsonObject) -> Row:
         row = next_row(book, document)
         values = (row.position, row.kind, row.release_id, row.body, row.previous, row.hash)
         self._database.execute(APPEND_ROW, values)
@@ -216,7 +217,7 @@ def check_name(field: str, name: str) -> None:
         raise InvalidParameter(field, "expected plain file names")
 
 
-def _fingerprint(content: object) -> dict[str, Any]:
+def _fingerprint(content: object) -> JsonObject:
     if not isinstance(content, bytes):
         return {}
     return {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}

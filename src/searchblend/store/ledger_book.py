@@ -15,17 +15,18 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import Cap
+from searchblend.core.documents import JsonObject, decode
 from searchblend.core.errors import SearchblendError
 from searchblend.store.ledger_errors import CorruptLedger
 
 GENESIS: Final = "0" * 64
 """stands where the first row has no previous hash"""
 
-Manifest = Mapping[str, Mapping[str, Any]]
+PublishedFiles = Mapping[str, JsonObject]
 """file name → ``sha256`` and ``bytes``, as in a release's statement"""
 
 
@@ -40,7 +41,7 @@ class Row:
     previous: str
     hash: str
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         return {"position": self.position, "previous": self.previous, "hash": self.hash, "body": json.loads(self.body)}
 
 
@@ -69,7 +70,7 @@ class Book:
     cap: Cap | None = None
     entries: dict[str, Entry] = field(default_factory=dict)
     """by release id, oldest first"""
-    published: dict[str, Manifest] = field(default_factory=dict)
+    published: dict[str, PublishedFiles] = field(default_factory=dict)
     """by release id"""
 
     def spends(self, population: str, window: str | None) -> list[Spend]:
@@ -83,7 +84,7 @@ class Book:
         return [(population, window) for population, names in windows.items() for window in (*names, None)]
 
 
-def canonical(document: Mapping[str, Any]) -> str:
+def canonical(document: JsonObject) -> str:
     """The one JSON text of a document."""
     return json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -93,7 +94,7 @@ def chained(previous: str, body: str) -> str:
     return hashlib.sha256(f"{previous}\n{body}".encode()).hexdigest()
 
 
-def next_row(book: Book, document: Mapping[str, Any]) -> Row:
+def next_row(book: Book, document: JsonObject) -> Row:
     """The row that says this document after all the others."""
     body = canonical(document)
     return Row(book.length + 1, document["kind"], document.get("release_id"), body, book.head, chained(book.head, body))
@@ -127,11 +128,11 @@ def _check_link(book: Book, row: Row) -> None:
         raise CorruptLedger(expected, "was changed: its hash does not fit")
 
 
-def _read_cap(book: Book, row: Row, document: Mapping[str, Any]) -> None:
-    book.cap = Cap.of_json(document["cap"])
+def _read_cap(book: Book, row: Row, document: JsonObject) -> None:
+    book.cap = decode(Cap, document["cap"])
 
 
-def _read_debit(book: Book, row: Row, document: Mapping[str, Any]) -> None:
+def _read_debit(book: Book, row: Row, document: JsonObject) -> None:
     release_id = document["release_id"]
     if release_id in book.entries:
         raise CorruptLedger(row.position, "charges a release id a second time")
@@ -141,7 +142,7 @@ def _read_debit(book: Book, row: Row, document: Mapping[str, Any]) -> None:
     )
 
 
-def _read_publish(book: Book, row: Row, document: Mapping[str, Any]) -> None:
+def _read_publish(book: Book, row: Row, document: JsonObject) -> None:
     release_id = document["release_id"]
     if release_id not in book.entries or release_id in book.published:
         raise CorruptLedger(row.position, "publishes a release that was not charged, or a second time")

@@ -11,6 +11,7 @@ from searchblend.accounting.spend import UNIT, Spend
 from searchblend.accounting.totals import BASIC, Cap, Totals, default_delta, fits, for_group, remaining, total_of
 from searchblend.cli.arguments import add_actions, add_command, epsilon_delta, share
 from searchblend.cli.printing import new_table, print_json, print_line, print_table, warn, write
+from searchblend.core.documents import encode
 from searchblend.core.errors import UsageError
 from searchblend.core.privacy import Budget
 from searchblend.store.ledger_errors import LedgerError
@@ -158,7 +159,7 @@ def show_document(book: Book, entries: Sequence[Entry], totals: dict[Scope, Tota
         "unit": UNIT,
         "group_privacy": _GROUP_RULE,
         "head": book.head,
-        "cap": book.cap.as_json() if book.cap else None,
+        "cap": encode(book.cap),
         "entries": [
             {
                 "release_id": entry.release_id,
