@@ -175,7 +175,6 @@ ONLY_IN = {"os.fsync": "files/durable.py", "sqlite3.connect": "files/sqlite.py"}
 BY_NAME = {
     "searchblend/__init__.py": "the names of the root package",
     "searchblend_lab/papers/algorithms.py": "an algorithm of the user's own",
-    "searchblend_lab/papers/cells.py": "cells of experiments",
 }
 """Where a module is imported by a string, which no editor and no type checker can follow."""
 
