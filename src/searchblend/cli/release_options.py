@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from searchblend.accounting.windows import ALL_TIME
 from searchblend.cli.printing import json_text
 from searchblend.core.errors import UsageError
 from searchblend.files.durable import whole_files
+from searchblend.store.ledger_windows import ALL_TIME
 
 if TYPE_CHECKING:
     from searchblend.releases.make_release import LedgerEntry

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from searchblend.accounting.windows import ALL_TIME
 from searchblend.core.documents import JsonObject
 from searchblend.core.privacy import Budget, Neighbors
 from searchblend.files.durable import release_folder
 from searchblend.logs.search_log import SearchLog
+from searchblend.store.ledger_windows import ALL_TIME
 
 Released = TypeVar("Released")
 Files = dict[str, bytes]

@@ -6,13 +6,13 @@ import hashlib
 from dataclasses import dataclass
 from typing import Annotated, Final, TypeAlias
 
-from searchblend.accounting.windows import PERIODS, window_at
 from searchblend.blender.method import METHODS
 from searchblend.core.documents import Between, OneOf, Strict, check
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.store.ledger import check_name
+from searchblend.store.ledger_windows import PERIODS, window_at
 from searchblend.wire.consent import optin_consent
 from searchblend.wire.manifest import DEVICE_VERSION
 

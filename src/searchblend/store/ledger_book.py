@@ -19,11 +19,11 @@ from typing import Final
 
 from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import Cap, fits
-from searchblend.accounting.windows import have_days_in_common
 from searchblend.core.documents import JsonObject, decode
 from searchblend.core.errors import SearchblendError
 from searchblend.core.privacy import Budget
 from searchblend.store.ledger_errors import CorruptLedger
+from searchblend.store.ledger_windows import have_days_in_common
 
 GENESIS: Final = "0" * 64
 """stands where the first row has no previous hash"""

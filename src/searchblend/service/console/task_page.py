@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Final
 
-from searchblend.accounting.windows import PERIODS
 from searchblend.blender.method import METHODS
 from searchblend.core.documents import decode, encode
 from searchblend.core.errors import InvalidParameter
@@ -14,6 +13,7 @@ from searchblend.service.checkup import settings_trouble
 from searchblend.service.console.state_words import words_of
 from searchblend.service.round_model import settings_of
 from searchblend.service.task_settings import SILENT_DEVICES, TaskSettings
+from searchblend.store.ledger_windows import PERIODS
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import ENDED

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from searchblend.accounting.windows import ALL_TIME, PERIODS, have_days_in_common, window_at
+from searchblend.store.ledger_windows import ALL_TIME, PERIODS, have_days_in_common, window_at
 
 
 @pytest.mark.parametrize(
