@@ -58,6 +58,12 @@ def trouble(store: ServiceStore, clock: Clock) -> str | None:
     return f"shredding is overdue in {len(late)} rounds" if late else None
 
 
+def keys_overdue(vault: Vault, clock: Clock) -> str | None:
+    """The same by the vault's own files, which no writer of the database can change."""
+    late = vault.overdue(clock.now() - _SHREDDING_SLACK)
+    return f"{len(late)} round keys are past their deadline" if late else None
+
+
 def gauges(store: ServiceStore, clock: Clock) -> dict[str, float]:
     """Numbers for alarms, cheap enough for every look at the metrics. None of them is about one person."""
     now, rounds = clock.now(), store.rounds.rounds()

@@ -18,6 +18,7 @@ from searchblend.core.errors import RunError, UsageError
 from searchblend.files.durable import make_private_folder
 from searchblend.files.private import read_private
 from searchblend.service.api.app import ROLE_TAGS, build_app
+from searchblend.service.checkup import keys_overdue
 from searchblend.service.clock import Clock, SteadyClock
 from searchblend.service.console.planner_page import Planner
 from searchblend.service.crash_points import crash_points
@@ -95,9 +96,12 @@ def prepare_folders(settings: ServeSettings) -> None:
 
 
 def _add_troubles(settings: ServeSettings, clock: SteadyClock, services: Services) -> None:
-    """Where the role has jobs: a clock that jumped, and signing keys that are not those on record."""
+    """Where the role has jobs: a clock that jumped, round keys past their deadline, signing keys not on record."""
     if settings.role not in ("collector", "intake"):
         services.troubles.append(lambda store: clock.trouble())
+    if settings.role in ("all", "curator"):
+        vault = Vault(settings.vault_folder)
+        services.troubles.append(lambda store: keys_overdue(vault, clock))
     if settings.role in ("all", "publisher"):
         keys = SigningKeys(settings.signing_folder)
         services.troubles.append(lambda store: keys_trouble(store, [key.key_id for key in keys.all()]))
@@ -228,11 +232,13 @@ def _workers(
 def make_worker(settings: ServeSettings, store: ServiceStore, clock: Clock, services: Services) -> Worker:
     """Who does what: keys are read by the role that needs them, and by no other."""
     runners: list[Runner] = []
+    first: list[Callable[[], int]] = []
     each_time: list[Callable[[], int]] = [store.artifacts.wipe]
     if settings.role in ("all", "curator"):
         # It only counts files here; keys and records are opened in a process that ends with its job.
         curator = make_curator(settings, store, clock, anonymous_intake=services.anonymous_intake)
         runners.append(CuratorProcess(settings, clock, curator.leaves, anonymous_intake=services.anonymous_intake))
+        first.append(curator.destroy_overdue)
         each_time.append(curator.destroy_leftovers)
     if settings.role in ("all", "publisher"):
         publisher = Publisher(store, clock, SigningKeys(settings.signing_folder), curator_points(settings))
@@ -243,7 +249,14 @@ def make_worker(settings: ServeSettings, store: ServiceStore, clock: Clock, serv
     each_time.append(_TroubleLog(store, services).update)
     tick = settings.role in ("all", "admin", "curator")
     return Worker(
-        store, clock, runners, tick=tick, each_time=each_time, logbook=services.logbook, metrics=services.metrics
+        store,
+        clock,
+        runners,
+        tick=tick,
+        each_time=each_time,
+        first=first,
+        logbook=services.logbook,
+        metrics=services.metrics,
     )
 
 

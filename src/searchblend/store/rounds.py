@@ -90,8 +90,8 @@ class KeyFacts(NamedTuple):
     """What decides whether a round's private key is needed; none of it can be unreadable."""
 
     state: str
-    public_key: bytes | None
     shred_by: int | None
+    """None also for what is not a number: SQLite keeps a string in a column of numbers"""
 
 
 class Rounds:
@@ -179,9 +179,9 @@ class Rounds:
 
     def key_facts(self, task: str, number: int) -> KeyFacts | None:
         rows = self._database.execute(
-            "SELECT state, public_key, shred_by FROM rounds WHERE task = ? AND number = ?", (task, number)
+            "SELECT state, shred_by FROM rounds WHERE task = ? AND number = ?", (task, number)
         )
-        return KeyFacts(rows[0][0], bytes(rows[0][1]) if rows[0][1] else None, rows[0][2]) if rows else None
+        return KeyFacts(rows[0][0], rows[0][1] if isinstance(rows[0][1], int) else None) if rows else None
 
     def overdue_shredding(self, now: int) -> list[tuple[str, int, int]]:
         """Task, number and lateness of rounds whose raw records or private key have outlived their deadline.

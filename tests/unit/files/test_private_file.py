@@ -57,7 +57,7 @@ def test_loose_signing_keys_round_keys_and_tls_keys_are_refused(tmp_path, capsys
     path.chmod(0o600)
 
     vault = Vault(tmp_path / "keys")
-    public = vault.create(TASK, 1)
+    public = vault.create(TASK, 1, destroy_by=2**40)
     next((tmp_path / "keys").glob("*.key")).chmod(0o660)
     with pytest.raises(InputError, match="chmod 600"):
         vault.private_key(TASK, 1, public)

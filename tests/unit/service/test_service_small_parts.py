@@ -17,6 +17,8 @@ from searchblend.service.services import TokenBucket
 from searchblend.service.workers.vault import KeyLost, Vault
 from searchblend.wire.sealed import new_round_key, public_key_of
 
+LATER = 2**40
+
 
 @pytest.mark.parametrize(
     ("text", "reason"),
@@ -71,12 +73,12 @@ def test_hits_say_where_and_why_and_nothing_else():
 
 def test_a_key_is_made_kept_and_destroyed(tmp_path):
     vault = Vault(tmp_path / "keys")
-    public = vault.create("ab", 3)
+    public = vault.create("ab", 3, destroy_by=LATER)
     assert public_key_of(vault.private_key("ab", 3, public)) == public
     path = next((tmp_path / "keys").iterdir())
     assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
     assert [key[:2] for key in vault.held()] == [("ab", 3)]
-    vault.create("ab", 31)
+    vault.create("ab", 31, destroy_by=LATER)
     vault.destroy("ab", 3)
     vault.destroy("ab", 3)
     assert [key[:2] for key in vault.held()] == [("ab", 31)]
@@ -86,7 +88,7 @@ def test_a_key_is_made_kept_and_destroyed(tmp_path):
 
 def test_making_a_key_of_a_round_leaves_its_live_key_as_it_is(tmp_path):
     vault = Vault(tmp_path)
-    first, second = vault.create("ab", 3), vault.create("ab", 3)
+    first, second = vault.create("ab", 3, destroy_by=LATER), vault.create("ab", 3, destroy_by=LATER)
     assert [public_key_of(vault.private_key("ab", 3, public)) for public in (first, second)] == [first, second]
     vault.destroy("ab", 3)
     assert vault.held() == []
@@ -112,7 +114,7 @@ def test_a_folder_of_keys_has_one_identity(tmp_path):
 
 def test_a_key_is_overwritten_before_its_name_goes(tmp_path):
     vault = Vault(tmp_path)
-    vault.create("ab", 1)
+    vault.create("ab", 1, destroy_by=LATER)
     path = next(tmp_path.iterdir())
     other_name = tmp_path / "other-name"
     other_name.hardlink_to(path)
@@ -122,7 +124,7 @@ def test_a_key_is_overwritten_before_its_name_goes(tmp_path):
 
 def test_a_damaged_key_is_a_lost_one(tmp_path):
     vault = Vault(tmp_path)
-    public = vault.create("ab", 1)
+    public = vault.create("ab", 1, destroy_by=LATER)
     next(tmp_path.iterdir()).write_bytes(b"short")
     with pytest.raises(KeyLost):
         vault.private_key("ab", 1, public)

@@ -33,13 +33,13 @@ from searchblend.service.round_model import (
     settings_of,
 )
 from searchblend.service.task_settings import TaskSettings
-from searchblend.service.workers.vault import HeldKey, KeyLost, Vault
+from searchblend.service.workers.vault import HeldKey, KeyLost, Vault, each_alone
 from searchblend.store.jobs import Job
 from searchblend.store.ledger_errors import BudgetExceeded
 from searchblend.store.rounds import Round
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import HOLDS_RAW, State
-from searchblend.store.store_errors import StoreError
+from searchblend.store.store_errors import StoreError, StoreUnavailable
 from searchblend.wire.canonical import json_bytes
 from searchblend.wire.sealed import Opener, encapsulation
 from searchblend.wire.signing import SigningKey
@@ -107,25 +107,44 @@ class Curator:
 
     def leaves(self) -> list[tuple[int, str]]:
         """Jobs that need a key in another curator's folder: this one cannot do them, and must not call the key lost."""
-        mine, held = self._vault.identity.encode(), self._vault.held()
+        held = self._vault.held()
         return [
             (found.key, kind)
             for found in self._store.rounds.rounds(states=HOLDS_RAW)
-            if found.public_key is not None
-            and self._store.artifacts.kept(found.key, HOLDER) not in (None, mine)
-            and not any(key[:2] == (found.task, found.number) and key.is_for(found.public_key) for key in held)
+            if self._is_held_elsewhere(found, held)
             for kind in ("head-list", "shred")
         ]
 
+    def _is_held_elsewhere(self, found: Round, held: Iterable[HeldKey]) -> bool:
+        """A row that cannot be read is its own round's trouble: its job is taken, and fails alone."""
+        try:
+            if found.public_key is None:
+                return False
+            if any(key[:2] == (found.task, found.number) and key.is_for(found.public_key) for key in held):
+                return False
+            return self._store.artifacts.kept(found.key, HOLDER) not in (None, self._vault.identity.encode())
+        except StoreUnavailable:
+            raise
+        except Exception:  # SQLite keeps values of any type in any column
+            return False
+
+    def destroy_overdue(self) -> int:
+        """Keys past the deadline with which this curator made them; how many. Asks no database, which may be away."""
+        return each_alone(self._destroy, self._vault.overdue(self._clock.now()))
+
     def destroy_leftovers(self) -> int:
         """Keys that no round needs any more, or never did (a crash, or another curator was faster); how many."""
-        left = 0
-        for held in self._vault.held():
-            facts = self._store.rounds.key_facts(held.task, held.number)
-            if not held.is_needed(facts, self._clock.now()) or self._is_overtaken(held):
-                self._vault.destroy_file(held)
-                left += 1
-        return left
+        return each_alone(self._destroy_leftover, self._vault.held())
+
+    def _destroy_leftover(self, held: HeldKey) -> bool:
+        facts = self._store.rounds.key_facts(held.task, held.number)
+        if held.is_needed(facts, self._clock.now()) and not self._is_overtaken(held):
+            return False
+        return self._destroy(held)
+
+    def _destroy(self, held: HeldKey) -> bool:
+        self._vault.destroy_file(held)
+        return True
 
     def _is_overtaken(self, held: HeldKey) -> bool:
         """Whether the round was opened with another key, by this curator's own word: rows can be changed."""
@@ -139,9 +158,10 @@ class Curator:
         if found.state is not State.DRAFT:
             self._drop(job)
             return
-        public_key = self._vault.create(found.task, found.number)
-        self._store.on_point("open: key written")
         settings, now = settings_of(found), self._clock.now()
+        shred_by = now + settings.shred_seconds
+        public_key = self._vault.create(found.task, found.number, destroy_by=shred_by)
+        self._store.on_point("open: key written")
         with self._store.transaction():
             self._store.jobs.finish(job)
             opened_by = self._store.artifacts.kept(found.key, "opened_by") or b""
@@ -157,7 +177,7 @@ class Curator:
                 public_key=public_key,
                 key_signature=json_bytes(self._signer.sign(round_key_of(opened).signed_bytes)).decode(),
                 optin_closes=closes,
-                shred_by=now + settings.shred_seconds,
+                shred_by=shred_by,
             )
 
     def _head_list(self, job: Job, found: Round) -> None:

@@ -8,12 +8,16 @@ be set back, and a second draw would have noise of its own that no ledger knows 
 
 Making a key touches no other: each has a file of its own name, and the public key that the round was opened with says
 which of them counts. So a curator that was overtaken while it made one leaves a file that nobody needs, and no damage.
+
+A key's deadline is in the name of its file: rows can be changed, and the promise of when raw records end is the
+curator's own. It is read without opening the key, and cannot be lost without it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import secrets
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -22,6 +26,7 @@ from searchblend.files.durable import destroy, keep_first_secret, make_private_f
 from searchblend.files.private import read_private
 from searchblend.store.rounds import KeyFacts
 from searchblend.store.states import PAST_RAW
+from searchblend.store.store_errors import StoreUnavailable
 from searchblend.wire.sealed import KEY_BYTES, new_round_key, public_key_of
 
 _IDENTITY: Final = "curator.id"
@@ -41,13 +46,18 @@ class HeldKey(NamedTuple):
     number: int
     label: str
     """the beginning of its public key, in hexadecimal digits; empty for a file of an earlier version"""
+    destroy_by: int | None = None
+    """the deadline that the round was opened with; None for a file of an earlier version"""
+
+    def is_overdue(self, now: int) -> bool:
+        return self.destroy_by is not None and now >= self.destroy_by
 
     def is_for(self, public_key: bytes) -> bool:
         return self.label in ("", _label(public_key))
 
     def is_needed(self, facts: KeyFacts | None, now: int) -> bool:
         """Whatever else is wrong with its round, a key does not outlive the deadline."""
-        if facts is None or facts.state in PAST_RAW:
+        if self.is_overdue(now) or facts is None or facts.state in PAST_RAW:
             return False
         return facts.shred_by is None or now < facts.shred_by
 
@@ -71,17 +81,17 @@ class Vault:
             keep_first_secret(path, secrets.token_hex(_NAMED_BYTES).encode())
         return path.read_text(encoding="ascii")
 
-    def create(self, task: str, number: int) -> bytes:
+    def create(self, task: str, number: int, *, destroy_by: int) -> bytes:
         """A new key pair; the public key. Keys that are there stay as they are."""
         private, public = new_round_key()
-        write_secret(self._path(HeldKey(task, number, _label(public))), private)
+        write_secret(self._path(HeldKey(task, number, _label(public), destroy_by)), private)
         return public
 
     def private_key(self, task: str, number: int, public_key: bytes) -> bytes:
         """The key that the round was opened with."""
-        for label in (_label(public_key), ""):
+        for held in (self._labelled(task, number, public_key), HeldKey(task, number, "")):
             with contextlib.suppress(FileNotFoundError):
-                key = read_private(self._path(HeldKey(task, number, label)))
+                key = read_private(self._path(held))
                 if len(key) == KEY_BYTES and public_key_of(key) == public_key:
                     return key
                 raise KeyLost(f"round {number}: its private key is damaged")
@@ -90,21 +100,23 @@ class Vault:
     def drawn(self, task: str, number: int, public_key: bytes) -> bytes | None:
         """What was drawn with this key, if anything was."""
         try:
-            return read_private(self._path(HeldKey(task, number, _label(public_key)), _DRAWN))
+            return read_private(self._path(self._labelled(task, number, public_key), _DRAWN))
         except FileNotFoundError:
             return None
 
     def keep_drawn(self, task: str, number: int, public_key: bytes, content: bytes) -> bytes:
         """On disk when this returns: what was drawn first with this key, which need not be what was given here."""
-        path = self._path(HeldKey(task, number, _label(public_key)), _DRAWN)
+        path = self._path(self._labelled(task, number, public_key), _DRAWN)
         keep_first_secret(path, content)
         return read_private(path)
 
     def destroy(self, task: str, number: int) -> None:
         """Overwrite and remove every key of a round; nothing to do if none is there."""
-        for held in self.held():
-            if (held.task, held.number) == (task, number):
-                self.destroy_file(held)
+        each_alone(self.destroy_file, [held for held in self.held() if held[:2] == (task, number)])
+
+    def overdue(self, now: int) -> list[HeldKey]:
+        """The keys that are here although their deadline has passed, whatever any row says."""
+        return [held for held in self.held() if held.is_overdue(now)]
 
     def destroy_file(self, held: HeldKey) -> None:
         """The key, and only then what was drawn with it."""
@@ -117,13 +129,36 @@ class Vault:
         keys = set()
         for path in (*self._folder.glob(f"*{_KEY}"), *self._folder.glob(f"*{_DRAWN}")):
             task, _, rest = path.stem.partition("-")
-            number, _, label = rest.partition("-")
+            number, _, rest = rest.partition("-")
+            label, _, destroy_by = rest.partition("-")
             if number.isdecimal():
-                keys.add(HeldKey(task, int(number), label))
-        return sorted(keys)
+                keys.add(HeldKey(task, int(number), label, int(destroy_by) if destroy_by.isdecimal() else None))
+        return sorted(keys, key=lambda held: held[:3])
+
+    def _labelled(self, task: str, number: int, public_key: bytes) -> HeldKey:
+        """The file that was made with this public key, whether or not it is here."""
+        label = _label(public_key)
+        same = (held for held in self.held() if held[:3] == (task, number, label))
+        return next(same, HeldKey(task, number, label))
 
     def _path(self, held: HeldKey, suffix: str = _KEY) -> Path:
-        return self._folder / f"{held.task}-{held.number}{f'-{held.label}' if held.label else ''}{suffix}"
+        parts = (held.task, str(held.number), held.label, "" if held.destroy_by is None else str(held.destroy_by))
+        return self._folder / f"{'-'.join(part for part in parts if part)}{suffix}"
+
+
+def each_alone(step: Callable[[HeldKey], object], keys: Iterable[HeldKey]) -> int:
+    """Take the step for each key, also after one that fails, whose error comes at the end; for how many it was true."""
+    done, failures = 0, list[Exception]()
+    for held in keys:
+        try:
+            done += bool(step(held))
+        except StoreUnavailable:
+            raise
+        except Exception as error:  # a file or a row in any condition: the other keys' deadlines must be kept
+            failures.append(error)
+    if failures:
+        raise failures[0]
+    return done
 
 
 def _label(public_key: bytes) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final, Protocol
 
 from searchblend.service.clock import Clock
@@ -54,13 +54,15 @@ class Worker:
         *,
         tick: bool,
         each_time: list[Callable[[], int]],
+        first: Sequence[Callable[[], int]] = (),
         logbook: Logbook,
         metrics: ServiceMetrics,
     ) -> None:
         self._store, self._clock, self._runners = store, clock, runners
         self._lifecycle, self._logbook, self._metrics = Lifecycle(store, clock), logbook, metrics
         ticks = [lambda: self._lifecycle.tick(self._tick_failed)] if tick else []
-        self._steps: list[Callable[[], int]] = [*ticks, self._run_jobs, *each_time]
+        # ``first``: what asks no database, since the rest of a pass ends when that is away.
+        self._steps: list[Callable[[], int]] = [*first, *ticks, self._run_jobs, *each_time]
         self._interrupted: list[Job] = []
 
     def run_once(self) -> int:
