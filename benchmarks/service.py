@@ -32,7 +32,7 @@ from databases import fresh_database
 from searchblend.service.api.app import build_app
 from searchblend.service.clock import SystemClock
 from searchblend.service.services import Services
-from searchblend.store.reports import Outcome
+from searchblend.store.reports import ReportOutcome
 from service_parts import Service, people
 
 CONNECTIONS = 64
@@ -46,8 +46,8 @@ def serve(where: str, storage: str) -> None:
     services = Services(where, clock=SystemClock())
     if storage == "none":
 
-        async def add(arrivals: object) -> Outcome:
-            return Outcome.TAKEN
+        async def add(arrivals: object) -> ReportOutcome:
+            return ReportOutcome.TAKEN
 
         services.writer.add = add  # type: ignore[method-assign]
     config = uvicorn.Config(

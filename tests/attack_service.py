@@ -23,7 +23,7 @@ import psycopg
 
 from searchblend.core.records import Record
 from searchblend.service.demo import device_report
-from searchblend.service.workers.publisher import SigningKeys
+from searchblend.service.workers.signing_keys import SigningKeys
 from searchblend.store.service_store import open_store
 from searchblend.store.tokens import ROLES
 from searchblend.wire import sealed

@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 from searchblend.accounting.spend import Spend
-from searchblend.blender.method import HeadFigures
+from searchblend.blender.release import HeadFigures
 from searchblend.core.privacy import Budget, Neighbors
 from searchblend.core.records import HeadList
 from searchblend.search.build_pack import build_pack

@@ -25,7 +25,7 @@ from searchblend.service.clock import SystemClock
 from searchblend.service.demo import DemoConnections, Population, Staff
 from searchblend.service.lifecycle import Lifecycle
 from searchblend.service.task_settings import TaskSettings
-from searchblend.service.workers.publisher import SigningKeys
+from searchblend.service.workers.signing_keys import SigningKeys
 from searchblend.store.service_store import open_store
 from searchblend.wire.manifest import PackPart
 from service_process import ServerProcess

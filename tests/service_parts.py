@@ -10,24 +10,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from searchblend.blender.best.subset_report import subset_report
-from searchblend.blender.method import HeadFigures
 from searchblend.blender.paper.local_report import local_report
+from searchblend.blender.release import HeadFigures
 from searchblend.core.documents import decode
 from searchblend.core.records import Record
 from searchblend.service.clock import Clock
 from searchblend.service.lifecycle import REVIEWED, Lifecycle
 from searchblend.service.logbook import Logbook
-from searchblend.service.metrics import Metrics
+from searchblend.service.metrics import ServiceMetrics
 from searchblend.service.round_model import decode_figures, sealing_context, settings_of, shape_of
 from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.curator import Curator
 from searchblend.service.workers.curator_key import make_curator_key
 from searchblend.service.workers.estimator import Estimator
-from searchblend.service.workers.publisher import Publisher, SigningKeys
-from searchblend.service.workers.signing_record import adopt_keys
+from searchblend.service.workers.publisher import Publisher
+from searchblend.service.workers.signing_keys import SigningKeys, adopt_keys
 from searchblend.service.workers.vault import Vault
 from searchblend.service.workers.worker import Worker
-from searchblend.store.reports import Arrivals, Outcome
+from searchblend.store.reports import Arrivals, ReportOutcome
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore, open_store
 from searchblend.wire.report import ReportShape, cells_as_parts, encode_report
@@ -138,7 +138,7 @@ class Service:
             tick=True,
             each_time=[self.store.artifacts.wipe, curator.destroy_leftovers, publisher.refresh_manifests],
             logbook=Logbook(self.log),
-            metrics=Metrics(),
+            metrics=ServiceMetrics(),
         )
 
     def adopt_keys(self) -> None:
@@ -194,7 +194,7 @@ class Service:
         assert reviewed is not None, "the list was not reviewed"
         return device_messages(decode_figures(reviewed), settings_of(round_), shape_of(round_), records)
 
-    def count(self, round_: Round, messages: Iterable[bytes]) -> list[Outcome]:
+    def count(self, round_: Round, messages: Iterable[bytes]) -> list[ReportOutcome]:
         batch = decode_reports(b"".join(messages), shape_of(round_))
         assert not batch.refused
         return self.store.reports.add([Arrivals(round_.key, batch.ids, batch.counters)], self.clock.now())

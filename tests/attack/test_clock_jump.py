@@ -9,8 +9,10 @@ import pytest
 from attack_child import WrongClock
 from attack_service import COMMON, DAY, attacked, wait_for
 from databases import DATABASES, fresh_database
-from searchblend.device.manifest_checks import Seen, check_manifest
+from searchblend.core.documents import decode
+from searchblend.device.manifest_checks import LastManifest, check_manifest
 from searchblend.device.policy import POLICY
+from searchblend.wire.manifest import Manifest
 
 HONEST = COMMON * 20
 JUMPS = [30 * DAY, -30 * DAY, 3650 * DAY]
@@ -39,13 +41,14 @@ class Device:
     """What a device remembers between two looks at the manifest."""
 
     def __init__(self, service, task):
-        self._service, self._task, self._seen = service, task, Seen()
+        self._service, self._task, self._last = service, task, LastManifest()
 
     def believes(self, phase):
         """The manifest of this phase, which a device with a right clock takes part in."""
         manifest = self._service.manifest(self._task, phase)
         now = int(time.time())
-        self._seen = check_manifest(manifest, task=self._task, seen=self._seen, now=now, policy=POLICY)
+        read = decode(Manifest, manifest)
+        self._last = check_manifest(read, task=self._task, last=self._last, now=now, policy=POLICY)
         part = manifest["optin" if phase == "opt-in" else "client"]
         assert part.get("opens", 0) <= now + POLICY.clock_skew_seconds
         assert part["closes"] > now

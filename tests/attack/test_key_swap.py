@@ -7,9 +7,10 @@ import json
 import pytest
 
 from attack_service import COMMON, SECONDS, queries, wait_for
+from searchblend.core.documents import encode
 from searchblend.core.errors import MessageError
 from searchblend.service.round_model import round_key_of
-from searchblend.service.workers.publisher import SigningKeys
+from searchblend.service.workers.signing_keys import SigningKeys
 from searchblend.store.service_store import open_store
 from searchblend.wire.canonical import canonical_json
 from searchblend.wire.manifest import decode_payload, decode_signed, encode_signed
@@ -188,7 +189,7 @@ def intruders_signature(service, task):
     """The round as the intruder has changed it, signed in the right form with a key of his own."""
     with open_store(service.where) as store:
         found = store.rounds.round(task, service.round(task)["round"])
-    return SigningKey.new().sign(round_key_of(found).signed_bytes).as_json()
+    return encode(SigningKey.new().sign(round_key_of(found).signed_bytes))
 
 
 def stored(service, task, column):

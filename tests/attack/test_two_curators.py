@@ -11,7 +11,7 @@ from attack_child import WrongClock, let_go_on, stopping_at, wait_stopped
 from attack_fleet import Fleet
 from attack_service import COMMON, wait_for
 from databases import DATABASES, fresh_database
-from searchblend.service.workers.publisher import SigningKeys
+from searchblend.service.workers.signing_keys import SigningKeys
 
 HONEST = COMMON * 20
 ROUNDS = 4

@@ -9,7 +9,8 @@ import numpy as np
 
 import searchblend as sb
 from searchblend.blender.best.subset_report_bulk import ReportCounts
-from searchblend.blender.method import METHODS, HeadFigures
+from searchblend.blender.method import METHODS
+from searchblend.blender.release import HeadFigures
 from searchblend.blender.result import Result, result_of
 from searchblend.core.privacy import Neighbors, TrustModel
 from searchblend.core.randomness import Tape

@@ -1,14 +1,15 @@
 """The exact law of what the JavaScript core draws, in fractions: every word that decides, every choice of one of n.
 
-As in the Python suite (channel_checks, best_report_checks) the code is driven: a decision word is given at both ends
+As for Python (searchblend_lab.evidence.laws) the code is driven: a decision word is given at both ends
 of each interval between thresholds, and "one of n" is tried with each of its n results. The thresholds are
 JavaScript's own. Every check raises ``AssertionError``.
 """
 
 from __future__ import annotations
 
+import json
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple
 from fractions import Fraction
@@ -48,6 +49,8 @@ from searchblend_lab.evidence.laws.channel import (
 SHAPES = [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (3, 3), (4, 2), (5, 3)]
 SET_EPSILONS = [Fraction(1, 10), Fraction(1), Fraction(4)]
 HEAD = HeadList({"a": ["1", "2", "3"], "b": [], "c": ["1"]})
+PARAMS = BlenderParams(Budget(1.0, 1e-3))
+"""of the reports that are really drawn"""
 LISTS = [HEAD, HeadList({"a": ["1"], "b": ["1", "2"]}), HeadList({"a": [], "b": [], "c": []})]
 DESIGNS = [
     *(ReportDesign(10, 1, 2), ReportDesign(3, 2, 1), ReportDesign(20, 1, 1), ReportDesign(0, 1, 2, SINK_SETS)),
@@ -310,6 +313,34 @@ def _python_parts(
     except TapeExhausted:
         return None
     return [[[about, list(items)] for about, items in parts], source.left]
+
+
+# --- real draws ------------------------------------------------------------------------------------------------------
+
+
+def law_of(record: Record, design: ReportDesign | None) -> Row:
+    """P(part of a report) as Python's channel has it, whatever the mechanism."""
+    cell = HEAD.cell_of(record)
+    query = HEAD.query_of_cells()[cell]
+    if design is None or design.mechanism == TWO_STAGE:
+        stages = (ReportProbabilities.exact if design else ReportProbabilities.of)(HEAD, PARAMS)
+        row = stages.channel_row(query, cell - HEAD.first_cells()[query])
+        return {(False, (said,)): p for said, p in enumerate(row)}
+    listed, share = cell < HEAD.n_cells - 1, Fraction(WORDS * design.query_steps // 20, WORDS)
+    law: Row = {}
+    kinds = (
+        (True, share, design.about_queries(HEAD, PARAMS), query),
+        (False, 1 - share, design.about_cells(HEAD, PARAMS), cell),
+    )
+    for about, weight, mechanism, item in kinds:
+        if weight and mechanism:
+            law |= {(about, said): weight * p for said, p in row_of_law(mechanism, item if listed else None).items()}
+    return law
+
+
+def counted(answer: dict[str, int]) -> Counter[Any]:
+    parts = {text: json.loads(text)[0] for text in answer}
+    return Counter({(about, tuple(items)): answer[text] for text, (about, items) in parts.items()})
 
 
 CHECKS = (check_uniform, check_device, check_two_stage, check_two_stage_exact, check_sets)

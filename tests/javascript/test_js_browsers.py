@@ -17,7 +17,6 @@ import js_law
 import pytest
 from node_twin import EXTENSION, Twin, answer_of, node
 from random_cases import Cases, vectors
-from test_js_law import counted, law_of
 
 from console_browser import chromium
 from searchblend.core.normalization import normalize, normalize_url
@@ -145,4 +144,4 @@ def check_browser(twin: Twin) -> None:
     opener = Opener(private, context, at_most=4)
     assert [opener.open(bytes.fromhex(message), context.tag_of(code)) for message in found[:2]] == [held, held]
     assert found[2:] == [expected for _, expected in asked]
-    check_sampled(counted(drawn), law_of(Record("a", "2"), None))
+    check_sampled(js_law.counted(drawn), js_law.law_of(Record("a", "2"), None))

@@ -7,24 +7,21 @@ import math
 from collections import Counter
 from fractions import Fraction
 from itertools import combinations
-from typing import Any
 
 import js_law
 import pytest
+from js_law import HEAD, PARAMS, counted, law_of
 from node_twin import Twin
 from scipy.stats import binomtest
 
 from searchblend.blender.best.subset_report import PLAIN_SETS, TWO_STAGE, ReportDesign
-from searchblend.blender.paper.report_probabilities import WORDS, ReportProbabilities
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
-from searchblend.core.records import HeadList, Record
-from searchblend_lab.evidence.laws.best_reports import FALSE_ALARM, Row, check_sampled, row_of_law
+from searchblend.core.records import Record
+from searchblend_lab.evidence.laws.best_reports import FALSE_ALARM, Row, check_sampled
 
 N = 10_000
-HEAD = HeadList({"a": ["1", "2", "3"], "b": [], "c": ["1"]})
 HOLDERS = [Record("a", "2"), Record("a", "not listed"), Record("b", "u"), Record("unlisted", "u")]
-PARAMS = BlenderParams(Budget(1.0, 1e-3))
 DESIGNS = [
     *(None, ReportDesign(0, 1, 1, TWO_STAGE), ReportDesign(7, 2, 2), ReportDesign(0, 1, 3), ReportDesign(20, 2, 1)),
     *(ReportDesign(7, 2, 2, PLAIN_SETS), ReportDesign(0, 1, 3, PLAIN_SETS)),
@@ -39,31 +36,6 @@ def twin() -> Twin:
 @pytest.mark.parametrize("check", js_law.CHECKS, ids=lambda check: check.__name__)
 def test_exactly(twin, check):
     check(twin)
-
-
-def law_of(record: Record, design: ReportDesign | None) -> Row:
-    """P(part of a report) as Python's channel has it, whatever the mechanism."""
-    cell = HEAD.cell_of(record)
-    query = HEAD.query_of_cells()[cell]
-    if design is None or design.mechanism == TWO_STAGE:
-        stages = (ReportProbabilities.exact if design else ReportProbabilities.of)(HEAD, PARAMS)
-        row = stages.channel_row(query, cell - HEAD.first_cells()[query])
-        return {(False, (said,)): p for said, p in enumerate(row)}
-    listed, share = cell < HEAD.n_cells - 1, Fraction(WORDS * design.query_steps // 20, WORDS)
-    law: Row = {}
-    kinds = (
-        (True, share, design.about_queries(HEAD, PARAMS), query),
-        (False, 1 - share, design.about_cells(HEAD, PARAMS), cell),
-    )
-    for about, weight, mechanism, item in kinds:
-        if weight and mechanism:
-            law |= {(about, said): weight * p for said, p in row_of_law(mechanism, item if listed else None).items()}
-    return law
-
-
-def counted(answer: dict[str, int]) -> Counter[Any]:
-    parts = {text: json.loads(text)[0] for text in answer}
-    return Counter({(about, tuple(items)): answer[text] for text, (about, items) in parts.items()})
 
 
 @pytest.mark.parametrize("design", DESIGNS, ids=str)

@@ -6,7 +6,7 @@ Two totals: the sum (basic composition), and privacy loss distributions; the sma
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -75,18 +75,6 @@ class Cap:
         if self.window is None and self.lifetime is None:
             raise InvalidParameter("cap", "expected a budget for a window, for a lifetime, or both")
 
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "window": _budget_json(self.window),
-            "lifetime": _budget_json(self.lifetime),
-            "planned": self.planned,
-        }
-
-    @classmethod
-    def of_json(cls, document: Mapping[str, Any]) -> Cap:
-        window, lifetime = (Budget(**document[scope]) if document[scope] else None for scope in ("window", "lifetime"))
-        return cls(window, lifetime, document["planned"])
-
 
 def total_of(spends: Iterable[Spend], delta: float) -> Totals:
     """Both totals of these releases at a total δ in (0, 1)."""
@@ -146,10 +134,6 @@ def _sums(spends: Sequence[Spend]) -> tuple[Fraction, Fraction]:
     """Σε and Σδ of the printed numbers, exactly."""
     zero = Fraction(0)
     return sum((decimal(s.epsilon) for s in spends), zero), sum((decimal(s.delta) for s in spends), zero)
-
-
-def _budget_json(budget: Budget | None) -> dict[str, float] | None:
-    return None if budget is None else {"epsilon": budget.epsilon, "delta": budget.delta}
 
 
 def _finite(value: float) -> float | None:

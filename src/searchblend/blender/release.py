@@ -1,17 +1,24 @@
-"""Everything that one run publishes."""
+"""What is published: first the head list with the opt-in users' figures, in the end everything."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
+import numpy as np
+
+from searchblend.blender.best.choose_design import Forecast
 from searchblend.blender.best.group_check import GroupCheck
+from searchblend.blender.best.stability_histogram import CuratorDesign
 from searchblend.blender.best.subset_report import ReportDesign
-from searchblend.blender.estimates import Blended, Floats, GroupEstimates
+from searchblend.blender.estimates import Blended, Estimates, Floats, GroupEstimates
+from searchblend.blender.paper.estimate_optin import optin_variance
+from searchblend.core.documents import JsonObject
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Guarantee
 from searchblend.core.records import HeadList
+from searchblend.mechanisms.tally import Ints
+from searchblend.mechanisms.threshold import noise_for_one_record
 
 
 @dataclass(frozen=True)
@@ -27,6 +34,74 @@ class GroupSizes:
 
 
 @dataclass(frozen=True)
+class HeadFigures:
+    """The curator's private output: a head list with what the opt-in users say about it. Safe to keep and to review."""
+
+    head: HeadList
+    n_users: int
+    counts: Ints | None = None
+    """method ``best``: noisy counts by cell, without ⟨⋆,⋆⟩"""
+    optin: GroupEstimates | None = None
+    """method ``paper``"""
+    head_users: int = 0
+    """method ``paper``: |S|"""
+    cryptographic: bool | None = None
+    """whether the noise came from a generator that nobody can predict; None: not on record"""
+    design: ReportDesign | None = None
+    """how clients report, in method ``best``, once that is chosen"""
+    compared: Sequence[Forecast] = field(default=(), compare=False)
+    """the designs that were compared, where list and reports are made in one go"""
+    curator: CuratorDesign | None = field(default=None, compare=False)
+    """method ``best``: thresholds and noises; they follow from the parameters, so they are not kept"""
+
+    def without(self, removed: Sequence[tuple[int, int | None]], params: BlenderParams) -> HeadFigures:
+        """The list without some queries (url None) or URLs, by position. Post-processing of a private output.
+
+        What a removed entry counted goes where its holders' reports go: to ⟨q,⋆⟩ of its query in method ``best``,
+        to ⟨⋆,⋆⟩ in method ``paper``, which has no opt-in figure for ⟨q,⋆⟩. Of a removed query nothing stays.
+        """
+        queries = {query for query, url in removed if url is None}
+        urls = {(query, url) for query, url in removed if url is not None}
+        first = self.head.first_cells()
+        listed: list[tuple[str, list[str]]] = []
+        cells: list[int] = []
+        moved: dict[int, int] = {}
+        for i, query in enumerate(self.head.queries):
+            if i in queries:
+                continue
+            names = self.head.urls(query)
+            kept = [j for j in range(len(names)) if (i, j) not in urls]
+            listed.append((query, [names[j] for j in kept]))
+            cells += [first[i] + j for j in kept] + [first[i] + len(names)]
+            moved |= {first[i] + j: first[i] + len(names) for j in range(len(names)) if (i, j) in urls}
+        head = HeadList(listed)
+        if self.counts is not None:
+            counts = self.counts.copy()
+            for cell, rest in moved.items():
+                counts[rest] += counts[cell]
+            return replace(self, head=head, counts=counts[cells])
+        assert self.optin is not None
+        return replace(self, head=head, optin=_printed_without(self.optin, head, cells, params))
+
+
+def _printed_without(
+    optin: GroupEstimates, head: HeadList, cells: Sequence[int], params: BlenderParams
+) -> GroupEstimates:
+    """The estimates of the kept cells; everything else is ⟨⋆,⋆⟩, with the printed variances."""
+    probability = optin.records.probability
+    kept = probability[list(cells)]
+    rest = float(np.nansum(probability)) - float(np.nansum(kept))
+    cell_probability = np.append(kept, rest)
+    query_probability = np.add.reduceat(np.nan_to_num(cell_probability), head.first_cells())
+    noise = noise_for_one_record(params.budget).variance
+    return GroupEstimates(
+        optin.n,
+        Estimates(cell_probability, optin_variance(cell_probability, optin.n, noise)),
+        Estimates(query_probability, optin_variance(query_probability, optin.n, noise)),
+    )
+
+
+@dataclass(frozen=True)
 class BlenderRelease:
     """Everything that one run publishes. ``repr`` and every field are safe to show."""
 
@@ -34,7 +109,7 @@ class BlenderRelease:
     params: BlenderParams
     head: HeadList
     sizes: GroupSizes
-    mechanism: Mapping[str, Any]
+    mechanism: JsonObject
     """names and public figures of both groups' mechanisms"""
     optin: GroupEstimates
     client: GroupEstimates

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from searchblend.blender.best.group_check import GroupCheck
 from searchblend.blender.estimates import Blended, Estimates
 from searchblend.blender.release import BlenderRelease, GroupSizes
+from searchblend.core.documents import JsonObject
 from searchblend.core.privacy import StatedGuarantee
 
 NOT_PRIVATE: Final = "NOT PRIVATE: made by an evaluation that compares with the true data; do not release"
@@ -87,8 +88,8 @@ class Result:
     guarantee: StatedGuarantee
     groups: GroupSizes
     head: HeadSummary
-    parameters: Mapping[str, Any]
-    mechanism: Mapping[str, Any]
+    parameters: JsonObject
+    mechanism: JsonObject
     """names and public figures of both groups' mechanisms, which the method decides"""
     group_check: StatedCheck | None
     records: tuple[ResultRow, ...]
@@ -137,7 +138,7 @@ def result_of(release: BlenderRelease) -> Result:
     )
 
 
-def stated_parameters(release: BlenderRelease) -> dict[str, Any]:
+def stated_parameters(release: BlenderRelease) -> JsonObject:
     params = release.params
     return {
         "epsilon": params.budget.epsilon,

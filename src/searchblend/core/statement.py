@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
+from searchblend.core.documents import JsonObject
 from searchblend.core.errors import MessageError
 from searchblend.core.privacy import StatedGuarantee
 
@@ -36,7 +37,7 @@ class Statement:
     method: str
     created: str
     """when, in ISO 8601"""
-    parameters: Mapping[str, Any]
+    parameters: JsonObject
     """all that is needed to compute (ε, δ) again; the kind of release decides which"""
     guarantee: StatedGuarantee | None
     """None: a statement that was read and has none that is whole"""

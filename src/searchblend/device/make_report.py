@@ -18,7 +18,7 @@ Pair = list[str | None]
 
 
 @dataclass(frozen=True)
-class Statement:
+class ReportedPart:
     """One part of what a message says: the queries, cells or records that it names; no item at all is the sink."""
 
     about: str
@@ -32,7 +32,7 @@ class Message:
     content: bytes
     mechanism: str
     held: list[Pair]
-    said: list[Statement]
+    said: list[ReportedPart]
 
     def __repr__(self) -> str:
         return f"Message({len(self.content)} bytes)"
@@ -77,7 +77,7 @@ def make_contribution(records: Sequence[Record], manifest: Manifest, code: str, 
         content=seal_records(chosen, context, context.tag_of(code), bytes.fromhex(optin.public_key)),
         mechanism="sealed to the curator",
         held=held,
-        said=[Statement("records", held)],
+        said=[ReportedPart("records", held)],
     )
 
 
@@ -90,10 +90,10 @@ def pair_of(record: Record) -> Pair:
     return [part if isinstance(part, str) else None for part in record]
 
 
-def _said(part: SubsetReport, head: HeadList) -> Statement:
+def _said(part: SubsetReport, head: HeadList) -> ReportedPart:
     """One part in words; ⋆ is null."""
     if part.about_queries:
         names: list[str | None] = [*head.queries, None]
-        return Statement("queries", [[names[item]] for item in part.items])
+        return ReportedPart("queries", [[names[item]] for item in part.items])
     cells = list(head.cells())
-    return Statement("cells", [pair_of(cells[item]) for item in part.items])
+    return ReportedPart("cells", [pair_of(cells[item]) for item in part.items])

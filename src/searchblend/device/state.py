@@ -22,7 +22,7 @@ from typing import Any, Final
 from searchblend.core.documents import encode
 from searchblend.core.records import WILDCARD, Record
 from searchblend.device.device_errors import StateError, StorageFull
-from searchblend.device.make_report import Message, Statement
+from searchblend.device.make_report import Message, ReportedPart
 from searchblend.files.durable import create_private, sync
 from searchblend.files.sqlite import IN_MEMORY, SqliteFile
 
@@ -78,7 +78,7 @@ class Consent:
 
 
 @dataclass(frozen=True)
-class Search:
+class KeptSearch:
     """A search that is kept on this device. ``repr`` does not show it."""
 
     recorded: int
@@ -86,7 +86,7 @@ class Search:
     url: str | None
 
     def __repr__(self) -> str:
-        return f"Search({self.recorded})"
+        return f"KeptSearch({self.recorded})"
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Turn:
     message: bytes | None
     mechanism: str
     held: list[list[str | None]] | None
-    said: list[Statement] | None
+    said: list[ReportedPart] | None
     made_at: int
     send_after: int
     closes: int
@@ -203,8 +203,8 @@ class DeviceState(SqliteFile):
     def n_searches(self) -> int:
         return int(self.execute("SELECT count(*) FROM searches")[0][0])
 
-    def searches(self) -> list[Search]:
-        return [Search(*row) for row in self.execute("SELECT recorded, query, url FROM searches ORDER BY id")]
+    def searches(self) -> list[KeptSearch]:
+        return [KeptSearch(*row) for row in self.execute("SELECT recorded, query, url FROM searches ORDER BY id")]
 
     def records(self, *, has_urls: bool, since: int) -> list[Record]:
         """What may be reported: searches with a chosen result, or the queries alone in a task without URLs."""
@@ -307,7 +307,7 @@ class DeviceState(SqliteFile):
 def _turn(row: Sequence[Any]) -> Turn:
     fields = dict(zip(_TURN.split(", "), row, strict=True))
     held, said = (json.loads(fields[name]) if fields[name] else None for name in ("held", "said"))
-    statements = None if said is None else [Statement(**part) for part in said]
+    statements = None if said is None else [ReportedPart(**part) for part in said]
     return Turn(**{**fields, "held": held, "said": statements})
 
 

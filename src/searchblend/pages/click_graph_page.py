@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import Final
 
 from searchblend.clickgraph.use.graph import ClickGraph, Counts, TableName
@@ -12,14 +11,14 @@ from searchblend.pages.charts import IntervalRow, Mark, interval_rows, rank_curv
 from searchblend.pages.layout import (
     MOST_ROWS,
     Cell,
+    PageTable,
     TableColumn,
-    cards,
-    html_page,
-    paragraphs,
-    searchable_table,
+    page_assets,
+    rows_left_out,
     small_number,
 )
-from searchblend.pages.statement_section import cite_section, files_section, footer, moment, notices, privacy_section
+from searchblend.pages.render import render
+from searchblend.pages.statement_words import StatementWords
 
 TITLE: Final = "A query click graph"
 _DRAWN: Final = 20
@@ -29,27 +28,20 @@ _COUNTS: Final = (TableColumn("count", True), TableColumn("95 % interval", True)
 def click_graph_page(graph: ClickGraph, statement: Statement) -> str:
     """The page of a graph and its statement; it shows nothing that is not in the released tables."""
     graph = graph.in_order()
-    parts = [
-        f"<header><h1>{TITLE}, released privately</h1>",
-        f'<p class="lead">{_lead(statement)}</p></header>\n<main>',
-        notices(statement),
-        cards(_figures(graph, statement)),
-        _queries(graph, statement),
-        _clicks(graph),
-        _reformulations(graph),
-        privacy_section(statement),
-        cite_section(statement, TITLE, _digest(statement)),
-        files_section(statement),
-        "</main>\n",
-        footer(statement),
-    ]
-    return html_page(f"{TITLE}, released privately", parts)
-
-
-def _lead(statement: Statement) -> str:
-    made = moment(statement)
-    algorithm = statement.method
-    return escape(f"What people searched, and where they went from there. Made {made}, algorithm {algorithm}.")
+    unit = statement.parameters["design"]["steps"][0]["unit"]
+    counted = "users who searched it" if unit == "users" else "searches"
+    return render(
+        "click_graph.html",
+        title=f"{TITLE}, released privately",
+        assets=page_assets(),
+        words=StatementWords(statement, TITLE, _digest(statement)),
+        figures=_figures(graph, statement),
+        counted=counted,
+        charts=_charts(graph, counted),
+        queries=_table(graph, "queries", ["query"]),
+        clicks=_table(graph, "clicks", ["query", "url"]),
+        reformulations=_table(graph, "reformulations", ["query", "next_query"]),
+    )
 
 
 def _digest(statement: Statement) -> str:
@@ -69,56 +61,22 @@ def _figures(graph: ClickGraph, statement: Statement) -> list[tuple[str, str]]:
     ]
 
 
-def _queries(graph: ClickGraph, statement: Statement) -> str:
+def _charts(graph: ClickGraph, counted: str) -> list[str]:
     counts = graph.searches
-    unit = statement.parameters["design"]["steps"][0]["unit"]
-    what = "users who searched it" if unit == "users" else "searches"
     bars = [
         IntervalRow(query, float(counts.count[i]), float(counts.low[i]), float(counts.high[i]), f"{counts.count[i]:,}")
         for i, query in enumerate(graph.queries[:_DRAWN])
     ]
     points = list(zip(counts.count.tolist(), counts.low.tolist(), counts.high.tolist(), strict=True))
-    marks = [Mark("dot", f"noisy count of {what}"), Mark("interval", "95 % interval")]
-    return (
-        '<section aria-labelledby="queries"><h2 id="queries">Queries</h2>'
-        + paragraphs(
-            f"Counts are of {what}, with noise. The column estimate corrects them for having been chosen by that "
-            "noise, where they were."
-        )
-        + interval_rows(f"The {len(bars)} largest counts.", bars, marks, unit=1, suffix="")
-        + rank_curve(
-            f"Counts by rank, {len(points):,} queries, with 95 % intervals. Both axes are logarithmic.",
-            points,
-            unit=1,
-            suffix="",
-        )
-        + _table(graph, "queries", "queries", ["query"])
-        + "</section>"
-    )
+    marks = [Mark("dot", f"noisy count of {counted}"), Mark("interval", "95 % interval")]
+    caption = f"Counts by rank, {len(points):,} queries, with 95 % intervals. Both axes are logarithmic."
+    return [
+        interval_rows(f"The {len(bars)} largest counts.", bars, marks, unit=1, suffix=""),
+        rank_curve(caption, points, unit=1, suffix=""),
+    ]
 
 
-def _clicks(graph: ClickGraph) -> str:
-    if not len(graph.clicks):
-        return ""
-    return (
-        '<section aria-labelledby="clicks"><h2 id="clicks">Clicks</h2>'
-        + _table(graph, "clicks", "clicks", ["query", "url"])
-        + "</section>"
-    )
-
-
-def _reformulations(graph: ClickGraph) -> str:
-    if not len(graph.reformulations):
-        return ""
-    return (
-        '<section aria-labelledby="reformulations"><h2 id="reformulations">Reformulations</h2>'
-        + paragraphs("Which query was typed or chosen after which.")
-        + _table(graph, "reformulations", "reformulations", ["query", "next_query"])
-        + "</section>"
-    )
-
-
-def _table(graph: ClickGraph, name: TableName, label: str, texts: Sequence[str]) -> str:
+def _table(graph: ClickGraph, name: TableName, texts: Sequence[str]) -> PageTable:
     columns = graph.columns(name)
     counts = {
         "queries": graph.searches,
@@ -128,8 +86,7 @@ def _table(graph: ClickGraph, name: TableName, label: str, texts: Sequence[str])
     total = len(columns["count"])
     rows = [[*(Cell(columns[text][i]) for text in texts), *_counts(counts, i)] for i in range(min(total, MOST_ROWS))]
     headings = [TableColumn({"url": "URL", "next_query": "next query"}.get(text, text)) for text in texts]
-    more = paragraphs(f"The first {MOST_ROWS:,} of {total:,}; {name}.csv has all of them.") if total > MOST_ROWS else ""
-    return more + searchable_table(f"{name}-table", label, [*headings, *_COUNTS], rows)
+    return PageTable(name, [*headings, *_COUNTS], rows, f"{name}-table", rows_left_out(total, f"{name}.csv"))
 
 
 def _counts(counts: Counts, i: int) -> list[Cell]:

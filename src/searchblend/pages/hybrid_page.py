@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import Final
 
-from searchblend.blender.result import Result, ResultRow, StatedCheck
+from searchblend.blender.result import Result, ResultRow
 from searchblend.core.statement import Statement
 from searchblend.pages.charts import IntervalRow, Mark, interval_rows, rank_curve, shares_bar
 from searchblend.pages.layout import (
     MOST_ROWS,
     Cell,
+    PageTable,
     TableColumn,
-    cards,
-    html_page,
-    paragraphs,
-    searchable_table,
+    page_assets,
+    rows_left_out,
     small_number,
 )
-from searchblend.pages.statement_section import cite_section, files_section, footer, moment, notices, privacy_section
+from searchblend.pages.render import render
+from searchblend.pages.statement_words import StatementWords
 
 TITLE: Final = "The head of a search log"
 _DRAWN: Final = 20
@@ -31,27 +30,16 @@ def hybrid_page(result: Result, statement: Statement) -> str:
     """The page of ``result.json`` and ``statement.json``; it shows nothing that is not in them."""
     trends = [row for row in result.trends if row.kind == "query"]
     evaluated = result.notice is not None
-    title = f"{TITLE}, {'compared with the truth' if evaluated else 'computed privately'}"
-    parts = [
-        f"<header><h1>{title}</h1>",
-        f'<p class="lead">{_lead(result, statement)}</p></header>\n<main>',
-        notices(statement),
-        cards(_figures(result)),
-        _shares(result, trends, evaluated),
-        _tables(result, trends, evaluated),
-        privacy_section(statement),
-        cite_section(statement, TITLE, result.head.digest),
-        files_section(statement),
-        "</main>\n",
-        footer(statement),
-    ]
-    return html_page(title, parts)
-
-
-def _lead(result: Result, statement: Statement) -> str:
-    made = moment(statement)
-    return escape(
-        f"The most frequent queries and the results people choose for them. Made {made}, method {result.method}."
+    return render(
+        "hybrid.html",
+        title=f"{TITLE}, {'compared with the truth' if evaluated else 'computed privately'}",
+        assets=page_assets(),
+        words=StatementWords(statement, TITLE, result.head.digest),
+        result=result,
+        figures=_figures(result),
+        charts=_charts(trends, evaluated),
+        queries=_query_table(trends, evaluated),
+        records=_record_table([row for row in result.records if row.kind != "rest"], evaluated),
     )
 
 
@@ -67,7 +55,7 @@ def _figures(result: Result) -> list[tuple[str, str]]:
     ]
 
 
-def _shares(result: Result, trends: Sequence[ResultRow], evaluated: bool) -> str:
+def _charts(trends: Sequence[ResultRow], evaluated: bool) -> list[str]:
     named = sum(row.probability or 0.0 for row in trends)
     marks = [
         Mark("dot", "blended share"),
@@ -76,43 +64,27 @@ def _shares(result: Result, trends: Sequence[ResultRow], evaluated: bool) -> str
         Mark("client", "clients alone"),
         *([Mark("true", "true share (NOT PRIVATE)")] if evaluated else []),
     ]
-    return (
-        '<section aria-labelledby="shares"><h2 id="shares">What people search</h2>'
-        + _agreement(result.group_check)
-        + interval_rows(
+    return [
+        interval_rows(
             f"The {min(_DRAWN, len(trends))} most frequent queries by their share of all searches.",
             [_bar(row) for row in trends[:_DRAWN]],
             marks,
             unit=0.01,
             suffix=" %",
-        )
-        + rank_curve(
+        ),
+        rank_curve(
             f"Share of all searches by rank, {len(trends):,} queries, with 95 % intervals. Both axes are logarithmic.",
             [(row.probability or 0.0, row.interval[0] or 0.0, row.interval[1] or 0.0) for row in trends],
             unit=0.01,
             suffix=" %",
-        )
-        + shares_bar(
+        ),
+        shares_bar(
             "How much of all searches the listed queries make up.",
             named,
             f"{percent(named)} listed queries",
             f"{percent(1 - named)} everything else (⋆)",
-        )
-        + "</section>"
-    )
-
-
-def _agreement(check: StatedCheck | None) -> str:
-    if check is None:
-        return ""
-    if check.agrees:
-        return paragraphs(
-            "Opt-in users and clients search alike as far as a test can tell; both were blended by their variance."
-        )
-    return paragraphs(
-        f"Opt-in users and clients search differently (p = {check.p_value:.1g}): the opt-in users' counts were "
-        "given less weight."
-    )
+        ),
+    ]
 
 
 def _bar(row: ResultRow) -> IntervalRow:
@@ -127,44 +99,25 @@ def _bar(row: ResultRow) -> IntervalRow:
     return IntervalRow(row.query or "", value, low or 0.0, high or value, percent(value), others)
 
 
-def _tables(result: Result, trends: Sequence[ResultRow], evaluated: bool) -> str:
-    true = [TableColumn("true share", True)] if evaluated else []
-    columns = [
-        TableColumn("share", True),
-        TableColumn("95 % interval", True),
-        TableColumn("opt-in", True),
-        TableColumn("clients", True),
+def _query_table(trends: Sequence[ResultRow], evaluated: bool) -> PageTable:
+    rows = [[Cell(row.query or ""), *_numbers(row, evaluated)] for row in trends[:MOST_ROWS]]
+    columns = [TableColumn("query"), *_columns(evaluated)]
+    return PageTable("queries", columns, rows, "query-table", rows_left_out(len(trends), "trends.csv"))
+
+
+def _record_table(records: Sequence[ResultRow], evaluated: bool) -> PageTable:
+    rows = [
+        [Cell(row.query or ""), Cell("⋆" if row.url is None else row.url), *_numbers(row, evaluated)]
+        for row in records[:MOST_ROWS]
     ]
-    weight = TableColumn("weight of opt-in", True)
-    records = [row for row in result.records if row.kind != "rest"]
-    return (
-        f'<section aria-labelledby="queries"><h2 id="queries">Queries</h2>{_shown(trends, "trends.csv")}'
-        + searchable_table(
-            "query-table",
-            "queries",
-            [TableColumn("query"), *true, *columns, weight],
-            [[Cell(row.query or ""), *_numbers(row, evaluated)] for row in trends[:MOST_ROWS]],
-        )
-        + '</section><section aria-labelledby="records"><h2 id="records">Results chosen for them</h2>'
-        + paragraphs("⋆ stands for every other result of the query.")
-        + _shown(records, "records.csv")
-        + searchable_table(
-            "record-table",
-            "records",
-            [TableColumn("query"), TableColumn("URL"), *true, *columns, weight],
-            [
-                [Cell(row.query or ""), Cell("⋆" if row.url is None else row.url), *_numbers(row, evaluated)]
-                for row in records[:MOST_ROWS]
-            ],
-        )
-        + "</section>"
-    )
+    columns = [TableColumn("query"), TableColumn("URL"), *_columns(evaluated)]
+    return PageTable("records", columns, rows, "record-table", rows_left_out(len(records), "records.csv"))
 
 
-def _shown(rows: Sequence[object], file: str) -> str:
-    if len(rows) <= MOST_ROWS:
-        return ""
-    return paragraphs(f"The first {MOST_ROWS:,} of {len(rows):,}; {file} has all of them.")
+def _columns(evaluated: bool) -> list[TableColumn]:
+    headings = ["true share"] if evaluated else []
+    headings += ["share", "95 % interval", "opt-in", "clients", "weight of opt-in"]
+    return [TableColumn(heading, True) for heading in headings]
 
 
 def _numbers(row: ResultRow, evaluated: bool) -> list[Cell]:

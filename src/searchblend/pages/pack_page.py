@@ -11,14 +11,14 @@ import base64
 import json
 import re
 from functools import cache
-from html import escape
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final
 
 from searchblend.core.errors import OutputError
-from searchblend.pages.layout import script_hash
+from searchblend.pages.layout import Assets, asset, script_hash
+from searchblend.pages.render import render
 
 _ENTRY: Final = "search.js"
 _ENTRIES: Final = (_ENTRY, "visible.js")
@@ -28,26 +28,18 @@ _IMPORT: Final = re.compile(r'^((?:import|export)\b[^"]*?from )"\./([a-z0-9_]+\.
 def pack_page(pack: bytes, title: str, about: str) -> str:
     """The whole file. ``about`` is one sentence on what is in the pack."""
     names = json.dumps({"imports": {f"core/{name}": _as_url(text) for name, text in sorted(core_modules().items())}})
-    style, script = _asset("page.css") + _asset("pack_page.css"), _asset("pack_page.js")
+    style, script = asset("page.css") + asset("pack_page.css"), asset("pack_page.js")
     policy = (
         f"default-src 'none'; style-src '{script_hash(style)}'; "
         f"script-src '{script_hash(names)}' '{script_hash(script)}' data:; base-uri 'none'; form-action 'none'"
     )
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="referrer" content="no-referrer">\n'
-        f"<title>{escape(title)}</title>\n<style>{style}</style>\n"
-        f'<script type="importmap">{names}</script>\n</head>\n<body>\n'
-        f'<header><h1>{escape(title)}</h1><p class="lead">{escape(about)}</p></header>\n<main>\n'
-        '<div class="ask"><label for="typed">Search on this device</label>'
-        '<input id="typed" type="search" autocomplete="off" autocapitalize="off" spellcheck="false" autofocus '
-        'role="combobox" aria-expanded="false" aria-controls="found" aria-describedby="said"></div>\n'
-        '<p id="said" class="about" role="status">Loading the pack …</p>\n<ol id="found"></ol>\n</main>\n'
-        "<footer><p>What you type stays here: this page holds all its answers and reaches no network.</p></footer>\n"
-        f'<script type="application/octet-stream" id="pack">{base64.b64encode(pack).decode()}</script>\n'
-        f'<script type="module">{script}</script>\n</body>\n</html>\n'
+    return render(
+        "pack.html",
+        title=title,
+        about=about,
+        assets=Assets(style, script, policy),
+        modules=names,
+        pack=base64.b64encode(pack).decode(),
     )
 
 
@@ -77,8 +69,3 @@ def _core() -> Traversable:
 
 def _as_url(text: str) -> str:
     return f"data:text/javascript;base64,{base64.b64encode(text.encode()).decode()}"
-
-
-@cache
-def _asset(name: str) -> str:
-    return files("searchblend.pages").joinpath(name).read_text(encoding="utf-8")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.release import ClickGraphRelease
 from searchblend.clickgraph.release.release_data import OnStep, release_data
+from searchblend.core.documents import JsonObject
 from searchblend.core.errors import EmptyHeadList
 from searchblend.core.params import ClickGraphParams
 from searchblend.core.privacy import Neighbors
@@ -98,7 +97,7 @@ def run_release(
 
 
 def click_graph_files(
-    release: ClickGraphRelease, *, created: str, options: Mapping[str, Any], html: bool = False
+    release: ClickGraphRelease, *, created: str, options: JsonObject, html: bool = False
 ) -> tuple[Statement, Files]:
     """The statement, and all files: tables, graph, dictionary, the statement as text and as JSON with their hashes.
 
@@ -128,7 +127,7 @@ def _why_empty(release: ClickGraphRelease) -> str:
     )
 
 
-def _options(settings: ReleaseSettings) -> dict[str, Any]:
+def _options(settings: ReleaseSettings) -> JsonObject:
     """What was read of the log, as far as that is public: nothing that was counted."""
     return {
         "from": _date(settings.first_moment),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from searchblend.blender.groups import UserGroup
 from searchblend.blender.method import OnStep
 from searchblend.blender.pipeline import run_blender
 from searchblend.blender.release import BlenderRelease
 from searchblend.blender.result import Result, result_of
+from searchblend.core.documents import JsonObject
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Neighbors
 from searchblend.core.randomness import Randomness, SystemRandomness
@@ -129,7 +129,7 @@ def _cell_key(query: object, url: object) -> tuple[str | None, str | None]:
 
 
 def hybrid_files(
-    release: BlenderRelease, result: Result, log: Mapping[str, Any], *, created: str, html: bool = False
+    release: BlenderRelease, result: Result, log: JsonObject, *, created: str, html: bool = False
 ) -> Files:
     """``records.csv``, ``trends.csv``, ``result.json``, ``headlist.json``, and ``statement.json`` with their hashes.
 

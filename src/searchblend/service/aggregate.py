@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InputError, MessageError
 from searchblend.mechanisms.tally import Ints
 from searchblend.wire.report import ReportShape
@@ -36,7 +37,7 @@ class Aggregate:
     """reports whose id was there already"""
     refused: Mapping[str, int] = field(default_factory=dict)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         return {
             "format": FORMAT,
             "version": 1,

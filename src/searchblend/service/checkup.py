@@ -11,8 +11,8 @@ from searchblend.service.clock import Clock
 from searchblend.service.round_model import is_signed_by_curator, settings_of, shape_of
 from searchblend.service.settings import ServeSettings
 from searchblend.service.workers.curator_key import curator_points
-from searchblend.service.workers.publisher import MANIFEST_SECONDS, SigningKeys, has_refused_key
-from searchblend.service.workers.signing_record import keys_trouble
+from searchblend.service.workers.publisher import MANIFEST_SECONDS, has_refused_key
+from searchblend.service.workers.signing_keys import SigningKeys, keys_trouble
 from searchblend.service.workers.vault import Vault
 from searchblend.store.rounds import Round, Task
 from searchblend.store.schema import SCHEMA_VERSION, schema_version
@@ -26,7 +26,7 @@ _SHREDDING_SLACK: Final = 15
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckResult:
     """One check and how it went."""
 
     check: str
@@ -34,10 +34,10 @@ class Finding:
     detail: str
 
 
-def check_up(store: ServiceStore, clock: Clock, settings: ServeSettings) -> list[Finding]:
+def check_up(store: ServiceStore, clock: Clock, settings: ServeSettings) -> list[CheckResult]:
     """All checks. Opening the store has already refused an unsafe database."""
     return [
-        Finding("durability", True, f"{store.database.dialect}: commits reach the disk before they return"),
+        CheckResult("durability", True, f"{store.database.dialect}: commits reach the disk before they return"),
         _schema(store),
         _chain("audit log", lambda: store.audit.verify()),
         _chain("ledger", lambda: store.ledger.check()),
@@ -77,26 +77,26 @@ def gauges(store: ServiceStore, clock: Clock) -> dict[str, float]:
     }
 
 
-def _schema(store: ServiceStore) -> Finding:
+def _schema(store: ServiceStore) -> CheckResult:
     version = schema_version(store.database)
-    return Finding("schema", version == SCHEMA_VERSION, f"version {version}")
+    return CheckResult("schema", version == SCHEMA_VERSION, f"version {version}")
 
 
-def _chain(name: str, check: Callable[[], object]) -> Finding:
+def _chain(name: str, check: Callable[[], object]) -> CheckResult:
     try:
         check()
     except SearchblendError as error:
-        return Finding(name, False, str(error))
-    return Finding(name, True, "the chain is whole")
+        return CheckResult(name, False, str(error))
+    return CheckResult(name, True, "the chain is whole")
 
 
-def _unreadable(store: ServiceStore) -> Iterator[Finding]:
+def _unreadable(store: ServiceStore) -> Iterator[CheckResult]:
     """Rows of another version, or damaged. Others go on without them; somebody has to look at these."""
     for task in store.rounds.tasks():
         if why := settings_trouble(task):
-            yield Finding(f"task {task.task[:8]}", False, f"its settings cannot be read: {why}")
+            yield CheckResult(f"task {task.task[:8]}", False, f"its settings cannot be read: {why}")
     for task_id, number in store.rounds.unreadable():
-        yield Finding(f"round {task_id[:8]}/{number}", False, "is in a state that this version does not know")
+        yield CheckResult(f"round {task_id[:8]}/{number}", False, "is in a state that this version does not know")
 
 
 def settings_trouble(row: Task | Round) -> str | None:
@@ -108,75 +108,75 @@ def settings_trouble(row: Task | Round) -> str | None:
     return None
 
 
-def _overdue(store: ServiceStore, clock: Clock) -> Iterator[Finding]:
+def _overdue(store: ServiceStore, clock: Clock) -> Iterator[CheckResult]:
     for task, number, late in store.rounds.overdue_shredding(clock.now()):
-        yield Finding(f"shredding {task[:8]}/{number}", False, f"overdue by {late} s")
+        yield CheckResult(f"shredding {task[:8]}/{number}", False, f"overdue by {late} s")
 
 
-def _rounds(store: ServiceStore) -> Iterator[Finding]:
+def _rounds(store: ServiceStore) -> Iterator[CheckResult]:
     for round_ in store.rounds.rounds():
         name = f"{round_.task[:8]}/{round_.number}"
         if round_.shape:
             yield _conservation(store, round_, f"conservation {name}")
         if round_.state not in HOLDS_RAW and (left := store.contributions.count(round_.key)):
-            yield Finding(f"shredding {name}", False, f"{left} sealed records are left")
+            yield CheckResult(f"shredding {name}", False, f"{left} sealed records are left")
 
 
-def _conservation(store: ServiceStore, round_: Round, check: str) -> Finding:
+def _conservation(store: ServiceStore, round_: Round, check: str) -> CheckResult:
     try:
         per_report = shape_of(round_).counts_per_report
     except (TypeError, ValueError, KeyError):
-        return Finding(check, False, "the shape of its reports cannot be read")
+        return CheckResult(check, False, "the shape of its reports cannot be read")
     law = store.reports.conservation(round_.key, per_report, round_.reports)
-    return Finding(check, law.holds, f"{law.counted} counts, {law.expected} expected")
+    return CheckResult(check, law.holds, f"{law.counted} counts, {law.expected} expected")
 
 
-def _jobs(store: ServiceStore) -> Finding:
+def _jobs(store: ServiceStore) -> CheckResult:
     stuck = [f"{kind} ({attempts} attempts)" for _, kind, attempts in store.jobs.waiting() if attempts > _MOST_ATTEMPTS]
-    return Finding("jobs", not stuck, ", ".join(stuck) or f"{len(store.jobs.waiting())} waiting")
+    return CheckResult("jobs", not stuck, ", ".join(stuck) or f"{len(store.jobs.waiting())} waiting")
 
 
-def _manifests(store: ServiceStore, clock: Clock) -> Iterator[Finding]:
+def _manifests(store: ServiceStore, clock: Clock) -> Iterator[CheckResult]:
     for task in store.rounds.tasks():
         latest = store.artifacts.manifest(task.task)
         if latest is None:
-            yield Finding(f"manifest {task.task[:8]}", False, "never signed: is the publisher running?")
+            yield CheckResult(f"manifest {task.task[:8]}", False, "never signed: is the publisher running?")
         else:
             left = latest[1] - clock.now()
             early = left > MANIFEST_SECONDS + _DAY
             detail = "signed for a later time: a clock is or was wrong" if early else f"expires in {left // 3600} h"
-            yield Finding(f"manifest {task.task[:8]}", left > _DAY and not early, detail)
+            yield CheckResult(f"manifest {task.task[:8]}", left > _DAY and not early, detail)
 
 
-def _keys(store: ServiceStore, clock: Clock, settings: ServeSettings) -> Finding:
+def _keys(store: ServiceStore, clock: Clock, settings: ServeSettings) -> CheckResult:
     """Keys that outlived their round; where the curator runs elsewhere there are none to look at."""
     if not settings.vault_folder.is_dir():
-        return Finding("round keys", True, "none on this machine")
+        return CheckResult("round keys", True, "none on this machine")
     held = Vault(settings.vault_folder).held()
     late = [key for key in held if not key.is_needed(store.rounds.key_facts(key.task, key.number), clock.now())]
-    return Finding("round keys", not late, f"{len(held)} held, {len(late)} of them past their round")
+    return CheckResult("round keys", not late, f"{len(held)} held, {len(late)} of them past their round")
 
 
-def _round_keys(store: ServiceStore, settings: ServeSettings) -> Iterator[Finding]:
+def _round_keys(store: ServiceStore, settings: ServeSettings) -> Iterator[CheckResult]:
     """Rounds whose key, or anything else that the curator signed, is not as the curator opened them."""
     curators = curator_points(settings)
     if not curators:
-        yield Finding("curator's key", True, "not known on this machine; --curator-key names it")
+        yield CheckResult("curator's key", True, "not known on this machine; --curator-key names it")
         return
     for round_ in store.rounds.rounds(states=HOLDS_RAW):
         if round_.public_key is not None:
             fine = is_signed_by_curator(round_, curators)
             detail = "signed by the curator" if fine else "not signed by the curator: the round was changed"
-            yield Finding(f"curator's signature {round_.task[:8]}/{round_.number}", fine, detail)
+            yield CheckResult(f"curator's signature {round_.task[:8]}/{round_.number}", fine, detail)
 
 
-def _signing_keys(store: ServiceStore, settings: ServeSettings) -> Iterator[Finding]:
+def _signing_keys(store: ServiceStore, settings: ServeSettings) -> Iterator[CheckResult]:
     """Whether the folder's keys are those on record; where the publisher runs elsewhere there are none to look at."""
     try:
         ids = [key.key_id for key in SigningKeys(settings.signing_folder).all()]
     except SearchblendError as error:
-        yield Finding("signing keys", False, str(error))
+        yield CheckResult("signing keys", False, str(error))
         return
     if ids:
         why = keys_trouble(store, ids)
-        yield Finding("signing keys", why is None, why or f"{len(ids)}, those on record")
+        yield CheckResult("signing keys", why is None, why or f"{len(ids)}, those on record")

@@ -40,7 +40,7 @@ class Hit:
     reason: str
 
 
-def check_head_list(head: HeadList, blocklist: Iterable[str] = ()) -> list[Hit]:
+def suspicious_entries(head: HeadList, blocklist: Iterable[str] = ()) -> list[Hit]:
     """All hits, at most one for each query and each URL."""
     blocked = [word for word in (entry.strip().lower() for entry in blocklist) if word]
     hits: list[Hit] = []

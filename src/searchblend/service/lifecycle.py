@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from searchblend.accounting.spend import Spend
-from searchblend.accounting.totals import fits
-from searchblend.blender.method import HeadFigures
+from searchblend.blender.release import HeadFigures
 from searchblend.core.documents import JsonObject, Natural, Sha256, encode
 from searchblend.core.errors import InvalidParameter, SearchblendError
 from searchblend.core.privacy import Neighbors
 from searchblend.service.aggregate import read_counts
 from searchblend.service.clock import Clock
-from searchblend.service.filters import REASONS, Hit, check_head_list
+from searchblend.service.filters import REASONS, Hit, suspicious_entries
 from searchblend.service.requests import Review
 from searchblend.service.round_model import (
     decode_figures,
@@ -130,7 +129,7 @@ class Lifecycle:
         if content is None:
             raise StoreError("the candidate list is missing")
         figures = decode_figures(content)
-        return figures, check_head_list(figures.head, self.blocklist())
+        return figures, suspicious_entries(figures.head, self.blocklist())
 
     def blocklist(self) -> list[str]:
         content = self._store.artifacts.kept(0, BLOCKLIST)
@@ -314,19 +313,15 @@ class Lifecycle:
     def _refuse_unpayable(self, round_: Round) -> None:
         """Before anybody sends anything: both groups' debits must fit. The debits themselves come with the arrows."""
         settings, book = settings_of(round_), self._store.ledger.book()
-        if book.cap is None:
-            if not settings.uncapped:
-                raise BudgetExceeded(f"population {settings.population}: {NO_CAP}")
-            return
+        if book.cap is None and not settings.uncapped:
+            raise BudgetExceeded(f"population {settings.population}: {NO_CAP}")
         spend = Spend.generic(settings.params.budget, Neighbors.REPLACE_ONE, "planned round")
         first_debit = settings.window_at(self._now + settings.optin_seconds)
-        for window, budget in ((first_debit, book.cap.window), (None, book.cap.lifetime)):
-            spends = [*book.spends(settings.population, window), spend, spend]
-            if budget and not fits(spends, budget, planned=book.cap.planned):
-                raise BudgetExceeded(
-                    f"population {settings.population}: the round costs ε = {spend.epsilon:g} for each group, "
-                    "more than the cap has left; nothing was debited"
-                )
+        if book.exceeded_by(settings.population, first_debit, [spend, spend]):
+            raise BudgetExceeded(
+                f"population {settings.population}: the round costs ε = {spend.epsilon:g} for each group, "
+                "more than the cap has left; nothing was debited"
+            )
 
     def _expect(self, round_: Round, state: State) -> None:
         if round_.state is not state:

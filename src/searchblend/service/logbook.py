@@ -52,7 +52,7 @@ class Logbook:
 
     def write(self, event: str, **fields: str | float | int | None) -> None:
         """One line. An unknown field or an unsafe text is a mistake of ours and is replaced, not passed on."""
-        line: dict[str, object] = {"time": round(time.time(), 3), "event": event}
+        line: dict[str, str | float] = {"time": round(time.time(), 3), "event": event}
         for name, value in fields.items():
             if name in FIELDS and value is not None:
                 line[name] = value if not isinstance(value, str) or _SAFE.fullmatch(value) else "(withheld)"

@@ -32,7 +32,7 @@ HELP: Final[Mapping[str, tuple[str, str]]] = {
 _LATENCY_BOUNDS: Final = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.3, 1.0, 3.0)
 
 
-class Metrics:
+class ServiceMetrics:
     """Counters, gauges and one histogram, as text. A sample is known by its name with its labels: ``a{b="c"}``."""
 
     def __init__(self) -> None:

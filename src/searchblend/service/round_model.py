@@ -6,14 +6,14 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
 
 import numpy as np
 
 from searchblend.blender.best.subset_report import ReportDesign
 from searchblend.blender.estimates import Estimates, Floats, GroupEstimates
-from searchblend.blender.method import HeadFigures, Method, method_named
-from searchblend.core.documents import decode
+from searchblend.blender.method import Method, method_named
+from searchblend.blender.release import HeadFigures
+from searchblend.core.documents import JsonObject, decode
 from searchblend.core.errors import MessageError, SearchblendError
 from searchblend.core.records import HeadList
 from searchblend.service.task_settings import TaskSettings
@@ -78,7 +78,7 @@ def key_signature_of(round_: Round) -> Signature | None:
         return None
 
 
-def shape_document(shape: ReportShape) -> dict[str, Any]:
+def shape_document(shape: ReportShape) -> JsonObject:
     return {**asdict(shape), "task": shape.task.hex(), "digest": shape.digest.hex()}
 
 
@@ -122,7 +122,7 @@ def decode_figures(content: bytes) -> HeadFigures:
     )
 
 
-def _estimates_json(estimates: GroupEstimates) -> dict[str, Any]:
+def _estimates_json(estimates: GroupEstimates) -> JsonObject:
     def numbers(values: Floats) -> list[float | None]:
         return [None if np.isnan(value) else float(value) for value in values]
 
@@ -136,7 +136,7 @@ def _estimates_json(estimates: GroupEstimates) -> dict[str, Any]:
     }
 
 
-def _estimates(document: dict[str, Any]) -> GroupEstimates:
+def _estimates(document: JsonObject) -> GroupEstimates:
     def numbers(name: str) -> Floats:
         return np.array([np.nan if value is None else value for value in document[name]], dtype=np.float64)
 

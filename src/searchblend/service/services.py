@@ -7,13 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from searchblend.service.api.answers import Refusal, round_number
+from searchblend.service.api.answers import Refusal, SharedAnswers, round_number
 from searchblend.service.api.failed_sign_ins import SECONDS_BETWEEN_ROWS, FailedSignIns
 from searchblend.service.api.report_writer import MOST_WAITING, ReportWriter
-from searchblend.service.api.shared_answers import SharedAnswers
 from searchblend.service.clock import Clock, SystemClock
 from searchblend.service.logbook import Logbook
-from searchblend.service.metrics import Metrics
+from searchblend.service.metrics import ServiceMetrics
 from searchblend.service.round_model import sealing_context, shape_of
 from searchblend.service.store_thread import DATABASE_SECONDS, StoreThread
 from searchblend.store.service_store import ServiceStore
@@ -80,7 +79,7 @@ class Services:
 
         self.clock = clock or SystemClock()
         self.logbook = logbook or Logbook()
-        self.metrics = Metrics()
+        self.metrics = ServiceMetrics()
         self.anonymous_intake = anonymous_intake
         self.reader = thread("reader")
         # Pages read more than devices ask for: they have a connection of their own and keep nobody waiting.
@@ -127,13 +126,13 @@ class Services:
         if self._unknown.get(place, 0) > time.monotonic():
             raise Refusal("unknown-task")
 
-        def look(store: ServiceStore) -> RoundFacts:
+        def read(store: ServiceStore) -> RoundFacts:
             round_ = store.rounds.round(*place)
             shape = shape_of(round_) if round_.shape else None
             return RoundFacts(round_.key, shape, sealing_context(round_))
 
         try:
-            facts = await self.reader.call(look)
+            facts = await self.reader.call(read)
         except UnknownName:
             if len(self._unknown) >= _MOST_UNKNOWN:
                 self._unknown.clear()

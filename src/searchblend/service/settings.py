@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
+from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InvalidParameter, UsageError, listed
 from searchblend.service import crash_points
 
@@ -118,17 +119,17 @@ class ServeSettings:
 
 
 def load_settings(
-    flags: Mapping[str, Any], file: Path | None = None, environment: Mapping[str, str] | None = None
+    flags: JsonObject, file: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> ServeSettings:
     """The settings of all sources; ``flags`` that are None were not given."""
     in_file = _from_file(file) if file is not None else {}
-    texts: dict[str, Any] = {}
+    texts: dict[str, str | float | None] = {}
     known = {field.name: str(field.type) for field in fields(ServeSettings)}
     for name, text in (os.environ if environment is None else environment).items():
         if name.upper().startswith(PREFIX) and not name.startswith(_OF_TESTS):
             texts[_field_of(name, known)] = text
     texts |= {name: value for name, value in flags.items() if value is not None and name in known}
-    values = in_file | {name: _typed(name, value, known[name]) for name, value in texts.items()}
+    values = {**in_file, **{name: _typed(name, value, known[name]) for name, value in texts.items()}}
     try:
         return ServeSettings(**values)
     except InvalidParameter as error:
@@ -146,7 +147,7 @@ def _field_of(name: str, known: Collection[str]) -> str:
     return variables[name]
 
 
-def _from_file(path: Path) -> dict[str, Any]:
+def _from_file(path: Path) -> JsonObject:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -22,9 +22,9 @@ from types import TracebackType
 from typing import Any, Final, Protocol
 
 from searchblend.accounting.spend import Spend
-from searchblend.accounting.totals import Cap, Totals, default_delta, fits, total_of
+from searchblend.accounting.totals import Cap, Totals, default_delta, total_of
+from searchblend.core.documents import JsonObject, encode
 from searchblend.core.errors import InvalidParameter
-from searchblend.core.privacy import Budget
 from searchblend.store.ledger_book import Book, Entry, Row, next_row, read_book
 from searchblend.store.ledger_errors import BudgetExceeded, ConflictingRelease, CorruptLedger, LedgerError
 from searchblend.store.ledger_file import LedgerFile
@@ -75,7 +75,7 @@ class Ledger:
             if book.cap is not None and book.cap != cap and not replace:
                 raise LedgerError("another cap is on record; change it with set_cap or `searchblend ledger cap`")
             if book.cap != cap:
-                self._append(book, {"kind": "cap", "cap": cap.as_json(), "recorded": _now()})
+                self._append(book, {"kind": "cap", "cap": encode(cap), "recorded": _now()})
 
     def debit(self, release_id: str, population: str, window: str, spend: Spend) -> Entry:
         """Charge a release to everybody of the population; on disk when this returns.
@@ -131,8 +131,8 @@ class Ledger:
         return self._files(book, release_id) if release_id in book.published else None
 
     def entries(self, population: str | None = None, window: str | None = None) -> list[Entry]:
-        """The debits, oldest first."""
-        return [entry for entry in self.book().entries.values() if entry.is_for(population, window)]
+        """The debits that count for a population in a window, oldest first."""
+        return [entry for entry in self.book().entries.values() if entry.counts_for(population, window)]
 
     def totals(self, population: str, window: str | None = None, *, delta: float | None = None) -> Totals:
         """What a window (or with ``None``: a lifetime) has cost one user id of the population."""
@@ -157,7 +157,7 @@ class Ledger:
         """What the rows say, the chain checked."""
         return read_book(self.rows())
 
-    def _append(self, book: Book, document: Mapping[str, Any]) -> Row:
+    def _append(self, book: Book, document: JsonObject) -> Row:
         row = next_row(book, document)
         values = (row.position, row.kind, row.release_id, row.body, row.previous, row.hash)
         self._database.execute(APPEND_ROW, values)
@@ -194,18 +194,15 @@ def _the_same(earlier: Entry, population: str, window: str, spend: Spend) -> Ent
 
 
 def _refuse_overspend(book: Book, population: str, window: str, spend: Spend) -> None:
-    if book.cap is None:
+    exceeded = book.exceeded_by(population, window, [spend])
+    if exceeded is None:
         return
-    limits: tuple[tuple[str, str | None, Budget | None], ...] = (
-        (f"window {window}", window, book.cap.window),
-        ("lifetime", None, book.cap.lifetime),
+    name, budget = exceeded
+    raise BudgetExceeded(
+        f"population {population}, {'lifetime' if name is None else f'window {name}'}: "
+        f"ε = {spend.epsilon:g}, δ = {spend.delta:g} more would pass the cap "
+        f"of ε = {budget.epsilon:g}, δ = {budget.delta:g}; nothing was debited"
     )
-    for scope, name, budget in limits:
-        if budget and not fits([*book.spends(population, name), spend], budget, planned=book.cap.planned):
-            raise BudgetExceeded(
-                f"population {population}, {scope}: ε = {spend.epsilon:g}, δ = {spend.delta:g} more would pass the cap "
-                f"of ε = {budget.epsilon:g}, δ = {budget.delta:g}; nothing was debited"
-            )
 
 
 def check_name(field: str, name: str) -> None:
@@ -216,7 +213,7 @@ def check_name(field: str, name: str) -> None:
         raise InvalidParameter(field, "expected plain file names")
 
 
-def _fingerprint(content: object) -> dict[str, Any]:
+def _fingerprint(content: object) -> JsonObject:
     if not isinstance(content, bytes):
         return {}
     return {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}

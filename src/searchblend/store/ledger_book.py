@@ -13,19 +13,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from searchblend.accounting.spend import Spend
-from searchblend.accounting.totals import Cap
+from searchblend.accounting.totals import Cap, fits
+from searchblend.core.documents import JsonObject, decode
 from searchblend.core.errors import SearchblendError
+from searchblend.core.privacy import Budget
 from searchblend.store.ledger_errors import CorruptLedger
+from searchblend.store.ledger_windows import have_days_in_common
 
 GENESIS: Final = "0" * 64
 """stands where the first row has no previous hash"""
 
-Manifest = Mapping[str, Mapping[str, Any]]
+PublishedFiles = Mapping[str, JsonObject]
 """file name → ``sha256`` and ``bytes``, as in a release's statement"""
 
 
@@ -40,7 +43,7 @@ class Row:
     previous: str
     hash: str
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         return {"position": self.position, "previous": self.previous, "hash": self.hash, "body": json.loads(self.body)}
 
 
@@ -56,8 +59,9 @@ class Entry:
     recorded: str
     """when, in ISO 8601"""
 
-    def is_for(self, population: str | None, window: str | None) -> bool:
-        return population in (None, self.population) and window in (None, self.window)
+    def counts_for(self, population: str | None, window: str | None) -> bool:
+        """Whether this is charged to the population in the window, which may be of another period than its own."""
+        return population in (None, self.population) and (window is None or have_days_in_common(window, self.window))
 
 
 @dataclass
@@ -69,11 +73,27 @@ class Book:
     cap: Cap | None = None
     entries: dict[str, Entry] = field(default_factory=dict)
     """by release id, oldest first"""
-    published: dict[str, Manifest] = field(default_factory=dict)
+    published: dict[str, PublishedFiles] = field(default_factory=dict)
     """by release id"""
 
     def spends(self, population: str, window: str | None) -> list[Spend]:
-        return [entry.spend for entry in self.entries.values() if entry.is_for(population, window)]
+        """All that counts in a window of the population, or with ``None`` in its lifetime."""
+        return [entry.spend for entry in self.entries.values() if entry.counts_for(population, window)]
+
+    def exceeded_by(self, population: str, window: str, spends: Sequence[Spend]) -> tuple[str | None, Budget] | None:
+        """The window (``None``: the lifetime) and the cap that these would pass, or ``None`` if they fit.
+
+        They must fit in every window on record in which they count, not only in the one whose name they bear: a
+        debit of a week is one more of the year whose cap another release relied on.
+        """
+        if self.cap is None:
+            return None
+        windows = dict.fromkeys([window, *(w for p, w in self.scopes() if p == population and w is not None)])
+        limits = [(name, self.cap.window) for name in windows if have_days_in_common(name, window)]
+        for name, budget in (*limits, (None, self.cap.lifetime)):
+            if budget and not fits([*self.spends(population, name), *spends], budget, planned=self.cap.planned):
+                return name, budget
+        return None
 
     def scopes(self) -> list[tuple[str, str | None]]:
         """Every (population, window), after each population's windows its lifetime (``None``)."""
@@ -83,7 +103,7 @@ class Book:
         return [(population, window) for population, names in windows.items() for window in (*names, None)]
 
 
-def canonical(document: Mapping[str, Any]) -> str:
+def canonical(document: JsonObject) -> str:
     """The one JSON text of a document."""
     return json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -93,7 +113,7 @@ def chained(previous: str, body: str) -> str:
     return hashlib.sha256(f"{previous}\n{body}".encode()).hexdigest()
 
 
-def next_row(book: Book, document: Mapping[str, Any]) -> Row:
+def next_row(book: Book, document: JsonObject) -> Row:
     """The row that says this document after all the others."""
     body = canonical(document)
     return Row(book.length + 1, document["kind"], document.get("release_id"), body, book.head, chained(book.head, body))
@@ -127,11 +147,11 @@ def _check_link(book: Book, row: Row) -> None:
         raise CorruptLedger(expected, "was changed: its hash does not fit")
 
 
-def _read_cap(book: Book, row: Row, document: Mapping[str, Any]) -> None:
-    book.cap = Cap.of_json(document["cap"])
+def _read_cap(book: Book, row: Row, document: JsonObject) -> None:
+    book.cap = decode(Cap, document["cap"])
 
 
-def _read_debit(book: Book, row: Row, document: Mapping[str, Any]) -> None:
+def _read_debit(book: Book, row: Row, document: JsonObject) -> None:
     release_id = document["release_id"]
     if release_id in book.entries:
         raise CorruptLedger(row.position, "charges a release id a second time")
@@ -141,7 +161,7 @@ def _read_debit(book: Book, row: Row, document: Mapping[str, Any]) -> None:
     )
 
 
-def _read_publish(book: Book, row: Row, document: Mapping[str, Any]) -> None:
+def _read_publish(book: Book, row: Row, document: JsonObject) -> None:
     release_id = document["release_id"]
     if release_id not in book.entries or release_id in book.published:
         raise CorruptLedger(row.position, "publishes a release that was not charged, or a second time")

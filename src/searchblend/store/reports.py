@@ -41,7 +41,7 @@ _SEE_POSTGRES: Final = (
 _ID_BYTES: Final = 16
 
 
-class Outcome(StrEnum):
+class ReportOutcome(StrEnum):
     """What became of arrivals."""
 
     TAKEN = "taken"
@@ -80,13 +80,13 @@ class Reports:
         self._database, self._on_point = database, on_point
         self._shard = secrets.randbelow(_SHARDS) if database.dialect == "postgresql" else 0
 
-    def add(self, arrivals: Sequence[Arrivals], now: int) -> list[Outcome]:
+    def add(self, arrivals: Sequence[Arrivals], now: int) -> list[ReportOutcome]:
         """Commit them all together; what became of each. On disk when this returns.
 
         An id that is there already counts nothing and is as good as a new one. A token pays for the report that it
         came with first, however often that is repeated, and for no other.
         """
-        outcomes = [Outcome.CLOSED] * len(arrivals)
+        outcomes = [ReportOutcome.CLOSED] * len(arrivals)
         by_round: dict[int, list[int]] = {}
         for position, arrival in enumerate(arrivals):
             by_round.setdefault(arrival.round_key, []).append(position)
@@ -95,8 +95,8 @@ class Reports:
                 if not self._takes(key, now):
                     continue
                 for position in by_round[key]:
-                    outcomes[position] = Outcome.TAKEN if self._pays(arrivals[position]) else Outcome.SPENT
-                paid = [arrivals[i] for i in by_round[key] if outcomes[i] is Outcome.TAKEN]
+                    outcomes[position] = ReportOutcome.TAKEN if self._pays(arrivals[position]) else ReportOutcome.SPENT
+                paid = [arrivals[i] for i in by_round[key] if outcomes[i] is ReportOutcome.TAKEN]
                 if paid:
                     self._count(key, paid)
             self._on_point("reports: before commit")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from searchblend.store.artifacts import TrendRow
+from searchblend.store.audit import AuditEntry, AuditRow
 from searchblend.store.database import Database
 
 _TREND: Final = "place, query, probability, low, high, variance, optin, client, optin_weight, influence"
@@ -45,12 +45,13 @@ class RoundFigures:
         rows = self._database.execute("SELECT task, MAX(expires) FROM manifests GROUP BY task")
         return {task: int(expires) for task, expires in rows}
 
-    def history(self, task: str) -> list[dict[str, Any]]:
+    def history(self, task: str) -> list[AuditEntry]:
         """What the audit log says about a task, oldest first."""
         rows = self._database.execute(
-            "SELECT body FROM audit WHERE body LIKE ? ORDER BY position", (f'%"task":"{task}"%',)
+            "SELECT position, body, previous, hash FROM audit WHERE body LIKE ? ORDER BY position",
+            (f'%"task":"{task}"%',),
         )
-        return [json.loads(body) for (body,) in rows]
+        return [AuditRow(*row).entry for row in rows]
 
     def lists(self, keys: Sequence[int]) -> dict[int, list[TrendRow]]:
         """The published rows of these rounds, best first."""

@@ -20,7 +20,7 @@ from searchblend.store.reports import Reports
 from searchblend.store.round_figures import RoundFigures
 from searchblend.store.rounds import Rounds
 from searchblend.store.schema import require_tables
-from searchblend.store.sessions import Sessions
+from searchblend.store.sessions import ConsoleSessions
 from searchblend.store.tokens import Tokens
 
 _HEADER_BYTES: Final = 72
@@ -45,7 +45,7 @@ class ServiceStore:
         self.jobs = Jobs(database)
         self.artifacts = Artifacts(database)
         self.tokens = Tokens(database, self.audit)
-        self.sessions = Sessions(database, self.audit)
+        self.sessions = ConsoleSessions(database, self.audit)
         self.figures = RoundFigures(database)
         self.ledger = Ledger(database)
 

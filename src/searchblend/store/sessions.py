@@ -12,8 +12,8 @@ from searchblend.store.tokens import Admin, Tokens
 _SECRET_BYTES = 32
 
 
-class Sessions:
-    """Sessions in a database. A session ends when its time is over, by signing out, or with its token."""
+class ConsoleSessions:
+    """ConsoleSessions in a database. A session ends when its time is over, by signing out, or with its token."""
 
     def __init__(self, database: Database, audit: AuditLog) -> None:
         self._database, self._audit = database, audit

@@ -15,6 +15,7 @@ import numpy as np
 
 from searchblend.clickgraph.release.noise_law import LAWS, NoiseLaw
 from searchblend.clickgraph.use.graph import ClickGraph, Counts, Edges, TableName
+from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InvalidParameter, MessageError
 
 TABLE_NAMES: Final[tuple[TableName, ...]] = get_args(TableName)
@@ -30,7 +31,7 @@ ColumnType = Literal["text", "integer", "number"]
 
 
 @dataclass(frozen=True)
-class Column:
+class ReleasedColumn:
     name: str
     type: ColumnType
     meaning: str
@@ -42,8 +43,8 @@ class Table:
 
     name: TableName
     meaning: str
-    key: tuple[Column, ...]
-    columns: tuple[Column, ...]
+    key: tuple[ReleasedColumn, ...]
+    columns: tuple[ReleasedColumn, ...]
     """all of them, the key first"""
 
     @property
@@ -55,22 +56,24 @@ class Table:
         return f"{self.name}.csv"
 
 
-_QUERY: Final = Column("query", "text", "a released query in normal form (folded case, single blanks)")
-_URL: Final = Column("url", "text", "a URL in normal form")
-_NEXT: Final = Column("next_query", "text", "the released query that was typed or chosen next")
+_QUERY: Final = ReleasedColumn("query", "text", "a released query in normal form (folded case, single blanks)")
+_URL: Final = ReleasedColumn("url", "text", "a URL in normal form")
+_NEXT: Final = ReleasedColumn("next_query", "text", "the released query that was typed or chosen next")
 
 
-def _count_columns(what: str) -> tuple[Column, ...]:
+def _count_columns(what: str) -> tuple[ReleasedColumn, ...]:
     return (
-        Column("count", "integer", f"{what}, plus noise, as drawn; may be negative, use it in sums"),
-        Column("count_clamped", "integer", "the same, but 0 where it is negative; sums of it are too large"),
-        Column("estimate", "number", "the count, corrected for having been selected by its own noise where it was"),
-        Column("lo95", "number", "lower end of the 95 % interval of the count without noise"),
-        Column("hi95", "number", "upper end of the 95 % interval"),
+        ReleasedColumn("count", "integer", f"{what}, plus noise, as drawn; may be negative, use it in sums"),
+        ReleasedColumn("count_clamped", "integer", "the same, but 0 where it is negative; sums of it are too large"),
+        ReleasedColumn(
+            "estimate", "number", "the count, corrected for having been selected by its own noise where it was"
+        ),
+        ReleasedColumn("lo95", "number", "lower end of the 95 % interval of the count without noise"),
+        ReleasedColumn("hi95", "number", "upper end of the 95 % interval"),
     )
 
 
-def _table(name: TableName, meaning: str, key: tuple[Column, ...], what: str) -> Table:
+def _table(name: TableName, meaning: str, key: tuple[ReleasedColumn, ...], what: str) -> Table:
     return Table(name, meaning, key, (*key, *_count_columns(what)))
 
 
@@ -85,7 +88,7 @@ TABLES: Final[Mapping[TableName, Table]] = {
 }
 
 
-def noise_parameters(graph: ClickGraph) -> dict[str, Any]:
+def noise_parameters(graph: ClickGraph) -> JsonObject:
     """What a statement's ``parameters`` must hold of noise and cuts, for the reader of the release.
 
     ``{"noise": {"queries": {"law": "discrete_laplace", "scale": 8.7}, …}, "false_edge_cut": {"clicks": 27, …}}``:
@@ -117,7 +120,7 @@ def decode_noise(parameters: Any) -> tuple[dict[TableName, NoiseLaw], dict[Table
     return laws, cuts
 
 
-def _by_table(parameters: Mapping[str, Any], field: str) -> Iterator[tuple[TableName, Any]]:
+def _by_table(parameters: JsonObject, field: str) -> Iterator[tuple[TableName, Any]]:
     entries = parameters.get(field, {})
     if not isinstance(entries, dict) or not set(entries) <= set(TABLE_NAMES):
         raise MessageError(f"parameters.{field}: expected an object with some of {', '.join(TABLE_NAMES)}")

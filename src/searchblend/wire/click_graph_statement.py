@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.release import ClickGraphRelease
+from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.core.params import ClickGraphParams, Shares
 from searchblend.core.privacy import Budget
@@ -31,7 +32,7 @@ CAVEATS: Final = (
 )
 
 
-def parameters_of(release: ClickGraphRelease, options: Mapping[str, Any]) -> dict[str, Any]:
+def parameters_of(release: ClickGraphRelease, options: JsonObject) -> JsonObject:
     """All that is needed to compute (ε, δ) again, and to read the tables."""
     params = asdict(release.params)
     budget = params.pop("budget")
@@ -59,7 +60,7 @@ def params_of_statement(parameters: Any) -> ClickGraphParams:
 
 
 def click_graph_statement(
-    release: ClickGraphRelease, files: Mapping[str, bytes], *, created: str, options: Mapping[str, Any]
+    release: ClickGraphRelease, files: Mapping[str, bytes], *, created: str, options: JsonObject
 ) -> Statement:
     """The statement of a released graph that is made of these files."""
     return make_statement(
@@ -74,7 +75,7 @@ def click_graph_statement(
     )
 
 
-def statement_page(release: ClickGraphRelease, *, created: str, options: Mapping[str, Any]) -> str:
+def statement_page(release: ClickGraphRelease, *, created: str, options: JsonObject) -> str:
     """``statement.txt``: one page that says what was promised, to whom, and what was not."""
     design, params = release.design, release.params
     budget = params.budget
@@ -154,7 +155,7 @@ def _utility(release: ClickGraphRelease) -> str:
     )
 
 
-def _data(options: Mapping[str, Any]) -> str:
+def _data(options: JsonObject) -> str:
     chosen = [f"{name}: {value}" for name, value in options.items() if value]
     return " ".join(["A search log; queries and URLs in normal form.", *([f"{'; '.join(chosen)}."] if chosen else [])])
 

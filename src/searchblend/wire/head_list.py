@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from searchblend.blender.best.subset_report import GAMMA_STEPS, MECHANISMS, ReportDesign
+from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
@@ -24,7 +25,7 @@ class HeadListMessage:
     design: ReportDesign | None
 
 
-def encode_head_list(head: HeadList, params: BlenderParams, design: ReportDesign | None = None) -> dict[str, Any]:
+def encode_head_list(head: HeadList, params: BlenderParams, design: ReportDesign | None = None) -> JsonObject:
     """A JSON document. Probabilities are not in it: a device computes its own from these public values."""
     return {
         "format": FORMAT,
@@ -82,7 +83,7 @@ def _decode_queries(queries: Any) -> HeadList:
     return HeadList(queries)
 
 
-def _decode_params(document: dict[str, Any]) -> BlenderParams:
+def _decode_params(document: JsonObject) -> BlenderParams:
     numbers: dict[str, float] = {}
     for field in ("epsilon", "delta", "query_budget_fraction"):
         value = document.get(field)

@@ -17,6 +17,7 @@ from typing import Any, Final
 from searchblend.blender.release import GroupSizes
 from searchblend.blender.result import GroupShare, HeadSummary, Number, Result, ResultRow, StatedCheck
 from searchblend.core.csv_cells import write_csv
+from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InputError, MessageError
 from searchblend.core.privacy import Condition, StatedGroup, StatedGuarantee
 from searchblend.core.statement import FileEntry, Statement
@@ -41,7 +42,7 @@ _CSV_COLUMNS: Final = (
 )
 
 
-def json_file(document: Mapping[str, Any]) -> bytes:
+def json_file(document: JsonObject) -> bytes:
     """A document as a file that people may open, too."""
     return (json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n").encode()
 
@@ -57,7 +58,7 @@ def result_files(result: Result) -> dict[str, bytes]:
     }
 
 
-def encode_result(result: Result) -> dict[str, Any]:
+def encode_result(result: Result) -> JsonObject:
     """``result.json``"""
     groups = result.groups
     evaluated, influence = result.notice is not None, result.has_influence
@@ -83,7 +84,7 @@ def encode_result(result: Result) -> dict[str, Any]:
     }
 
 
-def _encode_row(row: ResultRow, names: Sequence[str], evaluated: bool, influence: bool = False) -> dict[str, Any]:
+def _encode_row(row: ResultRow, names: Sequence[str], evaluated: bool, influence: bool = False) -> JsonObject:
     return {
         **{name: getattr(row, name) for name in names},
         "kind": row.kind,
@@ -115,7 +116,7 @@ def _flat(row: ResultRow, notice: str | None) -> dict[str, Any]:
     return flat
 
 
-def decode_result(content: bytes | Mapping[str, Any]) -> Result:
+def decode_result(content: bytes | JsonObject) -> Result:
     """The result of ``result.json``, or ``MessageError`` naming the field that is wrong."""
     document = _object(content, "result")
     number = document.get("version")
@@ -141,7 +142,7 @@ def decode_result(content: bytes | Mapping[str, Any]) -> Result:
         raise MessageError("result: expected the fields that a release has") from error
 
 
-def _object(content: bytes | Mapping[str, Any], what: str) -> Mapping[str, Any]:
+def _object(content: bytes | JsonObject, what: str) -> JsonObject:
     try:
         document = json.loads(content) if isinstance(content, bytes) else content
     except (ValueError, RecursionError) as error:
@@ -151,7 +152,7 @@ def _object(content: bytes | Mapping[str, Any], what: str) -> Mapping[str, Any]:
     return document
 
 
-def _decode_rows(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[ResultRow]:
+def _decode_rows(rows: Iterable[JsonObject], name: str) -> Iterator[ResultRow]:
     for place, row in enumerate(rows):
         where, query, url = f"{name}[{place}]", row["query"], row.get("url")
         named = isinstance(query, str) or (query is None and row["kind"] == "rest")
@@ -173,7 +174,7 @@ def _decode_rows(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[Resul
         )
 
 
-def _share(share: Mapping[str, Any] | None, where: str) -> GroupShare | None:
+def _share(share: JsonObject | None, where: str) -> GroupShare | None:
     if share is None:
         return None
     return GroupShare(
@@ -207,7 +208,7 @@ def _string(value: object, where: str) -> str:
     return value
 
 
-def _guarantee(document: Mapping[str, Any], where: str) -> StatedGuarantee:
+def _guarantee(document: JsonObject, where: str) -> StatedGuarantee:
     return StatedGuarantee(
         epsilon=_finite(document["epsilon"], f"{where}.epsilon"),
         delta=_finite(document["delta"], f"{where}.delta"),
@@ -225,7 +226,7 @@ def make_statement(
     kind: str,
     method: str,
     created: str,
-    parameters: Mapping[str, Any],
+    parameters: JsonObject,
     guarantee: StatedGuarantee,
     public: Sequence[str],
     caveats: Sequence[str],
@@ -253,7 +254,7 @@ def _software() -> dict[str, str]:
     return versions
 
 
-def encode_statement(statement: Statement) -> dict[str, Any]:
+def encode_statement(statement: Statement) -> JsonObject:
     """``statement.json``, in one schema for releases of every kind."""
     return {
         "format": _STATEMENT_FORMAT,
@@ -319,7 +320,7 @@ def read_statement(path: Path, *, kind: str | None = None) -> Statement:
         raise InputError(path, "expected the fields of a statement as searchblend writes them") from error
 
 
-def decode_statement(document: Mapping[str, Any]) -> Statement:
+def decode_statement(document: JsonObject) -> Statement:
     """What a document states. What is missing of guarantee and hashes stays missing: a verifier says so."""
     release = document["release"]
     return Statement(
@@ -354,7 +355,7 @@ QUOTED_LINE_FEEDS_CAVEAT: Final = (
 )
 
 
-def log_caveats(log: Mapping[str, Any]) -> list[str]:
+def log_caveats(log: JsonObject) -> list[str]:
     """What the promise rests on, beside the mechanisms, by the way in which a log was read."""
     return [QUOTED_LINE_FEEDS_CAVEAT] if log.get("quoted_line_feeds") else []
 

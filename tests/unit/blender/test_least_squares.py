@@ -7,8 +7,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from searchblend.blender.best.least_squares import predict, solve, solve_query
-from searchblend.blender.best.observations import CellSets, OptinCounts, QuerySets, SetLaw, query_slices
+from searchblend.blender.best.observations import (
+    CellSets,
+    OptinCounts,
+    QuerySets,
+    SetLaw,
+    predict,
+    query_slices,
+    solve,
+    solve_query,
+)
 from searchblend.core.records import HeadList
 from searchblend.mechanisms.subset_selection import SubsetSelection
 

@@ -17,8 +17,9 @@ from searchblend.cli.main import main
 from searchblend.clickgraph.use.graph import ClickGraph
 from searchblend.pages.click_graph_page import click_graph_page
 from searchblend.pages.hybrid_page import hybrid_page, percent
-from searchblend.pages.layout import MOST_ROWS, foreign
-from searchblend.pages.statement_section import cite_section
+from searchblend.pages.layout import MOST_ROWS
+from searchblend.pages.render import foreign
+from searchblend.pages.statement_words import StatementWords
 from searchblend.releases.release_page import page_of_folder
 from searchblend.wire.click_graph import STATEMENT_KIND
 from searchblend.wire.click_graph_files import read_click_graph
@@ -160,8 +161,8 @@ def test_a_release_cites_its_own_paper(hybrid, kind, paper):
     """A round of the service has the pages of a hybrid release, whatever its kind is called."""
     _, statement = documents(hybrid)
     statement["release"]["kind"] = kind
-    text = cite_section(decode_statement(statement), "title", "0" * 64)
-    assert [year for year in (2009, 2017) if f"{year}.</p>" in text] == [paper]
+    text = StatementWords(decode_statement(statement), "title", "0" * 64).paper
+    assert [year for year in (2009, 2017) if text.endswith(f" {year}.")] == [paper]
 
 
 def test_a_guarantee_that_does_not_hold_is_said_first(hybrid):

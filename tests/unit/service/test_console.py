@@ -19,8 +19,8 @@ from console_site import BAD_URL, SCRIPT, SETTINGS, searchers
 from searchblend.accounting.totals import Cap
 from searchblend.core.documents import encode
 from searchblend.core.privacy import Budget
+from searchblend.service.console.door import console_table
 from searchblend.service.console.render import HEADERS, static_files
-from searchblend.service.console.routes import console_table
 from searchblend.service.console.sessions import (
     COOKIE,
     FAILURE_SECONDS,

@@ -9,7 +9,7 @@ from searchblend.blender import method
 from searchblend.service import lifecycle
 from searchblend.service.round_model import shape_of
 from searchblend.store.database_sqlite import SqliteStore
-from searchblend.store.reports import Arrivals, Outcome
+from searchblend.store.reports import Arrivals, ReportOutcome
 from searchblend.store.service_store import ServiceStore, open_database
 from searchblend.store.states import State
 from searchblend.store.store_errors import WrongState
@@ -65,7 +65,7 @@ def test_reports_are_committed_while_a_list_is_approved(service, monkeypatch):
     during_the_choice(monkeypatch, report)
     assert service.lifecycle.review(service.current(task), actor="rob").state is State.REVIEWED
     other.close()
-    assert outcomes == [Outcome.TAKEN]
+    assert outcomes == [ReportOutcome.TAKEN]
 
 
 def test_a_round_that_is_ended_while_its_list_is_approved_stays_ended(service, monkeypatch):

@@ -8,8 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from searchblend.service.api.answers import Refusal
-from searchblend.service.api.shared_answers import MOST_IN_THE_MAKING, SharedAnswers
+from searchblend.service.api.answers import MOST_IN_THE_MAKING, Refusal, SharedAnswers
 from searchblend.service.console import trends_page
 from searchblend.service.store_thread import StoreThread
 from searchblend.store.artifacts import Artifacts

@@ -10,9 +10,9 @@ import pytest
 from searchblend.core.documents import encode
 from searchblend.core.records import HeadList
 from searchblend.service.crash_points import VARIABLE, crash_points
-from searchblend.service.filters import check_head_list, text_reason, url_reason
+from searchblend.service.filters import suspicious_entries, text_reason, url_reason
 from searchblend.service.logbook import Logbook
-from searchblend.service.metrics import Metrics
+from searchblend.service.metrics import ServiceMetrics
 from searchblend.service.services import TokenBucket
 from searchblend.service.workers.vault import KeyLost, Vault
 from searchblend.wire.sealed import new_round_key, public_key_of
@@ -63,7 +63,7 @@ def test_urls(url, reason):
 
 def test_hits_say_where_and_why_and_nothing_else():
     head = HeadList({"fine": ["http://a.example"], "ann@mail.example": ["http://x.example/?sid=1"]})
-    assert encode(check_head_list(head)) == [
+    assert encode(suspicious_entries(head)) == [
         {"query": 1, "url": None, "reason": "email"},
         {"query": 1, "url": 0, "reason": "credentials"},
     ]
@@ -146,7 +146,7 @@ def test_only_fields_of_the_list_are_logged():
 
 
 def test_metrics_are_in_the_exposition_format():
-    metrics = Metrics()
+    metrics = ServiceMetrics()
     metrics.count("reports_total", 12_345_678, result="accepted")
     metrics.set("reports_waiting", 3)
     for seconds in (0.001, 0.004, 5):
@@ -160,7 +160,7 @@ def test_metrics_are_in_the_exposition_format():
 
 def test_a_metric_without_a_description_cannot_be_counted():
     with pytest.raises(KeyError):
-        Metrics().count("nameless_total")
+        ServiceMetrics().count("nameless_total")
 
 
 def test_a_batch_above_the_rate_is_taken_and_paid_back(monkeypatch):

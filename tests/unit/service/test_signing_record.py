@@ -10,7 +10,7 @@ import pytest
 from searchblend.service.checkup import check_up
 from searchblend.service.settings import ServeSettings
 from searchblend.service.workers.publisher import MANIFEST_SECONDS
-from searchblend.service.workers.signing_record import OtherSigningKeys, keys_on_record, keys_trouble
+from searchblend.service.workers.signing_keys import OtherSigningKeys, keys_on_record, keys_trouble
 from service_http import http_service
 from service_parts import Service
 

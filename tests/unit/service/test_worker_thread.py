@@ -12,7 +12,7 @@ import time
 import pytest
 
 from searchblend.service.logbook import Logbook
-from searchblend.service.workers.worker_thread import WorkerThread
+from searchblend.service.workers.worker import WorkerThread
 from searchblend.store.store_errors import StoreUnavailable
 from service_http import http_service
 

@@ -82,5 +82,5 @@ def test_figures_of_all_rounds_come_at_once(store):
     }
     assert figures.lines(TASK, []) == figures.lines("cd" * 16, ["query 0"]) == {}
     history = figures.history(TASK)
-    assert [row["action"] for row in history[:2]] == ["task created", "round drafted"]
-    assert all(row["detail"]["task"] == TASK for row in history)
+    assert [entry.action for entry in history[:2]] == ["task created", "round drafted"]
+    assert all(entry.detail["task"] == TASK for entry in history)

@@ -7,8 +7,7 @@ import pytest
 
 from searchblend.core.records import HeadList, Record
 from searchblend.mechanisms.tally import ListedRecords
-from searchblend.synthetic.count_group import CountGroup, RecordModel
-from searchblend.synthetic.indexed_records import IndexedRecords
+from searchblend.synthetic.count_group import CountGroup, IndexedRecords, RecordModel
 
 RECORDS = [Record("a", "u"), Record("a", "v"), Record("b", "u"), Record("c", "w")]
 HEAD = HeadList({"a": ["u", "v"], "b": ["u"], "c": ["w"]})

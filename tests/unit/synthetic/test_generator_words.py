@@ -9,7 +9,7 @@ import pytest
 
 from searchblend.core.normalization import normalize, normalize_url
 from searchblend.synthetic import words as generate_words
-from searchblend.synthetic.columns import decimals, rows_text, timestamps
+from searchblend.synthetic.formats import decimals, rows_text, timestamps
 from searchblend.synthetic.words import QUERY_LIMIT, SITE_LIMIT, TOP_QUERIES, query_texts, site_texts
 
 COMMON = np.arange(30_000)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from html import escape
+from pathlib import Path
 from typing import Final
 
-from searchblend.pages.layout import Cell, TableColumn, bullets, html_page, paragraphs, searchable_table
+from searchblend.pages.layout import Cell, PageTable, TableColumn, page_assets
+from searchblend.pages.render import render
 from searchblend_lab.evidence.evidence import Finding, Kind
 from searchblend_lab.evidence.plan import CANNOT_SEE, STATEMENTS
 from searchblend_lab.evidence.run import AuditReport, machine
@@ -100,24 +101,27 @@ def _markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> li
 
 
 def page(report: AuditReport, command: str) -> str:
-    first, *others = summary(report)
-    body = [
-        f"<header><h1>Audit</h1><p>Written by <code>{escape(command)}</code>.</p></header>\n<main>",
-        f'<p class="{_tone(report.passed)}"><strong>{escape(first)}</strong></p>{paragraphs(*others)}',
-    ]
-    for title, rows in sections(report):
-        body.append(f"<h2>{escape(title[0].upper() + title[1:])}</h2>{_html_table(title, COLUMNS, rows)}")
+    tables = [(title[0].upper() + title[1:], _table(title, COLUMNS, rows)) for title, rows in sections(report)]
     if report.mutants:
-        body.append(f"<h2>Planted faults: {report.killed} of {report.planted} seen</h2>")
-        body.append(_html_table("planted faults", MUTANT_COLUMNS, mutant_rows(report)))
-    body.append(f"<h2>What this audit cannot see</h2>{bullets(CANNOT_SEE)}</main>\n")
-    return html_page("searchblend audit", body)
+        heading = f"Planted faults: {report.killed} of {report.planted} seen"
+        tables.append((heading, _table("planted faults", MUTANT_COLUMNS, mutant_rows(report))))
+    return render(
+        "audit.html",
+        Path(__file__).parent / "templates",
+        title="searchblend audit",
+        assets=page_assets(),
+        command=command,
+        tone=_tone(report.passed),
+        summary=summary(report),
+        tables=tables,
+        cannot_see=CANNOT_SEE,
+    )
 
 
-def _html_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    name = title.split()[0].strip(":")
+def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> PageTable:
     cells = [[_cell(column, text) for column, text in zip(columns, row, strict=True)] for row in rows]
-    return searchable_table(name, title, [TableColumn(column, column in _NUMBERS) for column in columns], cells)
+    headings = [TableColumn(column, column in _NUMBERS) for column in columns]
+    return PageTable(title, headings, cells, title.split()[0].strip(":"))
 
 
 def _cell(column: str, text: str) -> Cell:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from html import escape
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from searchblend.core.statement import PAGE
 from searchblend.files.durable import whole_files
-from searchblend.pages.layout import Cell, TableColumn, code_text, html_page, plain_table
+from searchblend.pages.layout import Cell, PageTable, TableColumn, page_assets
+from searchblend.pages.render import render
 from searchblend_lab.papers.experiment import Finding, Table
 from searchblend_lab.papers.outputs import findings_table, markdown_table
 from searchblend_lab.papers.registry import EXPERIMENTS
@@ -67,14 +67,17 @@ def finding(entry: Mapping[str, Any]) -> Finding:
 def write_page(folder: Path) -> None:
     """index.html with every plot inside: one file to send to somebody."""
     found = documents(folder)
-    contents = "".join(f'<li><a href="#{d["experiment"]}">{escape(d["title"])}</a></li>' for d in found)
-    body = [
-        f"<header><h1>searchblend: results</h1><p>{code_text(INTRODUCTION)}</p><p>{_summary(found)}</p></header>",
-        f'<main><nav aria-label="experiments"><ul>{contents}</ul></nav>',
-        *(_section(document, folder) for document in found),
-        f"</main><footer><p>Made by <code>{escape(_command(found))}</code></p></footer>",
-    ]
-    _write(folder / PAGE, html_page("searchblend: results", body))
+    content = render(
+        "results.html",
+        Path(__file__).parent / "templates",
+        title="searchblend: results",
+        assets=page_assets(),
+        introduction=INTRODUCTION,
+        summary=_summary(found),
+        sections=[_section(document, folder) for document in found],
+        command=_command(found),
+    )
+    _write(folder / PAGE, content)
 
 
 def _write(path: Path, content: str) -> None:
@@ -82,24 +85,25 @@ def _write(path: Path, content: str) -> None:
         partial.write_text(content, encoding="utf-8")
 
 
-def _section(document: Mapping[str, Any], folder: Path) -> str:
+class Section(NamedTuple):
+    """One experiment on the page."""
+
+    document: Mapping[str, Any]
+    svg: str
+    tables: list[PageTable]
+
+
+def _section(document: Mapping[str, Any], folder: Path) -> Section:
     svg = base64.b64encode((folder / f"{document['experiment']}.svg").read_bytes()).decode()
     tables = [Table(t["title"], tuple(t["columns"]), tuple(map(tuple, t["rows"]))) for t in document["tables"]]
     if document["findings"]:
         tables.append(findings_table([finding(entry) for entry in document["findings"]]))
-    warning = '<p class="notice" role="note">NOT PRIVATE: it compares with a log itself. Not for release.</p>'
-    return (
-        f'<h2 id="{document["experiment"]}">{escape(document["title"])}</h2>'
-        f'<p class="about">{escape(document["source"])}. {escape(document["about"])}</p>'
-        f"{warning if document['not_private'] else ''}"
-        f'<img alt="{escape(document["title"])}" src="data:image/svg+xml;base64,{svg}">'
-        f"<p>{code_text(document['text'])}</p>{''.join(map(_table, tables))}"
-    )
+    return Section(document, svg, [_table(table) for table in tables])
 
 
-def _table(table: Table) -> str:
+def _table(table: Table) -> PageTable:
     columns = [TableColumn(heading) for heading in table.columns]
-    return plain_table(table.title, columns, [[Cell(text, tone=_tone(text)) for text in row] for row in table.rows])
+    return PageTable(table.title, columns, [[Cell(text, tone=_tone(text)) for text in row] for row in table.rows])
 
 
 def _tone(text: str) -> str:

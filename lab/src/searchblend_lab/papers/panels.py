@@ -123,10 +123,10 @@ class Curves:
         return {point.x: point.band.mean for point in points if point.band and point.reached}
 
 
-Say = Callable[[Request, Curves], tuple[str, list[Finding]]]
+Conclude = Callable[[Request, Curves], tuple[str, list[Finding]]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PanelExperiment:
     """An experiment that is a row of panels."""
 
@@ -137,7 +137,8 @@ class PanelExperiment:
     full_runs: int
     quick_runs: int
     panels: Callable[[Request], list[Panel]]
-    say: Say
+    conclusion: Conclude
+    """what the curves show, and how it compares with the paper"""
     columns: int = 2
     printed: Callable[[Request, Results], list[str]] = lambda request, results: []
 
@@ -185,10 +186,10 @@ class PanelExperiment:
     def _said(self, request: Request, curves: Curves) -> tuple[str, list[Finding]]:
         """Other people than the paper's may reach too few lists for its sentences."""
         if request.people is None:
-            return self.say(request, curves)
+            return self.conclusion(request, curves)
         try:
             if any(point.band and point.reached for points in curves.all.values() for point in points):
-                return self.say(request, curves)
+                return self.conclusion(request, curves)
         except (KeyError, ValueError, IndexError, ZeroDivisionError):
             pass
         return "Too few lists reached their size on these people to compare with the paper.", []

@@ -12,8 +12,7 @@ import numpy as np
 
 from searchblend.core.records import Record
 from searchblend.mechanisms.tally import Ints
-from searchblend.synthetic.count_group import CountGroup, RecordModel
-from searchblend.synthetic.indexed_records import IndexedRecords
+from searchblend.synthetic.count_group import CountGroup, IndexedRecords, RecordModel
 from searchblend.synthetic.population import AOL, YANDEX, Profile
 
 

@@ -11,15 +11,16 @@ import numpy as np
 
 from searchblend.blender.best.choose_design import pooled_shares
 from searchblend.blender.best.group_check import GroupCheck, check_groups
-from searchblend.blender.best.least_squares import Solution, solve
 from searchblend.blender.best.observations import (
     CellSets,
     OptinCounts,
     QuerySets,
     SetLaw,
+    Solution,
     Source,
     TwoStageReports,
     query_slices,
+    solve,
 )
 from searchblend.blender.best.stability_histogram import CountedHeadList
 from searchblend.blender.best.subset_report import ReportDesign

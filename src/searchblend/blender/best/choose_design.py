@@ -13,8 +13,16 @@ from typing import Final
 
 import numpy as np
 
-from searchblend.blender.best.least_squares import Solution, predict
-from searchblend.blender.best.observations import CellSets, OptinCounts, QuerySets, SetLaw, Source, TwoStageReports
+from searchblend.blender.best.observations import (
+    CellSets,
+    OptinCounts,
+    QuerySets,
+    SetLaw,
+    Solution,
+    Source,
+    TwoStageReports,
+    predict,
+)
 from searchblend.blender.best.subset_report import GAMMA_STEPS, PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign
 from searchblend.blender.estimates import Floats
 from searchblend.blender.paper.report_probabilities import ReportProbabilities

@@ -7,9 +7,8 @@ given as a number.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,15 +38,6 @@ class GroupCheck:
     def divergence(self) -> float:
         """τ: the typical relative difference between the groups' shares of a query"""
         return math.sqrt(self.tilt)
-
-    def as_json(self, names: Sequence[str]) -> dict[str, Any]:
-        return {
-            "agrees": self.agrees,
-            "p_value": self.p_value,
-            "tested_queries": self.tested,
-            "divergence": self.divergence,
-            "flagged_queries": [names[i] for i in self.flagged],
-        }
 
 
 def check_groups(gap: Floats, variance: Floats, total: Floats, testable: NDArray[np.bool_]) -> GroupCheck:

@@ -1,27 +1,30 @@
-"""What each source of data says about the shares c of one query's cells, as information for least squares.
+"""What each source of data says about the shares c of one query's cells, and one least squares over all of them.
 
 A source says for each query: a k×k information matrix J and a vector b with E[b] = J c, where k counts the query's
 URLs and ⟨q,⋆⟩. Variances depend on the unknown shares; they are taken at *pooled* shares, the same for all
 sources, never at a source's own estimate (a group that saw nobody would otherwise look certain).
+Post-processing: costs no privacy.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
 from searchblend.blender.best.stability_histogram import CountedHeadList
 from searchblend.blender.best.subset_report import SetMechanism
 from searchblend.blender.best.subset_report_bulk import SubsetCounts
-from searchblend.blender.estimates import Floats
+from searchblend.blender.estimates import Estimates, Floats
 from searchblend.blender.groups import Spread
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.core.records import HeadList
 from searchblend.mechanisms.subset_selection import PlainSubsetSelection
 
 Information = tuple[Floats, Floats]
+_PASSES: Final = 4
 
 
 class Source(Protocol):
@@ -202,3 +205,54 @@ class TwoStageReports:
         expected = response @ shares[query] + lie_query
         weighted = response.T * (self.n / expected)
         return weighted @ response, weighted @ (self.reported[query] - lie_query)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Shares of all cells but ⟨⋆,⋆⟩ and all queries but ⋆; variances of the error against the people's shares."""
+
+    cells: Estimates
+    queries: Estimates
+
+
+def solve(head: HeadList, sources: Sequence[Source], start: Floats, floor: float, n_users: float) -> Solution:
+    """ĉ = J⁻¹b for every query, variances at the pooled shares, iterated.
+
+    ``start`` are first shares, ``floor`` the least share used in a variance (half a person), ``n_users`` all people
+    whose shares are estimated: the error against *their* shares is J⁻¹ − diag(c)/n, as both groups are part of them.
+    """
+    slices = query_slices(head)
+    shares = np.maximum(start, floor)
+    for _ in range(_PASSES):
+        solved = [solve_query(sources, query, shares) for query in slices]
+        shares = np.maximum(np.concatenate([estimate for estimate, _ in solved]), floor)
+    return _against_people(solved, slices, shares, n_users)
+
+
+def predict(head: HeadList, sources: Sequence[Source], shares: Floats, n_users: float) -> Solution:
+    """The variances that ``solve`` would report at these shares; no observation is looked at."""
+    slices = query_slices(head)
+    return _against_people([solve_query(sources, query, shares) for query in slices], slices, shares, n_users)
+
+
+def solve_query(sources: Sequence[Source], query: slice, shares: Floats) -> tuple[Floats, Floats]:
+    """The estimate of one query's cells and its covariance matrix."""
+    pieces = [source.information(query, shares) for source in sources]
+    covariance = np.linalg.inv(sum(matrix for matrix, _ in pieces)).astype(np.float64)
+    return covariance @ sum(vector for _, vector in pieces), covariance
+
+
+def _against_people(
+    solved: list[tuple[Floats, Floats]], slices: list[slice], shares: Floats, n_users: float
+) -> Solution:
+    sampled = [shares[query] / n_users for query in slices]
+    cell_variance = [
+        np.maximum(np.diag(cov) - part, 0.05 * np.diag(cov)) for (_, cov), part in zip(solved, sampled, strict=True)
+    ]
+    query_variance = [
+        max(cov.sum() - part.sum(), 0.05 * cov.sum()) for (_, cov), part in zip(solved, sampled, strict=True)
+    ]
+    return Solution(
+        cells=Estimates(np.concatenate([estimate for estimate, _ in solved]), np.concatenate(cell_variance)),
+        queries=Estimates(np.array([estimate.sum() for estimate, _ in solved]), np.array(query_variance)),
+    )

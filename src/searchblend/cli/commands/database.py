@@ -6,7 +6,7 @@ import argparse
 
 from searchblend.cli.arguments import add_actions, add_command
 from searchblend.cli.printing import write
-from searchblend.cli.service_options import add_place, print_document, settings_of
+from searchblend.cli.service_options import add_place, print_document, serve_settings
 from searchblend.files.durable import make_private_folder
 from searchblend.store.schema import migrate, schema_version
 
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> None:
         statements = grant_statements(options.grants_of, options.user, options.schema)
         write("\n".join(statements) + "\n")
         return
-    settings = settings_of(options)
+    settings = serve_settings(options)
     if not settings.database:
         make_private_folder(settings.folder)
     database = open_database(settings.where)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from searchblend.cli.service_options import add_place, opened, print_document, settings_of
+from searchblend.cli.service_options import add_place, opened, print_document, serve_settings
 from searchblend.core.documents import encode
 from searchblend.core.errors import RunError
 from searchblend.service.clock import SystemClock
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     from searchblend.service.checkup import check_up
 
-    settings = settings_of(options)
+    settings = serve_settings(options)
     with opened(options) as store:
         findings = check_up(store, SystemClock(), settings)
     faults = [finding for finding in findings if not finding.fine]

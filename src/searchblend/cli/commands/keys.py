@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from searchblend.cli.arguments import add_actions, add_command
-from searchblend.cli.service_options import add_place, opened, os_user, print_document, settings_of
+from searchblend.cli.service_options import add_place, opened, os_user, print_document, serve_settings
 from searchblend.core.errors import UsageError
 from searchblend.service.clock import SystemClock
 
 if TYPE_CHECKING:
-    from searchblend.service.workers.publisher import SigningKeys
+    from searchblend.service.workers.signing_keys import SigningKeys
     from searchblend.wire.signing import SigningKey
 
 EXAMPLES = """\
@@ -61,16 +61,15 @@ def run(options: argparse.Namespace) -> None:
 
 def _act(options: argparse.Namespace) -> Any:
     from searchblend.service.workers.curator_key import make_curator_key, read_curator_key
-    from searchblend.service.workers.publisher import SigningKeys
-    from searchblend.service.workers.signing_record import adopt_keys
+    from searchblend.service.workers.signing_keys import SigningKeys, adopt_keys
 
-    keys = SigningKeys(settings_of(options).signing_folder)
+    keys = SigningKeys(serve_settings(options).signing_folder)
     if options.action == "add":
         with _kept_on_record(options, keys):
             added = keys.add()
         return _public(added)
     if options.action == "curator":
-        return _public(make_curator_key(settings_of(options).vault_folder))
+        return _public(make_curator_key(serve_settings(options).vault_folder))
     if options.action == "remove":
         with _kept_on_record(options, keys):
             keys.remove(options.key_id)
@@ -90,7 +89,7 @@ def _act(options: argparse.Namespace) -> Any:
             if not store.tokens.revoke_admin(options.name, actor=os_user(), now=SystemClock().now()):
                 raise UsageError("no such token, or revoked already")
             return {"revoked": options.name}
-        curator = read_curator_key(settings_of(options).vault_folder)
+        curator = read_curator_key(serve_settings(options).vault_folder)
         return {
             "signing_keys": [_public(key) for key in keys.all()],
             "curator_keys": [_public(curator)] if curator is not None else [],
@@ -107,10 +106,10 @@ def _public(key: SigningKey) -> dict[str, str]:
 @contextlib.contextmanager
 def _kept_on_record(options: argparse.Namespace, keys: SigningKeys) -> Iterator[None]:
     """Change the folder whose keys are on record, and the record with it; another folder is nobody's business."""
-    from searchblend.service.workers.signing_record import adopt_keys, keys_on_record
+    from searchblend.service.workers.signing_keys import adopt_keys, keys_on_record
     from searchblend.store.service_store import is_service_database
 
-    if not is_service_database(settings_of(options).where):
+    if not is_service_database(serve_settings(options).where):
         yield
         return
     with opened(options) as store:

@@ -11,6 +11,7 @@ from searchblend.accounting.spend import UNIT, Spend
 from searchblend.accounting.totals import BASIC, Cap, Totals, default_delta, fits, for_group, remaining, total_of
 from searchblend.cli.arguments import add_actions, add_command, epsilon_delta, share
 from searchblend.cli.printing import new_table, print_json, print_line, print_table, warn, write
+from searchblend.core.documents import encode
 from searchblend.core.errors import UsageError
 from searchblend.core.privacy import Budget
 from searchblend.store.ledger_errors import LedgerError
@@ -41,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action.add_argument("ledger", metavar="LEDGER", help="the ledger's file, or the database of a service")
     for action in (show, export):
         action.add_argument("--population", metavar="NAME", help="only releases about these people")
-        action.add_argument("--window", metavar="NAME", help="only this window")
+        action.add_argument("--window", metavar="NAME", help="only what counts in this window")
     show.add_argument("--delta", type=share, metavar="D", help="total δ (the cap's, else the debits' own + 1e-6)")
     check.add_argument("--head", metavar="HASH", help="a hash noted earlier: it must still be in the chain")
     for action in (show, check, export):
@@ -125,7 +126,7 @@ def export(book: Book, rows: Sequence[Row], options: argparse.Namespace) -> None
     """The rows as they are chained: SHA-256 of the previous hash, a line feed and the canonical JSON of the body."""
     import json
 
-    kept = {entry.release_id for entry in book.entries.values() if entry.is_for(options.population, options.window)}
+    kept = {entry.release_id for entry in book.entries.values() if entry.counts_for(options.population, options.window)}
     documents = [row.as_json() for row in rows if row.release_id is None or row.release_id in kept]
     if options.json:
         print_json({"format": "searchblend-ledger", "version": 1, "head": book.head, "rows": documents})
@@ -135,7 +136,7 @@ def export(book: Book, rows: Sequence[Row], options: argparse.Namespace) -> None
 
 def show_totals(book: Book, scopes: Sequence[Scope], options: argparse.Namespace) -> None:
     totals = {scope: _totals(book, scope, options.delta) for scope in scopes}
-    entries = [entry for entry in book.entries.values() if entry.is_for(options.population, options.window)]
+    entries = [entry for entry in book.entries.values() if entry.counts_for(options.population, options.window)]
     if options.json:
         print_json(show_document(book, entries, totals))
         return
@@ -158,7 +159,7 @@ def show_document(book: Book, entries: Sequence[Entry], totals: dict[Scope, Tota
         "unit": UNIT,
         "group_privacy": _GROUP_RULE,
         "head": book.head,
-        "cap": book.cap.as_json() if book.cap else None,
+        "cap": encode(book.cap),
         "entries": [
             {
                 "release_id": entry.release_id,

@@ -209,7 +209,7 @@ def show_result(
 def show_dry_run(params: BlenderParams, options: argparse.Namespace) -> None:
     """What a run would promise, and what to expect of an AOL-shaped log; no file is opened."""
     from searchblend.mechanisms.threshold import printed_threshold
-    from searchblend.synthetic.expected_list import expected_head_queries
+    from searchblend.synthetic.plan import expected_head_queries
     from searchblend.synthetic.population import AOL_USERS
 
     threshold = printed_threshold(params.budget)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from searchblend.accounting.totals import Cap
 from searchblend.cli.arguments import positive_int
 from searchblend.cli.printing import messages, new_table, print_line, print_table, progress_bar, warn
-from searchblend.cli.service_options import add_place, print_document, settings_of
+from searchblend.cli.service_options import add_place, print_document, serve_settings
 from searchblend.core.documents import encode
 from searchblend.core.errors import RunError, UsageError
 from searchblend.core.privacy import Budget
@@ -90,7 +90,7 @@ def run(options: argparse.Namespace) -> None:
     if options.demo:
         _demo(options)
         return
-    settings = settings_of(options)
+    settings = serve_settings(options)
     if options.end_with_input:
         threading.Thread(target=_end_with_input, name="parent", daemon=True).start()
     if settings.role == "all":
@@ -125,7 +125,7 @@ def _demo(options: argparse.Namespace) -> None:
             options.data_dir = stack.enter_context(tempfile.TemporaryDirectory(prefix="searchblend-demo-"))
         if options.port is None:
             options.port = "0"
-        settings = settings_of(options)
+        settings = serve_settings(options)
         if settings.role != "all":
             raise UsageError("--demo: expected role all")
         task, staff, pinned = _prepare(settings, options)
@@ -172,7 +172,7 @@ def _prepare(settings: ServeSettings, options: argparse.Namespace) -> tuple[str,
     from searchblend.service.demo import Staff
     from searchblend.service.lifecycle import Lifecycle
     from searchblend.service.task_settings import TaskSettings
-    from searchblend.service.workers.publisher import SigningKeys
+    from searchblend.service.workers.signing_keys import SigningKeys
     from searchblend.store.service_store import open_store
 
     make_private_folder(settings.folder)

@@ -14,7 +14,7 @@ from searchblend.service.api.answers import Refusal, document_response, read_bod
 from searchblend.service.api.documents import BatchAnswer
 from searchblend.service.api.operations import Operation
 from searchblend.service.services import RoundFacts, Services
-from searchblend.store.reports import Arrivals, Outcome
+from searchblend.store.reports import Arrivals, ReportOutcome
 from searchblend.wire.report import ReportRefused, ReportShape, counters_of, decode_report
 from searchblend.wire.report_batch import decode_reports
 
@@ -122,9 +122,9 @@ class Collector:
         if not self._services.bucket.take(len(arrivals.ids)):
             raise Refusal("rate-limited")
         outcome = await self._services.writer.add(arrivals)
-        if outcome is Outcome.TAKEN:
+        if outcome is ReportOutcome.TAKEN:
             return
-        spent = outcome is Outcome.SPENT
+        spent = outcome is ReportOutcome.SPENT
         reason = "spent-token" if spent else await self._services.why_closed(request.path_params["task"])
         self._services.writer.refuse(facts.key, reason, len(arrivals.ids))
         raise Refusal(reason)

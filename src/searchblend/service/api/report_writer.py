@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from searchblend.service.api.answers import Refusal
 from searchblend.service.clock import Clock
-from searchblend.service.metrics import Metrics
+from searchblend.service.metrics import ServiceMetrics
 from searchblend.service.store_thread import StoreThread
-from searchblend.store.reports import Arrivals, Outcome
+from searchblend.store.reports import Arrivals, ReportOutcome
 from searchblend.store.service_store import ServiceStore
 
 MOST_WAITING: Final = 20_000
@@ -42,13 +42,13 @@ class ReportWriter:
         self,
         thread: StoreThread,
         clock: Clock,
-        metrics: Metrics,
+        metrics: ServiceMetrics,
         *,
         most_waiting: int = MOST_WAITING,
     ) -> None:
         self._thread = thread
         self._clock, self._metrics, self._most_waiting = clock, metrics, most_waiting
-        self._waiting: deque[tuple[Arrivals, asyncio.Future[Outcome]]] = deque()
+        self._waiting: deque[tuple[Arrivals, asyncio.Future[ReportOutcome]]] = deque()
         self._n_waiting = 0
         self._sealed: list[tuple[SealedArrival, asyncio.Future[str]]] = []
         self._refused: Counter[tuple[int, str]] = Counter()
@@ -68,12 +68,12 @@ class ReportWriter:
             await self._task
         await self._thread.close()
 
-    async def add(self, arrivals: Arrivals) -> Outcome:
+    async def add(self, arrivals: Arrivals) -> ReportOutcome:
         """What became of them; returns after the commit."""
         n = len(arrivals.ids)
         if self._n_waiting + n > self._most_waiting or self._stopping or self._wake is None:
             raise Refusal("overloaded")
-        future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[ReportOutcome] = asyncio.get_running_loop().create_future()
         self._waiting.append((arrivals, future))
         self._n_waiting += n
         self._wake.set()
@@ -111,8 +111,8 @@ class ReportWriter:
             if self._refused:
                 await self._flush()
 
-    def _take(self) -> list[tuple[Arrivals, asyncio.Future[Outcome]]]:
-        group: list[tuple[Arrivals, asyncio.Future[Outcome]]] = []
+    def _take(self) -> list[tuple[Arrivals, asyncio.Future[ReportOutcome]]]:
+        group: list[tuple[Arrivals, asyncio.Future[ReportOutcome]]] = []
         size = 0
         while self._waiting and (not group or size + len(self._waiting[0][0].ids) <= MOST_IN_A_COMMIT):
             group.append(self._waiting.popleft())
@@ -120,10 +120,10 @@ class ReportWriter:
         self._n_waiting -= size
         return group
 
-    async def _commit(self, group: list[tuple[Arrivals, asyncio.Future[Outcome]]]) -> None:
+    async def _commit(self, group: list[tuple[Arrivals, asyncio.Future[ReportOutcome]]]) -> None:
         arrivals, now = [entry for entry, _ in group], self._clock.now()
 
-        def add(store: ServiceStore) -> list[Outcome]:
+        def add(store: ServiceStore) -> list[ReportOutcome]:
             return store.reports.add(arrivals, now)
 
         started = time.perf_counter()
@@ -134,7 +134,7 @@ class ReportWriter:
             return
         self._metrics.commit_took(time.perf_counter() - started)
         for (entry, future), outcome in zip(group, outcomes, strict=True):
-            if outcome is Outcome.TAKEN:
+            if outcome is ReportOutcome.TAKEN:
                 self._metrics.count("reports_total", len(entry.ids), result="accepted")
             if not future.done():
                 future.set_result(outcome)

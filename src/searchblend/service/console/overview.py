@@ -48,7 +48,7 @@ class Waiting:
 
 
 @dataclass(frozen=True)
-class Bar:
+class TimelineBar:
     """A stretch of a round on the timeline, in thousandths of its width."""
 
     x: float
@@ -61,7 +61,7 @@ class Bar:
 @dataclass(frozen=True)
 class Lane:
     task: Task
-    bars: list[Bar]
+    bars: list[TimelineBar]
 
 
 @dataclass(frozen=True)
@@ -276,7 +276,7 @@ def _timeline(figures: Figures, now: int) -> tuple[list[Lane], list[tuple[float,
         Lane(
             task,
             [
-                Bar(
+                TimelineBar(
                     x(begin),
                     max(x(end) - x(begin), 3.0),
                     kind,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from searchblend.core.documents import decode
 from searchblend.core.errors import InvalidParameter
 from searchblend.pages.charts import Chart, Series
 from searchblend.service.console.formats import number, plain
@@ -36,7 +37,7 @@ class Question:
 
     @classmethod
     def of_form(cls, form: Mapping[str, str]) -> Question:
-        values: dict[str, Any] = {}
+        values: dict[str, float] = {}
         for slider in SLIDERS:
             text = form.get(slider.name, "").strip()
             if text:
@@ -44,7 +45,7 @@ class Question:
                     values[slider.name] = float(text) if slider.step < 1 else int(float(text))
                 except (ValueError, OverflowError):
                     raise InvalidParameter(slider.name, "expected a number") from None
-        return cls(**values)
+        return decode(cls, values)
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,10 @@ SLIDERS: Final = (
     Slider("max_head_queries", "Longest list, M", 10, 500, 10, "queries"),
 )
 
-Forecast = Mapping[str, Any]
-"""``curves``: method → figure → for each ε a {mean, low, high}, or None where every list would be empty"""
+Curve = Sequence[Mapping[str, float] | None]
+"""for each ε a {mean, low, high}, or None where every list would be empty"""
+Forecast = Mapping[str, Mapping[str, Mapping[str, Curve]]]
+"""``curves``: method → figure → curve"""
 Planner = Callable[[Question, Sequence[float]], Forecast]
 
 

@@ -8,10 +8,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from starlette.requests import Request
 from starlette.responses import Response
 
+from searchblend.pages.render import environment as pages_environment
 from searchblend.service.api.answers import Refusal
 from searchblend.service.console.formats import FILTERS
 
@@ -42,14 +43,7 @@ HEADERS: Final = {
 
 @cache
 def environment() -> Environment:
-    made = Environment(
-        loader=FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
+    made = pages_environment(_HERE / "templates")
     made.filters.update(FILTERS)
     return made
 

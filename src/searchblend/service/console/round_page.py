@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from searchblend.accounting.totals import remaining
+from searchblend.blender.release import GroupSizes
+from searchblend.blender.result import ResultRow, StatedCheck
 from searchblend.service.actions import JOB_ARROWS
 from searchblend.service.console.state_words import REASONS, StateWords, deadline, words_of
 from searchblend.service.round_model import settings_of, shape_of
 from searchblend.service.task_settings import TaskSettings
+from searchblend.store.audit import AuditEntry
 from searchblend.store.ledger_book import Book
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import ENDED, NEXT, State
+from searchblend.wire.release import decode_result
 
 PER_PAGE: Final = 100
 _WORKERS: Final = {arrow.job: arrow.worker for arrow in JOB_ARROWS}
@@ -84,6 +88,16 @@ class Live:
 
 
 @dataclass(frozen=True)
+class GroupDebit:
+    """What a round cost each person of one group."""
+
+    group: str
+    window: str
+    epsilon: float
+    delta: float
+
+
+@dataclass(frozen=True)
 class Spent:
     """A population's budget as a round sees it."""
 
@@ -95,7 +109,7 @@ class Spent:
     lifetime_left: float | None
     window_cap: float | None
     lifetime_cap: float | None
-    of_round: list[dict[str, Any]]
+    of_round: list[GroupDebit]
     """the debits of this round"""
 
     @classmethod
@@ -129,13 +143,12 @@ class Spent:
             window_cap=limit(window),
             lifetime_cap=limit(None),
             of_round=[
-                {
-                    "group": "opt-in users" if entry.release_id.endswith("/opt-in") else "clients",
-                    "window": entry.window,
-                    "epsilon": entry.spend.epsilon,
-                    "delta": entry.spend.delta,
-                    "mechanism": entry.spend.mechanism,
-                }
+                GroupDebit(
+                    group="opt-in users" if entry.release_id.endswith("/opt-in") else "clients",
+                    window=entry.window,
+                    epsilon=entry.spend.epsilon,
+                    delta=entry.spend.delta,
+                )
                 for entry in book.entries.values()
                 if entry.release_id in (f"{round_.name}/opt-in", f"{round_.name}/clients")
             ],
@@ -143,45 +156,60 @@ class Spent:
 
 
 @dataclass(frozen=True)
-class Result:
+class PublishedResult:
     """What a published round says, one page of it."""
 
-    groups: dict[str, int]
-    check: dict[str, Any] | None
+    groups: GroupSizes
+    check: StatedCheck | None
     flagged: frozenset[str]
-    rows: list[dict[str, Any]]
-    rest: dict[str, Any]
-    urls: dict[str, list[dict[str, Any]]]
+    rows: list[tuple[int, ResultRow]]
+    """place in the whole list, and the query"""
+    rest: ResultRow
+    urls: dict[str, list[ResultRow]]
     n_rows: int
     first: int
     most: float
 
     @classmethod
-    def of(cls, content: bytes, *, first: int, containing: str) -> Result:
-        document = json.loads(content)
-        listed, rest = document["trends"][:-1], document["trends"][-1]
+    def of(cls, content: bytes, *, first: int, containing: str) -> PublishedResult:
+        result = decode_result(content)
+        listed = result.trends[:-1]
         wanted = [
-            {**row, "place": place} for place, row in enumerate(listed, 1) if containing.lower() in row["query"].lower()
+            (place, row) for place, row in enumerate(listed, 1) if containing.lower() in (row.query or "").lower()
         ]
         first = max(0, min(first, len(wanted) - 1)) // PER_PAGE * PER_PAGE
         rows = wanted[first : first + PER_PAGE]
-        shown = {row["query"] for row in rows}
-        urls: dict[str, list[dict[str, Any]]] = {}
-        for row in document["records"]:
-            if row["query"] in shown and row["url"] is not None:
-                urls.setdefault(row["query"], []).append(row)
-        check = document.get("group_check")
+        shown = {row.query for _, row in rows}
+        urls: dict[str, list[ResultRow]] = {}
+        for row in result.records:
+            if row.query is not None and row.query in shown and row.url is not None:
+                urls.setdefault(row.query, []).append(row)
+        check = result.group_check
         return cls(
-            groups=document["groups"],
+            groups=result.groups,
             check=check,
-            flagged=frozenset(check["flagged_queries"]) if check else frozenset(),
+            flagged=frozenset(check.flagged_queries) if check else frozenset(),
             rows=rows,
-            rest=rest,
+            rest=result.trends[-1],
             urls=urls,
             n_rows=len(wanted),
             first=first,
-            most=max((row["interval"][1] or 0.0 for row in listed), default=1.0) or 1.0,
+            most=max((row.interval[1] or 0.0 for row in listed), default=1.0) or 1.0,
         )
+
+
+@dataclass(frozen=True)
+class HistoryEvent:
+    """One line of what happened to a round."""
+
+    when: int
+    who: str
+    what: str
+    state: State | None
+    """that the round moved to"""
+    why: str
+    figures: Mapping[str, int]
+    removed: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -192,11 +220,11 @@ class RoundPage:
     settings: TaskSettings
     states: list[tuple[State, str, str]]
     """the way of a round: state, title, and ``done``, ``now`` or ``ahead``"""
-    history: list[dict[str, Any]]
+    history: list[HistoryEvent]
     why: str
     """why it ended without a result"""
     spent: Spent
-    result: Result | None
+    result: PublishedResult | None
     files: dict[str, str]
     can_draft: bool
     optin_users: int | None
@@ -209,7 +237,7 @@ def read_round(store: ServiceStore, task_name: str, number: int, *, first: int, 
     settings = settings_of(round_)
     files = store.artifacts.of_round(round_.key) if round_.state is State.PUBLISHED else {}
     content = store.artifacts.get(files[_RESULT]) if _RESULT in files else None
-    history = [_event(row) for row in store.figures.history(task.task) if row["detail"].get("round") == number]
+    history = [_event(row) for row in store.figures.history(task.task) if row.detail.get("round") == number]
     last = store.rounds.rounds(task.task)[-1]
     live = Live.read(store, round_)
     return RoundPage(
@@ -219,32 +247,24 @@ def read_round(store: ServiceStore, task_name: str, number: int, *, first: int, 
         settings=settings,
         states=_way(round_, history),
         history=history,
-        why=next((row["why"] for row in reversed(history) if row["why"]), ""),
+        why=next((event.why for event in reversed(history) if event.why), ""),
         spent=Spent.of(store.ledger.book(), round_, settings),
-        result=Result.of(content[0], first=first, containing=containing) if content else None,
+        result=PublishedResult.of(content[0], first=first, containing=containing) if content else None,
         files=files,
         optin_users=live.optin_records
-        or next((row["figures"]["records"] for row in history if "records" in row["figures"]), None),
+        or next((event.figures["records"] for event in history if "records" in event.figures), None),
         can_draft=last.number == number and round_.state in ENDED and not task.killed,
     )
 
 
-def _event(row: dict[str, Any]) -> dict[str, Any]:
-    detail = row["detail"]
+def _event(entry: AuditEntry) -> HistoryEvent:
+    detail = entry.detail
     moved = State(detail["to"]) if "to" in detail else None
-    words = step_title(moved) if moved else _WORDS.get(row["action"], row["action"].capitalize())
+    words = step_title(moved) if moved else _WORDS.get(entry.action, entry.action.capitalize())
     reason = detail.get("reason", "") if moved is State.ABORTED else ""
-    return {
-        "when": row["when"],
-        "who": row["actor"],
-        "what": words,
-        "state": moved,
-        "why": REASONS.get(reason, reason),
-        "figures": {
-            name: detail[name] for name in ("records", "refused", "queries", "deleted", "reports") if name in detail
-        },
-        "removed": detail.get("removed", {}),
-    }
+    figures = {name: detail[name] for name in ("records", "refused", "queries", "deleted", "reports") if name in detail}
+    why, removed = REASONS.get(reason, reason), detail.get("removed", {})
+    return HistoryEvent(entry.when, entry.actor, words, moved, why, figures, removed)
 
 
 def step_title(state: State) -> str:
@@ -264,7 +284,7 @@ def step_title(state: State) -> str:
     return {**from_step, **names}[state]
 
 
-def _way(round_: Round, history: list[dict[str, Any]]) -> list[tuple[State, str, str]]:
+def _way(round_: Round, history: list[HistoryEvent]) -> list[tuple[State, str, str]]:
     """The states that people care about, in order; an aborted round stops where it was."""
     shown = {
         State.DRAFT: "Draft",
@@ -278,7 +298,7 @@ def _way(round_: Round, history: list[dict[str, Any]]) -> list[tuple[State, str,
     order = [State.DRAFT]
     while order[-1] in NEXT:
         order.append(NEXT[order[-1]])
-    moved = [row["state"] for row in history if row["state"] not in (None, State.ABORTED)]
+    moved = [event.state for event in history if event.state not in (None, State.ABORTED)]
     at = round_.state if round_.state is not State.ABORTED else (moved[-1] if moved else State.DRAFT)
     place = max(i for i, state in enumerate(shown) if order.index(state) <= order.index(at))
     ended = round_.state is State.ABORTED

@@ -21,7 +21,7 @@ _DELTA: Final = re.compile(r"-from-(\d+)\.")
 
 
 @dataclass(frozen=True)
-class Answer:
+class SearchAnswer:
     query: str
     how: str
     """exact, longer, or with typing errors"""
@@ -44,7 +44,7 @@ class PackRow:
 class SearchPage:
     task: Task
     typed: str
-    answers: list[Answer]
+    answers: list[SearchAnswer]
     latest: PackRow | None
     n_queries: int
     history: list[PackRow]
@@ -78,10 +78,10 @@ def _row(round_: Round, files: dict[str, tuple[str, int]]) -> PackRow:
     return PackRow(round_, files[PACK_FILE][1], deltas)
 
 
-def _answers(index: SearchIndex, typed: str) -> list[Answer]:
+def _answers(index: SearchIndex, typed: str) -> list[SearchAnswer]:
     unit = index.pack.info.unit
     return [
-        Answer(
+        SearchAnswer(
             query=match.entry.query,
             how=_HOW[match.kind],
             share=match.entry.probability * unit,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from typing import Final
 
 from searchblend.blender.method import METHODS
 from searchblend.core.documents import decode, encode
@@ -12,12 +12,15 @@ from searchblend.core.errors import InvalidParameter
 from searchblend.service.checkup import settings_trouble
 from searchblend.service.console.state_words import words_of
 from searchblend.service.round_model import settings_of
-from searchblend.service.task_settings import SILENT_DEVICES, WINDOWS, TaskSettings
+from searchblend.service.task_settings import SILENT_DEVICES, TaskSettings
+from searchblend.store.ledger_windows import PERIODS
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import ENDED
 
 _DAY: Final = 86_400
+FormValues = dict[str, str | float | bool]
+"""settings by name; times have a unit beside them"""
 _UNITS: Final = {"seconds": 1, "minutes": 60, "hours": 3600, "days": _DAY}
 
 
@@ -68,7 +71,7 @@ GROUPS: Final = (
             ),
             Field("delta", "δ for each group", "Far below one over the number of people.", "number", step="any"),
             Field(
-                "budget_window", "Budget window", "The period of the cap; debits count when made.", "choice", WINDOWS
+                "budget_window", "Budget window", "The period of the cap; debits count when made.", "choice", PERIODS
             ),
             Field("uncapped", "Without a cap", "Open rounds although no cap bounds what they cost together.", "yes"),
         ),
@@ -134,17 +137,17 @@ _KINDS: Final = {field.name: field for group in GROUPS for field in group.fields
 _DEFAULTS: Final = TaskSettings(name="x")
 
 
-def default_values() -> dict[str, Any]:
+def default_values() -> FormValues:
     """What the empty form shows."""
     return shown_values({**encode(_DEFAULTS), "name": ""})
 
 
-def shown_values(settings: Mapping[str, Any]) -> dict[str, Any]:
+def shown_values(settings: FormValues) -> FormValues:
     """Settings as the form shows them: times as a number and a unit."""
-    values: dict[str, Any] = {}
+    values: FormValues = {}
     for name, value in settings.items():
         field = _KINDS[name]
-        if field.kind == "time":
+        if field.kind == "time" and isinstance(value, int):
             unit = next(unit for unit in ("days", "hours", "minutes", "seconds") if value % _UNITS[unit] == 0)
             values[name], values[f"{name}_unit"] = value // _UNITS[unit], unit
         else:
@@ -154,7 +157,7 @@ def shown_values(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def settings_of_form(form: Mapping[str, str]) -> TaskSettings:
     """The settings that a form asks for; a wrong field is named."""
-    document: dict[str, Any] = {}
+    document: FormValues = {}
     for field in fields(TaskSettings):
         kind = _KINDS[field.name].kind
         text = form.get(field.name, "").strip()
@@ -179,7 +182,7 @@ def _number(name: str, text: str, *, whole: bool) -> float:
 @dataclass(frozen=True)
 class TaskPage:
     task: Task
-    values: dict[str, Any]
+    values: FormValues
     trouble: str | None
     """why the settings cannot be read, if so"""
     rounds: list[tuple[Round, str]]

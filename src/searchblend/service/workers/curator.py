@@ -15,7 +15,7 @@ from typing import Final
 
 from searchblend.accounting.spend import Spend
 from searchblend.blender.groups import InMemoryGroup
-from searchblend.blender.method import HeadFigures
+from searchblend.blender.release import HeadFigures
 from searchblend.core.admission import admit
 from searchblend.core.errors import MessageError
 from searchblend.core.privacy import Neighbors
@@ -50,7 +50,7 @@ HOLDER: Final = "curator"
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnList:
     """What came of opening a round's records, once."""
 
     figures: HeadFigures | None
@@ -70,7 +70,7 @@ class Drawn:
         return json.dumps({**vars(self), "figures": figures}).encode()
 
     @classmethod
-    def of_bytes(cls, content: bytes) -> Drawn:
+    def of_bytes(cls, content: bytes) -> DrawnList:
         document = json.loads(content)
         figures = document["figures"]
         return cls(**{**document, "figures": None if figures is None else decode_figures(figures.encode())})
@@ -179,7 +179,7 @@ class Curator:
             drawn = self._draw(found, key)
             kept = self._vault.keep_drawn(found.task, found.number, found.public_key, drawn.json_bytes())
         self._store.on_point("head list: drawn")
-        drawn = Drawn.of_bytes(kept)
+        drawn = DrawnList.of_bytes(kept)
         if drawn.figures is None:
             self._give_up(job, found, "too-few-usable-records", drawn.numbers)
             return
@@ -188,7 +188,7 @@ class Curator:
         except BudgetExceeded:
             self._give_up(job, found, "budget-exceeded", drawn.numbers)  # nobody saw what was drawn
 
-    def _draw(self, found: Round, key: bytes) -> Drawn:
+    def _draw(self, found: Round, key: bytes) -> DrawnList:
         users, refused, dropped = self._opened(found, key)
         settings, n = settings_of(found), len(users)
         figures = None
@@ -196,9 +196,9 @@ class Curator:
             # The only place of the service where noise is drawn; what it is drawn from goes on record with the list.
             group = InMemoryGroup.from_users(users, randomness=self._randomness)
             figures = method_of(settings).list_head(group, settings.params, randomness=self._randomness)
-        return Drawn(figures, n, refused, dropped)
+        return DrawnList(figures, n, refused, dropped)
 
-    def _commit_head_list(self, job: Job, found: Round, drawn: Drawn, figures: HeadFigures) -> None:
+    def _commit_head_list(self, job: Job, found: Round, drawn: DrawnList, figures: HeadFigures) -> None:
         settings = settings_of(found)
         spend = Spend.generic(settings.params.budget, Neighbors.REPLACE_ONE, f"head list, method {settings.method}")
         now = self._clock.now()

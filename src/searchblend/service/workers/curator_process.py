@@ -15,9 +15,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
+from searchblend.core.documents import decode
 from searchblend.core.errors import RunError, SearchblendError
 from searchblend.service.clock import Clock
 from searchblend.service.crash_points import crash_points
@@ -29,6 +30,7 @@ from searchblend.service.workers.vault import Vault
 from searchblend.store.jobs import Job
 from searchblend.store.service_store import ServiceStore, open_store
 from searchblend.store.store_errors import LeaseLost, StoreUnavailable, WrongState
+from searchblend.wire.canonical import json_bytes
 
 _PASSED_ON: Final = {kind.__name__: kind for kind in (StoreUnavailable, LeaseLost, WrongState)}
 """errors that the worker tells apart"""
@@ -38,6 +40,16 @@ _DIE_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG
 def make_curator(settings: ServeSettings, store: ServiceStore, clock: Clock, *, anonymous_intake: bool) -> Curator:
     vault, signer = Vault(settings.vault_folder), make_curator_key(settings.vault_folder)
     return Curator(store, clock, vault, signer, anonymous_intake=anonymous_intake)
+
+
+@dataclass(frozen=True)
+class CuratorRequest:
+    """What the child process is asked to do, on its standard input."""
+
+    settings: ServeSettings
+    now: int
+    job: Job
+    anonymous: bool
 
 
 class CuratorProcess:
@@ -58,16 +70,11 @@ class CuratorProcess:
 
     def run(self, job: Job) -> None:
         # By its standard input: the arguments of a process are for everybody to see, and a URL may hold a password.
-        request = {
-            "settings": asdict(self._settings),
-            "now": self._clock.now(),
-            "job": asdict(job),
-            "anonymous": self._anonymous_intake,
-        }
+        request = CuratorRequest(self._settings, self._clock.now(), job, self._anonymous_intake)
         command = [sys.executable, "-P", "-m", "searchblend.service.workers.curator_process", str(os.getpid())]
         ended = subprocess.run(  # noqa: S603  # ourselves
             command,
-            input=json.dumps(request).encode(),
+            input=json_bytes(request),
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             process_group=0,
@@ -95,13 +102,12 @@ class _GivenClock:
         return int(self._ahead + time.monotonic())
 
 
-def _run(request: dict[str, Any], parent: int) -> tuple[str, str]:
+def _run(request: CuratorRequest, parent: int) -> tuple[str, str]:
     """The job; the kind of error that ended it, and its words if they are ours, which quote nobody."""
-    settings = ServeSettings(**request["settings"])
+    settings, clock = request.settings, _GivenClock(request.now)
     try:
         with open_store(settings.where, on_point=crash_points(and_then=parent)) as store:
-            curator = make_curator(settings, store, _GivenClock(request["now"]), anonymous_intake=request["anonymous"])
-            curator.run(Job(**request["job"]))
+            make_curator(settings, store, clock, anonymous_intake=request.anonymous).run(request.job)
     except SearchblendError as error:
         return type(error).__name__, str(error)
     except Exception as error:
@@ -121,7 +127,7 @@ def main() -> None:
     no_core_files()
     parent = int(sys.argv[1])
     _end_with(parent)
-    print(json.dumps(_run(json.load(sys.stdin), parent)))
+    print(json.dumps(_run(decode(CuratorRequest, json.load(sys.stdin)), parent)))
 
 
 if __name__ == "__main__":

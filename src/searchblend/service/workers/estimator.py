@@ -13,9 +13,8 @@ import numpy as np
 from searchblend.blender.best.observations import SetLaw
 from searchblend.blender.best.subset_report_bulk import ReportCounts, SubsetCounts
 from searchblend.blender.estimates import Floats
-from searchblend.blender.method import HeadFigures
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
-from searchblend.blender.release import BlenderRelease
+from searchblend.blender.release import BlenderRelease, HeadFigures
 from searchblend.blender.result import result_of
 from searchblend.core.privacy import TrustModel
 from searchblend.mechanisms.tally import Ints

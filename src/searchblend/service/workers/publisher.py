@@ -6,25 +6,28 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Final
 
 from searchblend.accounting.client_spends import subset_selection_spend
 from searchblend.accounting.spend import Spend
 from searchblend.blender.best.subset_report import GAMMA_STEPS, TWO_STAGE
-from searchblend.blender.method import HeadFigures
+from searchblend.blender.release import HeadFigures
 from searchblend.blender.result import Result
-from searchblend.core.errors import InputError, MessageError, OutputError, UsageError
+from searchblend.core.errors import MessageError
 from searchblend.core.privacy import Neighbors
-from searchblend.files.durable import make_private_folder, write_secret
-from searchblend.files.private import read_private
 from searchblend.service.clock import Clock
 from searchblend.service.lifecycle import REVIEWED, Lifecycle
 from searchblend.service.round_model import decode_figures, key_signature_of, settings_digest, settings_of, shape_of
 from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.estimator import FILE_PREFIX
 from searchblend.service.workers.round_pack import make_pack_files, pack_part
-from searchblend.service.workers.signing_record import OtherSigningKeys, adopt_keys, keys_on_record, keys_trouble
+from searchblend.service.workers.signing_keys import (
+    OtherSigningKeys,
+    SigningKeys,
+    adopt_keys,
+    keys_on_record,
+    keys_trouble,
+)
 from searchblend.store.artifacts import TrendRow
 from searchblend.store.jobs import Job
 from searchblend.store.ledger_errors import BudgetExceeded
@@ -61,61 +64,6 @@ _FILES: Final = {
     "trends.csv": "text/csv; charset=utf-8",
     "statement.json": "application/json",
 }
-
-
-class SigningKeys:
-    """A folder of PEM files; every key in it signs."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def all(self) -> list[SigningKey]:
-        return [_read_key(path) for path in sorted(self._folder.glob("*.pem"))]
-
-    def add(self) -> SigningKey:
-        """A new key; one more than a manifest may carry signatures is refused."""
-        if len(self.all()) >= MOST_SIGNATURES:
-            raise UsageError(
-                f"{self._folder}: {MOST_SIGNATURES} signing keys are there, and a manifest carries no more signatures; "
-                "remove one first"
-            )
-        key = SigningKey.new()
-        make_private_folder(self._folder)
-        path = self._folder / f"{key.key_id}.pem"
-        try:
-            write_secret(path, key.as_pem())
-        except OSError as error:
-            raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
-        return key
-
-    def add_if_none(self) -> None:
-        """Make the first key; refuse a folder whose keys could not all sign."""
-        keys = self.all()
-        if len(keys) > MOST_SIGNATURES:
-            raise UsageError(f"{self._folder}: expected at most {MOST_SIGNATURES} signing keys")
-        if not keys:
-            self.add()
-
-    def remove(self, key_id: str) -> None:
-        keys = self.all()
-        if key_id not in {key.key_id for key in keys}:
-            raise UsageError("no signing key of this id")
-        if len(keys) == 1:
-            raise UsageError("the last signing key cannot be removed; add another first")
-        path = self._folder / f"{key_id}.pem"
-        try:
-            path.unlink()
-        except OSError as error:
-            raise OutputError(f"{path}: cannot be removed: {error.strerror}") from error
-
-
-def _read_key(path: Path) -> SigningKey:
-    try:
-        return SigningKey.of_pem(read_private(path))
-    except OSError as error:
-        raise InputError(path, f"cannot be read: {error.strerror}") from error
-    except MessageError as error:
-        raise InputError(path, str(error)) from error
 
 
 class Publisher:

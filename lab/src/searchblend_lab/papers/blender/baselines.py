@@ -29,7 +29,7 @@ def panels(request: Request) -> list[Panel]:
     ]
 
 
-def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
+def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
     parts, findings = [], []
     for method in ("paper", "best"):
         wins = total = 0
@@ -62,12 +62,12 @@ def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
 
 
 EXPERIMENT = PanelExperiment(
-    "baselines",
-    "The blend against opt-in users only and clients only",
-    "ours",
-    "Each group alone on the same head list, both methods, over the opt-in share and over ε.",
-    20,
-    4,
-    panels,
-    say,
+    name="baselines",
+    title="The blend against opt-in users only and clients only",
+    source="ours",
+    about="Each group alone on the same head list, both methods, over the opt-in share and over ε.",
+    full_runs=20,
+    quick_runs=4,
+    panels=panels,
+    conclusion=conclude,
 )

@@ -54,7 +54,7 @@ def slope(means: dict[float, float]) -> float:
     return (math.log(means[far]) - math.log(means[near])) / (math.log(far) - math.log(near))
 
 
-def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
+def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
     sentences, findings = [], []
     for i, panel in enumerate(curves.panels):
         means = {m: curves.means(i, m, "top_l1") for m in ("paper", "best")}
@@ -90,13 +90,14 @@ def printed(request: Request, results: Results) -> list[str]:
 
 
 EXPERIMENT = PanelExperiment(
-    "convergence",
-    "From ten thousand users to 100 million clients",
-    "ours",
-    "The number of users grows, everything else is the paper's default; L1 over the list and over the true top M.",
-    8,
-    2,
-    panels,
-    say,
+    name="convergence",
+    title="From ten thousand users to 100 million clients",
+    source="ours",
+    about="The number of users grows, everything else is the paper's default; L1 over the list and over the true "
+    "top M.",
+    full_runs=8,
+    quick_runs=2,
+    panels=panels,
+    conclusion=conclude,
     printed=printed,
 )

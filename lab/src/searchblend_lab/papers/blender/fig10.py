@@ -34,7 +34,7 @@ def panels(request: Request) -> list[Panel]:
     ]
 
 
-def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
+def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
     l1, client_l1 = (curves.means(0, "paper", key) for key in ("query_l1", "client_query_l1"))
     ndcg, client = (curves.means(1, "paper", key) for key in ("ndcg", "client_ndcg"))
     optin, best = curves.means(1, "paper", "optin_ndcg"), curves.means(1, "best", "ndcg")
@@ -83,13 +83,13 @@ def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
 
 
 EXPERIMENT = PanelExperiment(
-    "fig10",
-    "Splitting a client's budget between query and URL",
-    "[BLJ] Fig. 10",
-    "The share f_C of a client's ε that protects the query goes from 0.55 to 0.95; L1 and NDCG of the blend, of the "
-    "clients and of the opt-in users, each scored alone.",
-    40,
-    6,
-    panels,
-    say,
+    name="fig10",
+    title="Splitting a client's budget between query and URL",
+    source="[BLJ] Fig. 10",
+    about="The share f_C of a client's ε that protects the query goes from 0.55 to 0.95; L1 and NDCG of the blend, of "
+    "the clients and of the opt-in users, each scored alone.",
+    full_runs=40,
+    quick_runs=6,
+    panels=panels,
+    conclusion=conclude,
 )

@@ -40,7 +40,7 @@ def panels(request: Request) -> list[Panel]:
     ]
 
 
-def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
+def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
     paper, best = (curves.means(0, method, "ndcg") for method in ("paper", "best"))
     rank, top = curves.means(1, "paper", "ndcg_rank"), curves.means(1, "paper", "ndcg_top")
     gaps = {e: paper[e] - value for e, value in BLENDER_NDCG.items() if e in paper}
@@ -74,12 +74,12 @@ def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
 
 
 EXPERIMENT = PanelExperiment(
-    "fig12",
-    "NDCG over ε at head size 10",
-    "[BLJ] Fig. 12",
-    "ε from 1 to 5 with a head list of ten queries: NDCG as the paper defines it, and two stricter scores.",
-    60,
-    8,
-    panels,
-    say,
+    name="fig12",
+    title="NDCG over ε at head size 10",
+    source="[BLJ] Fig. 12",
+    about="ε from 1 to 5 with a head list of ten queries: NDCG as the paper defines it, and two stricter scores.",
+    full_runs=60,
+    quick_runs=8,
+    panels=panels,
+    conclusion=conclude,
 )

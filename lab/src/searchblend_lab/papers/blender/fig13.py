@@ -13,7 +13,7 @@ YANDEX_FIT = (
 PUBLISHED_STARTS = {("aol", 50): (0.05, "the profile's tail is a fit"), ("yandex", 500): (0.03, YANDEX_FIT)}
 
 
-def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
+def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
     lines = " ".join(line_sentences(curves, "query_l1", percent))
     growth = _growth(curves)
     text = (
@@ -38,12 +38,12 @@ def _growth(curves: Curves) -> str:
 
 
 EXPERIMENT = PanelExperiment(
-    "fig13",
-    "L1 over the share of users that opt in",
-    "[BLJ] Fig. 13",
-    "1 % to 10 % of the users opt in, ε = 4; L1 distance of the queries' shares for every head size.",
-    20,
-    4,
-    panels_by_size("query_l1", "optin", OPTIN_SHARES, "aol", "yandex"),
-    say,
+    name="fig13",
+    title="L1 over the share of users that opt in",
+    source="[BLJ] Fig. 13",
+    about="1 % to 10 % of the users opt in, ε = 4; L1 distance of the queries' shares for every head size.",
+    full_runs=20,
+    quick_runs=4,
+    panels=panels_by_size("query_l1", "optin", OPTIN_SHARES, "aol", "yandex"),
+    conclusion=conclude,
 )

@@ -10,7 +10,7 @@ from searchblend_lab.papers.experiment import Finding, Request
 from searchblend_lab.papers.panels import Curves, PanelExperiment
 
 
-def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
+def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
     findings = []
     for i, panel in enumerate(curves.panels):
         smallest = panel.people.sizes[0]
@@ -72,12 +72,12 @@ def _slopes(curves: Curves) -> str:
 
 
 EXPERIMENT = PanelExperiment(
-    "fig14",
-    "L1 over ε",
-    "[BLJ] Fig. 14",
-    "ε from 1 to 6 with the paper's opt-in share (AOL 5 %, Yandex 3 %); L1 distance of the queries' shares.",
-    20,
-    4,
-    panels_by_size("query_l1", "epsilon", EPSILONS, "aol", "yandex"),
-    say,
+    name="fig14",
+    title="L1 over ε",
+    source="[BLJ] Fig. 14",
+    about="ε from 1 to 6 with the paper's opt-in share (AOL 5 %, Yandex 3 %); L1 distance of the queries' shares.",
+    full_runs=20,
+    quick_runs=4,
+    panels=panels_by_size("query_l1", "epsilon", EPSILONS, "aol", "yandex"),
+    conclusion=conclude,
 )

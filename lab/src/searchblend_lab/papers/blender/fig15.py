@@ -8,7 +8,7 @@ from searchblend_lab.papers.experiment import Finding, Request
 from searchblend_lab.papers.panels import Curves, PanelExperiment
 
 
-def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
+def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
     findings, verdicts = [], []
     for i, panel in enumerate(curves.panels):
         people = panel.people
@@ -68,12 +68,12 @@ def _all_above(curves: Curves, panel: int, method: str, sizes: tuple[int, ...]) 
 
 
 EXPERIMENT = PanelExperiment(
-    "fig15",
-    "NDCG over the share of users that opt in",
-    "[BLJ] Fig. 15",
-    "1 % to 10 % of the users opt in, ε = 4; NDCG of queries and their URLs for every head size.",
-    20,
-    4,
-    panels_by_size("ndcg", "optin", OPTIN_SHARES, "aol", "yandex"),
-    say,
+    name="fig15",
+    title="NDCG over the share of users that opt in",
+    source="[BLJ] Fig. 15",
+    about="1 % to 10 % of the users opt in, ε = 4; NDCG of queries and their URLs for every head size.",
+    full_runs=20,
+    quick_runs=4,
+    panels=panels_by_size("ndcg", "optin", OPTIN_SHARES, "aol", "yandex"),
+    conclusion=conclude,
 )

@@ -8,7 +8,7 @@ from searchblend_lab.papers.experiment import Finding, Request
 from searchblend_lab.papers.panels import Curves, PanelExperiment
 
 
-def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
+def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
     findings = []
     for i, panel in enumerate(curves.panels):
         if panel.people.name != "yandex":
@@ -79,12 +79,12 @@ def _more_people(curves: Curves) -> list[Finding]:
 
 
 EXPERIMENT = PanelExperiment(
-    "fig16",
-    "NDCG over ε",
-    "[BLJ] Fig. 16",
-    "ε from 1 to 6 with the paper's opt-in share (AOL 5 %, Yandex 3 %); NDCG of queries and their URLs.",
-    20,
-    4,
-    panels_by_size("ndcg", "epsilon", EPSILONS, "aol", "yandex"),
-    say,
+    name="fig16",
+    title="NDCG over ε",
+    source="[BLJ] Fig. 16",
+    about="ε from 1 to 6 with the paper's opt-in share (AOL 5 %, Yandex 3 %); NDCG of queries and their URLs.",
+    full_runs=20,
+    quick_runs=4,
+    panels=panels_by_size("ndcg", "epsilon", EPSILONS, "aol", "yandex"),
+    conclusion=conclude,
 )

@@ -17,7 +17,7 @@ def panels(request: Request) -> list[Panel]:
     ]
 
 
-def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
+def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
     counts = [compared(curves, i, "query_l1" if i % 2 == 0 else "ndcg") for i in range(4)]
     n, worse = sum(count[0] for count in counts), sum(count[1] for count in counts)
     l1_points, l1_both = counts[0][0] + counts[2][0], counts[0][2] + counts[2][2]
@@ -63,12 +63,13 @@ def _change(means: dict[float, float]) -> str:
 
 
 EXPERIMENT = PanelExperiment(
-    "fig17",
-    "What each group contributes",
-    "[BLJ] Fig. 17",
-    "Opt-in users alone, clients alone and the blend at head size 100: over the opt-in share (ε = 4) and over ε (3 %).",
-    20,
-    4,
-    panels,
-    say,
+    name="fig17",
+    title="What each group contributes",
+    source="[BLJ] Fig. 17",
+    about="Opt-in users alone, clients alone and the blend at head size 100: over the opt-in share (ε = 4) and over ε "
+    "(3 %).",
+    full_runs=20,
+    quick_runs=4,
+    panels=panels,
+    conclusion=conclude,
 )

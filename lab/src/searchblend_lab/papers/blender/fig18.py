@@ -26,7 +26,7 @@ def panels(request: Request) -> list[Panel]:
     ]
 
 
-def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
+def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
     parts, lowest = [], {"paper": 1.0, "best": 1.0}
     for size in SIZES:
         starts = {m: first_reached(curves, 1, m, "ndcg", size) for m in ("paper", "best")}
@@ -53,12 +53,12 @@ def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
 
 
 EXPERIMENT = PanelExperiment(
-    "fig18",
-    "Tiny opt-in groups",
-    "[BLJ] Fig. 18",
-    "Only 0.1 % to 1 % of the users opt in, ε = 4; L1 and NDCG for small head sizes.",
-    20,
-    4,
-    panels,
-    say,
+    name="fig18",
+    title="Tiny opt-in groups",
+    source="[BLJ] Fig. 18",
+    about="Only 0.1 % to 1 % of the users opt in, ε = 4; L1 and NDCG for small head sizes.",
+    full_runs=20,
+    quick_runs=4,
+    panels=panels,
+    conclusion=conclude,
 )

@@ -22,7 +22,7 @@ def panels(request: Request) -> list[Panel]:
     return [*group_panels(request, people, 10, "optin", TINY_SHARES, 0), weight]
 
 
-def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
+def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
     weight, best = (curves.means(2, method, "optin_weight") for method in ("paper", "best"))
     n, worse, both = compared(curves, 0, "query_l1")
     if not weight or not best:
@@ -56,13 +56,13 @@ def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
 
 
 EXPERIMENT = PanelExperiment(
-    "fig19",
-    "Who carries the result when the opt-in group is tiny",
-    "[BLJ] Fig. 19",
-    "0.1 % to 1 % of the users opt in, head size 10, ε = 4: each group alone, the blend, and its weights.",
-    20,
-    4,
-    panels,
-    say,
+    name="fig19",
+    title="Who carries the result when the opt-in group is tiny",
+    source="[BLJ] Fig. 19",
+    about="0.1 % to 1 % of the users opt in, head size 10, ε = 4: each group alone, the blend, and its weights.",
+    full_runs=20,
+    quick_runs=4,
+    panels=panels,
+    conclusion=conclude,
     columns=3,
 )

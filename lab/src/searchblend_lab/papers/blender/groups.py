@@ -48,7 +48,7 @@ def panels(request: Request) -> list[Panel]:
     return [*found, Panel("(c) the group check", people, "tilt", tilts, alarms, label, ylim=(0, 1.02))]
 
 
-def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
+def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
     sentences, findings, saved = [], [], []
     for i, epsilon in enumerate(_EPSILONS):
         means = {m: curves.means(i, m, "query_l1") for m in ("paper", "best", UNCHECKED)}
@@ -80,14 +80,14 @@ def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
 
 
 EXPERIMENT = PanelExperiment(
-    "groups",
-    "Opt-in users who search unlike the clients",
-    "ours",
-    "How much the groups' shares differ goes up; L1 of both methods, of best without its check, and the check's "
+    name="groups",
+    title="Opt-in users who search unlike the clients",
+    source="ours",
+    about="How much the groups' shares differ goes up; L1 of both methods, of best without its check, and the check's "
     "alarms.",
-    20,
-    4,
-    panels,
-    say,
+    full_runs=20,
+    quick_runs=4,
+    panels=panels,
+    conclusion=conclude,
     columns=3,
 )

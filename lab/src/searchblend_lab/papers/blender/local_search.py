@@ -88,7 +88,7 @@ class LocalSearch:
         ]
         crowds, sizes = self.crowds(request), self.sizes(request)
         tables = [_table(bands, people, times, sizes) for times in crowds]
-        return Outcome(rows, self._draw(request, bands), say(bands, people, crowds, sizes), tables=tables)
+        return Outcome(rows, self._draw(request, bands), conclude(bands, people, crowds, sizes), tables=tables)
 
     def _draw(self, request: Request, bands: Bands) -> Figure:
         people, crowds, sizes = self.people(request), self.crowds(request), self.sizes(request)
@@ -154,7 +154,7 @@ def _percent(band: Band | None) -> str:
     return "–" if band is None else f"{100 * band.mean:.1f} %"
 
 
-def say(bands: Bands, people: People, crowds: tuple[int, ...], sizes: tuple[int, ...]) -> str:
+def conclude(bands: Bands, people: People, crowds: tuple[int, ...], sizes: tuple[int, ...]) -> str:
     """What the curves show, in numbers."""
     sentences = []
     for times in crowds:

@@ -48,7 +48,7 @@ def panels(request: Request) -> list[Panel]:
     return [*found, Panel("(c) the group check", people, "fake", SHARES, flagged, label, xscale="log", ylim=(0, 1.02))]
 
 
-def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
+def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
     sentences, findings, worse = [], [], []
     for i, epsilon in enumerate(_EPSILONS):
         means = {m: curves.means(i, m, "shift") for m in ("paper", "best", UNCHECKED)}
@@ -88,14 +88,14 @@ def say(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
 
 
 EXPERIMENT = PanelExperiment(
-    "poisoning",
-    "Fake clients that promote a query",
-    "ours",
-    "A share of the clients reports one query, whatever it holds; shift of its estimate, with and without heeding the "
-    "group check.",
-    20,
-    4,
-    panels,
-    say,
+    name="poisoning",
+    title="Fake clients that promote a query",
+    source="ours",
+    about="A share of the clients reports one query, whatever it holds; shift of its estimate, with and without "
+    "heeding the group check.",
+    full_runs=20,
+    quick_runs=4,
+    panels=panels,
+    conclusion=conclude,
     columns=3,
 )

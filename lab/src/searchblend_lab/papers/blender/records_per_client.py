@@ -70,7 +70,7 @@ class RecordsPerClient:
             tidy(band, quantity, method=method, records=_KINDS[alike], records_per_client=count)
             for (method, alike, count, quantity), band in bands.items()
         ]
-        text, finding = say(bands)
+        text, finding = conclude(bands)
         return Outcome(rows, self._draw(bands), text, [finding])
 
     def _draw(self, bands: dict[tuple[str, bool, int, str], Band | None]) -> Figure:
@@ -106,7 +106,7 @@ def one_is_best(bands: dict[tuple[str, bool, int, str], Band | None], method: st
     return holds, "; ".join(parts)
 
 
-def say(bands: dict[tuple[str, bool, int, str], Band | None]) -> tuple[str, Finding]:
+def conclude(bands: dict[tuple[str, bool, int, str], Band | None]) -> tuple[str, Finding]:
     verdicts = {method: one_is_best(bands, method) for method in METHODS}
     text = (
         f"L1 for m_C = {', '.join(map(str, COUNTS))} with method paper: {verdicts['paper'][1]} (independent "

@@ -1,4 +1,4 @@
-"""A small log of made-up people with the shape of the AOL log, as a file."""
+"""The log of ``searchblend demo``: synthetic users with the shape of the AOL log, as a file."""
 
 from __future__ import annotations
 
