@@ -166,7 +166,7 @@ LAZY = {
     "logs/spark/session.py": {"py4j", "pyspark"},
     "releases/click_graph.py": {"searchblend.pages.click_graph_page"},
     "releases/hybrid.py": {"searchblend.pages.hybrid_page"},
-    "releases/make_release.py": {"searchblend.releases.debited"},
+    "releases/make_release.py": {"searchblend.accounting.spend", "searchblend.store"},
     "store/service_store.py": {"searchblend.store.database_postgres"},
 }
 """Where a function may import what is slow to load, or comes with an extra. And ``cli/``: its help must be instant."""
