@@ -46,7 +46,11 @@ PIECES: Final = {
     "long": [b"x" * 2100],
 }
 """Bytes that are put anywhere in a line, by kind."""
-ONLY_X: Final = {"feed": [b"\n", b"\r\n", b"\n\n", b'\n"', b'"\n'], "field": [b"\t", b",", b"\t\t", b",,"]}
+ONLY_X: Final = {
+    "feed": [b"\n", b"\r\n", b"\n\n", b'\n"', b'"\n'],
+    "field": [b"\t", b",", b"\t\t", b",,"],
+    "fields": [b"\t" * 400, b"," * 400, b"\x1f" * 400],
+}
 """Bytes that make other lines or fields of one: then who the others are could not be said beforehand."""
 
 
@@ -164,7 +168,24 @@ def _session(world: int, person: int | None, n: int, chance: random.Random) -> l
         query = f"{70 if person is None else 10}{chance.randrange(3)}"
         found.append(f"{number}\t{chance.randrange(3)}\tQ\t{page % 2}\t{query}\t1,2\t5,6\t7,8")
         found += [f"{number}\t{3 + chance.randrange(3)}\tC\t{page % 2}\t{chance.randrange(4)}"] * chance.randrange(3)
+    if person is None and chance.random() < 0.3:
+        found += _almost_others(f"5{world:04}0", chance)
     return [line.encode() for line in found]
+
+
+def _almost_others(number: str, chance: random.Random) -> list[str]:
+    """Lines that a forgiving reader of numbers would take for those of somebody else's session."""
+    spellings = [
+        f"+{number}",
+        f" {number}",
+        f"{number} ",
+        f"{number}.4",
+        f"{number}e0",
+        f"0{number}",
+        f"5_{number[1:]}",
+    ]
+    almost = chance.choice([*spellings, hex(int(number))])
+    return [f"{almost}\tM\t0\t0", f"{almost}\t9\tQ\t0\t666\t1,2\t5,6\t7,8", f"{almost}\t9\tC\t0\t666"]
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
@@ -224,12 +245,7 @@ def _rows(log: SearchLog, options: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     engine: Any = log._engine
     found: list[tuple[Any, ...]] = []
     if options.get("draws"):
-        drawn = (
-            engine._drawn.select(*_DRAWN).collect()
-            if hasattr(engine, "_drawn")
-            else engine._session.rows(f"SELECT {', '.join(_DRAWN)} FROM drawn")
-        )
-        found += [("drawn", *row) for row in drawn]
+        found += [("drawn", *row) for row in engine._database.rows(f"SELECT {', '.join(_DRAWN)} FROM {engine.drawn}")]
     if options.get("keep_lines"):
         found += [("lines", *row) for row in engine._session.rows("SELECT * FROM lines")]
     return found

@@ -166,7 +166,7 @@ LAZY = {
     "logs/spark/session.py": {"py4j", "pyspark"},
     "releases/click_graph.py": {"searchblend.pages.click_graph_page"},
     "releases/hybrid.py": {"searchblend.pages.hybrid_page"},
-    "releases/make_release.py": {"searchblend.releases.debited"},
+    "releases/make_release.py": {"searchblend.accounting.spend", "searchblend.store"},
     "store/service_store.py": {"searchblend.store.database_postgres"},
 }
 """Where a function may import what is slow to load, or comes with an extra. And ``cli/``: its help must be instant."""
@@ -175,7 +175,6 @@ ONLY_IN = {"os.fsync": "files/durable.py", "sqlite3.connect": "files/sqlite.py"}
 BY_NAME = {
     "searchblend/__init__.py": "the names of the root package",
     "searchblend_lab/papers/algorithms.py": "an algorithm of the user's own",
-    "searchblend_lab/papers/cells.py": "cells of experiments",
 }
 """Where a module is imported by a string, which no editor and no type checker can follow."""
 

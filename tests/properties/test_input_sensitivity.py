@@ -19,7 +19,7 @@ import pytest
 
 from input_worlds import FORMATS, PIECES, differences, found_in, worlds, write, write_parquet
 from searchblend.core.errors import RunError
-from searchblend.logs.duckdb import feed
+from searchblend.logs.duckdb import feed, yandex
 from searchblend.logs.formats import sources as formats
 from searchblend.logs.formats.layout import Delimited, JsonLines, LineRules
 
@@ -158,7 +158,12 @@ def _only_the_first_line_loses_its_mark(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(JsonLines, "rules", LineRules(header=True))
 
 
+def _ids_are_cast_as_they_come(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(yandex, "_id", lambda field: f"try_cast({field} AS UBIGINT)")
+
+
 FAULTS = {
+    "ids with other spellings": (_ids_are_cast_as_they_come, "yandex", None),
     "an open quote joins lines": (_open_quotes_join_lines, "csv", "quote"),
     "the gate rewrites others' separators": (_the_gate_rewrites_what_goes_past_it_elsewhere, "csv", "separator"),
     "members from people's lines": (_members_are_those_of_the_first_lines, "jsonl", None),

@@ -13,6 +13,7 @@ from searchblend.core.documents import JsonObject
 from searchblend.core.privacy import Budget, Neighbors
 from searchblend.files.durable import release_folder
 from searchblend.logs.search_log import SearchLog
+from searchblend.store.ledger_windows import ALL_TIME
 
 Released = TypeVar("Released")
 Files = dict[str, bytes]
@@ -25,7 +26,7 @@ class LedgerEntry:
     path: Path
     release_id: str
     population: str = "all users"
-    window: str = "all time"
+    window: str = ALL_TIME
 
 
 @dataclass(frozen=True)
@@ -68,21 +69,13 @@ def make_release(
     """
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(release_folder(output, replace=replace)) if output else None
-        summary: JsonObject | None = None
+        summary: JsonObject | None
         if ledger is None:
             log = stack.enter_context(open_log())
             released, files = make(log)
             summary = log.summary.as_json()
         else:
-            from searchblend.releases.debited import DebitedRelease
-
-            debited = stack.enter_context(DebitedRelease(ledger, cost))
-            if debited.is_published:
-                files = debited.once(dict)
-            else:
-                log = stack.enter_context(open_log())
-                files = debited.once(lambda: make(log)[1])
-                summary = log.summary.as_json()
+            files, summary = _debited(stack, ledger, cost, open_log, make)
             # Not what ``make`` gave: of two runs of one id at once, only the files that the ledger has are released.
             released = read(files)
         if folder:
@@ -90,3 +83,38 @@ def make_release(
             for name, content in files.items():
                 folder.write(name, content)
         return WrittenRelease(released, summary)
+
+
+def _debited(
+    stack: contextlib.ExitStack,
+    entry: LedgerEntry,
+    cost: Cost,
+    open_log: Callable[[], AbstractContextManager[SearchLog]],
+    make: Callable[[SearchLog], tuple[object, Files]],
+) -> tuple[Files, JsonObject | None]:
+    """The files that the ledger has of this release id, those of ``make`` if there are none, and the input's summary.
+
+    Ledger and accounting are loaded here, since most runs keep no ledger. ``stack`` closes what is opened; the other
+    arguments are those of ``make_release``.
+    """
+    from searchblend.accounting.spend import Spend
+    from searchblend.store.ledger import open_ledger
+    from searchblend.store.ledger_release import release_once
+
+    book = stack.enter_context(open_ledger(entry.path))
+    spend = Spend.generic(cost.budget, cost.neighbors, cost.what)
+
+    def once(make_files: Callable[[], Files]) -> Files:
+        return release_once(
+            book,
+            make_files,
+            release_id=entry.release_id,
+            population=entry.population,
+            window=entry.window,
+            spend=spend,
+        )
+
+    if book.published(entry.release_id) is not None:
+        return once(dict), None
+    log = stack.enter_context(open_log())
+    return once(lambda: make(log)[1]), log.summary.as_json()

@@ -31,7 +31,7 @@ ColumnType = Literal["text", "integer", "number"]
 
 
 @dataclass(frozen=True)
-class TableColumn:
+class ReleasedColumn:
     name: str
     type: ColumnType
     meaning: str
@@ -43,8 +43,8 @@ class Table:
 
     name: TableName
     meaning: str
-    key: tuple[TableColumn, ...]
-    columns: tuple[TableColumn, ...]
+    key: tuple[ReleasedColumn, ...]
+    columns: tuple[ReleasedColumn, ...]
     """all of them, the key first"""
 
     @property
@@ -56,24 +56,24 @@ class Table:
         return f"{self.name}.csv"
 
 
-_QUERY: Final = TableColumn("query", "text", "a released query in normal form (folded case, single blanks)")
-_URL: Final = TableColumn("url", "text", "a URL in normal form")
-_NEXT: Final = TableColumn("next_query", "text", "the released query that was typed or chosen next")
+_QUERY: Final = ReleasedColumn("query", "text", "a released query in normal form (folded case, single blanks)")
+_URL: Final = ReleasedColumn("url", "text", "a URL in normal form")
+_NEXT: Final = ReleasedColumn("next_query", "text", "the released query that was typed or chosen next")
 
 
-def _count_columns(what: str) -> tuple[TableColumn, ...]:
+def _count_columns(what: str) -> tuple[ReleasedColumn, ...]:
     return (
-        TableColumn("count", "integer", f"{what}, plus noise, as drawn; may be negative, use it in sums"),
-        TableColumn("count_clamped", "integer", "the same, but 0 where it is negative; sums of it are too large"),
-        TableColumn(
+        ReleasedColumn("count", "integer", f"{what}, plus noise, as drawn; may be negative, use it in sums"),
+        ReleasedColumn("count_clamped", "integer", "the same, but 0 where it is negative; sums of it are too large"),
+        ReleasedColumn(
             "estimate", "number", "the count, corrected for having been selected by its own noise where it was"
         ),
-        TableColumn("lo95", "number", "lower end of the 95 % interval of the count without noise"),
-        TableColumn("hi95", "number", "upper end of the 95 % interval"),
+        ReleasedColumn("lo95", "number", "lower end of the 95 % interval of the count without noise"),
+        ReleasedColumn("hi95", "number", "upper end of the 95 % interval"),
     )
 
 
-def _table(name: TableName, meaning: str, key: tuple[TableColumn, ...], what: str) -> Table:
+def _table(name: TableName, meaning: str, key: tuple[ReleasedColumn, ...], what: str) -> Table:
     return Table(name, meaning, key, (*key, *_count_columns(what)))
 
 

@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import chi2
 
 from searchblend.blender.best.group_check import LEVEL, GroupCheck, check_groups, chi_square_tail
+from searchblend.blender.result import StatedCheck
 
 ALL = np.ones(4, dtype=np.bool_)
 ONES = np.ones(4)
@@ -68,11 +69,11 @@ def test_no_tilt_without_significance():
     assert result.tilt == 0
 
 
-def test_as_json_names_the_flagged():
-    said = check([0, 6, 0, 0]).as_json(["a", "b", "c", "d"])
-    assert said["flagged_queries"] == ["b"]
-    assert said["agrees"] is False
-    assert said["tested_queries"] == 4
+def test_a_stated_check_names_the_flagged():
+    stated = StatedCheck.of(check([0, 6, 0, 0]), ["a", "b", "c", "d"])
+    assert stated.flagged_queries == ("b",)
+    assert stated.agrees is False
+    assert stated.tested_queries == 4
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 7, 50, 499, 500])

@@ -18,8 +18,8 @@ from searchblend.logs.formats.layout import LineRules
 
 HEADED = LineRules(header=True)
 HEADLESS = LineRules()
-CSV = LineRules(header=True, quotes=True)
-OVER_LINES = LineRules(header=True, quotes=True, quoted_line_feeds=True)
+CSV = LineRules(header=True, quotes=True, separator=b",", n_fields=3)
+OVER_LINES = LineRules(header=True, quotes=True, quoted_line_feeds=True, separator=b",", n_fields=3)
 QUIET = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -204,6 +204,29 @@ def test_a_carriage_return_at_the_end_of_a_block_does_not_make_a_line_too_long(a
     found, passed = through(tmp_path / "log", text)
     assert len(found) == 4
     assert not passed.held_back
+
+
+@pytest.mark.parametrize("rules", [HEADED, CSV], ids=["tsv", "csv"])
+@pytest.mark.parametrize("lines_before", [0, 3, 30_000])
+def test_a_line_with_very_many_fields_is_one_with_too_many_and_short(rules, lines_before, tmp_path: Path):
+    """The database takes a time that grows with the square of their number: one person could stop every release."""
+    good = b"a" + rules.separator + b"b\n"
+    text = good * lines_before + rules.separator * 900_000 + b"\n" + good
+    (tmp_path / "log").write_bytes(text)
+    assert check_clean(tmp_path / "log", rules) is None
+    found, check = through(tmp_path / "log", text, rules)
+    assert not check.held_back
+    assert [number for number, _ in found] == list(range(1, lines_before + 3))
+    separator = b"\x1f" if rules.quotes else rules.separator
+    assert found[-2][1].count(separator) == rules.n_fields
+    assert {line for number, line in found if number != lines_before + 1} == {b"a" + separator + b"b"}
+
+
+@pytest.mark.parametrize("size", [1, 100, 700])
+def test_fields_over_several_blocks_are_added_up(size, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(gate, "_SCAN_BLOCK", 64)
+    (tmp_path / "log").write_bytes(b"\t" * size + b"\n" + b"x\ty\n" * 500)
+    assert (check_clean(tmp_path / "log", HEADED) is None) is (size > 257)
 
 
 def test_pristine_files_are_counted_and_others_are_not(tmp_path: Path):

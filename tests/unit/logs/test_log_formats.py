@@ -92,6 +92,39 @@ def test_yandex_joins_the_latest_query_with_the_page(tmp_path: Path):
         assert log.summary.without_url == 0
 
 
+@pytest.mark.parametrize("almost", ["+5", " 5", "5 ", "5.4", "50e-1", "0x5", "0_5", "005", "-0"])
+@pytest.mark.parametrize("rest", ["M\t1\t777", "9\tQ\t0\t666\t1\t1,1", "9\tC\t0\t666"])
+def test_yandex_an_id_with_another_spelling_is_nobodys_session(almost: str, rest: str, tmp_path: Path):
+    """A cast takes all of these for 5: one line could rename somebody else's session or change its query."""
+    session = "5\tM\t1\t7\n5\t0\tQ\t0\t1\t2\t3,4\n5\t5\tC\t0\t3\n"
+    (tmp_path / "log").write_text(f"{session}{almost}\t{rest}\n")
+    with read(tmp_path / "log", format="yandex") as log:
+        assert malformed(log) == {"bad_line": [4]}
+        assert everybody(log) == {Record("1", "3"): 1}
+        assert log.summary.users == 1
+
+
+@pytest.mark.parametrize("suffix", ["tsv", "csv", "jsonl"])
+def test_one_line_with_very_many_fields_is_malformed_alone(suffix: str, tmp_path: Path):
+    separator = {"tsv": "\t", "csv": ",", "jsonl": "\x1f"}[suffix]
+    url = "http://x.example"
+    line = f'{{"user": "1", "query": "a", "url": "{url}"}}' if suffix == "jsonl" else separator.join(["1", "a", url])
+    header = [] if suffix == "jsonl" else [separator.join(["user", "query", "url"])]
+    (tmp_path / f"log.{suffix}").write_text("\n".join([*header, line, separator * 500_000, line]) + "\n")
+    with read(tmp_path / f"log.{suffix}") as log:
+        assert malformed(log) == {"too_many_fields": [len(header) + 2]}
+        assert everybody(log) == {Record("a", url): 1}
+
+
+def test_one_persons_date_beyond_all_timestamps_is_a_line_without_a_time(tmp_path: Path):
+    path = tmp_path / "log.parquet"
+    rows = "(1, 'a', DATE '2024-01-01'), (2, 'b', DATE '5000000-01-01'), (3, 'c', DATE 'infinity')"
+    duckdb.sql(f"COPY (SELECT * FROM (VALUES {rows}) t(user, query, time)) TO '{path}'")
+    with read(path) as log, read(path, draws=0) as searches:
+        assert set(everybody(log)) == {Record("a"), Record("b"), Record("c")}
+        assert searches.summary.used == 3
+
+
 def test_excite(tmp_path: Path):
     (tmp_path / "log").write_text(EXCITE)
     with read(tmp_path / "log", format="excite") as log:

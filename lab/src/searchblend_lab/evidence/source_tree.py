@@ -6,11 +6,11 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 import searchblend
+from searchblend_lab.import_graph import ImportGraph, syntax_tree
 
 PACKAGE: Final = "searchblend"
 PRODUCT: Final = Path(searchblend.__path__[0])
@@ -43,39 +43,14 @@ def module_paths(folder: str, root: Path = PRODUCT) -> list[Path]:
 
 def reachable(starts: Iterable[Path], root: Path = PRODUCT) -> set[Path]:
     """The modules of the package that these import, directly or not."""
-    todo, seen = list(starts), set[Path]()
-    while todo:
-        path = todo.pop()
-        if path in seen:
-            continue
-        seen.add(path)
-        todo += [found for name in _imports(path) if (found := _path_of(name, root)) is not None]
-    return seen
-
-
-def _imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(_tree(path)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith(f"{PACKAGE}."):
-            yield node.value  # import_module("searchblend.x.y")
-
-
-def _path_of(name: str, root: Path) -> Path | None:
-    parts = name.split(".")
-    if parts[0] != PACKAGE:
-        return None
-    path = root.joinpath(*parts[1:])
-    return next((p for p in (path.with_suffix(".py"), path / "__init__.py") if len(parts) > 1 and p.is_file()), None)
+    graph = ImportGraph({PACKAGE: root})
+    return {graph.file(name) for name in graph.closure(map(graph.module, starts))}
 
 
 def generators_in(path: Path, root: Path = PRODUCT) -> list[Use]:
     """Every import or use of a generator that can be seeded, also in SQL."""
     name = str(path.relative_to(root))
-    tree = _tree(path)
+    tree = syntax_tree(path)
     return [Use(name, line, what) for line, what in [*_in_imports(tree), *_in_attributes(tree), *_in_texts(tree)]]
 
 
@@ -122,8 +97,3 @@ def _in_texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
             continue
         if _SQL.search(node.value) and (found := _IN_SQL.search(node.value)) is not None:
             yield node.lineno, f"SQL: {found[0]}"
-
-
-@lru_cache(maxsize=1024)
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))

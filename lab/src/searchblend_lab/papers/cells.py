@@ -8,11 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any, Final
 
+from searchblend_lab.papers.blender import (
+    hybrid_cells,
+    local_search_cells,
+    several_records_cells,
+    statistics_cells,
+)
+from searchblend_lab.papers.clickgraph import cells as click_graph_cells
+from searchblend_lab.papers.clickgraph import graph_algorithm_cells
 from searchblend_lab.papers.code_version import code_version
 
 Scalar = str | int | float | bool | None
@@ -23,34 +30,28 @@ Result = Mapping[str, Any]
 class Kind:
     """What computes cells of one kind. A change in any file that it imports makes old results worthless."""
 
-    name: str
-    function: str
-    """``module:function``, called with the settings, the run number and the seed"""
+    compute: Callable[[Mapping[str, Any], int, int], dict[str, Any]]
+    """called with the settings, the run number and the seed"""
 
-    def compute(self, settings: Mapping[str, Scalar], run: int, seed: int) -> dict[str, Any]:
-        module, _, name = self.function.partition(":")
-        result: dict[str, Any] = getattr(import_module(module), name)(settings, run, seed)
-        return result
+    @property
+    def module(self) -> str:
+        return self.compute.__module__
 
     @property
     def version(self) -> str:
-        return code_version(self.function.partition(":")[0])
+        return code_version(self.module)
 
 
-_HERE: Final = "searchblend_lab.papers"
 KINDS: Final[dict[str, Kind]] = {
-    name: Kind(name, f"{_HERE}.{function}")
-    for name, function in (
-        ("hybrid", "blender.hybrid_cells:compute"),
-        ("several-records", "blender.several_records_cells:compute"),
-        ("local-search", "blender.local_search_cells:compute"),
-        ("statistics", "blender.statistics_cells:compute"),
-        ("graph-algorithms", "clickgraph.graph_algorithm_cells:compute"),
-        ("kkmn-selection", "clickgraph.cells:compute_selection"),
-        ("kkmn-span", "clickgraph.cells:compute_span"),
-        ("kkmn-study", "clickgraph.cells:compute_study"),
-        ("kkmn-keywords", "clickgraph.cells:compute_keywords"),
-    )
+    "hybrid": Kind(hybrid_cells.compute),
+    "several-records": Kind(several_records_cells.compute),
+    "local-search": Kind(local_search_cells.compute),
+    "statistics": Kind(statistics_cells.compute),
+    "graph-algorithms": Kind(graph_algorithm_cells.compute),
+    "kkmn-selection": Kind(click_graph_cells.compute_selection),
+    "kkmn-span": Kind(click_graph_cells.compute_span),
+    "kkmn-study": Kind(click_graph_cells.compute_study),
+    "kkmn-keywords": Kind(click_graph_cells.compute_keywords),
 }
 
 

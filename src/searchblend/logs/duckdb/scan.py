@@ -156,8 +156,11 @@ def scan_columns(layout: Columns, files: Sequence[Path], *, places: bool = False
     columns = []
     for role, name in layout.columns.items():
         column = quoted_name(name)
-        is_time = layout.types[role].startswith(("TIMESTAMP", "DATE"))
-        columns.append(f"coalesce({f'epoch_us({column})' if is_time else column}::VARCHAR, '') AS {role}")
+        if layout.types[role].startswith("DATE"):  # one person's date may lie beyond all timestamps
+            column = f"epoch_us(try_cast({column} AS TIMESTAMP))"
+        elif layout.types[role].startswith("TIMESTAMP"):
+            column = f"epoch_us({column})"
+        columns.append(f"coalesce({column}::VARCHAR, '') AS {role}")
     if places:
         columns += ["file_index", "file_row_number"]
     numbered = places or rows.end is not None

@@ -7,7 +7,7 @@ from __future__ import annotations
 from searchblend.logs.duckdb.feed import Feed
 from searchblend.logs.duckdb.scan import Scan, read_text
 from searchblend.logs.duckdb.session import DuckDBSession
-from searchblend.logs.formats.yandex import MOST_FIELDS
+from searchblend.logs.formats.yandex import YANDEX
 from searchblend.logs.summary import BAD_LINE, CLICK_WITHOUT_QUERY
 
 
@@ -16,7 +16,7 @@ def yandex_rows(feed: Feed) -> str:
 
     ``kind`` is M, Q or C, and NULL if the line is none of them. DuckDB reads only the fields that are used.
     """
-    lines = read_text(feed.names, [f"f{i}" for i in range(MOST_FIELDS)], "\t", header=False)
+    lines = read_text(feed.names, [f"f{i}" for i in range(YANDEX.rules.n_fields)], "\t", header=False)
     return f"""
         SELECT
             CASE WHEN session IS NOT NULL AND moment IS NOT NULL AND id IS NOT NULL AND (kind = 'M' OR page IS NOT NULL)
@@ -24,10 +24,10 @@ def yandex_rows(feed: Feed) -> str:
             session, moment, page, id
         FROM (
             SELECT kind,
-                try_cast(f0 AS UBIGINT) AS session,
-                try_cast(CASE WHEN kind = 'M' THEN f2 ELSE f1 END AS UBIGINT) AS moment,
-                try_cast(CASE WHEN kind <> 'M' THEN f3 END AS UBIGINT) AS page,
-                try_cast(CASE WHEN kind = 'M' THEN f3 ELSE f4 END AS UBIGINT) AS id
+                {_id("f0")} AS session,
+                {_id("CASE WHEN kind = 'M' THEN f2 ELSE f1 END")} AS moment,
+                {_id("CASE WHEN kind <> 'M' THEN f3 END")} AS page,
+                {_id("CASE WHEN kind = 'M' THEN f3 ELSE f4 END")} AS id
             FROM (
                 SELECT *, CASE
                     WHEN f1 = 'M' AND f3 IS NOT NULL AND f4 IS NULL THEN 'M'
@@ -38,6 +38,11 @@ def yandex_rows(feed: Feed) -> str:
             )
         )
     """
+
+
+def _id(field: str) -> str:
+    """SQL: the number that a field spells as we would, else NULL. A cast alone takes ``+5`` and ``5.4`` for 5."""
+    return f"CASE WHEN try_cast({field} AS UBIGINT)::VARCHAR = {field} THEN try_cast({field} AS UBIGINT) END"
 
 
 def scan_yandex(rows: str, *, searches: bool) -> Scan:

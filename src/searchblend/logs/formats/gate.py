@@ -3,7 +3,8 @@
 A CSV reader of a database is fast and forgiving: DuckDB's drops a line of 100 MB without a word, reads a NUL byte as
 text, and gives up a whole file over one stray carriage return. So the gate looks at the bytes first. What it lets
 through are whole lines of valid UTF-8, at most 1 MiB each, ended by a line feed, without quotes; what it holds
-back it counts, by reason and line number.
+back it counts, by reason and line number. A line with very many fields is shortened to one field too many, since DuckDB
+takes a time that grows with the square of their number.
 
 What becomes of a line depends on that line alone (``proofs/input_reading.md``): where one person's line begins and ends
 is decided by line feeds, and no other line is changed or held back for it.
@@ -18,6 +19,7 @@ import codecs
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +34,8 @@ MAX_LINE: Final = 1 << 20
 SEPARATOR: Final = "\x1f"
 """What stands between the fields of a CSV line that has passed the gate. In a field of CSV it counts as a blank."""
 
+_MANY: Final = 256
+"""Lines with so many fields more than they may have are shortened."""
 _BLOCK: Final = 1 << 22
 _SCAN_BLOCK: Final = 1 << 16
 _LINE_FEED: Final = 10
@@ -78,7 +82,7 @@ def check_clean(
     check = FileCheck(ascii_only=True, no_odd_bytes=True)
     utf8 = _Utf8Check()
     unwanted = b"\0\r" + (b'"\x1f' if rules.quotes else b"")
-    in_this_line, last, tail = 0, _LINE_FEED, b""
+    in_this_line, separators, last, tail = 0, 0, _LINE_FEED, b""
     with open_raw(path) as raw:
         while block := raw.read(_SCAN_BLOCK):
             if any(byte in block for byte in unwanted) or not utf8.accepts(block):
@@ -91,6 +95,11 @@ def check_clean(
             if in_this_line + (len(block) if first_end < 0 else first_end) > MAX_LINE:
                 return None
             in_this_line = in_this_line + len(block) if first_end < 0 else len(block) - 1 - block.rfind(b"\n")
+            separators += block.count(rules.separator, 0, len(block) if first_end < 0 else first_end)
+            if separators > rules.n_fields + _MANY or _may_have_very_many_fields(block, rules):
+                return None
+            if first_end >= 0:
+                separators = block.count(rules.separator, block.rfind(b"\n"))
             check.lines += count_lines(block, after=last)
             check.ascii_only = utf8.only_ascii
             check.no_odd_bytes = check.no_odd_bytes and not any(byte in block for byte in odd_bytes)
@@ -221,6 +230,7 @@ class Gate:
             or (self._rules.quotes and (b'"' in block or b"\x1f" in block))
             or (not self._rules.header and (block.startswith(BOM) or _LINE_WITH_BOM in block))
             or _may_have_a_byte_problem(block)
+            or _may_have_very_many_fields(block, self._rules)
         )
 
     def _line_by_line(self, block: bytes, *, last: bool) -> tuple[list[int], bytes] | None:
@@ -255,14 +265,20 @@ class Gate:
                 record = record[len(BOM) :]
         record = record.replace(b"\r", b" ")
         if not self._rules.quotes or not record:
-            return record
+            return self._shortened(record, self._rules.separator)
         fields = csv_fields(record)
         if fields is None:
             self._hold_back(BAD_QUOTES)
             return b""
         if b"\x1f" in record:
             fields = [field.replace(b"\x1f", b" ") for field in fields]
-        return b"\x1f".join(fields) or b" "  # nothing in quotes is no blank line: it has too few fields
+        text = b"\x1f".join(fields) or b" "  # nothing in quotes is not a blank line: it has too few fields
+        return self._shortened(text, b"\x1f")
+
+    def _shortened(self, record: bytes, separator: bytes) -> bytes:
+        """A line with very many fields is one with too many whatever they hold, so it may be a short one."""
+        n_fields = self._rules.n_fields
+        return separator * n_fields if record.count(separator) > n_fields + _MANY else record
 
     def _hold_back(self, reason: str) -> None:
         self.check.hold_back(reason, Place(str(self.path), self._line))
@@ -294,6 +310,16 @@ def _may_have_a_byte_problem(block: bytes) -> bool:
         or not (block.isascii() or _is_utf8(block))
         or any(block.find(b"\n", at, at + MAX_LINE // 2) < 0 for at in range(0, len(block), MAX_LINE // 2))
     )
+
+
+def _may_have_very_many_fields(block: bytes, rules: LineRules) -> bool:
+    """Whether a line of a block has more than so many separators; certain for twice that number.
+
+    Of every so many separators one is looked at: two of those in one line are too many.
+    """
+    step = rules.n_fields + _MANY
+    separators = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord(rules.separator))[::step].tolist()
+    return any(block.find(b"\n", first, second) < 0 for first, second in pairwise(separators))
 
 
 def _byte_problem(line: bytes) -> str | None:

@@ -17,7 +17,7 @@ from typing import Final
 from searchblend.core.normalization import normalize, normalize_url
 from searchblend.logs.formats.gate import SEPARATOR
 from searchblend.logs.formats.layout import Columns, Delimited, JsonLines, Layout, Sessions
-from searchblend.logs.formats.yandex import CLICK, MOST_FIELDS, QUERY, SESSION
+from searchblend.logs.formats.yandex import CLICK, QUERY, SESSION, YANDEX
 from searchblend.logs.summary import (
     BAD_LINE,
     BAD_OPTIN,
@@ -154,7 +154,7 @@ class _SessionJudge:
 
     def __call__(self, line: str) -> str | None:
         fields = line.split("\t")
-        if len(fields) > MOST_FIELDS:
+        if len(fields) > YANDEX.rules.n_fields:
             return TOO_MANY_FIELDS
         is_session, is_query = self._SESSION.fullmatch(line), self._QUERY.fullmatch(line)
         if not is_session and not is_query and not self._CLICK.fullmatch(line):

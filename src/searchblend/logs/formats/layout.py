@@ -28,6 +28,9 @@ class LineRules:
     """Whether fields may be quoted as in RFC 4180."""
     quoted_line_feeds: bool = False
     """Whether a quoted field may go on in the next line: then a line is no longer read by itself."""
+    separator: bytes = b"\t"
+    n_fields: int = 1
+    """How many fields a line may have. More are too many, and very many are not even counted."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,8 @@ class Delimited:
 
     @property
     def rules(self) -> LineRules:
-        return LineRules(self.header, self.quotes, self.quoted_line_feeds)
+        separator = self.delimiter.encode()
+        return LineRules(self.header, self.quotes, self.quoted_line_feeds, separator, self.n_fields)
 
     @property
     def has_urls(self) -> bool:
@@ -68,7 +72,8 @@ class JsonLines:
     keys: Mapping[str, str]
     """role → name of its member"""
     format: str = "jsonl"
-    rules: ClassVar[LineRules] = LineRules()
+    rules: ClassVar[LineRules] = LineRules(separator=b"\x1f")
+    """to the database a line is one field, and this byte, which no JSON has as it is, would end it"""
 
     @property
     def has_urls(self) -> bool:
@@ -103,7 +108,8 @@ class Sessions:
     """Yandex: a session is a line that names its user, then lines of queries and clicks."""
 
     format: str = "yandex"
-    rules: ClassVar[LineRules] = LineRules()
+    rules: ClassVar[LineRules] = LineRules(n_fields=64)
+    """a query line has six fields and one for each result: normally ten, here up to 58"""
     has_urls: bool = True
     has_suggestions: bool = False
 

@@ -19,8 +19,8 @@ from typing import Final
 from searchblend.logs.formats.layout import Sessions
 
 YANDEX: Final = Sessions()
-MOST_FIELDS: Final = 64
-"""A query line has six fields and one for each result: normally ten, here up to 58."""
-SESSION: Final = r"[0-9]+\tM\t[0-9]+\t[0-9]+"
-QUERY: Final = r"[0-9]+\t[0-9]+\t[QT]\t[0-9]+\t[0-9]+\t[0-9,]*(?:\t[0-9]+,[0-9]+)*"
-CLICK: Final = r"[0-9]+\t[0-9]+\tC\t[0-9]+\t[0-9]+"
+_ID: Final = r"(?:0|[1-9][0-9]*)"
+"""An id has one spelling: a line with another one (``+5``, ``5.4``, ``005``) names no session of somebody else."""
+SESSION: Final = rf"{_ID}\tM\t{_ID}\t{_ID}"
+QUERY: Final = rf"{_ID}\t{_ID}\t[QT]\t{_ID}\t{_ID}\t[0-9,]*(?:\t[0-9]+,[0-9]+)*"
+CLICK: Final = rf"{_ID}\t{_ID}\tC\t{_ID}\t{_ID}"
