@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 from searchblend.cli.printing import json_text
 from searchblend.core.errors import UsageError
 from searchblend.files.durable import whole_files
+from searchblend.store.ledger_windows import ALL_TIME
 
 if TYPE_CHECKING:
     from searchblend.releases.make_release import LedgerEntry
 
 ALL_USERS: Final = "all users"
-ALL_TIME: Final = "all time"
 WriteSummary = Callable[[Mapping[str, Any] | None], None]
 
 

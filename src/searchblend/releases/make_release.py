@@ -13,6 +13,7 @@ from searchblend.core.documents import JsonObject
 from searchblend.core.privacy import Budget, Neighbors
 from searchblend.files.durable import release_folder
 from searchblend.logs.search_log import SearchLog
+from searchblend.store.ledger_windows import ALL_TIME
 
 Released = TypeVar("Released")
 Files = dict[str, bytes]
@@ -25,7 +26,7 @@ class LedgerEntry:
     path: Path
     release_id: str
     population: str = "all users"
-    window: str = "all time"
+    window: str = ALL_TIME
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from searchblend.accounting.spend import Spend
-from searchblend.accounting.totals import fits
 from searchblend.blender.release import HeadFigures
 from searchblend.core.documents import JsonObject, Natural, Sha256, encode
 from searchblend.core.errors import InvalidParameter, SearchblendError
@@ -314,19 +313,15 @@ class Lifecycle:
     def _refuse_unpayable(self, round_: Round) -> None:
         """Before anybody sends anything: both groups' debits must fit. The debits themselves come with the arrows."""
         settings, book = settings_of(round_), self._store.ledger.book()
-        if book.cap is None:
-            if not settings.uncapped:
-                raise BudgetExceeded(f"population {settings.population}: {NO_CAP}")
-            return
+        if book.cap is None and not settings.uncapped:
+            raise BudgetExceeded(f"population {settings.population}: {NO_CAP}")
         spend = Spend.generic(settings.params.budget, Neighbors.REPLACE_ONE, "planned round")
         first_debit = settings.window_at(self._now + settings.optin_seconds)
-        for window, budget in ((first_debit, book.cap.window), (None, book.cap.lifetime)):
-            spends = [*book.spends(settings.population, window), spend, spend]
-            if budget and not fits(spends, budget, planned=book.cap.planned):
-                raise BudgetExceeded(
-                    f"population {settings.population}: the round costs ε = {spend.epsilon:g} for each group, "
-                    "more than the cap has left; nothing was debited"
-                )
+        if book.exceeded_by(settings.population, first_debit, [spend, spend]):
+            raise BudgetExceeded(
+                f"population {settings.population}: the round costs ε = {spend.epsilon:g} for each group, "
+                "more than the cap has left; nothing was debited"
+            )
 
     def _expect(self, round_: Round, state: State) -> None:
         if round_.state is not state:

@@ -240,7 +240,7 @@ def make_worker(settings: ServeSettings, store: ServiceStore, clock: Clock, serv
         each_time.append(publisher.refresh_manifests)
     if settings.role in ("all", "admin"):
         runners.append(Estimator(store, clock))
-    each_time.append(_TroubleLog(store, services).look)
+    each_time.append(_TroubleLog(store, services).update)
     tick = settings.role in ("all", "admin", "curator")
     return Worker(
         store, clock, runners, tick=tick, each_time=each_time, logbook=services.logbook, metrics=services.metrics
@@ -254,8 +254,8 @@ class _TroubleLog:
         self._store, self._services = store, services
         self._known: list[str] = []
 
-    def look(self) -> int:
-        troubles = [why for look in self._services.troubles if (why := look(self._store))]
+    def update(self) -> int:
+        troubles = [why for check in self._services.troubles if (why := check(self._store))]
         if troubles != self._known:
             self._services.logbook.write(f"not ready: {'; '.join(troubles)}" if troubles else "ready again")
             self._known = troubles

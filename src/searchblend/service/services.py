@@ -126,13 +126,13 @@ class Services:
         if self._unknown.get(place, 0) > time.monotonic():
             raise Refusal("unknown-task")
 
-        def look(store: ServiceStore) -> RoundFacts:
+        def read(store: ServiceStore) -> RoundFacts:
             round_ = store.rounds.round(*place)
             shape = shape_of(round_) if round_.shape else None
             return RoundFacts(round_.key, shape, sealing_context(round_))
 
         try:
-            facts = await self.reader.call(look)
+            facts = await self.reader.call(read)
         except UnknownName:
             if len(self._unknown) >= _MOST_UNKNOWN:
                 self._unknown.clear()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Annotated, Final, TypeAlias
 
 from searchblend.blender.method import METHODS
@@ -13,16 +12,16 @@ from searchblend.core.errors import InvalidParameter
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.store.ledger import check_name
+from searchblend.store.ledger_windows import PERIODS, window_at
 from searchblend.wire.consent import optin_consent
 from searchblend.wire.manifest import DEVICE_VERSION
 
-WINDOWS: Final = ("week", "month", "year")
 SILENT_DEVICES: Final = ("skip", "report_wildcard")
 _DAY: Final = 86_400
 _LONGEST_CONSENT: Final = 20_000
 _MOST: Final = 2**31 - 1
 Method: TypeAlias = Annotated[str, OneOf(METHODS)]
-Window: TypeAlias = Annotated[str, OneOf(WINDOWS)]
+Window: TypeAlias = Annotated[str, OneOf(PERIODS)]
 SilentDevices: TypeAlias = Annotated[str, OneOf(SILENT_DEVICES)]
 People: TypeAlias = Annotated[int, Between(2, _MOST)]
 Positive: TypeAlias = Annotated[int, Between(1, _MOST)]
@@ -80,7 +79,8 @@ class TaskSettings(Strict):
     repeat_seconds: NotNegative = 0
     """a new round this long after the start of the one before; 0: only by hand"""
     budget_window: Window = "week"
-    """``week``, ``month`` or ``year``: the period of the cap per window, which counts the debits made in it"""
+    """``week``, ``month`` or ``year``: the period of the cap per window, which counts the debits made in it, those of
+    other tasks and periods included"""
     uncapped: bool = False
     """whether rounds may open although no cap is on record: then nothing bounds what they cost together"""
     silent_devices: SilentDevices = "skip"
@@ -145,9 +145,7 @@ class TaskSettings(Strict):
 
     def window_at(self, now: int) -> str:
         """The ledger's window of what is debited now."""
-        day = datetime.fromtimestamp(now, UTC)
-        year, week, _ = day.isocalendar()
-        return {"week": f"{year}-W{week:02}", "month": f"{day:%Y-%m}", "year": f"{day:%Y}"}[self.budget_window]
+        return window_at(self.budget_window, now)
 
 
 def _check_string(field: str, value: str, longest: int) -> None:

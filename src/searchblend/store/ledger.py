@@ -22,10 +22,9 @@ from types import TracebackType
 from typing import Any, Final, Protocol
 
 from searchblend.accounting.spend import Spend
-from searchblend.accounting.totals import Cap, Totals, default_delta, fits, total_of
+from searchblend.accounting.totals import Cap, Totals, default_delta, total_of
 from searchblend.core.documents import JsonObject, encode
 from searchblend.core.errors import InvalidParameter
-from searchblend.core.privacy import Budget
 from searchblend.store.ledger_book import Book, Entry, Row, next_row, read_book
 from searchblend.store.ledger_errors import BudgetExceeded, ConflictingRelease, CorruptLedger, LedgerError
 from searchblend.store.ledger_file import LedgerFile
@@ -132,8 +131,8 @@ class Ledger:
         return self._files(book, release_id) if release_id in book.published else None
 
     def entries(self, population: str | None = None, window: str | None = None) -> list[Entry]:
-        """The debits, oldest first."""
-        return [entry for entry in self.book().entries.values() if entry.is_for(population, window)]
+        """The debits that count for a population in a window, oldest first."""
+        return [entry for entry in self.book().entries.values() if entry.counts_for(population, window)]
 
     def totals(self, population: str, window: str | None = None, *, delta: float | None = None) -> Totals:
         """What a window (or with ``None``: a lifetime) has cost one user id of the population."""
@@ -195,18 +194,15 @@ def _the_same(earlier: Entry, population: str, window: str, spend: Spend) -> Ent
 
 
 def _refuse_overspend(book: Book, population: str, window: str, spend: Spend) -> None:
-    if book.cap is None:
+    exceeded = book.exceeded_by(population, window, [spend])
+    if exceeded is None:
         return
-    limits: tuple[tuple[str, str | None, Budget | None], ...] = (
-        (f"window {window}", window, book.cap.window),
-        ("lifetime", None, book.cap.lifetime),
+    name, budget = exceeded
+    raise BudgetExceeded(
+        f"population {population}, {'lifetime' if name is None else f'window {name}'}: "
+        f"ε = {spend.epsilon:g}, δ = {spend.delta:g} more would pass the cap "
+        f"of ε = {budget.epsilon:g}, δ = {budget.delta:g}; nothing was debited"
     )
-    for scope, name, budget in limits:
-        if budget and not fits([*book.spends(population, name), spend], budget, planned=book.cap.planned):
-            raise BudgetExceeded(
-                f"population {population}, {scope}: ε = {spend.epsilon:g}, δ = {spend.delta:g} more would pass the cap "
-                f"of ε = {budget.epsilon:g}, δ = {budget.delta:g}; nothing was debited"
-            )
 
 
 def check_name(field: str, name: str) -> None:

@@ -13,15 +13,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from searchblend.accounting.spend import Spend
-from searchblend.accounting.totals import Cap
+from searchblend.accounting.totals import Cap, fits
 from searchblend.core.documents import JsonObject, decode
 from searchblend.core.errors import SearchblendError
+from searchblend.core.privacy import Budget
 from searchblend.store.ledger_errors import CorruptLedger
+from searchblend.store.ledger_windows import have_days_in_common
 
 GENESIS: Final = "0" * 64
 """stands where the first row has no previous hash"""
@@ -57,8 +59,9 @@ class Entry:
     recorded: str
     """when, in ISO 8601"""
 
-    def is_for(self, population: str | None, window: str | None) -> bool:
-        return population in (None, self.population) and window in (None, self.window)
+    def counts_for(self, population: str | None, window: str | None) -> bool:
+        """Whether this is charged to the population in the window, which may be of another period than its own."""
+        return population in (None, self.population) and (window is None or have_days_in_common(window, self.window))
 
 
 @dataclass
@@ -74,7 +77,23 @@ class Book:
     """by release id"""
 
     def spends(self, population: str, window: str | None) -> list[Spend]:
-        return [entry.spend for entry in self.entries.values() if entry.is_for(population, window)]
+        """All that counts in a window of the population, or with ``None`` in its lifetime."""
+        return [entry.spend for entry in self.entries.values() if entry.counts_for(population, window)]
+
+    def exceeded_by(self, population: str, window: str, spends: Sequence[Spend]) -> tuple[str | None, Budget] | None:
+        """The window (``None``: the lifetime) and the cap that these would pass, or ``None`` if they fit.
+
+        They must fit in every window on record in which they count, not only in the one whose name they bear: a
+        debit of a week is one more of the year whose cap another release relied on.
+        """
+        if self.cap is None:
+            return None
+        windows = dict.fromkeys([window, *(w for p, w in self.scopes() if p == population and w is not None)])
+        limits = [(name, self.cap.window) for name in windows if have_days_in_common(name, window)]
+        for name, budget in (*limits, (None, self.cap.lifetime)):
+            if budget and not fits([*self.spends(population, name), *spends], budget, planned=self.cap.planned):
+                return name, budget
+        return None
 
     def scopes(self) -> list[tuple[str, str | None]]:
         """Every (population, window), after each population's windows its lifetime (``None``)."""

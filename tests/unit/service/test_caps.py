@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from databases import DATABASES, fresh_database
 from searchblend.accounting.totals import Cap
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.privacy import Budget
@@ -39,6 +40,44 @@ def test_rounds_drafted_in_several_weeks_spend_the_cap_of_the_week_in_which_they
         service.work()
         assert service.current(task).state is State.ABORTED
     assert sum(entry.spend.epsilon for entry in service.store.ledger.entries()) == 8.0
+
+
+@pytest.mark.parametrize("database", DATABASES)
+@pytest.mark.parametrize("first", ["week", "month", "year"])
+def test_tasks_of_one_population_share_the_cap_whatever_their_periods(tmp_path, database, first):
+    """Week, month and year of one moment are three names of windows, and one cap for the same people."""
+    service = Service.start(fresh_database(database, tmp_path), tmp_path)
+    service.store.ledger.set_cap(Cap(window=Budget(8.0, 1e-2)))
+    task = service.task(name="first", budget_window=first)
+    service.contribute(service.open(task), people(400, seed=1))
+    assert service.head_list(task).state is State.CLIENT_OPEN
+    for period in ("week", "month", "year"):
+        with pytest.raises(BudgetExceeded):
+            service.open(service.task(name=f"by {period}", budget_window=period))
+    assert sum(entry.spend.epsilon for entry in service.store.ledger.entries()) == 8.0
+    service.store.close()
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_rounds_of_several_periods_that_opened_together_are_debited_under_one_cap(tmp_path, database):
+    """All three could be paid when they opened; when their lists are drawn, only one can."""
+    service = Service.start(fresh_database(database, tmp_path), tmp_path)
+    service.store.ledger.set_cap(Cap(window=Budget(4.0, 1e-2)))
+    tasks = [
+        service.task(name=f"by {period}", budget_window=period, epsilon=2.0) for period in ("week", "month", "year")
+    ]
+    for n, task in enumerate(tasks):
+        service.contribute(service.open(task), people(400, seed=n))
+    for task in tasks:
+        service.lifecycle.close_optin(service.current(task), actor="ann")
+        service.work()
+    assert [service.current(task).state for task in tasks] == [State.SHREDDED, State.SHREDDED, State.ABORTED]
+    for task in tasks[:2]:
+        service.lifecycle.review(service.current(task), actor="rob")
+        service.work()
+        assert service.current(task).state is State.ABORTED
+    assert sum(entry.spend.epsilon for entry in service.store.ledger.entries()) == 4.0
+    service.store.close()
 
 
 def test_each_group_is_debited_in_the_window_of_its_own_debit(service):

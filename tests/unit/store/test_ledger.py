@@ -84,6 +84,31 @@ def test_entries_by_population_and_window(ledger):
     assert ledger.book().scopes() == [("a", "1"), ("a", "2"), ("a", None), ("b", "1"), ("b", None)]
 
 
+@pytest.mark.parametrize(
+    "windows", [("2027-W02", "2027-01", "2027"), ("2027", "2027-01", "2027-W02"), ("all time", "w1")]
+)
+def test_windows_with_days_in_common_share_one_cap(path, windows):
+    with open_ledger(path, cap=Cap(window=Budget(0.1, 1e-6))) as ledger:
+        debit(ledger, "first", window=windows[0])
+        for window in windows[1:]:
+            with pytest.raises(BudgetExceeded, match="nothing was debited"):
+                debit(ledger, "second", window=window)
+            debit(ledger, f"of others {window}", population=f"others {window}", window=window)
+        assert [entry.release_id for entry in ledger.entries("people")] == ["first"]
+
+
+def test_the_cap_of_a_year_in_use_holds_over_its_weeks(path):
+    """Each week alone would fit; the year, of which one release has been made, would not."""
+    with open_ledger(path, cap=Cap(window=Budget(0.3, 1e-6))) as ledger:
+        for number, window in enumerate(("2027", "2027-W02", "2027-W03")):
+            debit(ledger, f"r{number}", window=window)
+        with pytest.raises(BudgetExceeded, match="window 2027:"):
+            debit(ledger, "r3", window="2027-W04")
+        debit(ledger, "r3", window="2028-W04")
+        assert ledger.totals("people", "2027", delta=1e-6).releases == 3
+        assert [entry.release_id for entry in ledger.entries("people", "2027-W02")] == ["r0", "r1"]
+
+
 def test_exactly_up_to_the_cap_of_a_window_and_of_a_lifetime(path):
     cap = Cap(window=Budget(0.3, 1e-6), lifetime=Budget(0.5, 1e-6))
     with open_ledger(path, cap=cap) as ledger:

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action.add_argument("ledger", metavar="LEDGER", help="the ledger's file, or the database of a service")
     for action in (show, export):
         action.add_argument("--population", metavar="NAME", help="only releases about these people")
-        action.add_argument("--window", metavar="NAME", help="only this window")
+        action.add_argument("--window", metavar="NAME", help="only what counts in this window")
     show.add_argument("--delta", type=share, metavar="D", help="total δ (the cap's, else the debits' own + 1e-6)")
     check.add_argument("--head", metavar="HASH", help="a hash noted earlier: it must still be in the chain")
     for action in (show, check, export):
@@ -126,7 +126,7 @@ def export(book: Book, rows: Sequence[Row], options: argparse.Namespace) -> None
     """The rows as they are chained: SHA-256 of the previous hash, a line feed and the canonical JSON of the body."""
     import json
 
-    kept = {entry.release_id for entry in book.entries.values() if entry.is_for(options.population, options.window)}
+    kept = {entry.release_id for entry in book.entries.values() if entry.counts_for(options.population, options.window)}
     documents = [row.as_json() for row in rows if row.release_id is None or row.release_id in kept]
     if options.json:
         print_json({"format": "searchblend-ledger", "version": 1, "head": book.head, "rows": documents})
@@ -136,7 +136,7 @@ def export(book: Book, rows: Sequence[Row], options: argparse.Namespace) -> None
 
 def show_totals(book: Book, scopes: Sequence[Scope], options: argparse.Namespace) -> None:
     totals = {scope: _totals(book, scope, options.delta) for scope in scopes}
-    entries = [entry for entry in book.entries.values() if entry.is_for(options.population, options.window)]
+    entries = [entry for entry in book.entries.values() if entry.counts_for(options.population, options.window)]
     if options.json:
         print_json(show_document(book, entries, totals))
         return

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from searchblend.accounting.spend import Spend
-from searchblend.accounting.totals import Totals, default_delta, fits, remaining, total_of
+from searchblend.accounting.totals import Totals, default_delta, remaining, total_of
 from searchblend.core.privacy import Budget, Neighbors
 from searchblend.pages.charts import Chart, Series
 from searchblend.service.checkup import settings_trouble
@@ -142,8 +142,6 @@ def _next_round(book: Book, task: Task, now: int) -> NextRound:
     window = settings.window_at(now + settings.optin_seconds)  # of its first debit
     spend = Spend.generic(settings.params.budget, Neighbors.REPLACE_ONE, "planned round")
     after = {name: [*book.spends(settings.population, name), spend, spend] for name in (window, None)}
-    budgets = {window: book.cap.window if book.cap else None, None: book.cap.lifetime if book.cap else None}
-    planned = bool(book.cap and book.cap.planned)
     return NextRound(
         task=task,
         epsilon=settings.epsilon,
@@ -152,5 +150,5 @@ def _next_round(book: Book, task: Task, now: int) -> NextRound:
         window_after=sum(entry.epsilon for entry in after[window]),
         lifetime_after=sum(entry.epsilon for entry in after[None]),
         allowed=(book.cap is not None or settings.uncapped)
-        and all(budget is None or fits(after[name], budget, planned=planned) for name, budget in budgets.items()),
+        and book.exceeded_by(settings.population, window, [spend, spend]) is None,
     )

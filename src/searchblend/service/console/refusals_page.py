@@ -5,12 +5,65 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from searchblend.service.console.state_words import REFUSALS, Advice
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.wire.problems import REASONS
 
 _SHOWN_ROUNDS: Final = 12
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Why a message was refused, in words, and what to do about many of them."""
+
+    means: str
+    do: str
+
+
+REFUSALS: Final[dict[str, Advice]] = {
+    "malformed": Advice(
+        "The message does not have the form that the round asks for.",
+        "Many at once: a device version that does not fit. Raise the task's least device version.",
+    ),
+    "id-mismatch": Advice(
+        "The report's id is not that of its bytes: it was changed on its way, or made by hand.",
+        "Look for a proxy that rewrites bodies; else somebody is trying things, and nothing was counted.",
+    ),
+    "wrong-round": Advice(
+        "It was made for another task or round.",
+        "A few are late devices. Many: a cache serves an old manifest; shorten how long it may.",
+    ),
+    "wrong-head-list": Advice(
+        "It was made for another head list.",
+        "Check that caches serve artifacts under their own address, and that one database is behind all servers.",
+    ),
+    "window-closed": Advice(
+        "It came when the round did not take it.",
+        "Normal after closing. Many: give the grace period more time.",
+    ),
+    "killed": Advice("The task was stopped.", "Nothing: devices learn it from the next manifest."),
+    "too-large": Advice(
+        "The message is larger than is allowed.",
+        "Look at the device version; a report of this round has one fixed size.",
+    ),
+    "bad-credential": Advice(
+        "The enrolment code or token is missing or unknown.",
+        "Make new enrolment codes on the task's page, or check the issuer's key.",
+    ),
+    "spent-token": Advice("The token was used before.", "Many: somebody replays tokens; each counts once anyway."),
+    "wrong-consent": Advice(
+        "The record was made under another consent text.",
+        "Contributors must agree to the text of this round; check what the program shows them.",
+    ),
+    "conflicting-contribution": Advice(
+        "The contributor has sent another record for this round before.",
+        "One code on two devices, or a changed mind. The first record stays; it can be taken back and sent anew.",
+    ),
+    "not-admitted": Advice(
+        "An opened record holds what no device keeps: control characters, no web address, somebody's own.",
+        "Devices of this project never send one. The audit log says how many of which kind; each was dropped alone.",
+    ),
+}
 assert set(REFUSALS) == set(REASONS)
 
 

@@ -12,7 +12,8 @@ from searchblend.core.errors import InvalidParameter
 from searchblend.service.checkup import settings_trouble
 from searchblend.service.console.state_words import words_of
 from searchblend.service.round_model import settings_of
-from searchblend.service.task_settings import SILENT_DEVICES, WINDOWS, TaskSettings
+from searchblend.service.task_settings import SILENT_DEVICES, TaskSettings
+from searchblend.store.ledger_windows import PERIODS
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import ENDED
@@ -70,7 +71,7 @@ GROUPS: Final = (
             ),
             Field("delta", "δ for each group", "Far below one over the number of people.", "number", step="any"),
             Field(
-                "budget_window", "Budget window", "The period of the cap; debits count when made.", "choice", WINDOWS
+                "budget_window", "Budget window", "The period of the cap; debits count when made.", "choice", PERIODS
             ),
             Field("uncapped", "Without a cap", "Open rounds although no cap bounds what they cost together.", "yes"),
         ),

@@ -39,13 +39,13 @@ def health_app(services: Services, connections: Connections, *, with_rounds: boo
         return await healthz(request)
 
     async def readyz(request: Request) -> Response:
-        def look(store: ServiceStore) -> str | None:
+        def read(store: ServiceStore) -> str | None:
             store.database.execute("SELECT 1")
             overdue = trouble(store, services.clock) if with_rounds else None
-            return overdue or next((why for look in services.troubles if (why := look(store))), None)
+            return overdue or next((why for check in services.troubles if (why := check(store))), None)
 
         try:
-            problem = await services.health.call(look)
+            problem = await services.health.call(read)
         except StoreError:
             problem = "the database is out of reach"
         if not services.is_working():
@@ -53,7 +53,7 @@ def health_app(services: Services, connections: Connections, *, with_rounds: boo
         return PlainTextResponse(f"{problem}\n", 503) if problem else PlainTextResponse("ready\n")
 
     async def metrics(request: Request) -> Response:
-        def look(store: ServiceStore) -> dict[str, float]:
+        def read(store: ServiceStore) -> dict[str, float]:
             return gauges(store, services.clock)
 
         services.metrics.set("reports_waiting", services.writer.n_waiting)
@@ -61,7 +61,7 @@ def health_app(services: Services, connections: Connections, *, with_rounds: boo
         more: dict[str, float] = {}
         if with_rounds:
             with contextlib.suppress(StoreError):  # what this process has counted is still worth knowing
-                more = await services.health.call(look)
+                more = await services.health.call(read)
         openmetrics = OPENMETRICS.partition(";")[0] in request.headers.get("accept", "")
         text = services.metrics.text(more, openmetrics=openmetrics)
         return Response(text, headers={"content-type": OPENMETRICS if openmetrics else PLAIN})
