@@ -15,7 +15,7 @@ import time
 from searchblend.core.privacy import Budget
 from searchblend.core.randomness import SystemRandomness
 from searchblend.logs.duckdb.session import DuckDBSession
-from searchblend.logs.duckdb.tally import DuckDBTally
+from searchblend.logs.relational import SqlTally
 from searchblend.mechanisms.noisy_counts import noisy_counts
 from searchblend.mechanisms.threshold import printed_threshold
 
@@ -41,7 +41,7 @@ def main() -> None:
     times: dict[str, list[float]] = {"count": [], "head list": []}
     for _ in range(options.rounds):
         started = time.perf_counter()
-        tally = DuckDBTally(session, f"SELECT query, url, count(*) AS n FROM '{path}' GROUP BY ALL")
+        tally = SqlTally(session, f"SELECT query, url, count(*) AS n FROM '{path}' GROUP BY ALL")
         counted = time.perf_counter()
         passed = noisy_counts(tally, threshold, randomness=SystemRandomness())
         times["count"].append(counted - started)

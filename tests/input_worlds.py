@@ -245,12 +245,7 @@ def _rows(log: SearchLog, options: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     engine: Any = log._engine
     found: list[tuple[Any, ...]] = []
     if options.get("draws"):
-        drawn = (
-            engine._drawn.select(*_DRAWN).collect()
-            if hasattr(engine, "_drawn")
-            else engine._session.rows(f"SELECT {', '.join(_DRAWN)} FROM drawn")
-        )
-        found += [("drawn", *row) for row in drawn]
+        found += [("drawn", *row) for row in engine._database.rows(f"SELECT {', '.join(_DRAWN)} FROM {engine.drawn}")]
     if options.get("keep_lines"):
         found += [("lines", *row) for row in engine._session.rows("SELECT * FROM lines")]
     return found

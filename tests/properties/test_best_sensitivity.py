@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from searchblend.blender.best.stability_histogram import UNITS_WHEN_SPREAD
 from searchblend.blender.groups import ONE_RECORD, InMemoryGroup, Spread, UserGroup
 from searchblend.core.records import Record
-from searchblend.logs.duckdb.group import DuckDBGroup
 from searchblend.logs.duckdb.session import DuckDBSession
+from searchblend.logs.relational import SqlGroup
 from searchblend.mechanisms.tally import RecordTally
 from searchblend.synthetic.seeded import SeededRandomness
 from strategies import neighbours
@@ -129,7 +129,7 @@ def in_database(log: Users, session: DuckDBSession) -> UserGroup:
         "unnest(?::INT[]) AS pick, unnest(?::VARCHAR[]) AS query, unnest(?::VARCHAR[]) AS url",
         [list(person), list(draw), list(pick), list(query), list(url)],
     )
-    return DuckDBGroup(session, table, has_urls=any(url), draws=1, picks=100)
+    return SqlGroup(session, table, has_urls=any(url), draws=1, picks=100)
 
 
 @pytest.mark.thorough

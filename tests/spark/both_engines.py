@@ -17,11 +17,7 @@ DRAWN = ("person", "draw", "pick", "query", "url")
 
 def drawn_records(log: SearchLog) -> list[tuple[Any, ...]]:
     engine: Any = log._engine
-    if hasattr(engine, "_drawn"):
-        rows = engine._drawn.select(*DRAWN).collect()
-    else:
-        rows = engine._session.rows(f"SELECT {', '.join(DRAWN)} FROM drawn")
-    return sorted((tuple(row) for row in rows), key=repr)
+    return sorted(engine._database.rows(f"SELECT {', '.join(DRAWN)} FROM {engine.drawn}"), key=repr)
 
 
 def counts_of(tally: Tally) -> dict[Record, int]:

@@ -93,7 +93,7 @@ def test_a_click_graph_is_released_and_picks_agree_with_sizes(tmp_path: Path):
     common = [[f"p{i}", "google", "http://a.com", f"{i}", "1"] for i in range(300)]
     log = write(tmp_path / "log.tsv", timed_rows(120, seed=13) + common)
     with read_log(log, engine="spark", draws=0) as opened:
-        assert opened._engine._drawn is None  # type: ignore[attr-defined]
+        assert opened._engine.drawn is None  # type: ignore[attr-defined]
         with pytest.raises(InvalidParameter, match="draws"):
             opened.split(optin_fraction=0.5)
         activity = opened.activity()

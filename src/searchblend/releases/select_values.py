@@ -26,10 +26,10 @@ from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.logs.duckdb.feed import Feeder
 from searchblend.logs.duckdb.scan import parquet_types, read_parquet
 from searchblend.logs.duckdb.session import DatabaseError, DuckDBSession, quoted, quoted_name
-from searchblend.logs.duckdb.tally import DuckDBTally
 from searchblend.logs.formats.files import LogPaths, expand, open_raw
 from searchblend.logs.formats.parquet import MAGIC, TEXT_OR_NUMBER
 from searchblend.logs.options import DEFAULT_MEMORY
+from searchblend.logs.relational import SqlTally
 from searchblend.mechanisms.noisy_counts import noisy_counts
 
 
@@ -78,7 +78,7 @@ def select_values(
     )
 
 
-def value_tally(session: DuckDBSession, files: Sequence[Path], user: str, value: str, key: str) -> DuckDBTally:
+def value_tally(session: DuckDBSession, files: Sequence[Path], user: str, value: str, key: str) -> SqlTally:
     """How many users drew each value, where the key decides the draws."""
     feeder = Feeder(session.directory)
     rows = []
@@ -88,7 +88,7 @@ def value_tally(session: DuckDBSession, files: Sequence[Path], user: str, value:
             f"SELECT {quoted_name(user)}::VARCHAR AS person, {quoted_name(value)}::VARCHAR AS held "
             f"FROM {read_parquet([feeder.link(path)])}"
         )
-    return DuckDBTally(session, _counted(" UNION ALL ".join(rows), key))
+    return SqlTally(session, _counted(" UNION ALL ".join(rows), key))
 
 
 def _check_columns(path: Path, session: DuckDBSession, names: Sequence[str]) -> None:

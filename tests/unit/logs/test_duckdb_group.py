@@ -87,7 +87,7 @@ def test_the_common_records_come_in_the_order_of_picking(group):
 
 def test_two_records_that_share_a_place_are_told_apart(group, monkeypatch):
     tally = group.tally()
-    tally._session.execute(f"UPDATE {tally._table} SET place = 1")
+    tally._database.execute(f"UPDATE {tally._table} SET place = 1")
     for count, size in tally.sizes().items():
         assert len(set(tally.pick(count, np.arange(size)))) == size
 
@@ -120,7 +120,7 @@ def test_a_whole_run_on_a_log(group, log):
 
 
 def test_nothing_of_the_people_shows(group, lines):
-    assert repr(group) == f"DuckDBGroup({group.n_users} users)"
+    assert repr(group) == f"SqlGroup({group.n_users} users)"
 
 
 def test_opt_in_by_column_takes_every_line(tmp_path: Path):

@@ -18,8 +18,8 @@ from searchblend.core.records import Record
 from searchblend.logs.activity import DATE, MICROSECONDS_FROM, MILLISECONDS_FROM, NUMBER, ActivityRules
 from searchblend.logs.duckdb.normal_forms import query_form, suggestion_form, url_form
 from searchblend.logs.duckdb.session import DuckDBSession, quoted
-from searchblend.logs.duckdb.tally import ShelvedTally, record_of
 from searchblend.logs.formats.judge import PROBLEMS, WITHOUT_URL
+from searchblend.logs.relational import SqlTally, record_of
 
 _BY_TIME: Final = "moment NULLS LAST, unparsed_time NULLS LAST, q"
 _IN_ORDER: Final = f"{_BY_TIME}, rank NULLS LAST, u NULLS LAST"
@@ -270,9 +270,7 @@ class DuckDBActivity:
         return f"md5_number({quoted(self._strings.key)} || {text})"
 
     def _made(self, kind: str, select: str) -> str:
-        name = self._session.new_name(kind)
-        self._session.execute(f"CREATE TEMP TABLE {name} AS {select}")
-        return name
+        return self._session.make(kind, select)
 
     def _tally(self, kind: _Kind, counted: str) -> ActivityTally:
         return ActivityTally(self, self._session, self._strings.key, kind, counted)
@@ -280,7 +278,7 @@ class DuckDBActivity:
     def _wanted(self, texts: Sequence[tuple[str, str | None]]) -> _Wanted:
         return _Wanted(self._session, self._strings.key, texts)
 
-    def texts_of(self, lines: str, *, urls: bool) -> str:
+    def strings_of(self, lines: str, *, urls: bool) -> str:
         """SELECT (line, query, url) of the lines that are named, as they are counted."""
         form, joins = self._query
         url = "NULL::VARCHAR"
@@ -292,40 +290,40 @@ class DuckDBActivity:
         """
 
 
-class ActivityTally(ShelvedTally):
-    """Counts by the numbers of texts: a table (q, u, n, line, next, place), whose texts are those of its lines."""
+class ActivityTally(SqlTally):
+    """Counts by the numbers of strings: a table (q, u, n, line, next, place), whose strings are those of its lines."""
 
     def __init__(self, activity: DuckDBActivity, session: DuckDBSession, key: str, kind: _Kind, counted: str) -> None:
-        self._key, self._table = key, session.new_name("tally")
-        session.execute(f"CREATE TEMP TABLE {self._table} AS SELECT *, hash(q, u) AS place FROM ({counted})")
-        super().__init__(_Lines(activity, session, self._table, kind))
+        """
+        Args:
+            activity: has the strings of lines
+            session: the database
+            key: of the numbers
+            kind: what is counted
+            counted: SQL that selects q, u, n, line, and next where pairs are counted
+        """
+        super().__init__(session, counted, "q, u")
+        self._activity, self._session, self._key, self._kind = activity, session, key, kind
 
     def of_queries(self, queries: Sequence[str]) -> dict[Record, int]:
         with _Wanted(self._session, self._key, [(query, None) for query in queries]) as wanted:
-            rows = self._shelves.chosen(f"q IN (SELECT q FROM {wanted})")
+            rows = self._chosen(f"q IN (SELECT q FROM {wanted})")
             return {record_of(query, url): int(n) for n, _, query, url in self._session.rows(rows)}
 
-
-class _Lines:
-    """Shelves whose records are found by the number of a line that has them."""
-
-    def __init__(self, activity: DuckDBActivity, session: DuckDBSession, table: str, kind: _Kind) -> None:
-        self._activity, self.session, self.table, self._kind = activity, session, table, kind
-
-    def chosen(self, condition: str) -> str:
-        rows = self.session.new_name("chosen")
-        named = f"SELECT * FROM {self.table} WHERE {condition}"
-        texts = self._activity.texts_of(f"SELECT line FROM {rows}", urls=self._kind == "clicks")
+    def _chosen(self, condition: str) -> str:
+        rows = self._session.new_name("chosen")
+        named = f"SELECT * FROM {self._table} WHERE {condition}"
+        strings = self._activity.strings_of(f"SELECT line FROM {rows}", urls=self._kind == "clicks")
         if self._kind != "pairs":
             return f"""
                 WITH {rows} AS MATERIALIZED ({named})
-                SELECT n, place, query, url FROM {rows} JOIN ({texts}) USING (line)
+                SELECT n, place, query, url FROM {rows} JOIN ({strings}) USING (line)
             """
-        following = self._activity.texts_of(f"SELECT next FROM {rows}", urls=False)
+        following = self._activity.strings_of(f"SELECT next FROM {rows}", urls=False)
         return f"""
             WITH {rows} AS MATERIALIZED ({named})
-            SELECT n, place, texts.query AS query, following.query AS url FROM {rows}
-            JOIN ({texts}) AS texts USING (line) JOIN ({following}) AS following ON following.line = next
+            SELECT n, place, strings.query AS query, following.query AS url FROM {rows}
+            JOIN ({strings}) AS strings USING (line) JOIN ({following}) AS following ON following.line = next
         """
 
 

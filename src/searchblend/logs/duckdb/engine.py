@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,32 +12,31 @@ from searchblend.core.errors import InvalidParameter
 from searchblend.logs.activity import ActivityRules
 from searchblend.logs.duckdb.activity import DuckDBActivity
 from searchblend.logs.duckdb.draws import find_opted_in, make_draws
-from searchblend.logs.duckdb.group import DuckDBGroup
 from searchblend.logs.duckdb.load import LineTable
 from searchblend.logs.duckdb.normal_forms import normal_table, query_form, url_form
 from searchblend.logs.duckdb.scan import parquet_types
 from searchblend.logs.duckdb.searches import DuckDBSearches
 from searchblend.logs.duckdb.session import DuckDBSession
-from searchblend.logs.engine import OPTIN_DIGITS, Drawing, Reading
+from searchblend.logs.engine import Drawing, Reading
 from searchblend.logs.formats import judge
 from searchblend.logs.formats.gate import OnBytes
 from searchblend.logs.formats.judge import PROBLEMS, WITHOUT_URL
 from searchblend.logs.formats.layout import Source
 from searchblend.logs.options import ReadOptions
+from searchblend.logs.relational import DrawnLog
 from searchblend.logs.summary import LogStatistics
 
 
-class DuckDBEngine:
+class DuckDBEngine(DrawnLog):
     """A log in DuckDB."""
 
     def __init__(self, options: ReadOptions) -> None:
-        self._drawing = Drawing.of(options)
-        self._keep_lines = options.keep_lines or not options.draws
         self._session = DuckDBSession(options.memory, options.threads, options.temp_directory)
+        super().__init__(self._session, Drawing.of(options))
+        self._keep_lines = options.keep_lines or not options.draws
         self._table = LineTable(
             self._session, self._drawing, keep_lines=self._keep_lines, searches_only=options.searches_only
         )
-        self.has_urls = False
 
     def close(self) -> None:
         self._session.close()
@@ -60,8 +58,10 @@ class DuckDBEngine:
 
     def _make_draws(self) -> int:
         make_draws(self._session, self._drawing)
+        self.drawn = "drawn"
         if self._table.has_optin:
             find_opted_in(self._session, self._drawing.key)
+            self.opted_in = "person IN (SELECT person FROM opted_in)"
         return int(self._session.value("SELECT count(*) FROM drawn WHERE draw = 1"))
 
     def _count_users(self) -> int:
@@ -69,23 +69,6 @@ class DuckDBEngine:
         if self._table.searches_only:
             searches = "searches"
         return int(self._session.value(f"SELECT count(*) FROM (SELECT user FROM {searches} GROUP BY user)"))
-
-    def split_by_fraction(self, fraction: float) -> tuple[DuckDBGroup, DuckDBGroup]:
-        cut = f"{math.ceil(fraction * 16**OPTIN_DIGITS):0{OPTIN_DIGITS}x}"
-        opted_in = f"md5('opt-in' || chr(31) || person)[:{OPTIN_DIGITS}] < '{cut}'"
-        return self._group(opted_in), self._group(f"NOT {opted_in}")
-
-    def split_by_column(self) -> tuple[DuckDBGroup, DuckDBGroup]:
-        return self._group("person IN (FROM opted_in)"), self._group("person NOT IN (FROM opted_in)")
-
-    def _group(self, condition: str) -> DuckDBGroup:
-        table = self._session.new_name("people")
-        self._session.execute(
-            f"CREATE TEMP TABLE {table} AS SELECT person, draw, pick, query, url FROM drawn WHERE {condition}"
-        )
-        return DuckDBGroup(
-            self._session, table, has_urls=self.has_urls, draws=self._drawing.draws, picks=self._drawing.picks
-        )
 
     def statistics(self, reading: Reading) -> LogStatistics:
         if not self._keep_lines:

@@ -20,8 +20,8 @@ from searchblend.logs.duckdb.activity import moment_of
 from searchblend.logs.duckdb.normal_forms import normal_ascii_query, query_form, query_needs_python
 from searchblend.logs.duckdb.scan import Scan
 from searchblend.logs.duckdb.session import DuckDBSession, quoted
-from searchblend.logs.duckdb.tally import DuckDBTally
 from searchblend.logs.formats.judge import PROBLEMS, WITHOUT_URL
+from searchblend.logs.relational import SqlTally
 
 _WITHOUT_URL: Final = PROBLEMS.index(WITHOUT_URL)
 _MOST_IN_A_LIST: Final = 1000
@@ -91,11 +91,11 @@ class DuckDBSearches:
     def __init__(self, session: DuckDBSession, key: str) -> None:
         self._session, self._key = session, key
 
-    def searches(self, cap: Cap) -> DuckDBTally:
+    def searches(self, cap: Cap) -> SqlTally:
         with self._first("searches", _first_of(cap)) as kept:
             return self._tally(f"SELECT query, count(*) AS n FROM {kept} GROUP BY query")
 
-    def weighted_searches(self, first: int, units: int, without: Sequence[str]) -> DuckDBTally:
+    def weighted_searches(self, first: int, units: int, without: Sequence[str]) -> SqlTally:
         weights = [weight(units, queries) for queries in range(1, first + 1)]
         with (
             self._of("query NOT IN", without) as others,
@@ -123,8 +123,8 @@ class DuckDBSearches:
     def reformulations(self, queries: Sequence[str], cap: Cap) -> NoReturn:
         _refuse("reformulations")
 
-    def _tally(self, counted: str) -> DuckDBTally:
-        return DuckDBTally(self._session, f"SELECT query, NULL::VARCHAR AS url, n FROM ({counted})")
+    def _tally(self, counted: str) -> SqlTally:
+        return SqlTally(self._session, f"SELECT query, NULL::VARCHAR AS url, n FROM ({counted})")
 
     @contextmanager
     def _of(self, condition: str, queries: Sequence[str]) -> Iterator[str]:

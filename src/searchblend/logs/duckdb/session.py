@@ -17,11 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchblend.core.errors import InvalidParameter, OutputError, RunError
+from searchblend.logs.relational import Words
 
 Number = TypeVar("Number", bound=np.unsignedinteger)
 OnFraction = Callable[[float], None]
 _POLL_SECONDS: Final = 0.1
 _ROWS_AT_ONCE: Final = 1 << 13
+_SHELF_BITS: Final = 14
 
 
 class DatabaseError(RunError):
@@ -40,6 +42,14 @@ def quoted_name(name: str) -> str:
 
 class DuckDBSession:
     """A database in memory that spills to its own directory. ``close`` removes every trace of both."""
+
+    words: Final = Words(
+        quotient="//",
+        hash="hash",
+        shelf=f"((n::UBIGINT << {_SHELF_BITS}) | (place >> {64 - _SHELF_BITS}))::BIGINT",
+        shelf_bits=_SHELF_BITS,
+        order="n, place, query, url",
+    )
 
     def __init__(self, memory: str | None, threads: int | None, temp_directory: str | os.PathLike[str] | None) -> None:
         try:
@@ -82,6 +92,29 @@ class DuckDBSession:
     def drop_all_tables(self) -> None:
         for (name,) in self.rows("SELECT table_name FROM duckdb_tables()"):
             self.execute(f"DROP TABLE {quoted_name(name)}")
+
+    def make(self, kind: str, select: str) -> str:
+        name = self.new_name(kind)
+        self.execute(f"CREATE TEMP TABLE {name} AS {select}")
+        return name
+
+    part = make
+
+    def discard(self, table: str) -> None:
+        self.execute(f"DROP TABLE {table}")
+
+    @contextmanager
+    def values(self, kind: str, schema: str, rows: Sequence[tuple[Any, ...]]) -> Iterator[str]:
+        """A table of some rows, for as long as it is needed."""
+        columns = [column.split() for column in schema.split(", ")]
+        select = ", ".join(f"unnest(?::{type_}[]) AS {name}" for name, type_ in columns)
+        name = self.new_name(kind)
+        by_column = [list(values) for values in zip(*rows, strict=True)] or [[] for _ in columns]
+        self.execute(f"CREATE TEMP TABLE {name} AS SELECT {select}", by_column)
+        try:
+            yield name
+        finally:
+            self.execute(f"DROP TABLE {name}")
 
     def interrupt(self) -> None:
         """Stop the statement under way; may be called from another thread."""

@@ -11,17 +11,42 @@ from pathlib import Path
 from typing import Final
 
 from searchblend.core.errors import InputError, InvalidColumns, InvalidParameter
-from searchblend.logs.formats import aol
 from searchblend.logs.formats.column_map import ColumnMap
 from searchblend.logs.formats.delimited import delimited_layout, header_line
-from searchblend.logs.formats.excite import EXCITE
-from searchblend.logs.formats.files import first_lines
-from searchblend.logs.formats.jsonl import is_named_json, json_layout
-from searchblend.logs.formats.layout import Layout, Source
+from searchblend.logs.formats.files import compression_of, first_lines
+from searchblend.logs.formats.layout import Delimited, JsonLines, Layout, Source
 from searchblend.logs.formats.parquet import MAGIC, columns_layout
 from searchblend.logs.formats.yandex import YANDEX
 
 FORMATS: Final = ("auto", "aol", "yandex", "excite", "tsv", "csv", "jsonl", "parquet")
+_AOL_HEADER: Final = ("AnonID", "Query", "QueryTime", "ItemRank", "ClickURL")
+AOL: Final = Delimited(
+    "aol",
+    "\t",
+    n_fields=5,
+    positions={"user": 0, "query": 1, "time": 2, "rank": 3, "url": 4},
+    may_end_after=3,
+    no_query="-",
+)
+"""The AOL log: ten tab-separated files ``user-ct-test-collection-NN.txt``, each with its own header.
+
+A line without a click has its last two fields empty, or ends after the third. The click is told by the URL and not by
+the rank: some thousands of clicks carry rank 0. A query ``-`` is one that was taken out; it and blank ones are unusable
+and counted. URLs are scheme and host only.
+"""
+EXCITE: Final = Delimited(
+    "excite",
+    "\t",
+    n_fields=3,
+    positions={"user": 0, "time": 1, "query": 2},
+    header=False,
+    may_end_after=2,
+)
+"""The Excite logs of 1997: user (16 hexadecimal digits), time (YYMMDDhhmmss), query; tabs, no header, no URLs.
+
+The query may be missing or empty (one line in nine); such a line is unusable and counted.
+"""
+_JSON_SUFFIXES: Final = (".jsonl", ".ndjson", ".json")
 ColumnTypes = Callable[[Path], Mapping[str, str]]
 """name → type of the columns of a Parquet file; an engine knows them"""
 
@@ -57,30 +82,40 @@ def find_sources(
 def _layout(
     path: Path, format_name: str, columns: ColumnMap, column_types: ColumnTypes, *, quoted_line_feeds: bool
 ) -> Layout:
-    name = "jsonl" if format_name == "auto" and is_named_json(path) else format_name
-    if name == "jsonl":
-        return json_layout(columns)
+    name = "jsonl" if format_name == "auto" and _is_named_json(path) else format_name
+    if name == "jsonl":  # no header: the members that count are those that are named, whatever any line has
+        return JsonLines(columns.wanted())
     if name in ("yandex", "excite"):
         return _without_columns(name, columns)
     start = first_lines(path)
     if name == "parquet" or (name == "auto" and start.startswith(MAGIC)):
         return columns_layout(path, column_types(path), columns)
     header = header_line(path, start)
-    if name == "aol" or (name == "auto" and aol.is_aol(header)):
+    if name == "aol" or (name == "auto" and _is_aol(header)):
         return _aol_layout(path, header, columns)
     said = None if name == "auto" else name
     return delimited_layout(path, header, said, columns, quoted_line_feeds=quoted_line_feeds)
 
 
+def _is_named_json(path: Path) -> bool:
+    """Whether a file is called ``.jsonl``, ``.ndjson`` or ``.json``, perhaps with ``.gz`` or ``.zst`` after it."""
+    name = path.stem if compression_of(path) else path.name
+    return name.lower().endswith(_JSON_SUFFIXES)
+
+
+def _is_aol(header: str) -> bool:
+    return tuple(header.split("\t")) == _AOL_HEADER
+
+
 def _aol_layout(path: Path, header: str, columns: ColumnMap) -> Layout:
-    if not aol.is_aol(header):
-        raise InputError(path, f"expected the header {' '.join(aol.HEADER)}", line=1)
+    if not _is_aol(header):
+        raise InputError(path, f"expected the header {' '.join(_AOL_HEADER)}", line=1)
     if columns.named or columns.optin is not None:
-        named = columns.find(path, aol.HEADER)
-        return replace(aol.AOL, positions={role: aol.HEADER.index(name) for role, name in named.items()})
+        named = columns.find(path, _AOL_HEADER)
+        return replace(AOL, positions={role: _AOL_HEADER.index(name) for role, name in named.items()})
     if not columns.urls:
-        return replace(aol.AOL, positions={role: at for role, at in aol.AOL.positions.items() if role != "url"})
-    return aol.AOL
+        return replace(AOL, positions={role: at for role, at in AOL.positions.items() if role != "url"})
+    return AOL
 
 
 def _without_columns(name: str, columns: ColumnMap) -> Layout:

@@ -16,8 +16,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from searchblend.clickgraph.release.click_log import SESSION_GAP, SUGGESTION, Cap, weight
 from searchblend.core.records import Record
 from searchblend.logs.activity import ActivityRules
+from searchblend.logs.relational import SqlTally, record_of
 from searchblend.logs.spark.draws import md5_number
-from searchblend.logs.spark.group import SparkTally, record_of
 from searchblend.logs.spark.session import SparkRunner, our_words
 
 _TIME: Final = ("moment", "unparsed_time")
@@ -31,16 +31,16 @@ class SparkActivity:
     def __init__(self, runner: SparkRunner, lines: DataFrame, key: str, rules: ActivityRules) -> None:
         self._runner, self._given, self._key, self._rules = runner, lines, key, rules
 
-    def searches(self, cap: Cap) -> SparkTally:
+    def searches(self, cap: Cap) -> SqlTally:
         return self._tally(self._kept(self._searches(cap), cap).withColumn("url", _nothing()))
 
-    def weighted_searches(self, first: int, units: int, without: Sequence[str]) -> SparkTally:
+    def weighted_searches(self, first: int, units: int, without: Sequence[str]) -> SqlTally:
         others = self._distinct_searches.join(self._queries(without), "query", "left_anti")
         weights = self._runner.frame([(s, weight(units, s)) for s in range(1, first + 1)], "s bigint, weight bigint")
         s = F.count(F.lit(1)).over(Window.partitionBy("person"))
         mine = self._kept(others, Cap(first)).withColumn("s", s).join(F.broadcast(weights), "s")
         counted = mine.groupBy("query").agg(F.sum("weight").alias("n")).where("n > 0")
-        return SparkTally(self._runner, counted.withColumn("url", _nothing()))
+        return self._counted(counted.withColumn("url", _nothing()))
 
     def searches_of(self, queries: Sequence[str], cap: Cap) -> Mapping[str, int]:
         wanted = self._searches(cap).join(self._queries(queries), "query", "left_semi")
@@ -48,7 +48,7 @@ class SparkActivity:
             found = self._kept(wanted, cap).groupBy("query").count().collect()
         return dict.fromkeys(queries, 0) | dict(found)
 
-    def clicks(self, queries: Sequence[str], cap: Cap, *, within: Cap) -> SparkTally:
+    def clicks(self, queries: Sequence[str], cap: Cap, *, within: Cap) -> SqlTally:
         wanted = self._clicks_within(within).join(self._queries(queries), "query", "left_semi")
         return self._tally(_limited(wanted, cap))
 
@@ -66,7 +66,7 @@ class SparkActivity:
             found = kept.groupBy("query", "url").count().collect()
         return dict.fromkeys(records, 0) | {record_of(query, url): n for query, url, n in found}
 
-    def reformulations(self, queries: Sequence[str], cap: Cap) -> SparkTally:
+    def reformulations(self, queries: Sequence[str], cap: Cap) -> SqlTally:
         following = _each_user(_SEARCHES)
         pairs = self._all_searches.select(
             "*",
@@ -153,8 +153,11 @@ class SparkActivity:
     def _queries(self, queries: Sequence[str]) -> DataFrame:
         return F.broadcast(self._runner.frame([(query,) for query in queries], "query string"))
 
-    def _tally(self, events: DataFrame) -> SparkTally:
-        return SparkTally(self._runner, events.groupBy("query", "url").agg(F.count(F.lit(1)).alias("n")))
+    def _tally(self, events: DataFrame) -> SqlTally:
+        return self._counted(events.groupBy("query", "url").agg(F.count(F.lit(1)).alias("n")))
+
+    def _counted(self, records: DataFrame) -> SqlTally:
+        return SqlTally(self._runner, f"SELECT query, url, n FROM {self._runner.view('counted', records)}")  # noqa: S608
 
 
 def _in_order(names: Sequence[str]) -> list[Column]:

@@ -19,11 +19,6 @@ def md5_number(text: Column) -> Column:
     return F.lower(F.hex(F.encode(letters, "ISO-8859-1")))
 
 
-def joined(*parts: Column | str) -> Column:
-    """Strings with U+001F between them."""
-    return F.concat_ws("\x1f", *(F.lit(part) if isinstance(part, str) else part for part in parts))
-
-
 def drawn_records(lines: DataFrame, drawing: Drawing) -> DataFrame:
     """The drawn records (person, optin, draw, pick, query, url) of used lines. Opted in are those whose every line says
     so. All lines of a person come to one place, and stay there for everything that follows."""

@@ -6,7 +6,6 @@ that follows is a column expression over those lines.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -14,20 +13,20 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from searchblend.core.errors import InvalidParameter, RunError
+from searchblend.core.errors import InvalidParameter
 from searchblend.logs.activity import ActivityRules
 from searchblend.logs.duckdb.scan import parquet_types
 from searchblend.logs.duckdb.session import DuckDBSession
-from searchblend.logs.engine import OPTIN_DIGITS, Drawing, Reading
+from searchblend.logs.engine import Drawing, Reading
 from searchblend.logs.formats.gate import OnBytes
 from searchblend.logs.formats.layout import Sessions, Source
 from searchblend.logs.options import ReadOptions
+from searchblend.logs.relational import DrawnLog
 from searchblend.logs.spark.activity import SparkActivity
-from searchblend.logs.spark.draws import drawn_records, joined
-from searchblend.logs.spark.group import SparkGroup
+from searchblend.logs.spark.draws import drawn_records
 from searchblend.logs.spark.parts import (
     SCHEMA,
     Part,
@@ -46,16 +45,14 @@ _READING_SHARE: Final = 0.8
 """How much of the work is done when all lines are read."""
 
 
-class SparkEngine:
+class SparkEngine(DrawnLog):
     """A log in Spark; its lines, or the drawn records, are kept on the executors."""
 
     def __init__(self, options: ReadOptions, on_notice: OnNotice) -> None:
-        self._drawing = Drawing.of(options)
-        self._keep_lines = options.keep_lines or not options.draws
         self._runner = SparkRunner(options.master, options.temp_directory, on_notice)
-        self.has_urls = False
+        super().__init__(self._runner, Drawing.of(options))
+        self._keep_lines = options.keep_lines or not options.draws
         self._lines: DataFrame | None = None
-        self._drawn: DataFrame | None = None
 
     def close(self) -> None:
         self._runner.close()
@@ -97,27 +94,9 @@ class SparkEngine:
 
     def _draw(self, lines: DataFrame) -> int:
         """Makes ``drawn`` (person, optin, draw, pick, query, url)."""
-        self._drawn = self._runner.keep(drawn_records(lines, self._drawing))
-        return self._drawn.where("draw = 1").count()
-
-    def split_by_fraction(self, fraction: float) -> tuple[SparkGroup, SparkGroup]:
-        cut = f"{math.ceil(fraction * 16**OPTIN_DIGITS):0{OPTIN_DIGITS}x}"
-        opted_in = F.substring(F.md5(joined("opt-in", F.col("person"))), 1, OPTIN_DIGITS) < cut
-        return self._group(opted_in), self._group(~opted_in)
-
-    def split_by_column(self) -> tuple[SparkGroup, SparkGroup]:
-        return self._group(F.col("optin")), self._group(~F.col("optin"))
-
-    def _group(self, condition: Column) -> SparkGroup:
-        if self._drawn is None:
-            raise RunError("the log is closed")
-        return SparkGroup(
-            self._runner,
-            self._drawn.where(condition).drop("optin"),
-            has_urls=self.has_urls,
-            draws=self._drawing.draws,
-            picks=self._drawing.picks,
-        )
+        drawn = self._runner.keep(drawn_records(lines, self._drawing))
+        self.drawn, self.opted_in = self._runner.view("drawn", drawn), "optin"
+        return drawn.where("draw = 1").count()
 
     def statistics(self, reading: Reading) -> LogStatistics:
         records = self._kept_lines().where("is_used").select("query", "url").distinct()

@@ -19,7 +19,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from searchblend.core.errors import InvalidParameter, OutputError, RunError, UsageError
+from searchblend.logs.relational import Words
 from searchblend.logs.spark.java import find_java, java_home
 
 if TYPE_CHECKING:
@@ -33,6 +37,8 @@ _CONNECT_SECONDS: Final = 4.0
 _EXECUTOR_SECONDS: Final = 300.0
 _POLL_SECONDS: Final = 0.2
 _ROWS_AT_ONCE: Final = 1000
+_SHELF_BITS: Final = 12
+_SHELF: Final = f"(shiftleft(n, {_SHELF_BITS}) | shiftrightunsigned(place, {64 - _SHELF_BITS}))"
 _SPARK_PARTITIONS: Final = "200"
 """What Spark takes when nobody says otherwise: far too many for a small log."""
 _PARTITION_BYTES: Final = 1 << 25
@@ -76,6 +82,14 @@ class SparkRunner:
     the end.
     """
 
+    words: Final = Words(
+        quotient="DIV",
+        hash="xxhash64",
+        shelf=_SHELF,
+        shelf_bits=_SHELF_BITS,
+        order=f"{_SHELF}, place, query, url",  # a place may be negative; on one shelf all have the same sign
+    )
+
     def __init__(
         self,
         master: str | None = None,
@@ -99,6 +113,7 @@ class SparkRunner:
             ) from error
         self.directory.chmod(0o711)  # executors may run under another name; the names inside are not listed to them
         self._kept: list[DataFrame] = []
+        self._views = 0
         self._own: Any = None
         try:
             active = self._pyspark.sql.SparkSession.getActiveSession()
@@ -162,6 +177,42 @@ class SparkRunner:
                     "with the cores and the memory that were asked for?"
                 )
             time.sleep(_POLL_SECONDS)
+
+    def view(self, kind: str, frame: DataFrame) -> str:
+        """A name for a table in SQL."""
+        self._views += 1
+        name = f"{kind}_{self._views}"
+        frame.createOrReplaceTempView(name)
+        return name
+
+    def make(self, kind: str, select: str) -> str:
+        with our_words():
+            return self.view(kind, self.keep(self.spark.sql(select)))
+
+    def part(self, kind: str, select: str) -> str:
+        with our_words():
+            return self.view(kind, self.spark.sql(select))
+
+    def discard(self, table: str) -> None:
+        """Parts are computed from their table whenever they are read, so it stays until the log is closed."""
+
+    @contextmanager
+    def values(self, kind: str, schema: str, rows: Sequence[tuple[Any, ...]]) -> Iterator[str]:
+        name = self.view(kind, self.frame(rows, schema))
+        try:
+            yield name
+        finally:
+            self.spark.catalog.dropTempView(name)
+
+    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        with our_words():
+            return [tuple(row) for row in self.spark.sql(statement).collect()]
+
+    def arrays(self, statement: str) -> list[NDArray[Any]]:
+        with our_words():
+            frame = self.spark.sql(statement)
+            columns = list(zip(*frame.collect(), strict=True)) or [() for _ in frame.columns]
+        return [np.array(column, dtype=object) for column in columns]
 
     @property
     def cores(self) -> int:
