@@ -39,7 +39,7 @@ def sealed_for(found, code, record=VICTIM):
 
 def insert(http, found, tag, sealed):
     http.parts.store.database.execute(
-        "INSERT INTO contributions (round_key, tag, sealed) VALUES (?, ?, ?)", (found.key, tag, sealed)
+        "INSERT INTO contributions (round_key, tag, sealed, withdrawn) VALUES (?, ?, ?, 0)", (found.key, tag, sealed)
     )
 
 
@@ -84,12 +84,15 @@ def test_a_record_of_an_unknown_tag_is_not_counted(http, found):
 
 
 def test_a_tag_counts_once_even_without_the_tables_own_rule(http, found):
+    """Several records that one person sealed: each opens, and has an encapsulation of its own."""
     database = http.parts.store.database
     database.execute("CREATE TABLE copies AS SELECT * FROM contributions")
     database.execute("DROP TABLE contributions")
     database.execute("ALTER TABLE copies RENAME TO contributions")
-    database.execute("INSERT INTO contributions SELECT * FROM contributions")
-    assert counted(http, found) == (N, {"conflicting-contribution": N})
+    code = http.parts.lifecycle.enrol(http.parts.store.rounds.task(found.task), 1, actor="ann")[0]
+    for _ in range(3):
+        insert(http, found, sealing_context(found).tag_of(code), sealed_for(found, code))
+    assert counted(http, found) == (N + 1, {"conflicting-contribution": 2})
 
 
 def test_an_encapsulation_counts_once(http, found, monkeypatch):
@@ -121,6 +124,17 @@ def test_a_withdrawn_record_does_not_come_back(http, found):
         assert http.contribute(found, sealed, code).status_code == 409
     assert http.parts.store.contributions.count(found.key) == N
     assert counted(http, found)[0] == N
+
+
+def test_a_withdrawn_record_does_not_come_back_under_another_code(http, found):
+    """Nothing of the first is left to compare it with: that it was sealed for one tag is all that keeps it out."""
+    task = http.parts.store.rounds.task(found.task)
+    victim, other = http.parts.lifecycle.enrol(task, 2, actor="ann")
+    sealed = sealed_for(found, victim)
+    assert http.contribute(found, sealed, victim).status_code == 200
+    assert http.contribute(found, b"", victim, "DELETE").status_code == 204
+    assert http.contribute(found, sealed, other).status_code == 200
+    assert counted(http, found) == (N, {"malformed": 1})
 
 
 def test_no_two_sealings_share_an_encapsulation(found):

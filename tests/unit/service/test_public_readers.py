@@ -30,11 +30,26 @@ def http(tmp_path):
         yield service
 
 
-@pytest.mark.parametrize("path", ["/trends/{}", "/v1/tasks/{}/trends"])
-def test_a_manifest_does_not_wait_for_readers_of_trends(http, path):
+@pytest.mark.parametrize(
+    ("path", "owner", "read"),
+    [("/trends/{}", trends_page, "read_trends"), ("/v1/tasks/{}/trends", Artifacts, "trends")],
+)
+def test_a_manifest_does_not_wait_for_readers_of_trends(http, monkeypatch, path, owner, read):
     task = http.parts.task()
     publish(http, task)
-    reading, go_on = threading.Event(), threading.Event()
+    reading, queued, go_on = threading.Event(), threading.Event(), threading.Event()
+    call, original, threads = http.services.public.call, getattr(owner, read), []
+
+    def notice(function):
+        queued.set()
+        return call(function)
+
+    def note_thread(*arguments):
+        threads.append(threading.current_thread().name.partition("_")[0])
+        return original(*arguments)
+
+    monkeypatch.setattr(http.services.public, "call", notice)
+    monkeypatch.setattr(owner, read, note_thread)
 
     def long_page():
         reading.set()
@@ -44,10 +59,12 @@ def test_a_manifest_does_not_wait_for_readers_of_trends(http, path):
         http.services.public._executor.submit(long_page)
         assert reading.wait(60)
         page = others.submit(http.client.get, path.format(task.task))
+        assert queued.wait(20), "the page must ask on the thread that is busy"
         assert http.client.get(f"/v1/tasks/{task.task}/manifest").status_code == 200
         assert not page.done()
         go_on.set()
         assert page.result(60).status_code == 200
+    assert threads == ["public"]
 
 
 def test_trends_are_made_once_until_a_round_is_published(http, monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import shutil
+import sqlite3
 import time
 
 import httpx2
@@ -55,6 +56,19 @@ def database_folders(kind, tmp_path):
         connection.execute("CHECKPOINT")
         row = connection.execute("SELECT current_setting('data_directory')").fetchone()
     return [tmp_path, type(tmp_path)(row[0])]
+
+
+@pytest.fixture(autouse=True)
+def sqlite_that_leaves_deleted_bytes(monkeypatch):
+    """As SQLite does unless its maker chose otherwise: then only our own setting overwrites them."""
+    connect = sqlite3.connect
+
+    def connect_with_that_default(*arguments, **named):
+        connection = connect(*arguments, **named)
+        connection.execute("PRAGMA secure_delete = OFF")
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", connect_with_that_default)
 
 
 @pytest.mark.parametrize("kind", DATABASES)

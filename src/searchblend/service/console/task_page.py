@@ -118,7 +118,7 @@ GROUPS: Final = (
                 "number",
             ),
             Field("records_per_client", "Records of a client", "They share one ε: each is randomized more.", "number"),
-            Field("wide_list", "Wide list", "More URLs for each query, each less exact.", "yes"),
+            Field("wide_list", "Wide list", "Lists queries without a listed URL too.", "yes"),
             Field(
                 "silent_devices",
                 "Devices without searches",
