@@ -31,6 +31,7 @@ from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import ENDED, HOLDS_RAW, State
 from searchblend.store.store_errors import StoreError, StoreUnavailable, WrongState
+from searchblend.store.tokens import OS_USER
 from searchblend.wire.report import ReportShape
 
 CANDIDATE: Final = "candidate"
@@ -147,7 +148,7 @@ class Lifecycle:
         The candidate is dropped with what was removed from it; the log holds reasons and numbers.
         """
         figures, hits = self.candidate(round_)
-        if actor == round_.opened_by:
+        if is_opener(actor, round_):
             raise WrongState("the reviewer must be somebody else than who opened the round")
         reasons = {(entry.query, entry.url): entry.reason for entry in review.remove}
         kept = {(hit.query, hit.url) for hit in hits} & {(entry.query, entry.url) for entry in review.keep}
@@ -181,7 +182,7 @@ class Lifecycle:
         """End the round at the review: the list as a whole should not be published. The log holds the reason's code."""
         with self._store.transaction():
             self._expect(round_, State.SHREDDED)
-            if actor == round_.opened_by:
+            if is_opener(actor, round_):
                 raise WrongState("the reviewer must be somebody else than who opened the round")
             if reason not in REASONS:
                 raise InvalidParameter("reason", f"expected one of {', '.join(REASONS)}")
@@ -340,6 +341,11 @@ def _one(step: Callable[[_Row], bool], row: _Row, on_failure: Callable[[Exceptio
     except Exception as error:  # a row of another version, or damaged: the others' deadlines must be kept
         on_failure(error, row.task)
         return False
+
+
+def is_opener(actor: str, round_: Round) -> bool:
+    """One name is one person, whether an account of this machine or a token bears it."""
+    return actor.removeprefix(OS_USER) == (round_.opened_by or "").removeprefix(OS_USER)
 
 
 def _where(round_: Round) -> JsonObject:

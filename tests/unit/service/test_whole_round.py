@@ -359,6 +359,15 @@ class TestReview:
         with pytest.raises(WrongState, match="somebody else"):
             service.lifecycle.review(service.current(task), actor="ann")
 
+    @pytest.mark.parametrize(("opener", "reviewer"), [("os:ann", "ann"), ("ann", "os:ann"), ("os:ann", "os:ann")])
+    def test_an_account_and_a_token_of_one_name_are_one_person(self, ready, opener, reviewer):
+        service, task = ready
+        service.store.database.execute("UPDATE rounds SET opened_by = ?", (opener,))
+        with pytest.raises(WrongState, match="somebody else"):
+            service.lifecycle.review(service.current(task), actor=reviewer)
+        with pytest.raises(WrongState, match="somebody else"):
+            service.lifecycle.reject(service.current(task), actor=reviewer, reason="other")
+
     def test_a_list_that_is_too_short_after_review_ends_the_round(self, ready):
         service, task = ready
         figures, _ = service.lifecycle.candidate(service.current(task))

@@ -9,7 +9,7 @@ from typing import Final
 from searchblend.core.errors import InvalidParameter
 from searchblend.service.api.answers import number_of
 from searchblend.service.filters import REASONS
-from searchblend.service.lifecycle import Lifecycle
+from searchblend.service.lifecycle import Lifecycle, is_opener
 from searchblend.service.requests import Position, Removal, Review
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
@@ -75,7 +75,7 @@ def read_review(store: ServiceStore, lifecycle: Lifecycle, task_name: str, numbe
         for i, query in enumerate(figures.head.queries)
     ]
     fewest = int(round_.settings["min_queries"])
-    return ReviewPage(task, round_, candidates, len(hits), figures.n_users, round_.opened_by == reader, fewest)
+    return ReviewPage(task, round_, candidates, len(hits), figures.n_users, is_opener(reader, round_), fewest)
 
 
 def review_of_form(form: Mapping[str, Sequence[str]]) -> Review:
