@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import random
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ from searchblend.service.workers.worker import Worker
 from searchblend.store.reports import Arrivals, ReportOutcome
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore, open_store
+from searchblend.store.states import State
 from searchblend.wire.report import ReportShape, cells_as_parts, encode_report
 from searchblend.wire.report_batch import decode_reports
 from searchblend.wire.sealed import seal_records
@@ -185,10 +187,18 @@ class Service:
     def head_list(self, task: Task) -> Round:
         """From OPTIN_OPEN to CLIENT_OPEN, with everything approved."""
         self.lifecycle.close_optin(self.current(task), actor="ann")
-        self.work()
+        self._work_until(task, State.SHREDDED)
         self.lifecycle.review(self.current(task), actor="rob")
-        self.work()
+        self._work_until(task, State.CLIENT_OPEN)
         return self.current(task)
+
+    def _work_until(self, task: Task, state: State) -> None:
+        """A server beside this one may have taken the job and be at it: then its end is waited for."""
+        self.work()
+        end = time.monotonic() + 60
+        while self.current(task).state in _AT_WORK and self.current(task).state is not state and time.monotonic() < end:
+            time.sleep(0.05)
+            self.work()
 
     def messages(self, round_: Round, records: Iterable[Record]) -> list[bytes]:
         reviewed = self.store.artifacts.kept(round_.key, REVIEWED)
@@ -205,6 +215,10 @@ class Service:
         self.lifecycle.end_grace(self.current(task), actor="ann")
         self.work()
         return self.current(task)
+
+
+_AT_WORK = (State.OPTIN_CLOSED, State.HEADLIST_READY, State.REVIEWED)
+"""states that a job ends"""
 
 
 def device_messages(
