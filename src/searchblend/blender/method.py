@@ -14,9 +14,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from searchblend.blender.best.blend import estimate_best
+import numpy as np
+
+from searchblend.blender.best.blend import client_sources, estimate_best
 from searchblend.blender.best.choose_design import choose_design
-from searchblend.blender.best.observations import OptinCounts
+from searchblend.blender.best.influence import best_influence
+from searchblend.blender.best.observations import OptinCounts, People
 from searchblend.blender.best.stability_histogram import (
     CountedHeadList,
     CuratorDesign,
@@ -26,12 +29,14 @@ from searchblend.blender.best.stability_histogram import (
 from searchblend.blender.best.subset_report import ReportDesign
 from searchblend.blender.best.subset_report_bulk import ReportCounts
 from searchblend.blender.devices import EACH_DEVICE, Devices
+from searchblend.blender.estimates import Floats
 from searchblend.blender.groups import UserGroup
 from searchblend.blender.guarantees import best_guarantee, paper_guarantee
 from searchblend.blender.paper.blend import blend_probabilities
 from searchblend.blender.paper.create_head_list import create_head_list
 from searchblend.blender.paper.estimate_client import estimate_client_probabilities
 from searchblend.blender.paper.estimate_optin import estimate_optin_probabilities
+from searchblend.blender.paper.influence import paper_influence
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.blender.release import BlenderRelease, GroupSizes, HeadFigures
 from searchblend.core.errors import InvalidParameter
@@ -102,6 +107,10 @@ class Method(ABC):
         """
 
     @abstractmethod
+    def influence(self, figures: HeadFigures, reports: ReportCounts, params: BlenderParams, n_clients: int) -> Floats:
+        """By query, ⋆ last: no single report moves the published share by more, whatever it and the others say."""
+
+    @abstractmethod
     def guarantee(self, figures: HeadFigures, params: BlenderParams, trust: TrustModel) -> Guarantee:
         """What is promised to both groups, and whether its conditions hold."""
 
@@ -169,6 +178,11 @@ class PaperMethod(Method):
             guarantee=self.guarantee(figures, params, trust),
         )
 
+    def influence(self, figures: HeadFigures, reports: ReportCounts, params: BlenderParams, n_clients: int) -> Floats:
+        assert figures.optin is not None
+        assert reports.two_stage is not None
+        return paper_influence(reports.two_stage, figures.head, figures.optin.queries, params)
+
     def guarantee(self, figures: HeadFigures, params: BlenderParams, trust: TrustModel) -> Guarantee:
         return paper_guarantee(params, trust, cryptographic=figures.cryptographic)
 
@@ -180,8 +194,6 @@ class BestMethod(Method):
     name = "best"
     wide_list: bool = False
     """whether queries without a listed URL may be listed; only where records have URLs"""
-    heed_check: bool = True
-    """whether the opt-in counts lose weight when the groups are found to search differently"""
 
     def list_head(
         self, optin_users: UserGroup, params: BlenderParams, *, randomness: Randomness, on_step: OnStep = _silent
@@ -206,8 +218,7 @@ class BestMethod(Method):
         self, figures: HeadFigures, params: BlenderParams, n_clients: int, *, on_step: OnStep = _silent
     ) -> HeadFigures:
         on_step("client design")
-        optin = OptinCounts.of(self._counted(figures, params))
-        chosen, compared = choose_design(figures.head, optin, params, n_clients)
+        chosen, compared = choose_design(figures.head, self._optin(figures, params), params, n_clients)
         return replace(figures, design=chosen.design, compared=compared)
 
     def simulate_reports(
@@ -232,25 +243,31 @@ class BestMethod(Method):
         trust: TrustModel,
         project: bool = True,
     ) -> BlenderRelease:
-        counted, design = self._counted(figures, params), _design_of(figures)
-        estimates = estimate_best(
-            counted, reports, design, params, n_clients, project=project, heed_check=self.heed_check
-        )
+        curator, design = self._curator(figures, params), _design_of(figures)
+        optin = self._optin(figures, params)
+        estimates = estimate_best(figures.head, optin, reports, design, params, n_clients, project=project)
         return BlenderRelease(
             method=self.name,
             params=params,
             head=figures.head,
             sizes=GroupSizes(figures.n_users, n_clients, figures.n_users, figures.n_users),
-            mechanism=_best_figures(counted.design, design, figures, params),
+            mechanism=_best_figures(curator, design, figures, params),
             optin=estimates.optin,
             client=estimates.client,
             records=estimates.records,
             queries=estimates.queries,
             projected=project,
-            guarantee=self.guarantee(replace(figures, curator=counted.design), params, trust),
+            guarantee=self.guarantee(replace(figures, curator=curator), params, trust),
             design=design,
             check=estimates.check,
         )
+
+    def influence(self, figures: HeadFigures, reports: ReportCounts, params: BlenderParams, n_clients: int) -> Floats:
+        optin, design = self._optin(figures, params), _design_of(figures)
+        clients = client_sources(figures.head, reports, design, params)
+        if len(clients) < design.kinds:
+            return np.ones(len(figures.head) + 1)  # the first report of a kind may decide everything
+        return best_influence(figures.head, optin, clients, People.of(optin, params, n_clients))
 
     def guarantee(self, figures: HeadFigures, params: BlenderParams, trust: TrustModel) -> Guarantee:
         return best_guarantee(params, self._curator(figures, params), trust, cryptographic=figures.cryptographic)
@@ -258,9 +275,12 @@ class BestMethod(Method):
     def _curator(self, figures: HeadFigures, params: BlenderParams) -> CuratorDesign:
         return figures.curator or curator_design(params, wide=self.wide_list)
 
-    def _counted(self, figures: HeadFigures, params: BlenderParams) -> CountedHeadList:
+    def _optin(self, figures: HeadFigures, params: BlenderParams) -> OptinCounts:
+        """What the opt-in users say, whichever way the curator drew it."""
         assert figures.counts is not None
-        return CountedHeadList(figures.head, figures.counts, figures.n_users, self._curator(figures, params))
+        curator = self._curator(figures, params)
+        counted = CountedHeadList(figures.head, figures.counts, figures.n_users, curator)
+        return OptinCounts.of(counted, figures.merged)
 
 
 def _design_of(figures: HeadFigures) -> ReportDesign:
@@ -271,11 +291,11 @@ def _design_of(figures: HeadFigures) -> ReportDesign:
 METHODS: Final[Mapping[str, Method]] = {"best": BestMethod(), "paper": PaperMethod()}
 
 
-def method_named(name: str, *, wide_list: bool = False, heed_check: bool = True) -> Method:
-    """One of ``METHODS``; the options are those of ``best``, and mean nothing to ``paper``."""
+def method_named(name: str, *, wide_list: bool = False) -> Method:
+    """One of ``METHODS``; the option is that of ``best``, and means nothing to ``paper``."""
     if name not in METHODS:
         raise InvalidParameter("method", f"expected one of {', '.join(METHODS)}")
-    return BestMethod(wide_list, heed_check) if name == "best" else METHODS[name]
+    return BestMethod(wide_list) if name == "best" else METHODS[name]
 
 
 def split_optin(optin_users: UserGroup, params: BlenderParams, randomness: Randomness) -> tuple[UserGroup, UserGroup]:
@@ -342,7 +362,7 @@ def _best_figures(
             "cell_subset": design.cell_subset if cells else None,
             "keep_query": queries.include if queries else None,
             "keep_cell": cells.include if cells else None,
-            "variances_valid": params.records_per_client == 1,
+            "variances_valid": True,
             "compared": [
                 {
                     "name": entry.design.mechanism,

@@ -41,6 +41,8 @@ class HeadFigures:
     n_users: int
     counts: Ints | None = None
     """method ``best``: noisy counts by cell, without ⟨⋆,⋆⟩"""
+    merged: Ints | None = None
+    """by cell: how many removed records' counts, each with noise of its own, are part of it; None: none"""
     optin: GroupEstimates | None = None
     """method ``paper``"""
     head_users: int = 0
@@ -76,10 +78,13 @@ class HeadFigures:
             moved |= {first[i] + j: first[i] + len(names) for j in range(len(names)) if (i, j) in urls}
         head = HeadList(listed)
         if self.counts is not None:
-            counts = self.counts.copy()
+            counts, merged = self.counts.copy(), np.zeros_like(self.counts)
+            if self.merged is not None:
+                merged += self.merged
             for cell, rest in moved.items():
                 counts[rest] += counts[cell]
-            return replace(self, head=head, counts=counts[cells])
+                merged[rest] += 1
+            return replace(self, head=head, counts=counts[cells], merged=merged[cells])
         assert self.optin is not None
         return replace(self, head=head, optin=_printed_without(self.optin, head, cells, params))
 
