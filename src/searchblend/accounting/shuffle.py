@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -80,7 +81,7 @@ class ShuffleCost:
     epsilon: float
     """no more than this is lost, rounded up"""
     at_least: float
-    """ε that a concrete pair of neighbours already needs at this δ"""
+    """ε that a concrete pair of neighbours already needs at this δ, up to the error of the grid (below 1 %)"""
 
 
 def shuffle_cost(reports: ShuffledReports, clients: int, delta: float, local_epsilon: float) -> ShuffleCost:
@@ -97,7 +98,13 @@ def _cost(reports: ShuffledReports, clients: int, delta: float, local_epsilon: f
     cells = reports.cells
     upper = _least_epsilon(reports.bounds, clients * cells, delta, local_epsilon, cells)
     lower = _least_epsilon(reports.concrete, clients, delta, local_epsilon, 1) if cells == 1 else 0.0
-    return ShuffleCost(clients, delta, upper, min(upper, lower))
+    above, below = _to_digits(upper, ROUND_CEILING), _to_digits(lower, ROUND_FLOOR)
+    return ShuffleCost(clients, delta, min(above, local_epsilon), min(above, below, local_epsilon))
+
+
+def _to_digits(value: float, rounding: str) -> float:
+    """Three digits are enough for people; a larger ε is always safe to state."""
+    return float(Context(prec=3, rounding=rounding).create_decimal(value))
 
 
 def _least_epsilon(pairs: Sequence[Pair], reports: int, delta: float, ceiling: float, cells: int) -> float:
