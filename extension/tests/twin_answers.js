@@ -147,11 +147,9 @@ export async function twinOf(core) {
     },
     odds({ queries, params: p, design: d }) {
       const params = paramsOf(p);
-      return [reportOdds(new HeadList(queries), params, designOf(d)), listOdds(params, queries.length + 1)].map((odds) => [
-        odds.named,
-        odds.growth === Infinity ? null : odds.growth,
-        oddsWords(odds),
-      ]);
+      return [reportOdds(new HeadList(queries), params, designOf(d)), listOdds(params, queries.length + 1)].map(
+        (odds) => [odds.named, odds.growth === Infinity ? null : odds.growth, oddsWords(odds)],
+      );
     },
     consent: ({ records, fewer }) => [optinConsent(records), understates(optinConsent(fewer), records)],
     async report({ task, round, queries, params: p, design: d, records, tape }) {

@@ -50,8 +50,7 @@ export function reportOdds(head, params, design) {
   }
   const share = design.querySteps / GAMMA_STEPS;
   const widest = head.nUrls.reduce((most, width) => Math.max(most, width), 0);
-  const named =
-    (queries ? share * includeOf(queries) : 0) + (cells ? (1 - share) * namedByCells(cells, widest) : 0);
+  const named = (queries ? share * includeOf(queries) : 0) + (cells ? (1 - share) * namedByCells(cells, widest) : 0);
   const sets = [queries, cells].filter((mechanism) => mechanism !== null);
   const growth = Math.max(...sets.map(growthOf));
   return new ReportOdds(named, Math.max(...sets.map(({ subsetSize }) => subsetSize)), growth, params);
