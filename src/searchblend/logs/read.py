@@ -10,9 +10,8 @@ from typing import Final
 from searchblend.core.errors import InputError, InvalidParameter
 from searchblend.logs.duckdb.engine import DuckDBEngine
 from searchblend.logs.engine import LogEngine, Reading
-from searchblend.logs.formats.column_map import ColumnMap
 from searchblend.logs.formats.files import LogPaths, expand, first_lines, other_than_text
-from searchblend.logs.formats.layout import Source
+from searchblend.logs.formats.layout import ColumnMap, Source
 from searchblend.logs.formats.locate import locate
 from searchblend.logs.formats.sources import find_sources
 from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions
