@@ -26,11 +26,11 @@ from searchblend.service.round_model import (
     shape_of,
 )
 from searchblend.service.task_settings import TaskSettings
-from searchblend.store.ledger_errors import BudgetExceeded
+from searchblend.store.errors import BudgetExceeded, StoreError, StoreUnavailable, WrongState
+from searchblend.store.reports import ConservationLaw
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import ENDED, HOLDS_RAW, State
-from searchblend.store.store_errors import StoreError, StoreUnavailable, WrongState
 from searchblend.store.tokens import OS_USER
 from searchblend.wire.report import ReportShape
 
@@ -46,15 +46,6 @@ NO_CAP: Final = (
 _TASK_BYTES: Final = 16
 _APPROVE_ALL: Final = Review()
 _Row = TypeVar("_Row", Round, Task)
-
-
-@dataclass(frozen=True)
-class ConservationLaw:
-    """Counts that are stored, and counts that the accepted reports must have made."""
-
-    counted: Natural
-    expected: Natural
-    holds: bool
 
 
 @dataclass(frozen=True)
@@ -260,12 +251,11 @@ class Lifecycle:
         """Public numbers of a round: how many, why refused, and whether the law holds."""
         n_seen = self._store.reports.n_seen(round_.key) if round_.reports is None else round_.reports
         per_report = shape_of(round_).counts_per_report if round_.shape else 0
-        law = self._store.reports.conservation(round_.key, per_report, round_.reports)
         return RoundNumbers(
             opt_in_records=self._store.contributions.count(round_.key),
             reports_counted=n_seen,
             refusals=self._store.reports.refusals(round_.key),
-            conservation=ConservationLaw(law.counted, law.expected, law.holds),
+            conservation=self._store.reports.conservation(round_.key, per_report, round_.reports),
             files=self._store.artifacts.of_round(round_.key) if round_.state is State.PUBLISHED else {},
         )
 

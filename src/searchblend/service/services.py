@@ -15,8 +15,8 @@ from searchblend.service.logbook import Logbook
 from searchblend.service.metrics import ServiceMetrics
 from searchblend.service.round_model import sealing_context, shape_of
 from searchblend.service.store_thread import DATABASE_SECONDS, StoreThread
+from searchblend.store.errors import UnknownName
 from searchblend.store.service_store import ServiceStore
-from searchblend.store.store_errors import UnknownName
 from searchblend.wire.report import ReportShape
 from searchblend.wire.sealed import SealingContext
 from searchblend.wire.tokens import TokenVerifier

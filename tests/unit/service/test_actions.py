@@ -20,9 +20,9 @@ from searchblend.service.services import Services
 from searchblend.service.workers.curator import Curator
 from searchblend.service.workers.estimator import Estimator
 from searchblend.service.workers.publisher import Publisher
+from searchblend.store.errors import WrongState
 from searchblend.store.service_store import open_store
 from searchblend.store.states import ENDED, NEXT, State, may_follow
-from searchblend.store.store_errors import WrongState
 from service_parts import ManualClock
 
 WORKERS = {"curator": Curator.KINDS, "estimator": Estimator.KINDS, "publisher": Publisher.KINDS}

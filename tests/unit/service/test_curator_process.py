@@ -9,8 +9,8 @@ from searchblend.core.errors import RunError
 from searchblend.service.clock import SystemClock
 from searchblend.service.settings import ServeSettings
 from searchblend.service.workers.curator_process import CuratorProcess
+from searchblend.store.errors import LeaseLost, StoreUnavailable
 from searchblend.store.states import State
-from searchblend.store.store_errors import LeaseLost, StoreUnavailable
 from service_parts import Service
 
 

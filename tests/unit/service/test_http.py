@@ -11,8 +11,8 @@ import openapi_answers
 from databases import DATABASES, fresh_database
 from searchblend.service.api.operations import Operation
 from searchblend.service.round_model import sealing_context
+from searchblend.store.errors import StoreUnavailable
 from searchblend.store.states import State
-from searchblend.store.store_errors import StoreUnavailable
 from searchblend.wire.problems import MEDIA_TYPE, PREFIX, PROBLEMS
 from searchblend.wire.report import report_id
 from searchblend.wire.sealed import seal_records

@@ -21,8 +21,8 @@ from searchblend.service.http.connections import Connections
 from searchblend.service.http.server import HttpServer
 from searchblend.service.metrics import OPENMETRICS, PLAIN
 from searchblend.service.services import Services
+from searchblend.store.errors import StoreError
 from searchblend.store.service_store import ServiceStore
-from searchblend.store.store_errors import StoreError
 
 _MOST_CONNECTIONS: Final = 64
 _PEER_SECONDS: Final = 10.0

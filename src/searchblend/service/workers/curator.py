@@ -34,12 +34,11 @@ from searchblend.service.round_model import (
 )
 from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.vault import HeldKey, KeyLost, Vault, each_alone
+from searchblend.store.errors import BudgetExceeded, StoreError, StoreUnavailable
 from searchblend.store.jobs import Job
-from searchblend.store.ledger_errors import BudgetExceeded
 from searchblend.store.rounds import Round
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import HOLDS_RAW, State
-from searchblend.store.store_errors import StoreError, StoreUnavailable
 from searchblend.wire.canonical import json_bytes
 from searchblend.wire.sealed import Opener, encapsulation
 from searchblend.wire.signing import SigningKey

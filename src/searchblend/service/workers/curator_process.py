@@ -27,9 +27,9 @@ from searchblend.service.settings import ServeSettings
 from searchblend.service.workers.curator import Curator
 from searchblend.service.workers.curator_key import make_curator_key
 from searchblend.service.workers.vault import Vault
+from searchblend.store.errors import LeaseLost, StoreUnavailable, WrongState
 from searchblend.store.jobs import Job
 from searchblend.store.service_store import ServiceStore, open_store
-from searchblend.store.store_errors import LeaseLost, StoreUnavailable, WrongState
 from searchblend.wire.canonical import json_bytes
 
 _PASSED_ON: Final = {kind.__name__: kind for kind in (StoreUnavailable, LeaseLost, WrongState)}

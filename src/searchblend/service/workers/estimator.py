@@ -22,11 +22,11 @@ from searchblend.service.clock import Clock
 from searchblend.service.lifecycle import REVIEWED
 from searchblend.service.round_model import decode_figures, method_of, settings_of, shape_of
 from searchblend.service.task_settings import TaskSettings
+from searchblend.store.errors import StoreError
 from searchblend.store.jobs import Job
 from searchblend.store.rounds import Round
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
-from searchblend.store.store_errors import StoreError
 from searchblend.wire.release import (
     BLENDER_PUBLIC,
     PAPER_CAVEAT,

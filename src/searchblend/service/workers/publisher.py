@@ -29,12 +29,11 @@ from searchblend.service.workers.signing_keys import (
     keys_trouble,
 )
 from searchblend.store.artifacts import TrendRow
+from searchblend.store.errors import BudgetExceeded, StoreError, StoreUnavailable
 from searchblend.store.jobs import Job
-from searchblend.store.ledger_errors import BudgetExceeded
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
-from searchblend.store.store_errors import StoreError, StoreUnavailable
 from searchblend.wire.head_list import encode_head_list
 from searchblend.wire.manifest import (
     FORMAT,

@@ -14,8 +14,8 @@ from typing import Final
 from searchblend.core.errors import InputError, MessageError, OutputError, UsageError
 from searchblend.files.durable import make_private_folder, write_secret
 from searchblend.files.private import read_private
+from searchblend.store.errors import StoreError
 from searchblend.store.service_store import ServiceStore
-from searchblend.store.store_errors import StoreError
 from searchblend.wire.manifest import MOST_SIGNATURES
 from searchblend.wire.signing import SigningKey
 

@@ -15,10 +15,10 @@ from searchblend.service.clock import Clock
 from searchblend.service.lifecycle import Lifecycle
 from searchblend.service.logbook import Logbook
 from searchblend.service.metrics import ServiceMetrics
+from searchblend.store.errors import LeaseLost, StoreUnavailable, WrongState
 from searchblend.store.jobs import Job
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import ENDED
-from searchblend.store.store_errors import LeaseLost, StoreUnavailable, WrongState
 
 LEASE_SECONDS: Final = 300
 MOST_ATTEMPTS: Final = 8
