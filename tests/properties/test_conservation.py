@@ -32,9 +32,9 @@ from databases import DATABASES, fresh_database
 from searchblend.service.api.app import build_app
 from searchblend.service.http.connections import Connections
 from searchblend.service.http.health import health_app
-from searchblend.service.logbook import Logbook
 from searchblend.service.round_model import shape_of
 from searchblend.service.services import Services
+from searchblend.service.telemetry import Logbook
 from searchblend.store.errors import StoreUnavailable
 from searchblend.store.reports import Reports
 from searchblend.store.states import ENDED, TAKES_REPORTS, State

@@ -31,10 +31,9 @@ from searchblend.device.rounds import UNANSWERED, Enrolment, OnPoint, Outcome, P
 from searchblend.device.state import FILE, DeviceState
 from searchblend.device.transport import Transport, check_address
 from searchblend.search.pack import Pack
-from searchblend.wire.signing import key_id
+from searchblend.wire.signing import read_public_point
 
 _LONGEST_LINE: Final = 16 << 10
-_POINT_BYTES: Final = 65
 _TASK_DIGITS: Final = 32
 
 
@@ -99,12 +98,12 @@ class DeviceAgent:
         check_address(server, plain_http=plain_http)
         if len(task) != _TASK_DIGITS or not set(task) <= set("0123456789abcdef"):
             raise InvalidParameter("task", f"expected {_TASK_DIGITS} hexadecimal digits")
-        pinned = dict(_pinned(point) for point in keys)
+        pinned = _pinned(keys, "key")
         if not pinned:
             raise InvalidParameter("key", "expected at least one signing key to pin")
         if code is not None and not (code and code.isascii() and code.isprintable()):
             raise InvalidParameter("code", "expected printable ASCII signs: it is sent in a header")
-        pinned_curators = dict(_pinned(point, "curator_key") for point in curators)
+        pinned_curators = _pinned(curators, "curator_key")
         enrolment = Enrolment(server.rstrip("/"), task, pinned, code, has_urls, plain_http, pinned_curators)
         with self._state.transaction():
             before = self._state.fact("enrolment")
@@ -392,14 +391,9 @@ class DeviceAgent:
         return is_erased
 
 
-def _pinned(point: str, field: str = "key") -> tuple[str, str]:
-    try:
-        raw = bytes.fromhex(point)
-    except ValueError:
-        raw = b""
-    if len(raw) != _POINT_BYTES or raw[0] != 4:
-        raise InvalidParameter(field, "expected an uncompressed P-256 point: 130 hexadecimal digits from 04")
-    return key_id(raw), raw.hex()
+def _pinned(keys: Iterable[str], field: str) -> dict[str, str]:
+    """Key id → public point in hexadecimal digits."""
+    return {name: point.hex() for name, point in (read_public_point(key, field) for key in keys)}
 
 
 def _is_writable(text: str) -> bool:

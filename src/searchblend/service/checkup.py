@@ -10,9 +10,8 @@ from searchblend.core.errors import SearchblendError
 from searchblend.service.clock import Clock
 from searchblend.service.round_model import is_signed_by_curator, settings_of, shape_of
 from searchblend.service.settings import ServeSettings
-from searchblend.service.workers.curator_key import curator_points
 from searchblend.service.workers.publisher import MANIFEST_SECONDS, has_refused_key
-from searchblend.service.workers.signing_keys import SigningKeys, keys_trouble
+from searchblend.service.workers.signing_keys import SigningKeys, curator_points, keys_trouble
 from searchblend.service.workers.vault import Vault
 from searchblend.store.rounds import Round, Task
 from searchblend.store.schema import SCHEMA_VERSION, schema_version

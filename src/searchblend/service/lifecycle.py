@@ -6,6 +6,7 @@ import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, TypeVar
 
 from searchblend.accounting.spend import Spend
@@ -15,8 +16,7 @@ from searchblend.core.errors import InvalidParameter, SearchblendError
 from searchblend.core.privacy import Neighbors
 from searchblend.service.aggregate import read_counts
 from searchblend.service.clock import Clock
-from searchblend.service.filters import REASONS, Hit, suspicious_entries
-from searchblend.service.requests import Review
+from searchblend.service.review import REASONS, Hit, Review, suspicious_entries
 from searchblend.service.round_model import (
     decode_figures,
     encode_figures,
@@ -26,6 +26,7 @@ from searchblend.service.round_model import (
     shape_of,
 )
 from searchblend.service.task_settings import TaskSettings
+from searchblend.store.backup import read_backup
 from searchblend.store.errors import BudgetExceeded, StoreError, StoreUnavailable, WrongState
 from searchblend.store.reports import ConservationLaw
 from searchblend.store.rounds import Round, Task
@@ -44,6 +45,8 @@ NO_CAP: Final = (
     "--per-window EPSILON,DELTA), or let the task say so by name (uncapped=true)"
 )
 _TASK_BYTES: Final = 16
+_SKIPPED: Final = 1000
+"""round numbers that may have been given out after a backup was made"""
 _APPROVE_ALL: Final = Review()
 _Row = TypeVar("_Row", Round, Task)
 
@@ -246,6 +249,21 @@ class Lifecycle:
     def enrol(self, task: Task, n: int, *, actor: str) -> list[str]:
         """Enrolment codes for opt-in users, shown once."""
         return self._store.tokens.enrol(task.task, n, actor=actor, now=self._now)
+
+    def restore(self, backup: Path, *, actor: str) -> tuple[int, int]:
+        """Read a backup into an empty database and make it safe to go on with; how many rows, how many rounds ended.
+
+        Rounds end whose raw records are in no backup. One transaction: whatever stops it, the database is still empty
+        and the restore can be repeated.
+        """
+        with self._store.transaction():
+            rows = read_backup(backup, self._store.database)
+            held = self._store.rounds.rounds(states=HOLDS_RAW | {State.DRAFT})
+            for round_ in held:
+                self.abort(round_, actor=actor, reason="restored")
+            self._store.rounds.skip_numbers(_SKIPPED)
+            self._store.audit.append(actor, "restored from a backup", self._now, {"rows": rows})
+        return rows, len(held)
 
     def numbers(self, round_: Round) -> RoundNumbers:
         """Public numbers of a round: how many, why refused, and whether the law holds."""

@@ -21,19 +21,23 @@ from searchblend.service.api.app import ROLE_TAGS, build_app
 from searchblend.service.checkup import keys_overdue
 from searchblend.service.clock import Clock, SteadyClock
 from searchblend.service.console.planner_page import Planner
-from searchblend.service.crash_points import crash_points
 from searchblend.service.http.connections import Connections
 from searchblend.service.http.health import health_app, health_listener
-from searchblend.service.http.process_limits import affordable_connections, no_core_files
 from searchblend.service.http.server import BACKLOG, HttpServer
-from searchblend.service.logbook import Logbook
+from searchblend.service.process import affordable_connections, crash_points, no_core_files
 from searchblend.service.services import Services
 from searchblend.service.settings import ServeSettings
-from searchblend.service.workers.curator_key import curator_points, make_curator_key, require_curator
+from searchblend.service.telemetry import Logbook
 from searchblend.service.workers.curator_process import CuratorProcess, make_curator
 from searchblend.service.workers.estimator import Estimator
 from searchblend.service.workers.publisher import Publisher
-from searchblend.service.workers.signing_keys import SigningKeys, keys_trouble
+from searchblend.service.workers.signing_keys import (
+    SigningKeys,
+    curator_points,
+    keys_trouble,
+    make_curator_key,
+    require_curator,
+)
 from searchblend.service.workers.vault import Vault
 from searchblend.service.workers.worker import Runner, Worker, WorkerThread
 from searchblend.store.service_store import ServiceStore, open_store

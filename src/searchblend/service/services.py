@@ -8,13 +8,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from searchblend.service.api.answers import Refusal, SharedAnswers, round_number
-from searchblend.service.api.failed_sign_ins import SECONDS_BETWEEN_ROWS, FailedSignIns
-from searchblend.service.api.report_writer import MOST_WAITING, ReportWriter
+from searchblend.service.api.writers import (
+    DATABASE_SECONDS,
+    MOST_WAITING,
+    SECONDS_BETWEEN_ROWS,
+    FailedSignIns,
+    ReportWriter,
+    StoreThread,
+)
 from searchblend.service.clock import Clock, SystemClock
-from searchblend.service.logbook import Logbook
-from searchblend.service.metrics import ServiceMetrics
 from searchblend.service.round_model import sealing_context, shape_of
-from searchblend.service.store_thread import DATABASE_SECONDS, StoreThread
+from searchblend.service.telemetry import Logbook, ServiceMetrics
 from searchblend.store.errors import UnknownName
 from searchblend.store.service_store import ServiceStore
 from searchblend.wire.report import ReportShape

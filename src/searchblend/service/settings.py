@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InvalidParameter, UsageError, listed
-from searchblend.service import crash_points
+from searchblend.service.process import VARIABLE
 
 ROLES: Final = ("all", "collector", "intake", "curator", "publisher", "admin")
 PREFIX: Final = "SEARCHBLEND_"
-_OF_TESTS: Final = (crash_points.VARIABLE, "SEARCHBLEND_TEST_")
+_OF_TESTS: Final = (VARIABLE, "SEARCHBLEND_TEST_")
 """how variables begin that are no settings, and no mistakes either"""
 _LARGEST_PORT: Final = 65_535
 _HEALTH_OFFSET: Final = 1_000

@@ -11,11 +11,10 @@ import pytest
 
 from searchblend.cli.commands import round as round_command
 from searchblend.service import actions
-from searchblend.service.actions import EVERYWHERE, JOB_ARROWS, ROUND_ACTIONS, TASK_ACTIONS, next_actor
+from searchblend.service.actions import EVERYWHERE, JOB_ARROWS, ROUND_ACTIONS, TASK_ACTIONS, CountsFile, next_actor
 from searchblend.service.api.admin_api import endpoints
 from searchblend.service.console.forms import Forms
 from searchblend.service.lifecycle import Lifecycle
-from searchblend.service.requests import CountsFile
 from searchblend.service.services import Services
 from searchblend.service.workers.curator import Curator
 from searchblend.service.workers.estimator import Estimator

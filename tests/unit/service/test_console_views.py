@@ -16,7 +16,7 @@ from searchblend.service.console.formats import moment, number, percent, plain, 
 from searchblend.service.console.planner_page import Question, asked_epsilons, planner_page
 from searchblend.service.console.review_page import review_of_form
 from searchblend.service.console.trends_page import LEVEL, compare
-from searchblend.service.requests import Position, Removal, Review
+from searchblend.service.review import Position, Removal, Review
 from searchblend.store.artifacts import TrendRow
 from service_http import http_service
 

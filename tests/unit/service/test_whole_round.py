@@ -15,7 +15,7 @@ from searchblend.core.records import Record
 from searchblend.device.device_errors import DeviceRefused
 from searchblend.device.manifest_checks import _version as device_version
 from searchblend.service.lifecycle import CANDIDATE
-from searchblend.service.requests import Position, Removal, Review
+from searchblend.service.review import Position, Removal, Review
 from searchblend.service.round_model import sealing_context
 from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.publisher import Publisher

@@ -14,9 +14,9 @@ from searchblend.cli.arguments import add_actions, add_command, positive_int
 from searchblend.cli.service_options import actor_of, add_place, add_token_file, opened, print_document
 from searchblend.core.documents import encode
 from searchblend.core.errors import UsageError
-from searchblend.service.actions import Action, actions_for
+from searchblend.service.actions import Action, CountsFile, Nothing, actions_for
 from searchblend.service.clock import SystemClock
-from searchblend.service.requests import CountsFile, Nothing, Position, Rejection, Removal, Review
+from searchblend.service.review import Position, Rejection, Removal, Review
 
 if TYPE_CHECKING:
     from searchblend.service.lifecycle import Lifecycle

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from searchblend.core.documents import decode
-from searchblend.service.actions import Action, actions_for
+from searchblend.service.actions import Action, Nothing, actions_for
 from searchblend.service.api.answers import Refusal, bearer, document_response, read_json, round_number
 from searchblend.service.api.documents import (
     AuditView,
@@ -31,7 +31,6 @@ from searchblend.service.api.documents import (
 )
 from searchblend.service.api.operations import Operation
 from searchblend.service.lifecycle import Lifecycle
-from searchblend.service.requests import Nothing
 from searchblend.service.services import Services
 from searchblend.service.task_settings import TaskSettings
 from searchblend.store.rounds import Round, Task

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from searchblend.core.errors import MessageError
 from searchblend.service.api.answers import Refusal, bearer, read_body
 from searchblend.service.api.operations import Operation
-from searchblend.service.api.report_writer import SealedArrival
+from searchblend.service.api.writers import SealedArrival
 from searchblend.service.services import RoundFacts, Services
 from searchblend.store.service_store import ServiceStore
 from searchblend.wire.sealed import SEALED_SIZES, check_sealed

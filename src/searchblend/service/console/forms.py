@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from searchblend.core.documents import decode
 from searchblend.core.errors import InvalidParameter
-from searchblend.service.actions import Action, actions_for
+from searchblend.service.actions import Action, NewCodes, actions_for
 from searchblend.service.api.answers import Refusal, number_of, refusal_of
 from searchblend.service.console import review_page, task_page
 from searchblend.service.console.visit import (
@@ -27,7 +27,7 @@ from searchblend.service.console.visit import (
     see_other,
 )
 from searchblend.service.lifecycle import Lifecycle
-from searchblend.service.requests import NewCodes, Review
+from searchblend.service.review import Review
 from searchblend.service.services import Services
 from searchblend.store.service_store import ServiceStore
 

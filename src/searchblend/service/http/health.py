@@ -19,8 +19,8 @@ from starlette.routing import Route
 from searchblend.service.checkup import gauges, trouble
 from searchblend.service.http.connections import Connections
 from searchblend.service.http.server import HttpServer
-from searchblend.service.metrics import OPENMETRICS, PLAIN
 from searchblend.service.services import Services
+from searchblend.service.telemetry import OPENMETRICS, PLAIN
 from searchblend.store.errors import StoreError
 from searchblend.store.service_store import ServiceStore
 

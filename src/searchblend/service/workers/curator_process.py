@@ -21,11 +21,10 @@ from typing import Final
 from searchblend.core.documents import decode
 from searchblend.core.errors import RunError, SearchblendError
 from searchblend.service.clock import Clock
-from searchblend.service.crash_points import crash_points
-from searchblend.service.http.process_limits import no_core_files
+from searchblend.service.process import crash_points, no_core_files
 from searchblend.service.settings import ServeSettings
 from searchblend.service.workers.curator import Curator
-from searchblend.service.workers.curator_key import make_curator_key
+from searchblend.service.workers.signing_keys import make_curator_key
 from searchblend.service.workers.vault import Vault
 from searchblend.store.errors import LeaseLost, StoreUnavailable, WrongState
 from searchblend.store.jobs import Job

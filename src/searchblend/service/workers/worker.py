@@ -13,8 +13,7 @@ from typing import Final, Protocol
 
 from searchblend.service.clock import Clock
 from searchblend.service.lifecycle import Lifecycle
-from searchblend.service.logbook import Logbook
-from searchblend.service.metrics import ServiceMetrics
+from searchblend.service.telemetry import Logbook, ServiceMetrics
 from searchblend.store.errors import LeaseLost, StoreUnavailable, WrongState
 from searchblend.store.jobs import Job
 from searchblend.store.service_store import ServiceStore

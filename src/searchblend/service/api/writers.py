@@ -1,7 +1,10 @@
-"""Group commit: requests wait for the commit that holds their reports, and one thread commits all that wait.
+"""The event loop never waits for a database: a store with a thread of its own, and two queues in front of one.
 
-While one commit is on its way to the disk the next group gathers, so the groups grow with the load by themselves. What
-waits is bounded: beyond it a request is turned away before anything was kept.
+Reports are committed in groups: requests wait for the commit that holds their reports, and one thread commits all that
+wait. While one commit is on its way to the disk the next group gathers, so the groups grow with the load by themselves.
+What waits is bounded: beyond it a request is turned away before anything was kept.
+
+Failed sign-ins share rows of the audit log, so that all are counted there and no flood of them can fill a disk.
 """
 
 from __future__ import annotations
@@ -10,20 +13,73 @@ import asyncio
 import contextlib
 import time
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from searchblend.service.api.answers import Refusal
 from searchblend.service.clock import Clock
-from searchblend.service.metrics import ServiceMetrics
-from searchblend.service.store_thread import StoreThread
+from searchblend.service.telemetry import ServiceMetrics
 from searchblend.store.reports import Arrivals, ReportOutcome
-from searchblend.store.service_store import ServiceStore
+from searchblend.store.service_store import ServiceStore, open_database
 
+T = TypeVar("T")
+DATABASE_SECONDS: Final = 15.0
+_LONGEST_REST: Final = 2.0
 MOST_WAITING: Final = 20_000
 MOST_IN_A_COMMIT: Final = 8_000
 _FLUSH_SECONDS: Final = 1.0
+SIGN_IN_FAILED: Final = "sign-in failed"
+SECONDS_BETWEEN_ROWS: Final = 600.0
+
+
+class StoreThread:
+    """Calls functions of the store one after another. None waits for the database longer than ``seconds``.
+
+    With ``rest`` it pauses between calls, so many times as long as the last one took: what is public may be
+    asked for without limit, and gets that share of the interpreter and no more.
+    """
+
+    def __init__(
+        self,
+        where: str,
+        name: str,
+        on_point: Callable[[str], None] = lambda point: None,
+        seconds: float = DATABASE_SECONDS,
+        rest: float = 0.0,
+    ) -> None:
+        self._where, self._on_point, self._seconds = where, on_point, seconds
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix=name)
+        self._store: ServiceStore | None = None
+        self._rest, self._rests_until = rest, 0.0
+
+    async def call(self, function: Callable[[ServiceStore], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, self._run, function)
+
+    def _run(self, function: Callable[[ServiceStore], T]) -> T:
+        started = time.monotonic()
+        if started < self._rests_until:
+            time.sleep(self._rests_until - started)
+            started = time.monotonic()
+        try:
+            return self._call(function)
+        finally:
+            ended = time.monotonic()
+            self._rests_until = ended + min(self._rest * (ended - started), _LONGEST_REST)
+
+    def _call(self, function: Callable[[ServiceStore], T]) -> T:
+        if self._store is None:
+            self._store = ServiceStore(open_database(self._where, create=False, seconds=self._seconds), self._on_point)
+        return function(self._store)
+
+    async def close(self) -> None:
+        def close(store: ServiceStore) -> None:
+            store.close()
+
+        if self._store is not None:
+            await self.call(close)
+        self._executor.shutdown(cancel_futures=True)
 
 
 @dataclass(frozen=True)
@@ -175,3 +231,54 @@ def _fail(futures: Sequence[asyncio.Future[Any]], error: Exception) -> None:
     for future in futures:
         if not future.done():
             future.set_exception(error)
+
+
+class FailedSignIns:
+    """Those of one server process.
+
+    The first one is written at once. Those that follow share a row, which is written when some minutes have passed, or
+    when the server ends. Of whoever failed nothing is kept: no token, no address.
+    """
+
+    def __init__(
+        self, thread: StoreThread, clock: Clock, on_error: Callable[[Exception], None], *, seconds: float
+    ) -> None:
+        self._thread, self._clock, self._on_error, self._seconds = thread, clock, on_error, seconds
+        self._failed: Counter[str] = Counter()
+        self._waiting: asyncio.Task[None] | None = None
+
+    async def add(self, where: str) -> None:
+        """``where``: the admin API or the console."""
+        self._failed[where] += 1
+        if self._waiting is None or self._waiting.done():
+            self._waiting = asyncio.create_task(self._wait())
+            await self._write()
+
+    async def stop(self) -> None:
+        """Write what waits."""
+        if self._waiting:
+            self._waiting.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._waiting
+        await self._write()
+
+    async def _wait(self) -> None:
+        await asyncio.sleep(self._seconds)
+        while self._failed:
+            await self._write()
+            await asyncio.sleep(self._seconds)
+
+    async def _write(self) -> None:
+        if not self._failed:
+            return
+        failed, self._failed = self._failed, Counter()
+        now = self._clock.now()
+        try:
+            await self._thread.call(lambda store: record_failures(store, failed, now))
+        except Exception as error:  # the log can wait, but the answer that the token is wrong cannot
+            self._failed.update(failed)
+            self._on_error(error)
+
+
+def record_failures(store: ServiceStore, failed: Mapping[str, int], now: int) -> None:
+    store.audit.append("unknown", SIGN_IN_FAILED, now, {"failures": dict(failed)})
