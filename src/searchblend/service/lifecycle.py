@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
 from searchblend.accounting.spend import Spend
 from searchblend.blender.release import HeadFigures
-from searchblend.core.documents import JsonObject, Natural, Sha256, encode
+from searchblend.core.documents import JsonObject, encode
 from searchblend.core.errors import InvalidParameter, SearchblendError
 from searchblend.core.privacy import Neighbors
 from searchblend.service.aggregate import read_counts
@@ -28,7 +27,6 @@ from searchblend.service.round_model import (
 from searchblend.service.task_settings import TaskSettings
 from searchblend.store.backup import read_backup
 from searchblend.store.errors import BudgetExceeded, StoreError, StoreUnavailable, WrongState
-from searchblend.store.reports import ConservationLaw
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import ENDED, HOLDS_RAW, State
@@ -49,17 +47,6 @@ _SKIPPED: Final = 1000
 """round numbers that may have been given out after a backup was made"""
 _APPROVE_ALL: Final = Review()
 _Row = TypeVar("_Row", Round, Task)
-
-
-@dataclass(frozen=True)
-class RoundNumbers:
-    """Public numbers of a round."""
-
-    opt_in_records: Natural
-    reports_counted: Natural
-    refusals: Mapping[str, int]
-    conservation: ConservationLaw
-    files: Mapping[str, Sha256]
 
 
 class Lifecycle:
@@ -264,18 +251,6 @@ class Lifecycle:
             self._store.rounds.skip_numbers(_SKIPPED)
             self._store.audit.append(actor, "restored from a backup", self._now, {"rows": rows})
         return rows, len(held)
-
-    def numbers(self, round_: Round) -> RoundNumbers:
-        """Public numbers of a round: how many, why refused, and whether the law holds."""
-        n_seen = self._store.reports.n_seen(round_.key) if round_.reports is None else round_.reports
-        per_report = shape_of(round_).counts_per_report if round_.shape else 0
-        return RoundNumbers(
-            opt_in_records=self._store.contributions.count(round_.key),
-            reports_counted=n_seen,
-            refusals=self._store.reports.refusals(round_.key),
-            conservation=self._store.reports.conservation(round_.key, per_report, round_.reports),
-            files=self._store.artifacts.of_round(round_.key) if round_.state is State.PUBLISHED else {},
-        )
 
     def tick(self, on_failure: Callable[[Exception, str], None] = lambda error, task: None) -> int:
         """Take the arrows whose time has come; how many. A round or task that fails is told and holds up no other."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from searchblend.accounting.spend import Spend
-from searchblend.accounting.totals import Cap, fits
+from searchblend.accounting.totals import Cap, fits, remaining
 from searchblend.core.documents import JsonObject, Natural, Sha256, decode, encode
 from searchblend.core.errors import SearchblendError
 from searchblend.core.privacy import Budget
@@ -135,11 +135,22 @@ class Book:
         if self.cap is None:
             return None
         windows = dict.fromkeys([window, *(w for p, w in self.scopes() if p == population and w is not None)])
-        limits = [(name, self.cap.window) for name in windows if have_days_in_common(name, window)]
-        for name, budget in (*limits, (None, self.cap.lifetime)):
+        for name in (*(name for name in windows if have_days_in_common(name, window)), None):
+            budget = self.limit(name)
             if budget and not fits([*self.spends(population, name), *spends], budget, planned=self.cap.planned):
                 return name, budget
         return None
+
+    def limit(self, window: str | None) -> Budget | None:
+        """The cap of each window, or with ``None`` of a lifetime, if there is one."""
+        return None if self.cap is None else (self.cap.lifetime if window is None else self.cap.window)
+
+    def left(self, population: str, window: str | None) -> float | None:
+        """ε that the cap has left for a population; ``None`` without a cap."""
+        budget, spends = self.limit(window), self.spends(population, window)
+        if budget is None or self.cap is None:
+            return None
+        return remaining(spends, budget, planned=self.cap.planned)[0] if spends else budget.epsilon
 
     def scopes(self) -> list[tuple[str, str | None]]:
         """Every (population, window), after each population's windows its lifetime (``None``)."""

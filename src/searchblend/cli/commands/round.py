@@ -99,10 +99,12 @@ def _act(options: argparse.Namespace, store: ServiceStore, lifecycle: Lifecycle)
 
 
 def _read(options: argparse.Namespace, store: ServiceStore, lifecycle: Lifecycle) -> Any:
+    from searchblend.service.round_model import RoundNumbers
+
     actor = actor_of(options, store, "reviewer") if options.action == "candidate" else ""
     round_ = store.rounds.round(store.rounds.task(options.task).task, options.round)
     if options.action == "show":
-        return {**_document(round_), **encode(lifecycle.numbers(round_))}
+        return {**_document(round_), **encode(RoundNumbers.read(store, round_))}
     figures, hits = lifecycle.show_candidate(round_, actor=actor)
     queries = [[i, *entry] for i, entry in enumerate(figures.head.as_json())]
     return {"opt_in_users": figures.n_users, "queries": queries, "hits": encode(hits)}

@@ -31,6 +31,7 @@ from searchblend.service.api.documents import (
 )
 from searchblend.service.api.operations import Operation
 from searchblend.service.lifecycle import Lifecycle
+from searchblend.service.round_model import RoundNumbers
 from searchblend.service.services import Services
 from searchblend.service.task_settings import TaskSettings
 from searchblend.store.rounds import Round, Task
@@ -177,7 +178,7 @@ def _candidate(desk: Desk, needs: Nothing) -> CandidateList:
 
 def _detail(desk: Desk, needs: Nothing) -> RoundDetail:
     round_ = desk.round
-    return RoundDetail.with_numbers(round_, desk.lifecycle.numbers(round_))
+    return RoundDetail.with_numbers(round_, RoundNumbers.read(desk.store, round_))
 
 
 def _set_blocklist(desk: Desk, blocklist: Blocklist) -> BlocklistSize:

@@ -117,17 +117,9 @@ class Forms:
             if refusal is None or refusal.problem != "invalid-request":
                 raise
             wrong = error.field if isinstance(error, InvalidParameter) else "name"
-            values = {**task_page.default_values(), **visit.fields}
-            for name in ("has_urls", "wide_list"):
-                values[name] = visit.field(name) == "yes"
+            values, problem = task_page.entered_values(visit.fields), refusal.detail or ""
             return self._page(
-                visit,
-                "new_task.html",
-                400,
-                groups=task_page.GROUPS,
-                values=values,
-                wrong=wrong,
-                problem=refusal.detail or "",
+                visit, "new_task.html", 400, groups=task_page.GROUPS, values=values, wrong=wrong, problem=problem
             )
         return see_other(f"/console/tasks/{task.task}?done=task")
 

@@ -6,10 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from searchblend.accounting.totals import remaining
 from searchblend.service.checkup import settings_trouble
-from searchblend.service.console.formats import moment, percent, plain, span
-from searchblend.service.console.state_words import StateWords, deadline, words_of
+from searchblend.service.console.words import StateWords, deadline, moment, percent, plain, span, words_of
 from searchblend.service.round_model import settings_of, shape_of
 from searchblend.store.ledger_book import Book
 from searchblend.store.rounds import Round, Task
@@ -229,21 +227,14 @@ def _signature_alerts(figures: Figures, now: int) -> Iterator[Alert]:
 
 
 def _cap_alerts(figures: Figures, now: int) -> Iterator[Alert]:
-    book = figures.book
-    if book.cap is None:
-        return
     for task in figures.tasks:
-        if settings_trouble(task):
+        if task.killed or settings_trouble(task):
             continue
         settings = settings_of(task)
-        for scope, window, budget in (
-            ("this window", settings.window_at(now), book.cap.window),
-            ("a lifetime", None, book.cap.lifetime),
-        ):
-            if budget is None or task.killed:
+        for scope, window in (("this window", settings.window_at(now)), ("a lifetime", None)):
+            budget, left = figures.book.limit(window), figures.book.left(settings.population, window)
+            if budget is None or left is None:
                 continue
-            spends = book.spends(settings.population, window)
-            left = remaining(spends, budget, planned=book.cap.planned)[0] if spends else budget.epsilon
             if left < 2 * settings.epsilon or left < (1 - _NEAR_CAP) * budget.epsilon:
                 detail = (
                     f"{task.name}: ε = {plain(left)} of {plain(budget.epsilon)} is left for {scope}; "

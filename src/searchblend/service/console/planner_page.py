@@ -9,7 +9,7 @@ from typing import Final
 from searchblend.core.documents import decode
 from searchblend.core.errors import InvalidParameter
 from searchblend.pages.charts import Chart, Series
-from searchblend.service.console.formats import number, plain
+from searchblend.service.console.words import number, plain
 
 EPSILONS: Final = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
 METHODS: Final = {"best": "method best", "paper": "method paper"}

@@ -9,7 +9,7 @@ from typing import Final
 
 from searchblend.core.visible import visible
 from searchblend.pages.charts import COLOURS, Chart, Series
-from searchblend.service.console.formats import percent
+from searchblend.service.console.words import percent
 from searchblend.store.artifacts import TrendRow
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
