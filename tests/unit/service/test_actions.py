@@ -24,8 +24,6 @@ from searchblend.store.service_store import open_store
 from searchblend.store.states import ENDED, NEXT, State, may_follow
 from service_parts import ManualClock
 
-WORKERS = {"curator": Curator.KINDS, "estimator": Estimator.KINDS, "publisher": Publisher.KINDS}
-
 
 def test_an_action_that_is_added_to_the_table_is_offered_everywhere(monkeypatch):
     added = replace(ROUND_ACTIONS[0], name="pause")
@@ -50,9 +48,16 @@ def test_every_arrow_of_the_law_is_in_the_table_and_no_other():
     assert taken == law
 
 
-def test_the_jobs_are_those_of_the_workers():
-    for worker, kinds in WORKERS.items():
-        assert {arrow.job for arrow in JOB_ARROWS if arrow.worker == worker} == set(kinds)
+def test_the_jobs_are_those_of_the_workers(tmp_path):
+    clock = ManualClock()
+    with open_store(str(tmp_path / "service.db"), create=True) as store:
+        workers = {
+            "curator": Curator(store, clock, None, None),
+            "estimator": Estimator(store, clock),
+            "publisher": Publisher(store, clock, None, {}),
+        }
+        for name, worker in workers.items():
+            assert {arrow.job for arrow in JOB_ARROWS if arrow.worker == name} == set(worker.kinds)
 
 
 def test_somebody_is_next_until_a_round_has_ended():
