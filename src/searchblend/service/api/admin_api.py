@@ -135,11 +135,7 @@ class AdminApi:
         token = bearer(request)
         if token is None:
             raise Refusal("bad-credential")
-
-        def read(store: ServiceStore) -> Admin | None:
-            return store.tokens.admin(token)
-
-        admin = await self._services.console.call(read)
+        admin = await self._services.console.call(lambda store: store.tokens.admin(token))
         if admin is None:
             await self._services.failed_sign_ins.add("admin API")
             raise Refusal("bad-credential")

@@ -16,7 +16,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from searchblend.service.api.answers import Refusal
 from searchblend.service.clock import Clock
@@ -74,11 +74,8 @@ class StoreThread:
         return function(self._store)
 
     async def close(self) -> None:
-        def close(store: ServiceStore) -> None:
-            store.close()
-
         if self._store is not None:
-            await self.call(close)
+            await self.call(ServiceStore.close)
         self._executor.shutdown(cancel_futures=True)
 
 
@@ -177,23 +174,13 @@ class ReportWriter:
         return group
 
     async def _commit(self, group: list[tuple[Arrivals, asyncio.Future[ReportOutcome]]]) -> None:
-        arrivals, now = [entry for entry, _ in group], self._clock.now()
-
-        def add(store: ServiceStore) -> list[ReportOutcome]:
-            return store.reports.add(arrivals, now)
-
-        started = time.perf_counter()
-        try:
-            outcomes = await self._thread.call(add)
-        except Exception as error:
-            _fail([future for _, future in group], error)
-            return
-        self._metrics.commit_took(time.perf_counter() - started)
-        for (entry, future), outcome in zip(group, outcomes, strict=True):
-            if outcome is ReportOutcome.TAKEN:
-                self._metrics.count("reports_total", len(entry.ids), result="accepted")
-            if not future.done():
-                future.set_result(outcome)
+        arrivals, now, started = [arrival for arrival, _ in group], self._clock.now(), time.perf_counter()
+        outcomes = await self._settle(lambda store: store.reports.add(arrivals, now), [future for _, future in group])
+        if outcomes is not None:
+            self._metrics.commit_took(time.perf_counter() - started)
+            taken = sum(len(arrivals[i].ids) for i, outcome in enumerate(outcomes) if outcome is ReportOutcome.TAKEN)
+            if taken:
+                self._metrics.count("reports_total", taken, result="accepted")
 
     async def _commit_sealed(self) -> None:
         group, self._sealed = self._sealed, []
@@ -201,36 +188,33 @@ class ReportWriter:
 
         def add(store: ServiceStore) -> list[str]:
             with store.database.transaction(exclusive=False):
-                return [
-                    store.contributions.add(arrival.round_key, arrival.tag, arrival.sealed, now) for arrival, _ in group
-                ]
+                return [store.contributions.add(each.round_key, each.tag, each.sealed, now) for each, _ in group]
 
+        await self._settle(add, [future for _, future in group])
+
+    async def _settle(
+        self, commit: Callable[[ServiceStore], list[T]], waiting: Sequence[asyncio.Future[T]]
+    ) -> list[T] | None:
+        """Commit, and give each request that waits its outcome; None if the commit failed, which they are told."""
         try:
-            outcomes = await self._thread.call(add)
+            outcomes = await self._thread.call(commit)
         except Exception as error:
-            _fail([future for _, future in group], error)
-            return
-        for (_, future), outcome in zip(group, outcomes, strict=True):
+            for future in waiting:
+                if not future.done():
+                    future.set_exception(error)
+            return None
+        for future, outcome in zip(waiting, outcomes, strict=True):
             if not future.done():
                 future.set_result(outcome)
+        return outcomes
 
     async def _flush(self) -> None:
         reasons, self._refused = dict(self._refused), Counter()
-
-        def refuse(store: ServiceStore) -> None:
-            store.reports.refuse(reasons)
-
         try:
-            await self._thread.call(refuse)
+            await self._thread.call(lambda store: store.reports.refuse(reasons))
         except Exception:
             self._refused.update(reasons)  # statistics only: they can wait
             await asyncio.sleep(_FLUSH_SECONDS)
-
-
-def _fail(futures: Sequence[asyncio.Future[Any]], error: Exception) -> None:
-    for future in futures:
-        if not future.done():
-            future.set_exception(error)
 
 
 class FailedSignIns:
