@@ -30,6 +30,7 @@ from searchblend.device.manifest_checks import believe, check_head_list, check_m
 from searchblend.device.policy import Policy
 from searchblend.device.state import DeviceState, Enrolment, Turn
 from searchblend.device.transport import Answer, Transport
+from searchblend.wire.consent import understates
 from searchblend.wire.head_list import HeadListMessage
 from searchblend.wire.manifest import Manifest
 from searchblend.wire.report import ReportShape
@@ -198,6 +199,8 @@ class Participant:
         consents = self._state.consents()
         if not consents or consents[-1].sha256 != manifest.optin.consent:
             raise DeviceRefused("wrong-consent")
+        if understates(consents[-1].text or "", manifest.records_per_optin):
+            raise DeviceRefused("wrong-consent", "the round takes more searches than the text says")
         if not self._enrolment.code:
             raise DeviceRefused("no-credential")
         try:

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 from searchblend.core.documents import JsonObject
 from searchblend.core.privacy import Budget, Neighbors
 from searchblend.files.durable import release_folder
-from searchblend.logs.search_log import SearchLog
+from searchblend.logs.read import SearchLog
 from searchblend.store.ledger_windows import ALL_TIME
 
 Released = TypeVar("Released")

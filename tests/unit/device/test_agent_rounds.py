@@ -8,9 +8,11 @@ import pytest
 
 from device_parts import CODE, HEAD, HandClock, MadeTask, device, nothing_was_sent, sync
 from searchblend.blender.best.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign
+from searchblend.blender.report_odds import report_odds
 from searchblend.core.records import HeadList, Record
 from searchblend.device.consent_texts import LOCAL_TEXT, OPT_IN_TEXT, text_digest
 from searchblend.device.policy import POLICY
+from searchblend.wire.consent import odds_words, optin_consent
 from searchblend.wire.report import decode_report
 from searchblend.wire.sealed import Opener, SealingContext, new_round_key
 from searchblend.wire.signing import SigningKey
@@ -34,6 +36,7 @@ def test_a_report_of_every_mechanism(tmp_path, service, design):
     assert (shown.state, shown.answer, shown.epsilon, shown.delta) == ("accepted", "200", "1.0", "1e-06")
     assert shown.true == [["weather", "https://weather.example"]]
     assert [len(part.items) for part in shown.said] == [len(part.items) for part in parts]
+    assert {part.odds for part in shown.said} == {odds_words(report_odds(HEAD, task.params, design))}
     cells = [[part if isinstance(part, str) else None for part in cell] for cell in HEAD.cells()]
     names = [[query] for query in (*HEAD.queries, None)]
     for part, said in zip(parts, shown.said, strict=True):
@@ -209,6 +212,7 @@ LONG = "\U00020000" * 500, "https://long.example/" + "\U00020000" * 1900
 
 def test_a_record_too_long_to_be_sealed_is_as_if_it_was_not_there(tmp_path, service, task):
     """Admission counts code points and a message bytes; such a record must not stop the others."""
+    task.consent = optin_consent(3)
     service.manifest = task.manifest("opt-in", records_per_optin=3)
     with device(tmp_path, service, task, mode="opt-in") as agent:
         agent.erase()
@@ -221,7 +225,16 @@ def test_a_record_too_long_to_be_sealed_is_as_if_it_was_not_there(tmp_path, serv
         assert sorted(query for query, _ in agent.sent()[0].true) == ["news 0", "news 1"]
 
 
+@pytest.mark.parametrize("asked", [2, 20])
+def test_a_round_that_takes_more_than_the_agreed_text_says_gets_nothing(tmp_path, service, task, asked):
+    service.manifest = task.manifest("opt-in", records_per_optin=asked)
+    with device(tmp_path, service, task, mode="opt-in") as agent:
+        assert sync(agent).status == "wrong-consent"
+        assert nothing_was_sent(service, agent)
+
+
 def test_records_that_do_not_fit_together_are_sent_as_far_as_they_fit(tmp_path, service, task):
+    task.consent = optin_consent(5)
     service.manifest = task.manifest("opt-in", records_per_optin=5)
     with device(tmp_path, service, task, mode="opt-in") as agent:
         agent.erase()

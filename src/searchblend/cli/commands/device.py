@@ -273,6 +273,9 @@ def _show(agent: DeviceAgent, options: argparse.Namespace) -> None:
             _time(row.made_at),
         )
     print_table(table)
+    for row in rows:
+        if odds := next((part.odds for part in row.said or []), None):
+            print_line(f"Round {row.round}: {odds}.")
 
 
 def _pause(agent: DeviceAgent, options: argparse.Namespace) -> None:

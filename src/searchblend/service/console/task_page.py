@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Final, get_type_hints
 
+from searchblend.blender.report_odds import list_odds
 from searchblend.core.documents import OneOf, decode, encode
 from searchblend.core.errors import InvalidParameter
 from searchblend.service.checkup import settings_trouble
@@ -15,6 +16,7 @@ from searchblend.service.task_settings import TaskSettings
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import ENDED
+from searchblend.wire.consent import odds_words
 
 _DAY: Final = 86_400
 FormValues = dict[str, str | float | bool]
@@ -182,6 +184,8 @@ class TaskPage:
     """newest first, with their state in words"""
     can_draft: bool
     is_busy: bool
+    odds: str
+    """what a client's report gives away, over a list as long as the settings allow"""
 
 
 def read_task(store: ServiceStore, name: str) -> TaskPage:
@@ -196,4 +200,9 @@ def read_task(store: ServiceStore, name: str) -> TaskPage:
         rounds=[(round_, words_of(round_).title) for round_ in reversed(rounds)],
         can_draft=not is_busy and not task.killed and not trouble,
         is_busy=is_busy,
+        odds="" if trouble else _odds(settings_of(task)),
     )
+
+
+def _odds(settings: TaskSettings) -> str:
+    return odds_words(list_odds(settings.params, settings.max_head_queries))
