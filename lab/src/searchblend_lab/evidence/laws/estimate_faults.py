@@ -27,7 +27,7 @@ from searchblend_lab.evidence.laws.estimates import EstimateClients, EstimateOpt
 
 
 def estimator_with(wrong: Callable[[HeadList, BlenderParams], ReportProbabilities]) -> EstimateClients:
-    """Estimates made with other probabilities than the devices used; computed once for a list, as the right ones are."""
+    """Estimates made with other probabilities than the devices used, computed once for a list as the right ones are."""
     wrong_of = lru_cache(maxsize=1)(wrong)
 
     def estimate(counts: Ints, head: HeadList, params: BlenderParams) -> GroupEstimates:
