@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from searchblend.clickgraph.release.click_log import weight
 from searchblend.clickgraph.release.step import StepDesign
+from searchblend.mechanisms.gaussian_account import weight
 
 SURE: Final = 1 - math.exp(-5) / 2
 """The paper's "virtually guaranteed": noise of 5b or more on the wrong side is left out."""

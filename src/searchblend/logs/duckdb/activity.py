@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Literal
 
-from searchblend.clickgraph.release.click_log import SESSION_GAP, SUGGESTION, Cap, weight
+from searchblend.clickgraph.release.click_log import SESSION_GAP, SUGGESTION, Cap
 from searchblend.core.records import Record
 from searchblend.logs.activity import DATE, MICROSECONDS_FROM, MILLISECONDS_FROM, NUMBER, ActivityRules
 from searchblend.logs.duckdb.normal_forms import query_form, suggestion_form, url_form
 from searchblend.logs.duckdb.session import DuckDBSession, quoted
 from searchblend.logs.formats.judge import PROBLEMS, WITHOUT_URL
 from searchblend.logs.relational import SqlTally, record_of
+from searchblend.mechanisms.gaussian_account import weight
 
 _BY_TIME: Final = "moment NULLS LAST, unparsed_time NULLS LAST, q"
 _IN_ORDER: Final = f"{_BY_TIME}, rank NULLS LAST, u NULLS LAST"

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, NoReturn
 
-from searchblend.clickgraph.release.click_log import Cap, weight
+from searchblend.clickgraph.release.click_log import Cap
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.records import Record
 from searchblend.logs.duckdb.activity import moment_of
@@ -22,6 +22,7 @@ from searchblend.logs.duckdb.scan import Scan
 from searchblend.logs.duckdb.session import DuckDBSession, quoted
 from searchblend.logs.formats.judge import PROBLEMS, WITHOUT_URL
 from searchblend.logs.relational import SqlTally
+from searchblend.mechanisms.gaussian_account import weight
 
 _WITHOUT_URL: Final = PROBLEMS.index(WITHOUT_URL)
 _MOST_IN_A_LIST: Final = 1000

@@ -13,12 +13,13 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F  # noqa: N812
 
-from searchblend.clickgraph.release.click_log import SESSION_GAP, SUGGESTION, Cap, weight
+from searchblend.clickgraph.release.click_log import SESSION_GAP, SUGGESTION, Cap
 from searchblend.core.records import Record
 from searchblend.logs.activity import ActivityRules
 from searchblend.logs.relational import SqlTally, record_of
 from searchblend.logs.spark.draws import md5_number
 from searchblend.logs.spark.session import SparkRunner, our_words
+from searchblend.mechanisms.gaussian_account import weight
 
 _TIME: Final = ("moment", "unparsed_time")
 _SEARCHES: Final = (*_TIME, "q", "own")
