@@ -11,7 +11,7 @@ from pathlib import Path
 from searchblend.core.errors import InvalidParameter
 from searchblend.logs.activity import ActivityRules
 from searchblend.logs.duckdb.activity import DuckDBActivity
-from searchblend.logs.duckdb.draws import find_opted_in, make_draws
+from searchblend.logs.duckdb.draws import find_opted_in, make_draws, person
 from searchblend.logs.duckdb.load import LineTable
 from searchblend.logs.duckdb.normal_forms import normal_table, query_form, url_form
 from searchblend.logs.duckdb.scan import parquet_types
@@ -34,6 +34,7 @@ class DuckDBEngine(DrawnLog):
         self._session = DuckDBSession(options.memory, options.threads, options.temp_directory)
         super().__init__(self._session, Drawing.of(options))
         self._keep_lines = options.keep_lines or not options.draws
+        self._keep_rows = options.rows
         self._table = LineTable(
             self._session, self._drawing, keep_lines=self._keep_lines, searches_only=options.searches_only
         )
@@ -52,7 +53,7 @@ class DuckDBEngine(DrawnLog):
             reading = replace(reading, users=self._count_users())
         elif reading.used:
             reading = replace(reading, users=self._make_draws())
-        if not self._keep_lines:  # the draws are all that is needed of them
+        if not (self._keep_lines or self._keep_rows):  # the draws are all that is needed of them
             self._session.execute("DROP TABLE lines")
         return reading
 
@@ -63,6 +64,18 @@ class DuckDBEngine(DrawnLog):
             find_opted_in(self._session, self._drawing.key)
             self.opted_in = "person IN (SELECT person FROM opted_in)"
         return int(self._session.value("SELECT count(*) FROM drawn WHERE draw = 1"))
+
+    def rows_of(self, people: str) -> str:
+        """Users are found by their hashes, their lines by the users: few of the lines need to be hashed or read."""
+        if not self._keep_rows:
+            return super().rows_of(people)
+        name, hashed = self._session.new_name("rows"), f"{person(self._drawing.key)} AS person"
+        users = f"SELECT {hashed}, user FROM (SELECT DISTINCT user FROM lines WHERE problem = 0)"
+        mine = f"SELECT * FROM ({users}) SEMI JOIN (SELECT person FROM {people} WHERE draw = 1) USING (person)"
+        held = f"SELECT person, digest, query, url FROM lines JOIN ({mine}) USING (user) WHERE problem = 0"
+        forms = [query_form(), url_form(host_only=self._drawing.host_only)]
+        normal_table(self._session, name, f"({held}) AS held", ["person", "digest"], forms)
+        return name
 
     def _count_users(self) -> int:
         searches = f"lines WHERE problem IN (0, {PROBLEMS.index(WITHOUT_URL)})"

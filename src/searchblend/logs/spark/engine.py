@@ -52,7 +52,9 @@ class SparkEngine(DrawnLog):
         self._runner = SparkRunner(options.master, options.temp_directory, on_notice)
         super().__init__(self._runner, Drawing.of(options))
         self._keep_lines = options.keep_lines or not options.draws
+        self._keep_rows = options.rows
         self._lines: DataFrame | None = None
+        self._used = ""
 
     def close(self) -> None:
         self._runner.close()
@@ -77,9 +79,11 @@ class SparkEngine(DrawnLog):
                 reading = replace(reading, users=lines.select("person").distinct().count())
             elif reading.used:
                 reading = replace(reading, users=self._draw(lines.where("is_used")))
+        if self._keep_rows:
+            self._used = self._runner.view("used", lines.where("is_used"))
         if self._keep_lines:
             self._lines = lines
-        else:
+        elif not self._keep_rows:
             self._runner.forget(rows)
         return reading
 
@@ -97,6 +101,13 @@ class SparkEngine(DrawnLog):
         drawn = self._runner.keep(drawn_records(lines, self._drawing))
         self.drawn, self.opted_in = self._runner.view("drawn", drawn), "optin"
         return drawn.where("draw = 1").count()
+
+    def rows_of(self, people: str) -> str:
+        if not self._used:
+            return super().rows_of(people)
+        mine = self._runner.spark.table(people).where("draw = 1").select("person")
+        used = self._runner.spark.table(self._used).select("person", "digest", "query", "url")
+        return self._runner.view("rows", self._runner.keep(used.join(mine, "person", "left_semi")))
 
     def statistics(self, reading: Reading) -> LogStatistics:
         records = self._kept_lines().where("is_used").select("query", "url").distinct()
