@@ -1,4 +1,4 @@
-"""All rows of a user, weighed and shared out: the database against a group in memory whose rows come in digest order."""
+"""All rows of a user, weighed and shared out: a database against a group in memory with its rows in digest order."""
 
 from __future__ import annotations
 

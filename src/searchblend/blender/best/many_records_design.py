@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
@@ -140,9 +139,15 @@ class ManyRecordsDesign:
 
 
 @lru_cache(maxsize=64)
-def many_records_design(budget: Budget, records_per_optin: int, *, has_urls: bool) -> ManyRecordsDesign:
-    """The design with the lowest threshold for queries; refuses a budget that has none."""
-    found = [design for part in _NOISE_PARTS if (design := _at(part, budget, records_per_optin, has_urls))]
+def many_records_design(
+    budget: Budget, records_per_optin: int, *, has_urls: bool, largest_sigma: int = _LARGEST_SIGMA
+) -> ManyRecordsDesign:
+    """The design with the lowest threshold for queries; refuses a budget that has none.
+
+    ``largest_sigma`` is how wide the noise may be in units, and so how fine they are.
+    """
+    tried = [_at(part, budget, records_per_optin, has_urls, largest_sigma) for part in _NOISE_PARTS]
+    found = [design for design in tried if design]
     if not found:
         raise InvalidParameter(
             "delta", "too small at this ε: it must cover the thresholds and the noise sampler; try records_per_optin 1"
@@ -155,7 +160,7 @@ def design_of(params: BlenderParams) -> ManyRecordsDesign:
     return many_records_design(params.budget, params.records_per_optin, has_urls=params.query_budget_fraction < 1)
 
 
-def _at(noise_part: float, budget: Budget, items: int, has_urls: bool) -> ManyRecordsDesign | None:
+def _at(noise_part: float, budget: Budget, items: int, has_urls: bool, largest_sigma: int) -> ManyRecordsDesign | None:
     """The design whose noise alone uses this part of δ; None if the thresholds cannot do with the rest."""
     mu = largest_mu(budget.epsilon, noise_part * budget.delta)
     parts = PARTS if has_urls else {name: PARTS[name] / (1 - PARTS[RECORDS]) for name in (QUERIES, SHARES)}
@@ -163,12 +168,12 @@ def _at(noise_part: float, budget: Budget, items: int, has_urls: bool) -> ManyRe
     """for weight 1: replacing moves the sums by √2 at most"""
     records = None
     if has_urls:
-        weights, noise = _weights(sigma[RECORDS], items)
+        weights, noise = _weights(sigma[RECORDS], items, largest_sigma)
         allowed = _RECORDS_DELTA * budget.delta
         records = WeightThreshold(weights, noise, _least(weights, noise, allowed))
-    units = max(1, min(_MOST_UNITS, math.floor(_LARGEST_SIGMA / (sigma[SHARES] * math.sqrt(2)))))
-    shares = [RoundedGaussian(_sigma(units * sigma[SHARES] * factor)) for factor in (1, math.sqrt(2))]
-    weights, noise = _weights(sigma[QUERIES], items)
+    units = max(1, min(_MOST_UNITS, math.floor(largest_sigma / (sigma[SHARES] * math.sqrt(2)))))
+    shares = [RoundedGaussian(on_sigma_grid(units * sigma[SHARES] * factor)) for factor in (1, math.sqrt(2))]
+    weights, noise = _weights(sigma[QUERIES], items, largest_sigma)
 
     def with_threshold(threshold: int) -> ManyRecordsDesign:
         queries = WeightThreshold(weights, noise, threshold)
@@ -184,17 +189,13 @@ def _never(noise: RoundedGaussian) -> int:
     return _MOST_UNITS + math.ceil(40 * noise.scale)
 
 
-def _weights(sigma: float, items: int) -> tuple[Weights, RoundedGaussian]:
+def _weights(sigma: float, items: int, largest_sigma: int) -> tuple[Weights, RoundedGaussian]:
     """As many units as the noise table allows, and as many items as they can be divided among."""
-    units = min(_MOST_UNITS, math.floor(_LARGEST_SIGMA / sigma))
+    units = min(_MOST_UNITS, math.floor(largest_sigma / sigma))
     if units < _LEAST_WEIGHT:
         raise InvalidParameter("epsilon", "too small to weigh several records per user; try records_per_optin 1")
-    return Weights(min(items, (units // _LEAST_WEIGHT) ** 2), units), RoundedGaussian(_sigma(units * sigma))
+    return Weights(min(items, (units // _LEAST_WEIGHT) ** 2), units), RoundedGaussian(on_sigma_grid(units * sigma))
 
 
 def _least(weights: Weights, noise: RoundedGaussian, allowed: float) -> int:
     return least_threshold(lambda t: WeightThreshold(weights, noise, t).named_alone <= allowed, weights.units)
-
-
-def _sigma(sigma: float) -> Fraction:
-    return on_sigma_grid(sigma)
