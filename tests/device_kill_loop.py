@@ -30,7 +30,7 @@ from searchblend.device.agent import DeviceAgent
 from searchblend.device.device_errors import NoAnswer
 from searchblend.device.make_report import Message
 from searchblend.device.policy import POLICY
-from searchblend.device.rounds import POINTS, Enrolment, Participant
+from searchblend.device.rounds import POINTS, Participant
 from searchblend.device.state import DeviceState, Turn
 from searchblend.device.transport import Transport
 
@@ -122,7 +122,8 @@ def become(mutant: str) -> None:
             state: DeviceState, task: str, number: int, part: str, message: Message, **times: int
         ) -> None:
             turn = Turn(task, number, part, "made", message.content, "", None, None, 0, 0, 0, 0, None, None)
-            enrolment = Enrolment(**state.fact("enrolment"))
+            enrolment = state.enrolment()
+            assert enrolment is not None
             participant = Participant(
                 state,
                 enrolment,
@@ -218,9 +219,9 @@ def broken_promises(service: Service, folder: Path) -> list[str]:
     for number, report in service.received():
         reports.setdefault(number, set()).add(report)
     with DeviceAgent.open(folder, clock=HandClock()) as agent:
-        exported, spent = agent.export(), agent.status()["budget"]["lifetime_epsilon"]
-    paid = Counter(debit["round"] for debit in exported["ledger"])
-    kept = {turn["round"]: turn["bytes"] for turn in exported["sent"]}
+        exported, spent = agent.export(), agent.status().budget.lifetime_epsilon
+    paid = Counter(debit.round for debit in exported.ledger)
+    kept = {turn.round: turn.bytes for turn in exported.sent}
     broken = [f"round {n}: {len(found)} different reports" for n, found in reports.items() if len(found) > 1]
     broken += [f"round {n}: reported and not paid" for n in reports if not paid[n]]
     broken += [f"round {n}: paid {times} times" for n, times in paid.items() if times > 1]

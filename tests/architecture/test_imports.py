@@ -13,7 +13,8 @@ LAB = Path(__file__).parents[2] / "lab" / "src" / "searchblend_lab"
 LEVELS = {
     0: {"core"},
     1: {"mechanisms"},
-    2: {"blender", "accounting", "clickgraph"},
+    1.5: {"accounting"},  # what a method states of its own cost
+    2: {"blender", "clickgraph"},
     2.5: {"files"},  # what the rooms of level 3 write with
     3: {"wire", "logs", "store", "pages", "search", "synthetic"},
     4: {"releases", "service", "device"},

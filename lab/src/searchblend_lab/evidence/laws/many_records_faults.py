@@ -105,7 +105,7 @@ def _row_in_full(rows: Rows, head: HeadList, units: int, group: Any) -> OwnShare
 
 
 def _squares_undivided(rows: Rows, head: HeadList, units: int, group: Any) -> OwnShares:
-    shares = group.own_shares(head, units)
+    shares: OwnShares = group.own_shares(head, units)
     return replace(shares, squares=shares.squares * units)
 
 
