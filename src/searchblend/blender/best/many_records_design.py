@@ -29,7 +29,7 @@ from searchblend.mechanisms.gaussian_account import (
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian, on_sigma_grid
 
 QUERIES, RECORDS, SHARES = "queries", "records", "shares"
-PARTS: Final[Mapping[str, float]] = {QUERIES: 0.74, RECORDS: 0.1, SHARES: 0.16}
+PARTS: Final[Mapping[str, float]] = {QUERIES: 0.66, RECORDS: 0.18, SHARES: 0.16}
 """of μ², by step; a log without URLs names no records, and the others have their part"""
 _NOISE_PARTS: Final = (0.5, 0.6, 0.7, 0.8, 0.9)
 """of δ that the noise alone may use: those that are tried"""
