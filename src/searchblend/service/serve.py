@@ -241,7 +241,9 @@ def make_worker(settings: ServeSettings, store: ServiceStore, clock: Clock, serv
     if settings.plays("curator"):
         # It only counts files here; keys and records are opened in a process that ends with its job.
         curator = make_curator(settings, store, clock, anonymous_intake=services.anonymous_intake)
-        runners.append(CuratorProcess(settings, clock, curator.leaves, anonymous_intake=services.anonymous_intake))
+        runners.append(
+            CuratorProcess(settings, clock, curator.excluded_jobs, anonymous_intake=services.anonymous_intake)
+        )
         first.append(curator.destroy_overdue)
         each_time.append(curator.destroy_leftovers)
     if settings.plays("publisher"):
