@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from searchblend.cli.arguments import Commands, add_actions, add_command, positive_int
 from searchblend.cli.commands.run import malformed_warnings, now, warn_without_page
-from searchblend.cli.log_options import add_log, read_options
+from searchblend.cli.log_options import add_log, add_release_options, ledger_entry, read_options, summary_file
 from searchblend.cli.printing import new_table, print_json, print_line, print_table, run_progress, step_progress, warn
-from searchblend.cli.release_options import add_release_options, ledger_entry, summary_file
 from searchblend.core.errors import InputError, RunError, UsageError
 from searchblend.core.params import AS_ALGORITHM, ClickGraphParams, Shares
 from searchblend.core.privacy import Budget
