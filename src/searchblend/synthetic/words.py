@@ -108,27 +108,27 @@ def kinds(queries: Ints, intents: NDArray[np.float64]) -> Ints:
     few = np.where(rare, 0.42, 0.22)
     one = np.where(rare, 0.92, 0.74)
     site = np.where(rare, 0.97, 0.93)
-    found: Ints = MANY_WORDS - ((intents >= few).astype(np.int64) + (intents >= one) + (intents >= site))
+    kinds_: Ints = MANY_WORDS - ((intents >= few).astype(np.int64) + (intents >= one) + (intents >= site))
     top = np.flatnonzero(queries < len(TOP_QUERIES))
-    found[top] = np.array(_KIND_OF_TOP_QUERY)[queries[top]]
-    return found
+    kinds_[top] = np.array(_KIND_OF_TOP_QUERY)[queries[top]]
+    return kinds_
 
 
 def query_texts(queries: Ints) -> Bytes:
     """The text of each query."""
     intents = intent(queries)
     kind = kinds(queries, intents)
-    look = fixed_uniform(queries, _LOOK_SALT)
+    shape = fixed_uniform(queries, _LOOK_SALT)
     rare = queries >= _COMMON_LIMIT
     text = np.zeros(len(queries), dtype=_QUERY)
-    text["www"][(kind == SITE_NAME) & (look < 0.5)] = b"www."
+    text["www"][(kind == SITE_NAME) & (shape < 0.5)] = b"www."
     first, second, third = _spelled(queries, rare)
     text["first"], text["second"] = _PIECES[first], _PIECES[second]
     text["third"][rare] = _PIECES[third[rare]]
     spaced = kind >= FEW_WORDS
-    text["blank"][spaced & (~rare | (look < 0.7))] = b" "
+    text["blank"][spaced & (~rare | (shape < 0.7))] = b" "
     text["other_blank"][spaced & rare] = b" "
-    text["words"] = _WORDS[_words_around(kind, look, rare)]
+    text["words"] = _WORDS[_words_around(kind, shape, rare)]
     whole = text.view(f"S{QUERY_WIDTH}")
     top = np.flatnonzero(queries < len(TOP_QUERIES))
     whole[top] = np.array(TOP_QUERIES, dtype=np.bytes_)[queries[top]]
@@ -149,12 +149,12 @@ def _spelled(queries: Ints, rare: NDArray[np.bool_]) -> tuple[Ints, Ints, Ints]:
     return first, second, third
 
 
-def _words_around(kind: Ints, look: NDArray[np.float64], rare: NDArray[np.bool_]) -> Ints:
+def _words_around(kind: Ints, shape: NDArray[np.float64], rare: NDArray[np.bool_]) -> Ints:
     """Which entry of ``_WORDS`` ends the text: a rare query of many words is one word, a common one a phrase longer."""
-    spread = (look * 2.0**20).astype(np.int64)
+    spread = (shape * 2.0**20).astype(np.int64)
     single, phrase = 1 + spread % len(_SINGLES), _FIRST_PHRASE + spread % len(_PHRASES)
-    words = np.where(kind == MANY_WORDS, np.where(rare & (look < 0.6), single, phrase), 0)
-    words[(kind == FEW_WORDS) & ~rare & (look < 0.5)] = single[(kind == FEW_WORDS) & ~rare & (look < 0.5)]
+    words = np.where(kind == MANY_WORDS, np.where(rare & (shape < 0.6), single, phrase), 0)
+    words[(kind == FEW_WORDS) & ~rare & (shape < 0.5)] = single[(kind == FEW_WORDS) & ~rare & (shape < 0.5)]
     words[kind == SITE_NAME] = _SITE_ENDING
     odd = (kind >= FEW_WORDS) & (spread % 1024 < round(1024 * _NOT_ASCII_SHARE / 0.8))
     words[odd] = _FIRST_OTHER + (spread[odd] >> 10) % len(_OTHERS)

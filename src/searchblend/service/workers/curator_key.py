@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from searchblend.core.errors import InputError, InvalidParameter, MessageError, OutputError, UsageError
-from searchblend.files.durable import keep_first_secret, make_private_folder
-from searchblend.files.private import read_private
+from searchblend.files.durable import keep_first_secret, make_private_folder, read_private
 from searchblend.service.settings import ServeSettings
 from searchblend.wire.signing import SigningKey, key_id
 

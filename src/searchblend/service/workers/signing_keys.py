@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from searchblend.core.errors import InputError, MessageError, OutputError, UsageError
-from searchblend.files.durable import make_private_folder, write_secret
-from searchblend.files.private import read_private
+from searchblend.files.durable import make_private_folder, read_private, write_secret
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.store_errors import StoreError
 from searchblend.wire.manifest import MOST_SIGNATURES
