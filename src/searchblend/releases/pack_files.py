@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
 
 from searchblend.core.errors import InputError, InvalidParameter, MessageError
 from searchblend.files.durable import read_private
@@ -15,8 +14,6 @@ from searchblend.search.pack_delta import apply_delta, encode_delta
 from searchblend.wire.manifest import Signature
 from searchblend.wire.release import RESULT, STATEMENT, read_result, read_statement
 from searchblend.wire.signed_pack import decode_signed_pack, is_signed_pack
-
-_POINT_BYTES: Final = 65
 
 
 @dataclass(frozen=True)
@@ -95,22 +92,11 @@ def signed_content(content: bytes, key_files: Sequence[Path]) -> bytes:
 
 def read_pinned(path: Path, pins: Sequence[str]) -> PackFile:
     """A pack that one of the pinned keys has signed; anything else is refused. Needs cryptography."""
-    from searchblend.wire.signing import key_id, verify_signed_pack
+    from searchblend.wire.signing import read_public_point, verify_signed_pack
 
-    points = [_public_point(pin) for pin in pins]
+    pinned = dict(read_public_point(pin, "pin") for pin in pins)
     try:
-        verify_signed_pack(_read_bytes(path), {key_id(point): point for point in points})
+        verify_signed_pack(_read_bytes(path), pinned)
     except MessageError as error:
         raise InputError(path, str(error)) from error
     return replace(read_pack_file(path), verified=True)
-
-
-def _public_point(pin: str) -> bytes:
-    """The uncompressed point in hexadecimal, as ``searchblend keys list`` prints it."""
-    try:
-        point = bytes.fromhex(pin)
-    except ValueError:
-        point = b""
-    if len(point) != _POINT_BYTES or point[0] != 4:
-        raise InvalidParameter("pin", "must be a public point, 130 hexadecimal digits beginning with 04")
-    return point
