@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from searchblend.core.errors import RunError, UsageError
-from searchblend.files.durable import make_private_folder
-from searchblend.files.private import read_private
+from searchblend.files.durable import make_private_folder, read_private
 from searchblend.service.api.app import ROLE_TAGS, build_app
 from searchblend.service.checkup import keys_overdue
 from searchblend.service.clock import Clock, SteadyClock

@@ -113,11 +113,6 @@ def least_epsilon(delta: float, first: Reach, *later: Reach) -> float:
     return high
 
 
-def reach_of_counts(moved: Sequence[int] | NDArray[np.int64], sigma: float) -> Reach:
-    """Counts without a threshold: the user moves them by at most these whole numbers."""
-    return Reach.one(float(np.square(np.asarray(moved, dtype=np.float64)).sum()) / sigma**2)
-
-
 def reach_of_users(cap: int, sigma: float, threshold: int) -> Reach:
     """What a user with ``cap`` queries can do: j of them are there without the user, the others are not."""
     there = np.arange(cap + 1, dtype=np.float64)

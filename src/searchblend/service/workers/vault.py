@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from searchblend.core.errors import OutputError, RunError
-from searchblend.files.durable import destroy, keep_first_secret, make_private_folder, write_secret
-from searchblend.files.private import read_private
+from searchblend.files.durable import destroy, keep_first_secret, make_private_folder, read_private, write_secret
 from searchblend.store.errors import StoreUnavailable
 from searchblend.store.rounds import KeyFacts
 from searchblend.store.states import PAST_RAW
