@@ -128,9 +128,9 @@ _CHOICES: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
 """what each algorithm allows, its own choice first"""
 
 
-def suggested_delta(population: int) -> float:
+def suggested_delta(population: int | None) -> float:
     """A δ for so many users: at most a millionth, and a tenth of what would expose one of them on average."""
-    return min(1e-6, 0.1 / population)
+    return min(1e-6, 0.1 / population) if population else 1e-6
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ query gets floor(units/√s) (proofs/weighted_gaussian.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -140,11 +140,6 @@ def least_epsilon(delta: float, first: Reach, *later: Reach) -> float:
         middle = (low + high) / 2
         low, high = (low, middle) if total_delta(middle, first, *later) <= delta else (middle, high)
     return high
-
-
-def reach_of_counts(moved: Sequence[int] | NDArray[np.int64], sigma: float) -> Reach:
-    """Counts without a threshold: the user moves them by at most these whole numbers."""
-    return Reach.one(float(np.square(np.asarray(moved, dtype=np.float64)).sum()) / sigma**2)
 
 
 def reach_of_users(cap: int, sigma: float, threshold: int) -> Reach:

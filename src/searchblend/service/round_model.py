@@ -58,8 +58,8 @@ def round_key_of(round_: Round) -> RoundKey:
 
 def settings_digest(round_: Round) -> str:
     """SHA-256 of the settings that the round was drafted with."""
-    text = json.dumps(round_.settings, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    content = json.dumps(round_.settings, sort_keys=True, separators=(",", ":")).encode()
+    return hashlib.sha256(content).hexdigest()
 
 
 def is_signed_by_curator(round_: Round, curators: Mapping[str, bytes]) -> bool:

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from searchblend.cli.arguments import add_budget, add_method, positive_int, share
-from searchblend.cli.log_options import add_log, read_options
+from searchblend.cli.log_options import add_log, add_release_options, ledger_entry, read_options, summary_file
 from searchblend.cli.printing import print_json, print_line, print_table, run_progress, warn
-from searchblend.cli.release_options import add_release_options, ledger_entry, summary_file
 from searchblend.core.errors import UsageError
 from searchblend.core.params import MANY_RECORDS, BlenderParams
 from searchblend.core.privacy import Budget

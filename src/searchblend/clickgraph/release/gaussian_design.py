@@ -60,10 +60,10 @@ def gaussian_steps(plans: Sequence[StepPlan], budget: Budget) -> list[StepDesign
     ceiling = largest_mu(budget.epsilon, budget.delta)
     best: tuple[tuple[float, float], float, list[_Sized]] | None = None
     for factor in _COARSE:
-        found = _at(plans, ceiling / factor, budget)
-        if found and (best is None or _merit(found) < best[0]):
-            best = _merit(found), factor, found
-        if found and plans[0].delta:
+        steps = _at(plans, ceiling / factor, budget)
+        if steps and (best is None or _merit(steps) < best[0]):
+            best = _merit(steps), factor, steps
+        if steps and plans[0].delta:
             break  # thresholds are given their δ: more noise is only worse
     if best is None:
         raise InvalidParameter("delta", "too small at this ε: it must cover the thresholds and the noise sampler")
@@ -121,9 +121,9 @@ def _refined(
     low, high = max(factor - (_COARSE[1] - _COARSE[0]), 1.0), factor
     for _ in range(_REFINEMENTS):
         middle = (low + high) / 2
-        found = _at(plans, ceiling / middle, budget)
-        if found and _merit(found) <= _merit(best):
-            high, best = middle, found
+        steps = _at(plans, ceiling / middle, budget)
+        if steps and _merit(steps) <= _merit(best):
+            high, best = middle, steps
         else:
             low = middle
     return best
