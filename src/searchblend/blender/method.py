@@ -9,6 +9,7 @@ record: who estimates later, in another process, cannot know it otherwise.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -19,6 +20,8 @@ import numpy as np
 from searchblend.blender.best.blend import client_sources, estimate_best
 from searchblend.blender.best.choose_design import choose_design
 from searchblend.blender.best.influence import best_influence
+from searchblend.blender.best.many_records import MeasuredHeadList, measure_head_list, measured_shares
+from searchblend.blender.best.many_records_design import ManyRecordsDesign, design_of
 from searchblend.blender.best.observations import OptinCounts, People
 from searchblend.blender.best.stability_histogram import (
     CountedHeadList,
@@ -199,26 +202,27 @@ class BestMethod(Method):
         self, optin_users: UserGroup, params: BlenderParams, *, randomness: Randomness, on_step: OnStep = _silent
     ) -> HeadFigures:
         on_step("head list")
-        curator = curator_design(params, wide=self.wide_list)
-        counted = count_head_list(optin_users, params, curator, randomness=randomness)
-        return HeadFigures(
-            counted.head,
-            optin_users.n_users,
-            counts=counted.counts,
-            head_users=optin_users.n_users,
-            cryptographic=randomness.cryptographic,
-            curator=curator,
-        )
+        n, curator = optin_users.n_users, self._design(params)
+        if isinstance(curator, ManyRecordsDesign):
+            measured = measure_head_list(optin_users, params, curator, randomness=randomness)
+            figures = HeadFigures(measured.head, n, counts=measured.counts, measurement=measured.measurement)
+        else:
+            counted = count_head_list(optin_users, params, curator, randomness=randomness)
+            figures = HeadFigures(counted.head, n, counts=counted.counts)
+        return replace(figures, head_users=n, cryptographic=randomness.cryptographic, curator=curator)
 
     def users_to_be_listed(self, params: BlenderParams) -> int:
-        curator = curator_design(params, wide=self.wide_list)
+        curator = self._design(params)
+        if isinstance(curator, ManyRecordsDesign):
+            return math.ceil(curator.queries.integer / curator.queries.weights.table[-1])
         return -(-curator.threshold.integer // curator.spread.units)
 
     def design_reports(
         self, figures: HeadFigures, params: BlenderParams, n_clients: int, *, on_step: OnStep = _silent
     ) -> HeadFigures:
         on_step("client design")
-        chosen, compared = choose_design(figures.head, self._optin(figures, params), params, n_clients)
+        optin = self._observed(figures, params)
+        chosen, compared = choose_design(figures.head, optin, params, n_clients)
         return replace(figures, design=chosen.design, compared=compared)
 
     def simulate_reports(
@@ -244,7 +248,7 @@ class BestMethod(Method):
         project: bool = True,
     ) -> BlenderRelease:
         curator, design = self._curator(figures, params), _design_of(figures)
-        optin = self._optin(figures, params)
+        optin = self._observed(figures, params)
         estimates = estimate_best(figures.head, optin, reports, design, params, n_clients, project=project)
         return BlenderRelease(
             method=self.name,
@@ -263,7 +267,7 @@ class BestMethod(Method):
         )
 
     def influence(self, figures: HeadFigures, reports: ReportCounts, params: BlenderParams, n_clients: int) -> Floats:
-        optin, design = self._optin(figures, params), _design_of(figures)
+        optin, design = self._observed(figures, params), _design_of(figures)
         clients = client_sources(figures.head, reports, design, params)
         if len(clients) < design.kinds:
             return np.ones(len(figures.head) + 1)  # the first report of a kind may decide everything
@@ -272,13 +276,27 @@ class BestMethod(Method):
     def guarantee(self, figures: HeadFigures, params: BlenderParams, trust: TrustModel) -> Guarantee:
         return best_guarantee(params, self._curator(figures, params), trust, cryptographic=figures.cryptographic)
 
-    def _curator(self, figures: HeadFigures, params: BlenderParams) -> CuratorDesign:
-        return figures.curator or curator_design(params, wide=self.wide_list)
+    def _design(self, params: BlenderParams) -> CuratorDesign | ManyRecordsDesign:
+        """One record of each user, or many: by the parameters, and so never by the data."""
+        return curator_design(params, wide=self.wide_list) if params.records_per_optin == 1 else design_of(params)
 
-    def _optin(self, figures: HeadFigures, params: BlenderParams) -> OptinCounts:
-        """What the opt-in users say, whichever way the curator drew it."""
+    def _curator(self, figures: HeadFigures, params: BlenderParams) -> CuratorDesign | ManyRecordsDesign:
+        return figures.curator or self._design(params)
+
+    def _observed(self, figures: HeadFigures, params: BlenderParams) -> OptinCounts:
+        """What the opt-in users' figures say; whoever blends need not know which curator drew them."""
         assert figures.counts is not None
         curator = self._curator(figures, params)
+        if isinstance(curator, ManyRecordsDesign):
+            assert figures.measurement is not None, "expected the figures of a curator over many records"
+            return OptinCounts.of_shares(
+                measured_shares(
+                    MeasuredHeadList(
+                        figures.head, figures.counts, figures.measurement, figures.n_users, curator, figures.merged
+                    )
+                ),
+                figures.n_users,
+            )
         counted = CountedHeadList(figures.head, figures.counts, figures.n_users, curator)
         return OptinCounts.of(counted, figures.merged)
 
@@ -339,21 +357,11 @@ def _paper_figures(head: HeadList, params: BlenderParams) -> MechanismFigures:
 
 
 def _best_figures(
-    curator: CuratorDesign, design: ReportDesign, figures: HeadFigures, params: BlenderParams
+    curator: CuratorDesign | ManyRecordsDesign, design: ReportDesign, figures: HeadFigures, params: BlenderParams
 ) -> MechanismFigures:
     queries, cells = design.about_queries(figures.head, params), design.about_cells(figures.head, params)
     return {
-        "optin": {
-            "name": "stability histogram with residual counts",
-            "threshold": curator.threshold.printed,
-            "integer_threshold": curator.threshold.integer,
-            "selection_delta": curator.selection_delta,
-            "noise_scale": curator.threshold.noise.scale,
-            "units_per_user": curator.spread.units,
-            "residual_clip": curator.clip,
-            "residual_noise_scale": curator.residual_noise.scale,
-            "wide_threshold": curator.wide_threshold.integer if curator.wide_threshold else None,
-        },
+        "optin": curator.figures,
         "client": {
             "name": design.mechanism,
             "cells_per_report": params.records_per_client,

@@ -15,11 +15,12 @@ from searchblend.pages.layout import (
     Cell,
     PageTable,
     TableColumn,
+    foreign,
     page_assets,
+    render,
     rows_left_out,
     small_number,
 )
-from searchblend.pages.render import foreign, render
 from searchblend.pages.statement_words import StatementWords
 
 TITLE: Final = "The head of a search log"

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchblend.blender.best.joint_least_squares import Layout, LinearData, diagonal, one_each
+from searchblend.blender.best.many_records import MeasuredShares
 from searchblend.blender.best.set_law import SetLaw
 from searchblend.blender.best.stability_histogram import CountedHeadList
 from searchblend.blender.estimates import Floats
@@ -114,8 +115,21 @@ class OptinCounts:
     drawn record per user, for which s is 0 or 1 and ρ is 1"""
     shared_error: Floats | None = None
     """by cell: standard deviation of an error that all cells have in common, such as what a clip takes away"""
+    total_noise_variance: Floats | None = None
+    """by cell, of its query's total, where that is known better than its cells are; None: the sum over them"""
     certain: NDArray[np.bool_] | None = None
     """by query: counted so often that having been listed hardly shows; None: all"""
+
+    @classmethod
+    def of_shares(cls, shares: MeasuredShares, n_users: int) -> OptinCounts:
+        """Of a curator that measured own shares, after the list was made and with fresh noise."""
+        return cls(
+            shares.cells.value,
+            shares.cells.variance,
+            n_users,
+            rho=shares.rho,
+            total_noise_variance=shares.total_variance,
+        )
 
     @classmethod
     def of(cls, counted: CountedHeadList, merged: Ints | None = None) -> OptinCounts:
@@ -160,15 +174,23 @@ class OptinCounts:
     def noise_of_totals(self, layout: Layout) -> Floats:
         """Variance of the queries' totals that comes from the noise."""
         noise: Floats = layout.padded(self.noise_variance).sum(axis=1)
-        return noise
+        if self.total_noise_variance is None:
+            return noise
+        known: Floats = layout.padded(self.total_noise_variance)[:, 0]
+        return known
 
     def data(self, layout: Layout, shares: Floats, people: People) -> LinearData:
-        variance = layout.padded(self.noise_variance) + self.sampling * shares
+        noise = layout.padded(self.noise_variance)
+        variance = noise + self.sampling * shares
+        # Cells that were moved to a better known total V: D − (1 − V/Σd)/Σd·ddᵀ.
+        total = np.maximum(noise.sum(axis=1), 1e-300)
+        gain = (1 - self.noise_of_totals(layout) / total) / total
         shared = np.zeros(layout.shape) if self.shared_error is None else layout.padded(self.shared_error)
         return LinearData(
             response=one_each(layout),
             observed=layout.padded(self.observed),
-            covariance=diagonal(np.where(layout.present, variance, 1.0)),
+            covariance=diagonal(np.where(layout.present, variance, 1.0))
+            - gain[:, None, None] * noise[:, :, None] * noise[:, None, :],
             common=np.stack([shares, shared], axis=2),
             strength=np.diag([-self.sampling, 1.0]),
             leans=1 - people.optin_fraction,

@@ -17,10 +17,10 @@ from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.records import HeadList
 from searchblend.mechanisms.tally import Ints, RecordUniverse
-from searchblend.synthetic.count_reports import CountedDevices
 from searchblend.synthetic.metrics import Truth, score
 from searchblend.synthetic.population import profile_named
 from searchblend.synthetic.seeded import SeededRandomness
+from searchblend_lab.papers.blender.count_reports import CountedDevices
 from searchblend_lab.papers.blender.hybrid_cells import coverage
 from searchblend_lab.papers.people import generator, seed_of
 
