@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-from searchblend.cli.arguments import add_command
+from searchblend.cli.arguments import CommandParser, add_command
 from searchblend.core.errors import UsageError
 
 GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -171,7 +171,7 @@ def _load_plugin(name: str) -> Command:
 
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     """The parser of all commands; if one is chosen, the others have their names alone."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="searchblend",
         usage="searchblend [-h] [--version] COMMAND ...",
         description=f"The head of a search log, computed privately.\n\n{_overview()}",
