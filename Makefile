@@ -76,8 +76,9 @@ coverage: install ## branch coverage of the code that promises privacy (core to 
 	$(BIN)/coverage run -m pytest -q -m 'not slow and not thorough and not database_server' --hypothesis-profile quick tests/unit/core tests/unit/mechanisms tests/unit/accounting tests/unit/blender tests/unit/clickgraph tests/properties tests/vectors
 	$(BIN)/coverage report
 
-check: install $(NODE) ## lint, format, types (Python and JavaScript), import rule
+check: install $(NODE) ## lint, spelling, format, types (Python and JavaScript), import rule
 	$(BIN)/ruff check .
+	$(BIN)/codespell
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	npm --prefix extension run --silent check

@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import signal
+import threading
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -92,11 +93,12 @@ def _pieces(jobs: Iterable[Job], workers: int) -> Generator[Piece, None, None]:
     if workers == 1:
         yield from map(make_piece, jobs)
         return
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _leave_interrupts_to_the_parent)
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
     waiting: deque[Future[Piece]] = deque()
     try:
         for job in jobs:
-            waiting.append(pool.submit(make_piece, job))
+            with _leaving_interrupts_to_the_parent():
+                waiting.append(pool.submit(make_piece, job))
             if len(waiting) > 2 * workers:
                 yield waiting.popleft().result()
         while waiting:
@@ -107,5 +109,17 @@ def _pieces(jobs: Iterable[Job], workers: int) -> Generator[Piece, None, None]:
         pool.shutdown(cancel_futures=True)
 
 
-def _leave_interrupts_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+@contextlib.contextmanager
+def _leaving_interrupts_to_the_parent() -> Iterator[None]:
+    """Workers that start here ignore Ctrl-C from their first instruction on, which they would answer with a traceback.
+
+    What a process ignores its children ignore. Only the main thread may say so, and only it is interrupted.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -12,7 +12,7 @@ from searchblend.cli.arguments import Commands, add_actions, add_command, positi
 from searchblend.cli.commands.run import malformed_warnings, now, warn_without_page
 from searchblend.cli.log_options import add_log, read_options
 from searchblend.cli.printing import new_table, print_json, print_line, print_table, run_progress, step_progress, warn
-from searchblend.cli.release_options import add_release_options, ledger_entry, summary_file
+from searchblend.cli.release_options import NO_LEDGER, add_release_options, ledger_entry, summary_file
 from searchblend.core.errors import InputError, RunError, UsageError
 from searchblend.core.params import AS_ALGORITHM, ClickGraphParams, Shares
 from searchblend.core.privacy import Budget
@@ -205,6 +205,8 @@ def _run(options: argparse.Namespace) -> None:
         ledger=ledger_entry(options, population="--people"),
         created=now(),
     )
+    if settings.ledger is None:
+        warn(NO_LEDGER)
     if options.population is None:
         warn("the number of users was not declared (--population): δ was not compared with it")
     with (
