@@ -15,7 +15,7 @@ from searchblend.core.errors import UsageError
 
 GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     "Release": {
-        "demo": "a private run on a made-up log, start to finish",
+        "demo": "a private run on a synthetic log, start to finish",
         "run": "the private head of your own log",
         "release": "a private query click graph of a log",
         "plan": "what a run would give, without reading any data",
@@ -41,7 +41,7 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     "Devices": {"device": "a device that searches locally and reports privately"},
     "Data": {
         "stats": "what a log holds, counted exactly (not private)",
-        "generate": "a made-up log with the shape of a real one",
+        "generate": "a synthetic log with the shape of a real one",
     },
     "Evidence": {
         "evaluate": "the papers' figures and more, reproduced",

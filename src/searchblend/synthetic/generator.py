@@ -111,15 +111,20 @@ def _pieces(jobs: Iterable[Job], workers: int) -> Generator[Piece, None, None]:
 
 @contextlib.contextmanager
 def _leaving_interrupts_to_the_parent() -> Iterator[None]:
-    """Workers that start here ignore Ctrl-C from their first instruction on, which they would answer with a traceback.
+    """Workers that start here never hear Ctrl-C, which they would answer with a traceback, not even while they start.
 
-    What a process ignores its children ignore. Only the main thread may say so, and only it is interrupted.
+    A child inherits what the thread that starts it has blocked. Another thread of the parent may still be told, so
+    there the interrupt is kept until the workers have all they need.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    told: list[int] = []
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    is_main = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, lambda number, _: told.append(number)) if is_main else None
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        if is_main:
+            signal.signal(signal.SIGINT, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        if told:
+            signal.raise_signal(signal.SIGINT)

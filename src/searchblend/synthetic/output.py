@@ -1,4 +1,4 @@
-"""Files of a made-up log: they appear complete or not at all."""
+"""Files of a synthetic log: they appear complete or not at all."""
 
 from __future__ import annotations
 
