@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchblend.clickgraph.release.click_log import Cap, weight
+from searchblend.clickgraph.release.click_log import Cap
 from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
 from searchblend.core.records import Record
+from searchblend.mechanisms.gaussian_account import weight
 from searchblend.mechanisms.tally import InMemoryTally
 
 QUERIES = "abcdef"

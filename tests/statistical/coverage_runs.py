@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import cache
 
 import numpy as np
 
@@ -31,9 +32,13 @@ BANDS = {0.02: (0.013, 0.03), 0.01: (0.008, 0.013), 0.005: (0.0033, 0.0075), 0.0
 OPTIN_SHARE = 0.05
 
 
+shares_of_queries = cache(aol_query_shares)
+"""computed once: there are millions"""
+
+
 def true_cells(head: HeadList) -> np.ndarray:
     """The exact share of every cell: listed records, what is left of their queries, and the rest."""
-    universe, shares = RankedRecords(), aol_query_shares()
+    universe, shares = RankedRecords(), shares_of_queries()
     cells = np.zeros(head.n_cells)
     for query in head.queries:
         rank = rank_of_query(query)

@@ -26,10 +26,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Literal
 
-from searchblend.clickgraph.release.click_log import SESSION_GAP, Cap, weight
+from searchblend.clickgraph.release.click_log import SESSION_GAP, Cap
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.records import Record
 from searchblend.logs.relational import Database, SqlTally
+from searchblend.mechanisms.gaussian_account import weight
 
 MILLISECONDS_FROM: Final = 1e11
 MICROSECONDS_FROM: Final = 1e14

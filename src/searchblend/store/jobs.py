@@ -39,17 +39,17 @@ class Jobs:
         )
 
     def lease(
-        self, kinds: Collection[str], now: int, seconds: int, *, leave: Collection[tuple[int, str]] = ()
+        self, kinds: Collection[str], now: int, seconds: int, *, exclude: Collection[tuple[int, str]] = ()
     ) -> Job | None:
-        """A job of these kinds that is due and not leased; ``leave``: those that are another's to do."""
+        """A job of these kinds that is due and not leased; ``exclude``: those that another worker has to do."""
         skip = " FOR UPDATE SKIP LOCKED" if self._database.dialect == "postgresql" else ""
-        left = " AND NOT (round_key = ? AND kind = ?)" * len(leave)
+        excluded = " AND NOT (round_key = ? AND kind = ?)" * len(exclude)
         token = secrets.token_hex(16)
         with self._database.transaction(exclusive=False):
             rows = self._database.execute(
                 f"SELECT round_key, kind FROM jobs WHERE kind IN ({marks(kinds)}) "
-                f"AND due <= ? AND lease_until <= ?{left} ORDER BY due, round_key LIMIT 1{skip}",
-                (*kinds, now, now, *(value for job in leave for value in job)),
+                f"AND due <= ? AND lease_until <= ?{excluded} ORDER BY due, round_key LIMIT 1{skip}",
+                (*kinds, now, now, *(value for job in exclude for value in job)),
             )
             if not rows:
                 return None

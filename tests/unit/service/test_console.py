@@ -19,7 +19,8 @@ from console_site import BAD_URL, SCRIPT, SETTINGS, searchers
 from searchblend.accounting.totals import Cap
 from searchblend.core.documents import encode
 from searchblend.core.privacy import Budget
-from searchblend.service.console.door import (
+from searchblend.service.console.render import HEADERS, static_files
+from searchblend.service.console.sign_in import (
     COOKIE,
     FAILURE_SECONDS,
     MOST_FAILURES,
@@ -27,7 +28,6 @@ from searchblend.service.console.door import (
     FailureLimit,
     console_table,
 )
-from searchblend.service.console.render import HEADERS, static_files
 from searchblend.service.console.task_page import GROUPS, default_values, settings_of_form, shown_values
 from searchblend.service.console.visit import form_token, next_page
 from searchblend.service.task_settings import TaskSettings

@@ -15,7 +15,7 @@ from restricted_roles import RestrictedRoles
 from searchblend.accounting.totals import Cap
 from searchblend.core.privacy import Budget
 from searchblend.service.api.app import build_app
-from searchblend.service.console.door import console_table
+from searchblend.service.console.sign_in import console_table
 from searchblend.service.http.connections import Connections
 from searchblend.service.http.health import health_app
 from searchblend.service.round_model import sealing_context, shape_of

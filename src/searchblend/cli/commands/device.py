@@ -347,7 +347,7 @@ def _time(seconds: int) -> str:
 
 
 def _search(agent: DeviceAgent, options: argparse.Namespace) -> None:
-    from searchblend.search.index import SearchIndex
+    from searchblend.search.build_pack import SearchIndex
 
     pack = agent.pack()
     if pack is None:

@@ -226,11 +226,11 @@ def _is_over(book: Book, scope: Scope) -> bool:
 def _groups(total: Totals) -> list[dict[str, float]]:
     if not (math.isfinite(total.epsilon) and total.epsilon > 0):
         return []
-    found = []
+    groups = []
     for ids in _GROUP_IDS:
         epsilon, delta = for_group(Budget(total.epsilon, total.delta), ids)
-        found.append({"ids": ids, "epsilon": epsilon, "delta": delta})
-    return found
+        groups.append({"ids": ids, "epsilon": epsilon, "delta": delta})
+    return groups
 
 
 def _group_words(scope: Scope, total: Totals) -> str:

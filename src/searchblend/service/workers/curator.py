@@ -94,7 +94,7 @@ class Curator(RoundJobs):
         self._vault, self._signer, self._anonymous_intake = vault, signer, anonymous_intake
         self._randomness = randomness or SystemRandomness()
 
-    def leaves(self) -> list[tuple[int, str]]:
+    def excluded_jobs(self) -> list[tuple[int, str]]:
         """Jobs that need a key in another curator's folder: this one cannot do them, and must not call the key lost."""
         held = self._vault.held()
         return [

@@ -61,11 +61,11 @@ class CuratorProcess:
         self,
         settings: ServeSettings,
         clock: Clock,
-        leaves: Callable[[], Collection[tuple[int, str]]],
+        excluded_jobs: Callable[[], Collection[tuple[int, str]]],
         *,
         anonymous_intake: bool,
     ) -> None:
-        self._settings, self._clock, self.leaves = settings, clock, leaves
+        self._settings, self._clock, self.excluded_jobs = settings, clock, excluded_jobs
         self._anonymous_intake = anonymous_intake
 
     def run(self, job: Job) -> None:

@@ -44,7 +44,7 @@ class Runner(Protocol):
 
     def run(self, job: Job) -> None: ...
 
-    def leaves(self) -> Collection[tuple[int, str]]:
+    def excluded_jobs(self) -> Collection[tuple[int, str]]:
         """Round key and kind of jobs that another process has to do."""
         ...
 
@@ -69,7 +69,7 @@ class RoundJobs:
             with self._store.transaction():
                 self._store.jobs.finish(job)
 
-    def leaves(self) -> Collection[tuple[int, str]]:
+    def excluded_jobs(self) -> Collection[tuple[int, str]]:
         return ()
 
     def _reviewed_list(self, round_: Round) -> HeadFigures:
@@ -141,8 +141,8 @@ class Worker:
     def _lease(self, kinds: list[str]) -> Job | None:
         if not kinds:
             return None
-        leave = [job for runner in self._runners for job in runner.leaves()]
-        return self._store.jobs.lease(kinds, self._clock.now(), LEASE_SECONDS, leave=leave)
+        exclude = [job for runner in self._runners for job in runner.excluded_jobs()]
+        return self._store.jobs.lease(kinds, self._clock.now(), LEASE_SECONDS, exclude=exclude)
 
     def _run(self, runner: Runner, job: Job) -> None:
         try:
