@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -255,7 +256,8 @@ def short_list_hint(result: Result, params: BlenderParams) -> str | None:
     """Why a list is short, and what would make it longer."""
     if result.head.queries >= params.max_head_queries:
         return None
-    needed = result.mechanism["optin"]["integer_threshold"]
+    optin = result.mechanism["optin"]
+    needed = math.ceil(optin["integer_threshold"] / optin.get("units_per_user", 1))
     return (
         f"{result.head.queries} of at most {params.max_head_queries} queries: a record is listed from about {needed} "
         "opt-in users on. More users, a larger --opt-in or --epsilon, or --host-only lists more."
