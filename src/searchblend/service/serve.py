@@ -100,7 +100,7 @@ def _add_troubles(settings: ServeSettings, clock: SteadyClock, services: Service
     if settings.role not in ("collector", "intake"):
         services.troubles.append(lambda store: clock.trouble())
     if settings.role in ("all", "curator"):
-        vault = Vault(settings.vault_folder)
+        services.vault = vault = Vault(settings.vault_folder)
         services.troubles.append(lambda store: keys_overdue(vault, clock))
     if settings.role in ("all", "publisher"):
         keys = SigningKeys(settings.signing_folder)

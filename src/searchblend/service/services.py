@@ -15,6 +15,7 @@ from searchblend.service.logbook import Logbook
 from searchblend.service.metrics import ServiceMetrics
 from searchblend.service.round_model import sealing_context, shape_of
 from searchblend.service.store_thread import DATABASE_SECONDS, StoreThread
+from searchblend.service.workers.vault import Vault
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.store_errors import UnknownName
 from searchblend.wire.report import ReportShape
@@ -103,6 +104,8 @@ class Services:
         """whether the worker beside the server does its part; a role without one has nothing to ask"""
         self.troubles: list[Callable[[ServiceStore], str | None]] = []
         """why this process should not be called ready, each by a look at something of its own"""
+        self.vault: Vault | None = None
+        """the folder of round keys, where the role has one"""
         self.is_answering: Callable[[], bool] = lambda: True
         """whether the public address is attended to"""
         self._facts: dict[tuple[str, int], RoundFacts] = {}

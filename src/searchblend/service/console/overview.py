@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from searchblend.accounting.totals import remaining
-from searchblend.service.checkup import settings_trouble
+from searchblend.service.checkup import overdue_shredding, settings_trouble
 from searchblend.service.console.formats import moment, percent, plain, span
 from searchblend.service.console.state_words import StateWords, deadline, words_of
 from searchblend.service.round_model import settings_of, shape_of
@@ -112,7 +112,7 @@ class Figures:
             store.jobs.waiting(),
             store.ledger.book(),
             store.rounds.unreadable(),
-            store.rounds.overdue_shredding(now),
+            overdue_shredding(store, now),
         )
 
     def latest(self, task: Task) -> Round | None:

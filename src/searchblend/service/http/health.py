@@ -54,7 +54,7 @@ def health_app(services: Services, connections: Connections, *, with_rounds: boo
 
     async def metrics(request: Request) -> Response:
         def read(store: ServiceStore) -> dict[str, float]:
-            return gauges(store, services.clock)
+            return gauges(store, services.clock, services.vault)
 
         services.metrics.set("reports_waiting", services.writer.n_waiting)
         services.metrics.set("connections", len(connections))
