@@ -8,7 +8,9 @@ BROWSERS := $(VENV)/.browsers
 NODE   := extension/node_modules/.installed
 RUNS   ?= 5
 BUSY   ?= 4
-PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+COLLECTED := $(VENV)/.collected
+# Every worker of pytest would otherwise compile every test again.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: coverage help install browsers extension extension-lint run test test-without-spark test-spark quick flake check slow attack bench docs figures fuzz lock sbom smoke vectors wheel clean audit
@@ -54,13 +56,17 @@ run: $(INSTALLED) ## the main job: a hybrid private run on a made-up log, shown 
 test: install browsers ## all tests (but for the slow ones): every part runs, whether or not another fails
 	@$(MAKE) --no-print-directory --keep-going --jobs 2 test-without-spark test-spark
 
-test-without-spark:
+$(COLLECTED): $(shell find tests -name '*.py') # compiled once, not by all workers at once; what is wrong is said by them
+	@$(BIN)/pytest --collect-only -qq > /dev/null 2>&1 || true
+	@touch $@
+
+test-without-spark: $(COLLECTED)
 	$(BIN)/pytest -n 4 --dist worksteal -m 'not slow' --ignore tests/spark
 
 test-spark: # in one process, for one cluster; what it says is shown at its end, not in between
 	@log=$$(mktemp); $(BIN)/pytest -m 'not slow' tests/spark > $$log 2>&1; code=$$?; cat $$log; rm $$log; exit $$code
 
-quick: install ## the tests of the code alone, without browser, database server and Spark
+quick: install $(COLLECTED) ## the tests of the code alone, without browser, database server and Spark
 	$(BIN)/pytest -q -n 2 --dist worksteal -m 'not slow and not thorough and not database_server' --hypothesis-profile quick tests/architecture tests/properties tests/unit tests/vectors
 
 flake: install browsers ## make test RUNS times (5) beside BUSY busy processes (4); failures listed by test

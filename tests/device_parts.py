@@ -50,6 +50,7 @@ class MadeTask:
         self.params = BlenderParams(Budget(epsilon, delta))
         self.private_key, self.public_key = new_round_key()
         self.sequence = 0
+        self.consent = OPT_IN_TEXT
 
     @property
     def point(self) -> str:
@@ -76,7 +77,7 @@ class MadeTask:
         }
         optin: dict[str, Any] = {
             "public_key": self.public_key.hex(),
-            "consent": text_digest(OPT_IN_TEXT),
+            "consent": text_digest(self.consent),
             "closes": NOW + 86_400,
             "settings": "00" * 32,
         }
@@ -280,10 +281,10 @@ def device(
         **options: As of ``DeviceAgent``.
     """
     with DeviceAgent.open(folder, create=True, clock=clock or HandClock(), **options) as agent:
-        if agent.status()["task"] is None:
+        if agent.status().task is None:
             agent.enrol(service.address, task.task, [task.point], code=CODE)
             if mode != "off":
-                agent.consent(mode, OPT_IN_TEXT if mode == OPT_IN else LOCAL_TEXT)
+                agent.consent(mode, task.consent if mode == OPT_IN else LOCAL_TEXT)
                 assert agent.record("Weather", "https://weather.example/").kept
         yield agent
 
@@ -293,4 +294,4 @@ def sync(agent: DeviceAgent) -> Outcome:
 
 
 def nothing_was_sent(service: RecordingService, agent: DeviceAgent) -> bool:
-    return not service.received and not agent.sent() and not agent.export()["ledger"]
+    return not service.received and not agent.sent() and not agent.export().ledger

@@ -24,8 +24,7 @@ from searchblend.clickgraph.release.click_log import Cap
 from searchblend.logs.duckdb import feed
 from searchblend.logs.formats import gate
 from searchblend.logs.formats.gate import MAX_LINE
-from searchblend.logs.read import read_log
-from searchblend.logs.search_log import SearchLog
+from searchblend.logs.read import SearchLog, read_log
 
 KEY: Final = bytes(range(16))
 BOM: Final = b"\xef\xbb\xbf"

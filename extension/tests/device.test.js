@@ -6,6 +6,7 @@ import { Device } from "../src/device/device.js";
 import { FakeService, locks, TASK } from "./fake_service.js";
 import { MemoryStorage } from "./memory_storage.js";
 import { fromHex, toHex } from "../src/core/bytes.js";
+import { optinConsent } from "../src/core/consent.js";
 import { contributorTag, openRecords } from "../src/core/sealed.js";
 
 const START = 1_800_000_000;
@@ -71,6 +72,7 @@ test("one report in a round, with the truth kept here", async () => {
   const { reports, spent } = await device.overview();
   assert.deepEqual(only(reports).truth, { query: "weather", url: "https://weather.example/a" });
   assert.equal(only(reports).said.length, 1);
+  assert.match(only(reports).odds, /^your true search is .* about \d+ times in 100, and whoever .* at most \d+ %$/);
   assert.deepEqual([spent.epsilon, spent.left], [4, 4]);
 });
 
@@ -233,6 +235,15 @@ test("credentials of two rounds differ", async () => {
 
 test("another consent text: nothing is sealed", async () => {
   await service.publishOptin({ text: "I agree to everything." });
+  await agreed("opt-in");
+  assert.equal(await code({ sendNow: true }), "consent-changed");
+  assert.equal(service.posts.length, 0);
+});
+
+test("a round that takes more than our own sentence says: nothing is sealed", async () => {
+  const text = optinConsent(1);
+  await service.publishOptin({ text, records_per_optin: 2 });
+  await device.enrol({ ...service.enrolment, consent: text });
   await agreed("opt-in");
   assert.equal(await code({ sendNow: true }), "consent-changed");
   assert.equal(service.posts.length, 0);

@@ -11,6 +11,7 @@ export async function twinOf(core) {
   const { fromHex, sha256, textOf, toHex, utf8 } = await core("bytes");
   const { canonicalJson, parseCanonical } = await core("canonical");
   const { SearchblendError } = await core("errors");
+  const { oddsWords, optinConsent, understates } = await core("consent");
   const { expBounds } = await core("fixed_point");
   const { Fraction } = await core("fraction");
   const { decodeHeadList } = await core("head_list");
@@ -24,6 +25,7 @@ export async function twinOf(core) {
   const { acceptBelow, systemRandomness, uniformBelow } = await core("randomness");
   const { HeadList } = await core("records");
   const { cellsAsParts, decodeReport, encodeReport, ReportShape } = await core("report");
+  const { listOdds, reportOdds } = await core("report_odds");
   const { ReportProbabilities } = await core("report_probabilities");
   const { contributorTag, openRecords, sealRecords } = await core("sealed");
   const { verifyManifest } = await core("signing");
@@ -143,6 +145,13 @@ export async function twinOf(core) {
       const { includeBelow, sinkBelow } = mechanismOf(one);
       return [includeBelow, sinkBelow].filter((below) => below !== undefined).map(String);
     },
+    odds({ queries, params: p, design: d }) {
+      const params = paramsOf(p);
+      return [reportOdds(new HeadList(queries), params, designOf(d)), listOdds(params, queries.length + 1)].map(
+        (odds) => [odds.named, odds.growth === Infinity ? null : odds.growth, oddsWords(odds)],
+      );
+    },
+    consent: ({ records, fewer }) => [optinConsent(records), understates(optinConsent(fewer), records)],
     async report({ task, round, queries, params: p, design: d, records, tape }) {
       const [head, params, design, source] = [new HeadList(queries), paramsOf(p), designOf(d), sourceOf(tape)];
       const shape = await ReportShape.of(fromHex(task), round, head, params, design);

@@ -16,14 +16,15 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize("failing", ["spark", "rest", "none"])
 def test_every_part_runs_and_one_failure_fails_the_whole(tmp_path: Path, failing: str):
     """``pytest`` is exchanged for a program that says which part it was asked for; one of them fails."""
-    program = tmp_path / "pytest"
+    program = tmp_path / "bin/pytest"
+    program.parent.mkdir()
     program.write_text(
         "#!/bin/sh\n"
         'case "$*" in *"--ignore tests/spark"*) part=rest ;; *) part=spark ;; esac\n'
         f'echo "ran: $part"; test $part != {failing}\n'
     )
     program.chmod(0o755)
-    command = ["make", "test", f"BIN={tmp_path}", "--old-file=install", "--old-file=browsers"]
+    command = ["make", "test", f"VENV={tmp_path}", "--old-file=install", "--old-file=browsers"]
     own = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     done = subprocess.run(command, cwd=ROOT, env=own, capture_output=True, text=True, check=False, timeout=240)
     assert (done.returncode == 0) is (failing == "none"), done.stderr

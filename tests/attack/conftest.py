@@ -12,8 +12,9 @@ from postgres_cluster import postgres_cluster
 
 
 def pytest_collection_modifyitems(items):
+    here = str(Path(__file__).parent)
     for item in items:
-        if Path(__file__).parent in Path(item.path).parents:
+        if str(item.path).startswith(here):
             item.add_marker(pytest.mark.slow)
 
 

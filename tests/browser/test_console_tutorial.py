@@ -91,7 +91,7 @@ def test_a_round_by_somebody_who_has_read_the_tutorial(started):
         operator.press("Close the client window")
         operator.press("Take no more reports")
         page.get_by_role("heading", name="Head list").wait_for()
-        assert "google" in page.locator(".list .query").all_inner_texts()
+        assert "weather" in page.locator(".list .query").all_inner_texts()
         for name in ("trends.csv", "result.json", "statement.json", "local-search.sbpack"):
             assert page.get_by_role("link", name=name, exact=True).count() == 1
         operator.press("See the trends")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import math
 import pkgutil
@@ -16,15 +17,19 @@ import searchblend
 from searchblend.blender.best.stability_histogram import curator_design
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.pipeline import run_blender
+from searchblend.blender.report_odds import ReportOdds, list_odds
 from searchblend.core import errors
 from searchblend.core.errors import InvalidParameter, SearchblendError
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget, TrustModel
 from searchblend.core.records import Record
+from searchblend.device.consent_texts import LOCAL_TEXT, local_text
+from searchblend.device.policy import POLICY
 from searchblend.service.console.task_page import GROUPS
 from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.estimator import _CAVEATS
 from searchblend.synthetic.seeded import SeededRandomness
+from searchblend.wire.consent import BELIEF, odds_words, times_in_100
 
 ROOT = Path(__file__).parents[2]
 PARAMS = BlenderParams(Budget(4.0, 1e-5))
@@ -71,6 +76,68 @@ def test_a_run_on_a_held_log_does_not_promise_the_local_model(method: str):
 
 def test_no_trust_value_claims_that_no_one_needs_to_be_trusted():
     assert not [trust for trust in TrustModel if "nobody" in trust.value]
+
+
+def odds_at(epsilon: float, n_queries: int) -> ReportOdds:
+    return list_odds(BlenderParams(Budget(epsilon, 1e-5)), n_queries)
+
+
+@pytest.mark.parametrize("page_name", ["docs/how-to/choose-a-budget.md"])
+def test_the_table_of_odds_has_the_figures_of_the_code(page_name: str):
+    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in re.findall(r"^\| \d.*$", page(page_name), re.M)]
+    assert [row[0] for row in rows] == ["1", "2", "3", "4", "6"]
+    measured = page("docs/results/best-vs-paper.md")
+    for epsilon, of_fifty, of_one, belief, published, error in rows:
+        odds = odds_at(float(epsilon), 50)
+        assert of_fifty in times_in_100(odds.named).replace(" times", "")
+        assert of_one in times_in_100(odds_at(float(epsilon), 1).named).replace(" times", "")
+        assert belief == f"{math.ceil(100 * odds.belief_after(BELIEF))} %"
+        row = next(line for line in measured.splitlines() if line.startswith(f"| aol | 5.0% | 50 | {epsilon} |"))
+        assert f"→ {published} |" in row
+        assert row.endswith(f"/ {error} |")
+
+
+def test_the_promise_to_a_client_states_the_odds():
+    promise = " ".join(page("docs/explanation/privacy-promise.md").split())
+    assert f"may give it {math.ceil(100 * odds_at(4, 50).belief_after(BELIEF))} % after the report" in promise
+    for n, words in ((50, "names your true search 52 times in 100"), (7, "over a list of 7 searches 89 times")):
+        assert words in promise
+        assert f"{math.floor(100 * odds_at(4, n).named + 0.5)} times" in words
+
+
+def test_the_consent_to_local_reports_states_the_odds_of_a_usual_and_of_the_worst_task():
+    usual = TaskSettings("t")
+    consent = " ".join(LOCAL_TEXT.split())
+    assert odds_words(list_odds(usual.params, usual.max_head_queries)) in consent
+    assert f"list of {usual.max_head_queries} searches at ε = {usual.epsilon:g}," in consent
+    worst = odds_at(POLICY.largest_epsilon, POLICY.fewest_queries)
+    assert odds_words(worst) in consent
+    assert f"up to {POLICY.most_records_per_round}, if" in consent
+    strict = " ".join(local_text(dataclasses.replace(POLICY, largest_epsilon=1.0, fewest_queries=20)).split())
+    assert "Over 20 searches at ε = 1, the most that this device accepts" in strict
+    assert odds_words(odds_at(1, 20)) in strict
+
+
+UNTRUE = re.compile(
+    r"(?:nobody|no one|whoever receives it) can(?:not)? (?:tell|know)\b|next to nothing|safe to send|trusts? nobody"
+    r"|does not say which|says nothing about you|never both",
+    re.IGNORECASE,
+)
+"""promises that no mechanism here keeps: a report is evidence, of bounded strength"""
+
+
+def test_no_text_promises_what_no_mechanism_keeps():
+    texts = [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("extension/src/**/*.html")]
+    texts += [*ROOT.glob("extension/src/**/*.js"), *ROOT.glob("src/searchblend/**/*.py")]
+    texts += ROOT.glob("src/searchblend/**/*.html")
+    assert len(texts) > 300
+    found = {
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in texts
+        if "results" not in path.parts
+        for match in UNTRUE.finditer(" ".join(path.read_text(encoding="utf-8").split()))
+    }
+    assert found == set()
 
 
 def test_consent_says_how_many_searches_are_sent():

@@ -18,8 +18,7 @@ import pytest
 from searchblend.cli.main import main
 from searchblend.clickgraph.release.click_log import Cap
 from searchblend.core.records import Record
-from searchblend.logs.read import read_log
-from searchblend.logs.search_log import SearchLog
+from searchblend.logs.read import SearchLog, read_log
 from searchblend.mechanisms.tally import Tally
 
 KEY = bytes(range(16))

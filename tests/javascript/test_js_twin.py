@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +17,7 @@ from random_cases import WORDS, Cases, vectors
 from searchblend.blender.best.subset_report import subset_report
 from searchblend.blender.paper.local_report import local_report
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.blender.report_odds import ReportOdds, list_odds, report_odds
 from searchblend.core.admission import admit
 from searchblend.core.documents import decode
 from searchblend.core.errors import InvalidParameter, MessageError
@@ -35,6 +37,7 @@ from searchblend.search.index import SearchIndex
 from searchblend.search.pack import decode_pack, encode_pack
 from searchblend.search.pack_delta import apply_delta, encode_delta
 from searchblend.wire.canonical import canonical_json, parse_canonical
+from searchblend.wire.consent import odds_words, optin_consent, understates
 from searchblend.wire.head_list import decode_head_list
 from searchblend.wire.manifest import Manifest, decode_payload, encode_signed
 from searchblend.wire.report import ReportRefused, ReportShape, cells_as_parts, decode_report, encode_report
@@ -50,6 +53,8 @@ N = {
     "accept_below": 100,
     "thresholds": 400,
     "subset_thresholds": 400,
+    "odds": 400,
+    "consent": 25,
     "report": 1500,
     "decode_report": 600,
     "canonical": 400,
@@ -233,6 +238,42 @@ def test_subset_thresholds(twin):
         question = {"do": "subset_thresholds", "kind": "plain" if i % 2 else "sink", "n_items": m, "subset_size": d}
         question["epsilon"] = [str(epsilon.numerator), str(epsilon.denominator)]
         asked.append((question, lambda p=i % 2 == 1, e=epsilon, m=m, d=d: subset_thresholds(p, e, m, d)))
+    check_same(twin, asked)
+
+
+def odds_in_words(odds: ReportOdds) -> list[Any]:
+    return [odds.named, None if math.isinf(odds.growth) else odds.growth, odds_words(odds)]
+
+
+def test_odds_have_the_same_digits_and_words(twin):
+    cases = Cases(18)
+    asked = []
+    for _ in range(N["odds"]):
+        head = cases.head()
+        params, design = cases.params(head), cases.design(head)
+        question = {"do": "odds", "queries": head.as_json(), "params": params_list(params)}
+        question["design"] = list(dataclasses.astuple(design)) if design else None
+        asked.append(
+            (
+                question,
+                lambda h=head, p=params, d=design: [
+                    odds_in_words(report_odds(h, p, d)),
+                    odds_in_words(list_odds(p, len(h) + 1)),
+                ],
+            )
+        )
+    assert not all(isinstance(answer, Refused) for answer in check_same(twin, asked))
+
+
+def test_consents_are_the_same_sentences(twin):
+    pairs = [(records, fewer) for records in (1, 2, 3, 19, 20) for fewer in (1, 2, 3, 19, 20)]
+    asked = [
+        (
+            {"do": "consent", "records": records, "fewer": fewer},
+            lambda r=records, f=fewer: [optin_consent(r), understates(optin_consent(f), r)],
+        )
+        for records, fewer in pairs
+    ]
     check_same(twin, asked)
 
 

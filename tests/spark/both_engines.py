@@ -7,8 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from searchblend.core.records import Record
-from searchblend.logs.read import read_log
-from searchblend.logs.search_log import SearchLog
+from searchblend.logs.read import SearchLog, read_log
 from searchblend.mechanisms.tally import Tally
 
 KEY = bytes(range(16))

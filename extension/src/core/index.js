@@ -5,10 +5,13 @@
 
 import { concat, equalBytes, fromHex, sha256, toHex, utf8 } from "./bytes.js";
 import * as errors from "./errors.js";
+import { oddsWords } from "./consent.js";
 import { localReport } from "./local_report.js";
 import { applyDelta } from "./pack_delta.js";
+import { ReportParams } from "./params.js";
 import { systemRandomness, uniformBelow } from "./randomness.js";
 import { cellsAsParts, decodeReport, encodeReport, ReportShape } from "./report.js";
+import { listOdds, reportOdds } from "./report_odds.js";
 import { contributorTag, sealRecords as sealed } from "./sealed.js";
 import { subsetReport } from "./subset_report.js";
 
@@ -24,6 +27,7 @@ import { subsetReport } from "./subset_report.js";
 /** @typedef {import("./search.js").Answer} Answer */
 /** @typedef {{aboutQueries: boolean, items: DeviceRecord[]}} ExplainedPart */
 
+export { understates } from "./consent.js";
 export { normalize, normalizeUrl } from "./normalize.js";
 export { suspicions } from "./suspects.js";
 export { admit, whyNotKept } from "./admission.js";
@@ -63,6 +67,17 @@ export async function explainReport(report, message, task, round) {
       items: items.map((item) => named(aboutQueries, item)),
     })),
   };
+}
+
+/** What a report over this list gives away, as a part of a sentence. @param {HeadListMessage} message */
+export function oddsOfReport({ head, params, design }) {
+  return oddsWords(reportOdds(head, params, design));
+}
+
+/** The same before there is a list: over one of so many searches. One search is the worst case.
+ * @param {{epsilon: number, delta: number, recordsPerClient?: number}} asked @param {number} nQueries */
+export function oddsOfList(asked, nQueries) {
+  return oddsWords(listOdds(new ReportParams(asked), nQueries));
 }
 
 /** Seal records to the curator of one round, for whoever sends them with this credential; the other texts are those of

@@ -10,7 +10,7 @@ import { ReportProbabilities } from "./report_probabilities.js";
 /** @typedef {import("./params.js").ReportParams} ReportParams */
 
 /**
- * Privatize one client's records: exactly m_C cell numbers of the head list, safe to send to anyone.
+ * Privatize one client's records: exactly m_C cell numbers of the head list.
  *
  * (ε, δ)-locally private under replace-one (proofs/local_report.md). The m_C records are drawn with replacement, so
  * that the length of a report says nothing.

@@ -14,10 +14,12 @@ import {
   explainReport,
   fitsSealed,
   makeReport,
+  oddsOfReport,
   POLICY,
   randomBelow,
   readHeadList,
   sealRecords,
+  understates,
 } from "../core/index.js";
 import { affords } from "./ledger.js";
 
@@ -57,7 +59,7 @@ export async function prepareReport(device, task, manifest) {
     const explained = await explainReport(report, message, task.task, manifest.round);
     const window = manifest.client.closes - signedNow(device, task, manifest);
     const truth = chosen.length === 1 ? chosen[0] : null;
-    return { kind: "report", bytes: report, said: explained.parts, truth, window };
+    return { kind: "report", bytes: report, said: explained.parts, odds: oddsOfReport(message), truth, window };
   });
 }
 
@@ -69,6 +71,7 @@ export async function prepareContribution(device, task, manifest) {
   checkContribution(manifest);
   const { public_key: publicKey, consent } = manifest.optin;
   if ((await consentDigest(task.consent)) !== consent) throw new NoReport("consent-changed");
+  if (understates(task.consent, manifest.records_per_optin)) throw new NoReport("consent-changed");
   return underLock(device, task, manifest, "opt-in", async (records) => {
     const known = records.map(({ query, url }) => ({ query, url: task.hasUrls ? url : null }));
     const chosen = distinct(known, manifest.records_per_optin);

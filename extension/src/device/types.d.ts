@@ -95,6 +95,8 @@ interface RandomizedContent {
   kind: "report";
   bytes: Uint8Array | null;
   said: ExplainedPart[];
+  /** what it gives away, in words; absent in reports that were made before it was kept */
+  odds?: string;
   truth: DeviceRecord | null;
 }
 

@@ -7,7 +7,7 @@ import { StorageFull } from "../device/storage.js";
 import { theDevice } from "../platform/make_device.js";
 import { byId, element, expected, fill } from "./elements.js";
 import { recordRows, reportRows, taskRows } from "./rows.js";
-import { droppedText } from "./words.js";
+import { droppedText, localOddsText, optinRecordsText } from "./words.js";
 
 /** @import { Mode, PackedEnrolment, Report } from "../device/types.d.ts" */
 /** @typedef {SearchEngine & {isAllowed: boolean}} OfferedEngine */
@@ -184,6 +184,8 @@ function show() {
       ? element("p", { class: "note" }, "You have not joined a list yet.")
       : taskRows(tasks, packs, (task) => attempt(() => leave(task))),
   );
+  fill(byId("local-odds"), localOddsText(tasks));
+  fill(byId("optin-records"), optinRecordsText(tasks));
   byId("left").hidden = !hasLeftPacked;
   if (isNew) expected(byId("enrolment"), HTMLDetailsElement).open = true;
   fill(byId("state"), settings.mode === "off" ? "Off" : settings.paused ? "Paused" : "On");

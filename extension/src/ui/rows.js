@@ -3,7 +3,7 @@
 import { bytes } from "../core/index.js";
 import { mayHaveArrived } from "../device/outbox.js";
 import { element, when } from "./elements.js";
-import { phaseText, recordText, reportStatusText, statusText, statusTone } from "./words.js";
+import { phaseText, recordText, reportStatusText, sentence, statusText, statusTone } from "./words.js";
 
 /** @import { DeviceRecord } from "../core/index.js" */
 /** @import { Overview } from "../device/device.js" */
@@ -59,6 +59,7 @@ export function reportRows(reports, { sendNow, withdraw }) {
       facts([
         ["You searched", truthText(report)],
         ["What was said", saidText(report)],
+        ...oddsFact(report),
         ["Cost", `ε = ${report.epsilon}, δ = ${report.delta}`],
         ["Made", when(report.madeAt)],
         [
@@ -145,6 +146,11 @@ function truthText(report) {
   if (report.truth) return `${recordText(report.truth)} (known to this device alone)`;
   if (report.isForgotten) return "removed after 28 days";
   return report.bytes === null ? "removed" : "several of the searches below, drawn at random";
+}
+
+/** @param {Report} report @returns {[name: string, value: string][]} */
+function oddsFact(report) {
+  return report.kind === "report" && report.odds ? [["What it gives away", sentence(report.odds)]] : [];
 }
 
 const SHOWN = 12;

@@ -1,11 +1,15 @@
 /** What the user reads for the codes that the device keeps. */
 
-import { REASONS } from "../core/index.js";
+import { oddsOfList, POLICY, REASONS } from "../core/index.js";
 import { NOT_UNDERSTOOD } from "../device/observations.js";
 import { mayHaveArrived } from "../device/outbox.js";
 
 /** @import { DeviceRecord } from "../core/index.js" */
-/** @import { Report, ReportStatus, Settings, TaskStatus } from "../device/types.d.ts" */
+/** @import { Report, ReportStatus, Settings, Task, TaskStatus } from "../device/types.d.ts" */
+
+/** What a list asks for unless whoever runs it changes it. */
+const USUAL = Object.freeze({ epsilon: 4, delta: 1e-5 });
+const USUAL_QUERIES = 50;
 
 /** @type {Record<string, string>} */
 const STATUS = {
@@ -90,6 +94,47 @@ export function phaseText(phase) {
       client: "devices are asked for randomized reports",
     }[phase] ?? phase
   );
+}
+
+/** What a randomized report of these lists gives away. A device keeps no list of searches, so it states the worst case
+ * of what each asks; before it has asked, of all that this device accepts. @param {Task[]} tasks */
+export function localOddsText(tasks) {
+  const known = tasks.flatMap(({ manifest }) => (manifest ? [manifest] : []));
+  if (known.length === 0) {
+    const { largestEpsilon: epsilon, largestDelta: delta } = POLICY;
+    const worst = oddsOfList({ epsilon, delta }, POLICY.fewestQueries);
+    const usual = oddsOfList(USUAL, USUAL_QUERIES);
+    return (
+      `Over ${USUAL_QUERIES} searches at ε = ${USUAL.epsilon}, which is usual, ${usual}. ` +
+      `Over ${searches(POLICY.fewestQueries)} at ε = ${epsilon}, the most that this device accepts, ${worst}.`
+    );
+  }
+  return known
+    .map(({ name, epsilon, delta, records_per_client: recordsPerClient }) => {
+      const asked = { epsilon: Number(epsilon), delta: Number(delta), recordsPerClient };
+      return (
+        `“${name}” asks for ε = ${asked.epsilon}: over ${USUAL_QUERIES} searches ${oddsOfList(asked, USUAL_QUERIES)}; ` +
+        `at worst, over ${searches(1)}, ${oddsOfList(asked, 1)}.`
+      );
+    })
+    .join(" ");
+}
+
+/** How many true searches these lists take from an opted-in user. @param {Task[]} tasks */
+export function optinRecordsText(tasks) {
+  const known = tasks.flatMap(({ manifest }) => (manifest ? [manifest.records_per_optin] : []));
+  const most = known.length === 0 ? POLICY.mostRecordsPerRound : Math.max(...known);
+  return most === 1 ? "one of your searches is" : `up to ${most} of your searches are`;
+}
+
+/** @param {number} n */
+function searches(n) {
+  return n === 1 ? "a single search" : `${n} searches`;
+}
+
+/** @param {string} words a part of a sentence */
+export function sentence(words) {
+  return `${words[0].toUpperCase()}${words.slice(1)}.`;
 }
 
 /** A search engine that changed its links is noticed here; an empty string if there was nothing.

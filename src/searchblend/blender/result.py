@@ -15,6 +15,7 @@ import numpy as np
 
 from searchblend.blender.best.group_check import GroupCheck
 from searchblend.blender.estimates import Blended, Estimates
+from searchblend.blender.published_cost import with_published_cost
 from searchblend.blender.release import BlenderRelease, GroupSizes
 from searchblend.core.documents import JsonObject
 from searchblend.core.privacy import StatedGuarantee
@@ -127,7 +128,7 @@ def result_of(release: BlenderRelease) -> Result:
     """Everything that a run published, in rows."""
     return Result(
         method=release.method,
-        guarantee=release.guarantee.stated(),
+        guarantee=with_published_cost(release).stated(),
         groups=release.sizes,
         head=HeadSummary(len(release.head), release.head.n_records, release.head.digest),
         parameters=stated_parameters(release),

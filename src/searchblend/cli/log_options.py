@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from searchblend.cli.arguments import positive_int
 from searchblend.core.errors import UsageError
-from searchblend.logs.formats.column_map import NAMEABLE
+from searchblend.logs.formats.layout import NAMEABLE
 
 if TYPE_CHECKING:
     from searchblend.logs.options import ReadOptions

@@ -86,12 +86,29 @@ class GroupGuarantee:
 
 
 @dataclass(frozen=True)
+class PublishedPromise:
+    """What the published files alone tell of one person of a group: less than what the collector sees of them."""
+
+    group: str
+    people: int
+    """how many of them were counted together"""
+    epsilon: float
+    """an upper bound, at most the group's own ε"""
+    delta: float
+    at_least: float
+    """about the ε that two concrete neighbours already need at this δ: no bound can be much lower"""
+    against: str
+    assumption: str
+
+
+@dataclass(frozen=True)
 class Guarantee:
     """The promise of one release. ``holds`` is false as soon as one condition does not."""
 
     neighbors: Neighbors
     groups: Sequence[GroupGuarantee]
     conditions: Sequence[Condition]
+    published: PublishedPromise | None = None
 
     @property
     def epsilon(self) -> float:
@@ -123,6 +140,7 @@ class Guarantee:
                 for group in self.groups
             ),
             conditions=tuple(self.conditions),
+            published=self.published,
         )
 
     def __str__(self) -> str:
@@ -158,3 +176,5 @@ class StatedGuarantee:
     neighbors: str
     groups: tuple[StatedGroup, ...]
     conditions: tuple[Condition, ...]
+    published: PublishedPromise | None = None
+    """None: nothing is said beyond the groups, as in releases of other kinds and of earlier versions"""

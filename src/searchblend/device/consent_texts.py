@@ -3,20 +3,45 @@
 from __future__ import annotations
 
 import hashlib
+import textwrap
 from typing import Final
 
-from searchblend.wire.consent import optin_consent
+from searchblend.blender.report_odds import list_odds
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.device.policy import POLICY, Policy
+from searchblend.wire.consent import odds_words, optin_consent
 
 OFF: Final = "off"
 LOCAL: Final = "local"
 OPT_IN: Final = "opt-in"
 MODES: Final = (OFF, LOCAL, OPT_IN)
+_USUAL: Final = BlenderParams(Budget(4.0, 1e-5))
+"""what a task asks for unless its operator changes it"""
+_WIDTH: Final = 100
 
-LOCAL_TEXT: Final = """\
-This device keeps your searches and the result that you chose, here and nowhere else. In each round of the task it
-answers one question about one of them, chosen at random, and the answer is randomized on this device before it is
-sent: whoever receives it cannot tell whether it is true. That you take part, and when, can be seen. You can look at
-everything that was sent, pause, erase what is kept, and leave at any time; what was sent cannot be taken back."""
+
+def local_text(policy: Policy) -> str:
+    """No list is known yet, so it states the odds of a usual one, and of the worst that the policy lets through."""
+    worst = BlenderParams(Budget(policy.largest_epsilon, policy.largest_delta))
+    usual_odds = odds_words(list_odds(_USUAL, _USUAL.max_head_queries))
+    worst_odds = odds_words(list_odds(worst, policy.fewest_queries))
+    searches = "one search" if policy.fewest_queries == 1 else f"{policy.fewest_queries} searches"
+    paragraphs = (
+        "This device keeps your searches and the results that you chose. In each round of the task it draws one of "
+        f"them at random (up to {policy.most_records_per_round}, if the task asks for several answers) and sends a "
+        "randomized answer about a list of common searches. A search that is not on the list is never named.",
+        f"Randomized does not mean secret. Over a list of {_USUAL.max_head_queries} searches at "
+        f"ε = {_USUAL.budget.epsilon:g}, {usual_odds}. Over {searches} at ε = {policy.largest_epsilon:g}, the most "
+        f"that this device accepts in a round, {worst_odds}. Several reports together reveal more than one. "
+        "`searchblend device show` states the odds of each.",
+        "That you take part, and when, can be seen. You can look at everything that was sent, pause, erase what is "
+        "kept, and leave at any time; what was sent cannot be taken back.",
+    )
+    return "\n".join(textwrap.fill(paragraph, _WIDTH) for paragraph in paragraphs)
+
+
+LOCAL_TEXT: Final = local_text(POLICY)
 OPT_IN_TEXT: Final = optin_consent(1)
 TEXTS: Final = {LOCAL: LOCAL_TEXT, OPT_IN: OPT_IN_TEXT}
 

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 from searchblend.blender.best.subset_report import SubsetReport, subset_report_with_records
 from searchblend.blender.paper.local_report import local_report_with_records
+from searchblend.blender.report_odds import report_odds
+from searchblend.core.documents import absent
 from searchblend.core.randomness import Randomness, uniform_below
 from searchblend.core.records import HeadList, Record
+from searchblend.wire.consent import odds_words
 from searchblend.wire.head_list import HeadListMessage
 from searchblend.wire.manifest import Manifest
 from searchblend.wire.report import ReportShape, cells_as_parts, encode_report
@@ -23,6 +26,8 @@ class ReportedPart:
 
     about: str
     items: list[Pair]
+    odds: str | None = absent()
+    """in a randomized report: what it gives away, in words"""
 
 
 @dataclass(frozen=True)
@@ -49,11 +54,12 @@ def make_report(
     else:
         sets = subset_report_with_records(records, head, design, params, randomness=randomness)
         held, parts = [record for record, _ in sets], tuple(part for _, part in sets)
+    odds = odds_words(report_odds(head, params, design))
     return Message(
         content=encode_report(parts, shape, randomness=randomness),
         mechanism=design.mechanism if design else "two-stage",
         held=[pair_of(record) for record in held],
-        said=[_said(part, head) for part in parts],
+        said=[_said(part, head, odds) for part in parts],
     )
 
 
@@ -90,10 +96,10 @@ def pair_of(record: Record) -> Pair:
     return [part if isinstance(part, str) else None for part in record]
 
 
-def _said(part: SubsetReport, head: HeadList) -> ReportedPart:
+def _said(part: SubsetReport, head: HeadList, odds: str) -> ReportedPart:
     """One part in words; ⋆ is null."""
     if part.about_queries:
         names: list[str | None] = [*head.queries, None]
-        return ReportedPart("queries", [[names[item]] for item in part.items])
+        return ReportedPart("queries", [[names[item]] for item in part.items], odds)
     cells = list(head.cells())
-    return ReportedPart("cells", [pair_of(cells[item]) for item in part.items])
+    return ReportedPart("cells", [pair_of(cells[item]) for item in part.items], odds)

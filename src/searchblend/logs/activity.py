@@ -1,32 +1,45 @@
-"""How a log's lines become searches and clicks with a place in time: the rules that all engines follow.
+"""How a log's lines become searches and clicks with a place in time: the rules that all engines follow, and their SQL.
 
 - The *moment* of a line is its time in seconds. A date ``2006-03-01 07:17:12`` (a T instead of the blank is fine) is
   taken as UTC; a number is seconds, from 10^11 on milliseconds, from 10^14 on microseconds. A time that is neither has
-  no moment and comes after all that have one, in the order of its text (``late``); lines without a time come last. So
-  do clicks whose rank is no number.
+  no moment and comes after all that have one, in the order of its characters (``unparsed_time``); lines without a time
+  come last. So do clicks whose rank is not a number.
 - Lines of one user with the same query and time are one search with several clicks; a line without a time is a search
   of its own.
-- A user's searches are ordered by moment, then ``late``, then the keyed MD5 of the query; clicks of one search by rank,
-  then the keyed MD5 of the URL, and so are searches of one query without a time.
+- A user's searches are ordered by moment, then ``unparsed_time``, then the keyed MD5 of the query; clicks of one search
+  by rank, then the keyed MD5 of the URL, and so are searches of one query without a time.
 - A line with a URL is a click on it. A line without one but with a suggested query is a click on that query in normal
-  form; a suggestion that is no usable query is none.
+  form; a suggestion that is not a usable query is none.
 - A synonym map is applied to queries in normal form, suggested ones too, before anything is counted. It must come from
   outside the log.
 - A window keeps the lines with first ≤ moment < last, and no line without a moment.
 """
 
+# ruff: noqa: S608  every string in the SQL is a literal of ours, a name of ours, or quoted
+
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from functools import cached_property
+from typing import Final, Literal
 
+from searchblend.clickgraph.release.click_log import SESSION_GAP, Cap, weight
 from searchblend.core.errors import InvalidParameter
+from searchblend.core.records import Record
+from searchblend.logs.relational import Database, SqlTally
 
 MILLISECONDS_FROM: Final = 1e11
 MICROSECONDS_FROM: Final = 1e14
 DATE: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 NUMBER: Final = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+UNTIMED: Final = "moment IS NULL AND unparsed_time IS NULL"
+_SEARCH: Final = ("person", "q", "moment", "unparsed_time", "own")
+"""What tells one search from another."""
+
+Kind = Literal["searches", "clicks", "pairs"]
 
 
 @dataclass(frozen=True)
@@ -44,3 +57,169 @@ class ActivityRules:
         first, last = self.first_moment, self.last_moment
         if first is not None and last is not None and not first < last:
             raise InvalidParameter("window", "expected a first moment before the last")
+
+    def window(self) -> list[str]:
+        """SQL conditions on ``moment``."""
+        bounds = ((">=", self.first_moment), ("<", self.last_moment))
+        return [f"moment {sign} {bound!r}" for sign, bound in bounds if bound is not None]
+
+
+class SqlActivity(ABC):
+    """A ``ClickLog`` in SQL that every engine runs.
+
+    An event has a ``person``; the keyed MD5 ``q`` of its query and ``u`` of its URL, by which everything is grouped,
+    joined and ordered; ``moment``, ``unparsed_time`` and ``rank``; ``own``, which numbers searches without a time; and
+    ``line``, by which the engine finds the strings of what was counted.
+    """
+
+    by_time = "moment NULLS LAST, unparsed_time NULLS LAST, q"
+    """the order of searches"""
+
+    def __init__(self, database: Database, key: str) -> None:
+        self._database, self._key = database, key
+
+    @abstractmethod
+    def _lines(self, *columns: str, clicks: bool = False) -> str:
+        """SELECT (person, q, line and these columns) of the usable lines, or of those with a click alone."""
+
+    @abstractmethod
+    def _tally(self, kind: Kind, events: str, n: str = "count(*)") -> SqlTally:
+        """Counts of a SELECT of events; a pair is a search with the line of the ``next`` one, whose ``q`` is ``u``."""
+
+    def searches(self, cap: Cap) -> SqlTally:
+        with self._kept(cap) as kept:
+            return self._tally("searches", kept)
+
+    def weighted_searches(self, first: int, units: int, without: Sequence[str]) -> SqlTally:
+        weights = [(s, weight(units, s)) for s in range(1, first + 1)]
+        with (
+            self._wanted([(query, None) for query in without]) as left_out,
+            self._database.values("weights", "s bigint, weight bigint", weights) as weight_of,
+            self._kept(Cap(first), f"ANTI JOIN {left_out} USING (q)") as kept,
+        ):
+            mine = f"SELECT *, count(*) OVER (PARTITION BY person) AS s FROM ({kept}) AS kept"
+            weighted = f"SELECT * FROM ({mine}) AS mine JOIN {weight_of} USING (s) WHERE weight > 0"
+            return self._tally("searches", weighted, "CAST(sum(weight) AS BIGINT)")
+
+    def searches_of(self, queries: Sequence[str], cap: Cap) -> Mapping[str, int]:
+        with (
+            self._wanted([(query, None) for query in queries]) as wanted,
+            self._kept(cap, f"SEMI JOIN {wanted} USING (q)") as kept,
+        ):
+            counted = f"SELECT q, count(*) AS n FROM ({kept}) AS kept GROUP BY q"
+            rows = self._database.rows(f"SELECT number, n FROM ({counted}) AS counted JOIN {wanted} USING (q)")
+        return dict.fromkeys(queries, 0) | {queries[number]: n for number, n in rows}
+
+    def clicks(self, queries: Sequence[str], cap: Cap, *, within: Cap) -> SqlTally:
+        with (
+            self._wanted([(query, None) for query in queries]) as wanted,
+            self._clicks_within(within, f"q IN (SELECT q FROM {wanted})") as clicks,
+        ):
+            return self._tally("clicks", self._limited(clicks, cap))
+
+    def clicks_of(
+        self, records: Sequence[Record], cap: Cap, *, within: Cap, restrict_first: bool = True
+    ) -> Mapping[Record, int]:
+        with (
+            self._wanted([(str(query), str(url)) for query, url in records]) as wanted,
+            self._clicks_within(within, f"q IN (SELECT q FROM {wanted})" if restrict_first else "true") as clicks,
+        ):
+            if restrict_first:
+                clicks = f"SELECT * FROM ({clicks}) AS clicks SEMI JOIN {wanted} USING (q, u)"
+            counted = f"SELECT q, u, count(*) AS n FROM ({self._limited(clicks, cap)}) AS clicks GROUP BY q, u"
+            rows = self._database.rows(f"SELECT number, n FROM ({counted}) AS counted JOIN {wanted} USING (q, u)")
+        return dict.fromkeys(records, 0) | {records[number]: n for number, n in rows}
+
+    def reformulations(self, queries: Sequence[str], cap: Cap) -> SqlTally:
+        after = f"OVER (PARTITION BY person ORDER BY {self._in_order})"
+        pairs = f"""
+            SELECT person, q, lead(q) {after} AS u, moment, unparsed_time, rank, line,
+                lead(line) {after} AS next, lead(moment) {after} AS next_moment
+            FROM {self._all_searches}
+        """
+        with self._wanted([(query, None) for query in queries]) as wanted:
+            both = f"""
+                SELECT * FROM ({pairs}) AS pairs WHERE q <> u AND next_moment - moment <= {SESSION_GAP}
+                AND q IN (SELECT q FROM {wanted}) AND u IN (SELECT q FROM {wanted})
+            """
+            return self._tally("pairs", self._limited(both, cap))
+
+    @contextmanager
+    def _kept(self, cap: Cap, of: str = "") -> Iterator[str]:
+        """SELECT of the searches that a cap keeps, perhaps after a join that leaves out others."""
+        if cap.distinct:
+            yield _first(f"SELECT * FROM {self._distinct_searches} {of}", cap.first, self.by_time)
+        else:
+            yield _first(f"SELECT * FROM {self._all_searches} {of}", cap.first, self._in_order)
+
+    @contextmanager
+    def _clicks_within(self, within: Cap, condition: str) -> Iterator[str]:
+        """SELECT of the clicks on some queries, of the searches that ``within`` keeps."""
+        same = [f"clicks.{name} = kept.{name}" for name in _SEARCH[:2]]
+        if not within.distinct:
+            same += [f"clicks.{name} IS NOT DISTINCT FROM kept.{name}" for name in _SEARCH[2:]]
+        with self._kept(within) as kept:
+            yield f"""
+                SELECT * FROM (SELECT * FROM {self._clicks} WHERE {condition}) AS clicks
+                SEMI JOIN ({kept}) AS kept ON {" AND ".join(same)}
+            """
+
+    def _limited(self, clicks: str, cap: Cap) -> str:
+        """SELECT of the clicks (or pairs) that a cap keeps; distinct ones first, each at its first time."""
+        if cap.distinct:
+            again = f"row_number() OVER (PARTITION BY person, q, u ORDER BY {self._in_order})"
+            clicks = f"SELECT * FROM (SELECT *, {again} AS again FROM ({clicks}) AS clicks) AS numbered WHERE again = 1"
+        return _first(clicks, cap.first, self._in_order)
+
+    @property
+    def _in_order(self) -> str:
+        """The order of clicks; in it searches without a time are ordered too."""
+        return f"{self.by_time}, rank NULLS LAST, u NULLS LAST"
+
+    @cached_property
+    def _distinct_searches(self) -> str:
+        """The table of each user's queries, each at its first time."""
+        unparsed = "CASE WHEN min(moment) IS NULL THEN min(unparsed_time) END"
+        lines = self._lines("moment", "unparsed_time")
+        return self._database.make(
+            "distinct_searches",
+            f"""
+            SELECT person, q, min(moment) AS moment, {unparsed} AS unparsed_time, min(line) AS line
+            FROM ({lines}) AS lines GROUP BY person, q
+            """,
+        )
+
+    @cached_property
+    def _all_searches(self) -> str:
+        """The table of each user's searches: those with the same query and time are one."""
+        lines = self._lines("moment", "unparsed_time", "own", "rank", "u")
+        return self._database.make(
+            "all_searches",
+            f"""
+            SELECT {", ".join(_SEARCH)}, min(rank) AS rank, min(u) AS u, min(line) AS line
+            FROM ({lines}) AS lines GROUP BY {", ".join(_SEARCH)}
+            """,
+        )
+
+    @cached_property
+    def _clicks(self) -> str:
+        """The table of all clicks."""
+        lines = self._lines("moment", "unparsed_time", "own", "rank", "u", clicks=True)
+        return self._database.part("clicks", f"SELECT * FROM ({lines}) AS lines WHERE u IS NOT NULL")
+
+    @contextmanager
+    def _wanted(self, strings: Sequence[tuple[str, str | None]]) -> Iterator[str]:
+        """A table (number, q, u) of strings in their order."""
+        rows = [(number, query, url) for number, (query, url) in enumerate(strings)]
+        with self._database.values("strings", "number int, query string, url string", rows) as table:
+            yield f"(SELECT number, {self._id('query')} AS q, {self._id('url')} AS u FROM {table}) AS wanted"
+
+    def _id(self, string: str) -> str:
+        """SQL: the keyed MD5 of a string, as a number."""
+        return self._database.words.md5_number.format(f"'{self._key}' || {string}")
+
+
+def _first(events: str, first: int, order: str) -> str:
+    """SELECT of the first events of each user."""
+    place = f"row_number() OVER (PARTITION BY person ORDER BY {order})"
+    return f"SELECT * FROM (SELECT *, {place} AS place FROM ({events}) AS events) AS placed WHERE place <= {first}"

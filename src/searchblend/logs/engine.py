@@ -1,9 +1,9 @@
 """What an engine does with a log, and the rules that make all engines choose the same rows.
 
 An engine reads the files of a log once and answers a few questions about the people in it. DuckDB is one, on this
-machine; another may be a cluster. They agree to the last record because everything random is a hash of texts:
+machine; another may be a cluster. They agree to the last record because everything random is a hash of strings:
 
-- The *digest* of a line is MD5 of ``key ␟ user ␟ time ␟ query ␟ url ␟ rank`` (␟ is U+001F; texts as they stand in the
+- The *digest* of a line is MD5 of ``key ␟ user ␟ time ␟ query ␟ url ␟ rank`` (␟ is U+001F; strings as they stand in the
   log, empty where there is none), its 16 bytes read as a little-endian number.
 - A line that a user has n times has n *scores*: the digest, and for i = 2..n MD5 of ``h:i``, h the digest in 32
   hexadecimal digits. In draw d > 1 they are MD5 of ``h:i/d``, i = 1..n. All are read as numbers in the same way.
@@ -16,24 +16,30 @@ The key is 16 fresh bytes of the operating system in hexadecimal. MD5 orders lin
 nothing; it is what every engine has.
 """
 
+# ruff: noqa: S608  every string in the SQL is a literal of ours, a name of ours, or quoted
+
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
-from searchblend.blender.groups import UserGroup
 from searchblend.clickgraph.release.click_log import ClickLog
+from searchblend.core.errors import InvalidParameter, RunError
 from searchblend.core.randomness import SystemRandomness
 from searchblend.logs.activity import ActivityRules
 from searchblend.logs.formats.gate import OnBytes
 from searchblend.logs.formats.layout import Source
 from searchblend.logs.options import ReadOptions
+from searchblend.logs.relational import Database, SqlGroup
 from searchblend.logs.summary import LogStatistics, Malformed
 
-OPTIN_DIGITS: Final = 13
+_OPTIN_DIGITS: Final = 13
 """52 bits: exact in a double"""
 
 
@@ -72,32 +78,115 @@ class Reading:
         return self.in_fields.total() + sum(kind.count for kind in self.held_back.values())
 
 
-class LogEngine(Protocol):
+class LogEngine(ABC):
     """A log that was read, and what can be asked of it."""
 
-    @property
-    def has_urls(self) -> bool: ...
+    has_urls = False
+    drawn: str | None = None
+    """the table (person, draw, pick, query, url), once the draws are made"""
+    opted_in = "false"
+    """SQL condition on ``drawn``: the person's every usable line says so"""
 
+    def __init__(self, database: Database, options: ReadOptions) -> None:
+        self._database, self._drawing = database, Drawing.of(options)
+        self._keep_lines = options.keep_lines or not options.draws
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    @abstractmethod
     def column_types(self, path: Path) -> Mapping[str, str]:
         """The columns of a Parquet file and their types, in DuckDB's words."""
-        ...
 
+    @abstractmethod
     def read(self, sources: Sequence[Source], on_bytes: OnBytes, on_fraction: Callable[[float], None]) -> Reading:
         """The one pass over the files; draws one record per user, and whatever else was asked for."""
-        ...
 
-    def split_by_fraction(self, fraction: float) -> tuple[UserGroup, UserGroup]:
+    @abstractmethod
+    def _smallest_scores(self, draw: int) -> str:
+        """SELECT (person, line, score) of lines in a draw, among them each person's smallest score."""
+
+    @abstractmethod
+    def _all_scores(self) -> str:
+        """SELECT (person, line, score) of every line in the first draw."""
+
+    @abstractmethod
+    def _used_records(self) -> AbstractContextManager[str]:
+        """A table (query, url) of the used lines in normal form, perhaps each record once."""
+
+    @abstractmethod
+    def _activity(self, rules: ActivityRules) -> ClickLog: ...
+
+    def _chosen_lines(self) -> str:
+        """SELECT (person, draw, pick, line). ``draw`` numbers the draws with replacement, ``pick`` those without; the
+        first of both is one row."""
+        draws = range(1, self._drawing.draws + 1)
+        chosen = [
+            f"""
+            SELECT person, {draw} AS draw, {1 if draw == 1 else "CAST(NULL AS INT)"} AS pick,
+                min_by(line, score) AS line
+            FROM ({self._smallest_scores(draw)}) AS scores GROUP BY person
+            """
+            for draw in draws
+        ]
+        if self._drawing.picks > 1:
+            chosen.append(self._picks())
+        return " UNION ALL ".join(chosen)
+
+    def _picks(self) -> str:
+        """SELECT of the second and further picks: the smallest scores of the first draw."""
+        pick = "row_number() OVER (PARTITION BY person ORDER BY score)"
+        return f"""
+            SELECT person, CAST(NULL AS INT) AS draw, pick, line
+            FROM (SELECT person, {pick} AS pick, line FROM ({self._all_scores()}) AS scores) AS numbered
+            WHERE pick BETWEEN 2 AND {self._drawing.picks}
+        """
+
+    def _score(self, draw: int, i: int | str = "i") -> str:
+        """SQL: the score of a line's i-th repetition in a draw."""
+        label = "" if draw == 1 else f" || '/{draw}'"
+        hashed = self._database.words.md5_number.format(f"{self._database.words.digest} || ':' || {i}{label}")
+        if draw > 1:
+            return hashed
+        return "digest" if i == 1 else f"CASE WHEN {i} = 1 THEN digest ELSE {hashed} END"
+
+    def _scores(self, draw: int, first: int = 1) -> str:
+        """SQL: the list of the scores of a line's repetitions from the first, or another, to the n-th."""
+        return self._database.words.each.format(self._score(draw), first)
+
+    def split_by_fraction(self, fraction: float) -> tuple[SqlGroup, SqlGroup]:
         """Opted in, and not, by a keyed hash of the user."""
-        ...
+        cut = f"{math.ceil(fraction * 16**_OPTIN_DIGITS):0{_OPTIN_DIGITS}x}"
+        return self._groups(f"substr(md5('opt-in' || chr(31) || person), 1, {_OPTIN_DIGITS}) < '{cut}'")
 
-    def split_by_column(self) -> tuple[UserGroup, UserGroup]:
+    def split_by_column(self) -> tuple[SqlGroup, SqlGroup]:
         """Opted in are those whose every usable line says so."""
-        ...
+        return self._groups(self.opted_in)
 
-    def statistics(self, reading: Reading) -> LogStatistics: ...
+    def _groups(self, optin: str) -> tuple[SqlGroup, SqlGroup]:
+        if self.drawn is None:
+            raise RunError("the log is closed")
+        records = f"SELECT person, draw, pick, query, url FROM {self.drawn}"
+        people = [self._database.part("people", f"{records} WHERE {who}") for who in (optin, f"NOT ({optin})")]
+        drawing = self._drawing
+        first, second = (
+            SqlGroup(self._database, table, has_urls=self.has_urls, draws=drawing.draws, picks=drawing.picks)
+            for table in people
+        )
+        return first, second
+
+    def statistics(self, reading: Reading) -> LogStatistics:
+        """Of the used lines, which must have been kept."""
+        if not self._keep_lines:
+            raise InvalidParameter("keep_lines", "expected a log that was read with keep_lines=True")
+        with self._used_records() as records:
+            distinct = f"SELECT DISTINCT query, url FROM {records}"
+            counted = f"SELECT count(DISTINCT query), count(DISTINCT url), count(*) FROM ({distinct}) AS records"
+            ((queries, urls, n),) = self._database.rows(counted)
+        return LogStatistics(reading.bytes, reading.lines, reading.users, queries, urls, n, reading.malformed)
 
     def activity(self, rules: ActivityRules) -> ClickLog:
         """Searches and clicks with each user's activity limited, of a log read with ``draws=0``."""
-        ...
-
-    def close(self) -> None: ...
+        if self._drawing.draws:
+            raise InvalidParameter("draws", "expected a log that was read with draws=0")
+        return self._activity(rules)

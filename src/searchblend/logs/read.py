@@ -1,24 +1,25 @@
-"""Reading a search log: files in, people out."""
+"""A search log: files in, people in two groups out."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
+from searchblend.blender.groups import UserGroup
+from searchblend.clickgraph.release.click_log import ClickLog
 from searchblend.core.errors import InputError, InvalidParameter
+from searchblend.logs.activity import ActivityRules
 from searchblend.logs.duckdb.engine import DuckDBEngine
 from searchblend.logs.engine import LogEngine, Reading
-from searchblend.logs.formats.column_map import ColumnMap
 from searchblend.logs.formats.files import LogPaths, expand, first_lines, other_than_text
-from searchblend.logs.formats.layout import Source
+from searchblend.logs.formats.layout import ColumnMap, Layout, Source
 from searchblend.logs.formats.locate import locate
 from searchblend.logs.formats.sources import find_sources
 from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions
-from searchblend.logs.search_log import SearchLog
 from searchblend.logs.spark.session import load_pyspark
-from searchblend.logs.summary import EXPECTED, InputSummary, Malformed
+from searchblend.logs.summary import EXPECTED, InputSummary, LogStatistics, Malformed
 
 OnProgress = Callable[[int, int], None]
 """Called with the bytes read so far and the bytes there are."""
@@ -27,8 +28,74 @@ OnNotice = Callable[[str], None]
 """Called with what an operator should know of the engine: its version, what it runs on."""
 
 ENGINES: Final = ("duckdb", "spark")
-_LOOKING_SHARE: Final = 0.05
-"""How much of the reading is done when the gate has seen all bytes."""
+_CHECKING_SHARE: Final = 0.05
+"""How much of the reading is done when the gate has checked all bytes."""
+
+
+class SearchLog:
+    """One random record of each user of a log, and what the log held. Close it, or use it in a ``with``."""
+
+    def __init__(
+        self, engine: LogEngine, options: ReadOptions, reading: Reading, summary: InputSummary, layout: Layout
+    ) -> None:
+        """
+        Args:
+            engine: holds the records
+            options: how the log was read
+            reading: what the one pass over it counted
+            summary: the same with the places of malformed lines
+            layout: of the first file
+        """
+        self._engine, self._options, self._reading = engine, options, reading
+        self.summary: Final = summary
+        """What was read. NOT FOR RELEASE."""
+        self.decided: Final = {
+            "format": layout.format,
+            "urls": layout.has_urls,
+            "host_only": options.host_only,
+            "quoted_line_feeds": options.quoted_line_feeds,
+        }
+        """How the log was read. It rests on names, headers and options alone, and may be published."""
+
+    @property
+    def has_urls(self) -> bool:
+        return self._engine.has_urls
+
+    def split(self, *, optin_fraction: float | None = None) -> tuple[UserGroup, UserGroup]:
+        """Opt-in users and clients: a fraction of the users by a keyed hash, or by the opt-in column of the log.
+
+        By column, a user has opted in if every usable line of theirs says so.
+        """
+        if (optin_fraction is None) is not (self._options.optin_column is not None):
+            raise InvalidParameter("opt-in", "expected either a fraction or a column of the log, not both or none")
+        if not self._options.draws:
+            raise InvalidParameter("draws", "expected a log that was read with at least one draw per user")
+        if optin_fraction is None:
+            return self._engine.split_by_column()
+        if not 0 < optin_fraction < 1:
+            raise InvalidParameter("opt-in", f"expected a share in (0, 1), found {optin_fraction!r}")
+        return self._engine.split_by_fraction(optin_fraction)
+
+    def statistics(self) -> LogStatistics:
+        """The columns of [BLJ] Fig. 8. NOT PRIVATE. The log must have been read with ``keep_lines``."""
+        return self._engine.statistics(self._reading)
+
+    def activity(self, rules: ActivityRules | None = None) -> ClickLog:
+        """Searches and clicks, with each user's activity limited. The log must have been read with ``draws=0``."""
+        return self._engine.activity(rules or ActivityRules())
+
+    def close(self) -> None:
+        """Forget everything, and remove the temporary files."""
+        self._engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"SearchLog({self.summary.format})"
 
 
 def read_log(
@@ -122,7 +189,7 @@ def _open_engine(options: ReadOptions, on_notice: OnNotice) -> LogEngine:
 
 
 def _summary(sources: list[Source], reading: Reading, *, host_only: bool) -> InputSummary:
-    found = locate(sources, reading.in_fields, host_only=host_only) if reading.in_fields else {}
+    located = locate(sources, reading.in_fields, host_only=host_only) if reading.in_fields else {}
     return InputSummary(
         format=sources[0][0].format,
         files=sum(len(paths) for _, paths in sources),
@@ -131,7 +198,7 @@ def _summary(sources: list[Source], reading: Reading, *, host_only: bool) -> Inp
         users=reading.users,
         used=reading.used,
         without_url=reading.without_url,
-        malformed={**reading.held_back, **found},
+        malformed={**reading.held_back, **located},
     )
 
 
@@ -143,13 +210,13 @@ def _refuse_useless(sources: list[Source], summary: InputSummary, *, strict: boo
     if strict and summary.malformed:
         _refuse_first([path for _, paths in sources for path in paths], summary.malformed)
     if not summary.users:
-        found = [f"{kind.count} {reason}" for reason, kind in summary.malformed.items()]
-        found += [f"{summary.without_url} without URL"] if summary.without_url else []
-        if (other := other_than_text(first_lines(path))) is not None:  # said only now that all is lost
-            found.append(f"the first file is {other}")
+        reasons = [f"{kind.count} {reason}" for reason, kind in summary.malformed.items()]
+        reasons += [f"{summary.without_url} without URL"] if summary.without_url else []
+        if (other := other_than_text(first_lines(path))) is not None:  # checked only now that no line can be used
+            reasons.append(f"the first file is {other}")
         if summary.without_url == summary.lines:
-            found.append("is it a log of queries alone? then read it with --no-urls")
-        raise InputError(path, f"no line of the log can be used ({', '.join(found)})")
+            reasons.append("is it a log of queries alone? then read it with --no-urls")
+        raise InputError(path, f"no line of the log can be used ({', '.join(reasons)})")
 
 
 def _refuse_first(files: list[Path], malformed: Mapping[str, Malformed]) -> None:
@@ -163,17 +230,17 @@ def _refuse_first(files: list[Path], malformed: Mapping[str, Malformed]) -> None
 
 
 class _Progress:
-    """Adds up how far the gate's look and the database's statement are."""
+    """Adds up how far the gate's check and the database's statement are."""
 
     def __init__(self, files: list[Path], on_progress: OnProgress | None) -> None:
-        self._tell = on_progress
+        self._on_progress = on_progress
         self._total = sum(file.stat().st_size for file in files if file.exists())
-        self._looked_at = 0
+        self._bytes_checked = 0
         self._fraction = 0.0
-        self._told = 0
+        self._reported = 0
 
     def add_bytes(self, n: int) -> None:
-        self._looked_at += n
+        self._bytes_checked += n
         self._report()
 
     def set_fraction(self, fraction: float) -> None:
@@ -181,12 +248,12 @@ class _Progress:
         self._report()
 
     def finish(self) -> None:
-        self._looked_at, self._fraction = self._total, 1.0
+        self._bytes_checked, self._fraction = self._total, 1.0
         self._report()
 
     def _report(self) -> None:
-        looked = min(self._looked_at, self._total)
-        done = round(_LOOKING_SHARE * looked + (1 - _LOOKING_SHARE) * self._fraction * self._total)
-        if self._tell is not None and done > self._told:
-            self._told = done
-            self._tell(done, self._total)
+        checked = min(self._bytes_checked, self._total)
+        done = round(_CHECKING_SHARE * checked + (1 - _CHECKING_SHARE) * self._fraction * self._total)
+        if self._on_progress is not None and done > self._reported:
+            self._reported = done
+            self._on_progress(done, self._total)

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -17,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchblend.blender.groups import ONE_RECORD, Spread
-from searchblend.core.errors import InvalidParameter, RunError
+from searchblend.core.errors import InvalidParameter
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.records import WILDCARD, HeadList, Record
-from searchblend.logs.engine import OPTIN_DIGITS, Drawing
 from searchblend.mechanisms.tally import Ints
 
 _BIN_DIGITS: Final = 4
@@ -37,6 +35,12 @@ class Words:
     """the operator of whole division"""
     hash: str
     """the function that hashes columns to 64 bits"""
+    md5_number: str
+    """MD5 of {} read as a little-endian number, or as digits that are ordered alike"""
+    digest: str
+    """the column ``digest``, such a number, in 32 hexadecimal digits"""
+    each: str
+    """the list of {} for i = {} to n"""
     shelf: str
     """the number of a record's shelf, from its count ``n`` and its ``place``: the count, then the first bits of the
     place"""
@@ -276,40 +280,6 @@ class SqlGroup:
         for cell, n in counted:
             counts[cell] = n
         return counts
-
-
-class DrawnLog:
-    """Drawn records, and the two groups of people that have them. Engines are made of it."""
-
-    has_urls = False
-    drawn: str | None = None
-    """the table (person, draw, pick, query, url), once the draws are made"""
-    opted_in = "false"
-    """SQL condition on ``drawn``: the person's every usable line says so"""
-
-    def __init__(self, database: Database, drawing: Drawing) -> None:
-        self._database, self._drawing = database, drawing
-
-    def split_by_fraction(self, fraction: float) -> tuple[SqlGroup, SqlGroup]:
-        """Opted in, and not, by a keyed hash of the user."""
-        cut = f"{math.ceil(fraction * 16**OPTIN_DIGITS):0{OPTIN_DIGITS}x}"
-        return self._groups(f"substr(md5('opt-in' || chr(31) || person), 1, {OPTIN_DIGITS}) < '{cut}'")
-
-    def split_by_column(self) -> tuple[SqlGroup, SqlGroup]:
-        """Opted in are those whose every usable line says so."""
-        return self._groups(self.opted_in)
-
-    def _groups(self, condition: str) -> tuple[SqlGroup, SqlGroup]:
-        return self._group(condition), self._group(f"NOT ({condition})")
-
-    def _group(self, condition: str) -> SqlGroup:
-        if self.drawn is None:
-            raise RunError("the log is closed")
-        columns = f"SELECT person, draw, pick, query, url FROM {self.drawn}"
-        table = self._database.part("people", f"{columns} WHERE {condition}")
-        return SqlGroup(
-            self._database, table, has_urls=self.has_urls, draws=self._drawing.draws, picks=self._drawing.picks
-        )
 
 
 def record_of(query: str, url: str | None) -> Record:

@@ -63,6 +63,19 @@ class StatementWords:
         ]
 
     @property
+    def published(self) -> list[str]:
+        """What holds for the published files alone, where the statement says it."""
+        published = self.statement.promise.published
+        if published is None or not self.statement.promise.holds:
+            return []
+        return [
+            f"{published.group}: ε = {published.epsilon:g}, δ = {small_number(published.delta)}, because "
+            f"{published.people:,} reports were counted together and only counts are published",
+            f"against {published.against}",
+            f"if {published.assumption}",
+        ]
+
+    @property
     def conditions(self) -> list[str]:
         return [
             f"{'✓' if condition.holds else '✗'} {condition.name}: {condition.detail}"

@@ -20,8 +20,7 @@ from searchblend.core.statement import PAGE, Statement
 from searchblend.logs.activity import ActivityRules
 from searchblend.logs.duckdb.public_tables import read_public_records, read_synonyms
 from searchblend.logs.options import ReadOptions
-from searchblend.logs.read import OnNotice, OnProgress, open_log
-from searchblend.logs.search_log import SearchLog
+from searchblend.logs.read import OnNotice, OnProgress, SearchLog, open_log
 from searchblend.releases.make_release import Cost, Files, LedgerEntry, WrittenRelease, make_release
 from searchblend.wire.click_graph_files import encode_click_graph
 from searchblend.wire.click_graph_statement import STATEMENT_TEXT, click_graph_statement, statement_page

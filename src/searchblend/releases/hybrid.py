@@ -17,8 +17,7 @@ from searchblend.core.privacy import Neighbors
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.statement import PAGE
 from searchblend.logs.options import ReadOptions
-from searchblend.logs.read import OnNotice, OnProgress, open_log
-from searchblend.logs.search_log import SearchLog
+from searchblend.logs.read import OnNotice, OnProgress, SearchLog, open_log
 from searchblend.releases.make_release import Cost, Files, LedgerEntry, WrittenRelease, make_release
 from searchblend.wire.head_list import encode_head_list
 from searchblend.wire.release import (

@@ -27,7 +27,7 @@ from searchblend.logs.duckdb.feed import Feeder
 from searchblend.logs.duckdb.scan import parquet_types, read_parquet
 from searchblend.logs.duckdb.session import DatabaseError, DuckDBSession, quoted, quoted_name
 from searchblend.logs.formats.files import LogPaths, expand, open_raw
-from searchblend.logs.formats.parquet import MAGIC, TEXT_OR_NUMBER
+from searchblend.logs.formats.sources import PARQUET_MAGIC, STRING_OR_NUMBER
 from searchblend.logs.options import DEFAULT_MEMORY
 from searchblend.logs.relational import SqlTally
 from searchblend.mechanisms.noisy_counts import noisy_counts
@@ -93,13 +93,13 @@ def value_tally(session: DuckDBSession, files: Sequence[Path], user: str, value:
 
 def _check_columns(path: Path, session: DuckDBSession, names: Sequence[str]) -> None:
     with open_raw(path) as raw:
-        if raw.read(len(MAGIC)) != MAGIC:
+        if raw.read(len(PARQUET_MAGIC)) != PARQUET_MAGIC:
             raise InputError(path, "expected a Parquet file")
     types = parquet_types(session, path)
     for name in names:
         if name not in types:
             raise InvalidColumns(f"{path}: no column '{name}': there are {listed(types)}")
-        if not TEXT_OR_NUMBER.fullmatch(types[name]):
+        if not STRING_OR_NUMBER.fullmatch(types[name]):
             raise InvalidColumns(f"{path}: column '{name}' has type {types[name]}; expected texts or whole numbers")
 
 

@@ -13,14 +13,14 @@ from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.store.ledger import check_name
 from searchblend.store.ledger_windows import PERIODS, window_at
-from searchblend.wire.consent import optin_consent
+from searchblend.wire.consent import optin_consent, understates
 from searchblend.wire.manifest import DEVICE_VERSION
 
 SILENT_DEVICES: Final = ("skip", "report_wildcard")
 _DAY: Final = 86_400
 _LONGEST_CONSENT: Final = 20_000
 _MOST: Final = 2**31 - 1
-Method: TypeAlias = Annotated[str, OneOf(METHODS)]
+Method: TypeAlias = Annotated[str, OneOf(tuple(METHODS))]
 Window: TypeAlias = Annotated[str, OneOf(PERIODS)]
 SilentDevices: TypeAlias = Annotated[str, OneOf(SILENT_DEVICES)]
 People: TypeAlias = Annotated[int, Between(2, _MOST)]
@@ -118,12 +118,12 @@ class TaskSettings(Strict):
             raise InvalidParameter("min_device_version", "expected one to four numbers with dots, as 0.1 or 1.2.3")
 
     def _check_consent(self) -> None:
-        """A custom text is the operator's to answer for; our own sentence for another number is simply untrue."""
-        if self.consent == optin_consent(1) and self.records_per_optin > 1:
+        """A custom text is the operator's to answer for; our own sentence for fewer searches is simply untrue."""
+        if understates(self.consent, self.records_per_optin):
             raise InvalidParameter(
                 "consent",
-                f"says that one search is sent, but records_per_optin is {self.records_per_optin}; leave it empty for "
-                "a sentence that says so",
+                f"says that fewer searches are sent, but records_per_optin is {self.records_per_optin}; leave it empty "
+                "for a sentence that says so",
             )
 
     @property

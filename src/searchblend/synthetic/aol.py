@@ -34,7 +34,7 @@ from searchblend.synthetic.population import aol_query_shares
 from searchblend.synthetic.words import (
     QUERY_LIMIT,
     SITE_LIMIT,
-    SITE_OF_TOP_QUERY,
+    SITE_OF_QUERY,
     intent,
     kinds,
 )
@@ -204,8 +204,8 @@ def _clicks(queries: Ints, page: Ints, generator: np.random.Generator) -> tuple[
 def site_of(queries: Ints, place: Ints) -> Ints:
     """The site at a place of a query's results: a hash of both, so that popular sites serve many queries."""
     sites = _SITES.ranks(fixed_uniform(queries * 64 + place, _SITE_SALT))
-    top = np.flatnonzero((queries < len(SITE_OF_TOP_QUERY)) & (place == 0))
-    sites[top] = np.array(SITE_OF_TOP_QUERY)[queries[top]]
+    top = np.flatnonzero((queries < len(SITE_OF_QUERY)) & (place == 0))
+    sites[top] = SITE_OF_QUERY[queries[top]]
     return sites
 
 

@@ -4,14 +4,13 @@ AOL is calibrated to published figures: the shares of the ten most frequent quer
 in the 50 most frequent, 4,811,646 clicked queries and 519,371 clicking users (Fig. 8), and 50 head queries first
 reached at 5 % opt-in with ε = 4 (footnote 9). For Yandex only sizes are published (13,171,961 clicked queries,
 4,970,073 clicking users) and that its head is flatter, the most popular queries having been removed; its shares are a
-fit, C/(r + 10) for the first thousand ranks. The names of AOL's first ten are the published ones; all other queries and
-all URLs are made up.
+fit, C/(r + 10) for the first thousand ranks. All queries and URLs are synthetic (world.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -22,22 +21,14 @@ from searchblend.blender.groups import InMemoryGroup
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.records import HeadList, Record
 from searchblend.mechanisms.tally import Ints
+from searchblend.synthetic.world import rank_of_query, ranked_query, ranked_url
 
 AOL_USERS: Final = 519_371
 AOL_QUERIES: Final = 4_811_646
 YANDEX_USERS: Final = 4_970_073
 YANDEX_QUERIES: Final = 13_171_961
-_TOP: Final = {
-    "google": 0.0211,
-    "yahoo": 0.0067,
-    "google.com": 0.0066,
-    "myspace.com": 0.0055,
-    "mapquest": 0.0055,
-    "yahoo.com": 0.0048,
-    "www.google.com": 0.0044,
-    "myspace": 0.0034,
-    "ebay": 0.0030,
-}
+_TOP: Final = (0.0211, 0.0067, 0.0066, 0.0055, 0.0055, 0.0048, 0.0044, 0.0034, 0.0030)
+"""the nine published shares ([BLJ] Fig. 9)"""
 URLS_PER_QUERY: Final = 11
 _MIDDLE_MASS: Final = 0.027
 _LAST_OF_MIDDLE: Final = 0.0004
@@ -57,12 +48,10 @@ class Profile:
     delta: float
     optin_fraction: float
     max_head_queries: int
-    names: tuple[str, ...] = field(default=())
-    """texts of the first queries; the others are made up"""
 
     @property
     def records(self) -> RankedRecords:
-        return RankedRecords(self.names)
+        return RankedRecords()
 
     def population(self, n_users: int | None = None, *, seed: int) -> InMemoryGroup:
         """Made-up people, one record each."""
@@ -98,7 +87,7 @@ def aol_query_shares() -> NDArray[np.float64]:
 
     The tail's exponent is the one with which an ε = 4 list first reaches 50 queries at 5 % opt-in.
     """
-    top = np.array(list(_TOP.values()))
+    top = np.array(_TOP)
     middle = _middle_shares(first=top[-1], last=_LAST_OF_MIDDLE, n=41, mass=_MIDDLE_MASS)
     return _with_tail(np.concatenate([top, middle]), AOL_QUERIES, _TAIL_EXPONENT)
 
@@ -126,7 +115,7 @@ def _middle_shares(first: float, last: float, n: int, mass: float) -> NDArray[np
     return shares
 
 
-AOL: Final = Profile("aol", AOL_USERS, aol_query_shares, 1e-5, 0.05, 50, tuple(_TOP))
+AOL: Final = Profile("aol", AOL_USERS, aol_query_shares, 1e-5, 0.05, 50)
 YANDEX: Final = Profile("yandex", YANDEX_USERS, yandex_query_shares, 1e-7, 0.03, 500)
 PROFILES: Final = {profile.name: profile for profile in (AOL, YANDEX)}
 
@@ -141,13 +130,11 @@ def profile_named(name: str) -> Profile:
 class RankedRecords:
     """Records numbered rank·11 + url: texts are made only for the few that are asked for."""
 
-    names: tuple[str, ...] = AOL.names
     has_urls: bool = True
 
     def __getitem__(self, number: int) -> Record:
         rank, url = divmod(int(number), URLS_PER_QUERY)
-        query = self.names[rank] if rank < len(self.names) else f"query {rank + 1}"
-        return Record(query, f"http://site{rank + 1}-{url + 1}.example")
+        return Record(ranked_query(rank), ranked_url(rank, url))
 
     def query_numbers(self, numbers: Ints) -> Ints:
         return numbers // URLS_PER_QUERY
@@ -155,17 +142,12 @@ class RankedRecords:
     def cells(self, head: HeadList, numbers: Ints) -> Ints:
         """Only numbers of listed queries are looked at one by one."""
         ranks = numbers // URLS_PER_QUERY
-        listed = np.array([self._rank(query) for query in head.queries], dtype=np.int64)
+        listed = np.array([rank_of_query(query) for query in head.queries], dtype=np.int64)
         cells = np.full(len(numbers), head.n_cells - 1, dtype=np.int64)
         inside = np.flatnonzero(np.isin(ranks, listed))
         distinct, where = np.unique(numbers[inside], return_inverse=True)
         cells[inside] = np.array([head.cell_of(self[number]) for number in distinct.tolist()], dtype=np.int64)[where]
         return cells
-
-    def _rank(self, query: str) -> int:
-        if query in self.names:
-            return self.names.index(query)
-        return int(query.removeprefix("query ")) - 1 if query.startswith("query ") else -1
 
 
 def aol_population(n_users: int = AOL_USERS, *, seed: int) -> InMemoryGroup:

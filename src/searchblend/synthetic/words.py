@@ -1,8 +1,9 @@
-"""Texts for made-up queries and sites: word-like, all different, and a function of the number alone.
+"""Texts of queries and sites by their numbers: all different, and a function of the number alone.
 
-A *piece* is a made-up word (CV)+C, so in a text without blanks two consonants in a row are where one piece ends and
-the next begins. Pieces spell the number digit by digit; whatever stands around them (``www.``, a common word) depends
-on the number too, and no common word has the form of a piece. Hence different numbers have different texts.
+A text is written by hand or composed of *compounds*, pairs of words of two lists (world.py): one for the most frequent
+composed queries, two for other common ones, three for rare ones. A compound has two words, and no other word of a text
+is among the details that a third compound begins with, so the words at each place give the number back. Hence different
+numbers have different texts.
 
 Texts are columns of fixed width with NULs where there is nothing; whoever writes them drops the NULs.
 """
@@ -15,43 +16,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchblend.synthetic.laws import Ints, fixed_uniform, mixed
+from searchblend.synthetic.world import (
+    ASPECTS,
+    DETAILS,
+    N_COMPOUNDS,
+    PLACES,
+    STYLES,
+    SUBJECTS,
+    YEARS,
+    compounds,
+    world,
+    written_hosts,
+    written_queries,
+)
 
 Bytes = NDArray[np.bytes_]
 
-TOP_QUERIES: Final = (
-    "google",
-    "yahoo",
-    "google.com",
-    "myspace.com",
-    "mapquest",
-    "yahoo.com",
-    "www.google.com",
-    "myspace",
-    "ebay",
-)
-"""The published names of the most frequent AOL queries ([BLJ] Fig. 9); all other texts are made up."""
-TOP_SITES: Final = ("google", "yahoo", "myspace", "mapquest", "ebay")
-"""Sites 0-4: where the published names lead."""
-SITE_OF_TOP_QUERY: Final = (0, 1, 0, 2, 3, 1, 0, 2, 4)
-
 SITE_NAME, ONE_WORD, FEW_WORDS, MANY_WORDS = range(4)
-"""Kinds of query: ``www.x.example`` or ``x.example``, one word, two or three, four or more."""
+"""Kinds of query: ``www.x.example`` or ``x.example``, words joined by hyphens, words, words and a phrase."""
 _KIND_OF_TOP_QUERY: Final = (1, 1, 0, 0, 1, 0, 0, 1, 1)
+"""of the nine most frequent queries of the AOL log, whose shares are published"""
 
+N_WRITTEN: Final = len(written_queries())
+_N_SHORT: Final = N_WRITTEN + N_COMPOUNDS
 QUERY_LIMIT: Final = 1 << 36
 SITE_LIMIT: Final = 1 << 24
-_COMMON_LIMIT: Final = 1 << 24  # below it two pieces spell the number, from it on three
+_COMMON_LIMIT: Final = 1 << 24  # below it two compounds spell the number, from it on three
 _DIGIT_BITS: Final = 12
-_PIECE_WIDTH: Final = 7
 _NOT_ASCII_SHARE: Final = 0.006
 _INTENT_SALT, _LOOK_SALT, _SITE_SALT = 1, 2, 3
 
-_SINGLE: Final = """area|baby|bible|blue|book|casino|city|county|dictionary|directory|disease|florida|free|game|guide
-|house|jobs|joke|library|lyrics|movie|music|office|online|ohio|people|picture|quote|recipe|review|sale|school|song|state
-|store|texas|ticket|university|video|weather|2006|101"""
-_PHRASE: Final = """on sale|free online|in florida|how to make|phone number search|real estate|high school|of america
-|song lyrics online|where to buy|with small children|in the bible|county public library|and the city|in reno nevada
-|southern california"""
+_PHRASE: Final = """for sale|near me|how to|for kids|with map|by post|at home|on foot|in winter|for two|by night|of all
+|to rent|as a gift|for free|2006|101|who makes|what is|where|when|why|which|abroad"""
 _NOT_ASCII: Final = "café|münchen|são paulo|niño|CAFE\u0301|ＳＡＬＥ|東京|москва|ÉCOLE|ﬁesta|año nuevo|zürich"
 """Some are not in normal form: capitals, a combining accent, full width, a ligature."""
 
@@ -60,41 +56,39 @@ def _listed(words: str) -> list[bytes]:
     return [f" {word}".encode() for word in words.replace("\n", "").split("|")]
 
 
-def _pieces() -> Bytes:
-    """4,096 made-up words of 3, 5 and 7 letters; a stride prime to 14 · 70^n visits no word twice."""
-    consonants, vowels = "bdfgklmnprstvz", "aeiou"
-    words = []
-    for n_syllables, n_words, stride in ((1, 512, 607), (2, 2_560, 42_397), (3, 1_024, 2_967_799)):
-        for number in range(n_words):
-            rest, word = number * stride % (14 * 70**n_syllables), ""
-            for _ in range(n_syllables):
-                rest, consonant = divmod(rest, len(consonants))
-                rest, vowel = divmod(rest, len(vowels))
-                word += consonants[consonant] + vowels[vowel]
-            words.append(word + consonants[rest])
-    return np.array(words, dtype=f"S{_PIECE_WIDTH}")
+def _spaced_and_joined(first: list[str], second: list[str]) -> Bytes:
+    """All compounds, then all with a hyphen."""
+    spaced = compounds(first, second)
+    return np.array([*spaced, *(text.replace(" ", "-") for text in spaced)], dtype=np.bytes_)
 
 
-_PIECES: Final = _pieces()
-_SINGLES, _PHRASES, _OTHERS = _listed(_SINGLE), _listed(_PHRASE), _listed(_NOT_ASCII)
-_WORDS: Final = np.array([b"", *_SINGLES, *_PHRASES, *_OTHERS, b".example"])
-_FIRST_PHRASE: Final = 1 + len(_SINGLES)
-_FIRST_OTHER: Final = _FIRST_PHRASE + len(_PHRASES)
+_FIRST: Final = _spaced_and_joined(SUBJECTS, ASPECTS)
+_SECOND: Final = _spaced_and_joined(PLACES, STYLES)
+_THIRD: Final = _spaced_and_joined(DETAILS, YEARS)
+_PHRASES, _OTHERS = _listed(_PHRASE), _listed(_NOT_ASCII)
+_WORDS: Final = np.array([b"", *_PHRASES, *_OTHERS, b".example"])
+_FIRST_OTHER: Final = 1 + len(_PHRASES)
 _SITE_ENDING: Final = len(_WORDS) - 1
 _QUERY = np.dtype(
     [
         ("www", "S4"),
-        ("first", f"S{_PIECE_WIDTH}"),
+        ("first", _FIRST.dtype),
         ("blank", "S1"),
-        ("second", f"S{_PIECE_WIDTH}"),
+        ("second", _SECOND.dtype),
         ("other_blank", "S1"),
-        ("third", f"S{_PIECE_WIDTH}"),
+        ("third", _THIRD.dtype),
         ("words", _WORDS.dtype),
     ]
 )
-_SITE = np.dtype([("start", "S11"), ("first", f"S{_PIECE_WIDTH}"), ("second", f"S{_PIECE_WIDTH}"), ("end", "S8")])
+_SITE = np.dtype(
+    [("start", "S11"), ("first", _FIRST.dtype), ("hyphen", "S1"), ("second", _SECOND.dtype), ("end", "S8")]
+)
 QUERY_WIDTH: Final = _QUERY.itemsize
 SITE_WIDTH: Final = _SITE.itemsize
+_WRITTEN: Final = np.array([query.encode() for query in written_queries()], dtype=f"S{QUERY_WIDTH}")
+_WRITTEN_SITES: Final = np.array([f"http://www.{host}" for host in written_hosts()], dtype=f"S{SITE_WIDTH}")
+SITE_OF_QUERY: Final = np.array([written_hosts().index(hosts[0]) for hosts in world().values()])
+"""where each written query leads first"""
 
 
 def intent(queries: Ints) -> NDArray[np.float64]:
@@ -109,30 +103,37 @@ def kinds(queries: Ints, intents: NDArray[np.float64]) -> Ints:
     one = np.where(rare, 0.92, 0.74)
     site = np.where(rare, 0.97, 0.93)
     found: Ints = MANY_WORDS - ((intents >= few).astype(np.int64) + (intents >= one) + (intents >= site))
-    top = np.flatnonzero(queries < len(TOP_QUERIES))
+    top = np.flatnonzero(queries < len(_KIND_OF_TOP_QUERY))
     found[top] = np.array(_KIND_OF_TOP_QUERY)[queries[top]]
     return found
 
 
 def query_texts(queries: Ints) -> Bytes:
     """The text of each query."""
-    intents = intent(queries)
-    kind = kinds(queries, intents)
+    kind = kinds(queries, intent(queries))
     look = fixed_uniform(queries, _LOOK_SALT)
-    rare = queries >= _COMMON_LIMIT
-    text = np.zeros(len(queries), dtype=_QUERY)
-    text["www"][(kind == SITE_NAME) & (look < 0.5)] = b"www."
+    rare, short = queries >= _COMMON_LIMIT, queries < _N_SHORT
+    site = kind == SITE_NAME
+    joined = np.where(site | ((kind == ONE_WORD) & ~short), N_COMPOUNDS, 0)
     first, second, third = _spelled(queries, rare)
-    text["first"], text["second"] = _PIECES[first], _PIECES[second]
-    text["third"][rare] = _PIECES[third[rare]]
-    spaced = kind >= FEW_WORDS
-    text["blank"][spaced & (~rare | (look < 0.7))] = b" "
-    text["other_blank"][spaced & rare] = b" "
-    text["words"] = _WORDS[_words_around(kind, look, rare)]
+    first[short] = queries[short] * _SHORT_STRIDE % N_COMPOUNDS
+    blank = np.where(joined, b"-", b" ")
+    text = np.zeros(len(queries), dtype=_QUERY)
+    text["www"][site & (look < 0.5)] = b"www."
+    text["first"] = _FIRST[first + joined]
+    at = np.flatnonzero(~short)
+    text["blank"][at], text["second"][at] = blank[at], _SECOND[(second + joined)[at]]
+    at = np.flatnonzero(rare)
+    text["other_blank"][at], text["third"][at] = blank[at], _THIRD[(third + joined)[at]]
+    text["words"] = _WORDS[_words_around(kind, look, short)]
     whole = text.view(f"S{QUERY_WIDTH}")
-    top = np.flatnonzero(queries < len(TOP_QUERIES))
-    whole[top] = np.array(TOP_QUERIES, dtype=np.bytes_)[queries[top]]
+    written = np.flatnonzero(queries < N_WRITTEN)
+    whole[written] = _WRITTEN[queries[written]]
     return whole
+
+
+_SHORT_STRIDE: Final = 0xF2D
+"""odd, so that it visits every compound once"""
 
 
 def _spelled(queries: Ints, rare: NDArray[np.bool_]) -> tuple[Ints, Ints, Ints]:
@@ -149,14 +150,12 @@ def _spelled(queries: Ints, rare: NDArray[np.bool_]) -> tuple[Ints, Ints, Ints]:
     return first, second, third
 
 
-def _words_around(kind: Ints, look: NDArray[np.float64], rare: NDArray[np.bool_]) -> Ints:
-    """Which entry of ``_WORDS`` ends the text: a rare query of many words is one word, a common one a phrase longer."""
+def _words_around(kind: Ints, look: NDArray[np.float64], short: NDArray[np.bool_]) -> Ints:
+    """Which entry of ``_WORDS`` ends the text."""
     spread = (look * 2.0**20).astype(np.int64)
-    single, phrase = 1 + spread % len(_SINGLES), _FIRST_PHRASE + spread % len(_PHRASES)
-    words = np.where(kind == MANY_WORDS, np.where(rare & (look < 0.6), single, phrase), 0)
-    words[(kind == FEW_WORDS) & ~rare & (look < 0.5)] = single[(kind == FEW_WORDS) & ~rare & (look < 0.5)]
+    words = np.where((kind == MANY_WORDS) & ~short, 1 + spread % len(_PHRASES), 0)
     words[kind == SITE_NAME] = _SITE_ENDING
-    odd = (kind >= FEW_WORDS) & (spread % 1024 < round(1024 * _NOT_ASCII_SHARE / 0.8))
+    odd = (kind >= FEW_WORDS) & ~short & (spread % 1024 < round(1024 * _NOT_ASCII_SHARE / 0.8))
     words[odd] = _FIRST_OTHER + (spread[odd] >> 10) % len(_OTHERS)
     return words
 
@@ -168,9 +167,10 @@ def site_texts(sites: Ints) -> Bytes:
     text["start"] = np.where(scrambled & np.uint64(7) == 0, b"http://", b"http://www.")
     number = sites * 0x9E3779B1 & (SITE_LIMIT - 1)
     number ^= number >> _DIGIT_BITS
-    text["first"], text["second"] = _PIECES[number & 4095], _PIECES[number >> _DIGIT_BITS]
+    text["first"] = _FIRST[N_COMPOUNDS + (number & (N_COMPOUNDS - 1))]
+    text["hyphen"], text["second"] = b"-", _SECOND[N_COMPOUNDS + (number >> _DIGIT_BITS)]
     text["end"] = b".example"
     whole = text.view(f"S{SITE_WIDTH}")
-    top = np.flatnonzero(sites < len(TOP_SITES))
-    whole[top] = np.array([f"http://www.{name}.com" for name in TOP_SITES], dtype=np.bytes_)[sites[top]]
+    written = np.flatnonzero(sites < len(_WRITTEN_SITES))
+    whole[written] = _WRITTEN_SITES[sites[written]]
     return whole

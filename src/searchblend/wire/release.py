@@ -19,7 +19,7 @@ from searchblend.blender.result import GroupShare, HeadSummary, Number, Result, 
 from searchblend.core.csv_cells import write_csv
 from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InputError, MessageError
-from searchblend.core.privacy import Condition, StatedGroup, StatedGuarantee
+from searchblend.core.privacy import Condition, PublishedPromise, StatedGroup, StatedGuarantee
 from searchblend.core.statement import FileEntry, Statement
 
 NOT_FOR_RELEASE: Final = "NOT FOR RELEASE: exact counts of the input"
@@ -217,6 +217,7 @@ def _guarantee(document: JsonObject, where: str) -> StatedGuarantee:
         neighbors=str(document["neighbors"]),
         groups=tuple(StatedGroup(**group) for group in document["groups"]),
         conditions=tuple(Condition(**condition) for condition in document["conditions"]),
+        published=PublishedPromise(**published) if (published := document.get("published")) else None,
     )
 
 

@@ -11,8 +11,7 @@ import numpy as np
 from reference_rules import KEY, Line
 
 from searchblend.core.records import Record
-from searchblend.logs.read import read_log
-from searchblend.logs.search_log import SearchLog
+from searchblend.logs.read import SearchLog, read_log
 from searchblend.mechanisms.tally import RecordTally
 
 QUERIES = [

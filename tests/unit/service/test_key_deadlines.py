@@ -8,8 +8,8 @@ from databases import DATABASES, fresh_database
 from searchblend.service.checkup import gauges, keys_overdue, overdue_shredding, trouble
 from searchblend.service.lifecycle import Lifecycle
 from searchblend.service.workers.curator import HOLDER, Curator
+from searchblend.store.errors import StoreUnavailable
 from searchblend.store.states import State
-from searchblend.store.store_errors import StoreUnavailable
 from service_parts import SMALL, Service, people
 
 SHRED_SECONDS = SMALL["shred_seconds"]
@@ -90,7 +90,7 @@ def test_a_key_that_is_left_past_its_deadline_is_reported_whatever_its_row_says(
     service.work()
     assert keys_overdue(service.vault, service.clock) == "1 round keys are past their deadline"
     assert gauges(service.store, service.clock, service.vault)["shredding_overdue"] == 1
-    assert gauges(service.store, service.clock, None)["shredding_overdue"] == 0, "a process without the folder"
+    assert gauges(service.store, service.clock)["shredding_overdue"] == 0, "a process without the folder"
 
 
 @pytest.mark.parametrize("shred_by", [None, 2**40])
@@ -104,7 +104,7 @@ def test_a_process_without_the_keys_knows_the_deadline_that_the_curator_signed(s
     service.clock.time += 60
     assert overdue_shredding(service.store, service.clock.now()) == [(task.task, 1, 60)]
     assert trouble(service.store, service.clock) == "shredding is overdue in 1 rounds"
-    assert gauges(service.store, service.clock, None)["shredding_overdue"] == 1
+    assert gauges(service.store, service.clock)["shredding_overdue"] == 1
     service.lifecycle.tick()
     assert service.current(task).state is State.ABORTED
 

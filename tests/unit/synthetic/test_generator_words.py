@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 import numpy as np
 import pytest
 
 from searchblend.core.normalization import normalize, normalize_url
+from searchblend.core.suspects import Suspects
 from searchblend.synthetic import words as generate_words
+from searchblend.synthetic.aol import site_of
 from searchblend.synthetic.formats import decimals, rows_text, timestamps
-from searchblend.synthetic.words import QUERY_LIMIT, SITE_LIMIT, TOP_QUERIES, query_texts, site_texts
+from searchblend.synthetic.population import URLS_PER_QUERY
+from searchblend.synthetic.words import N_WRITTEN, QUERY_LIMIT, SITE_LIMIT, query_texts, site_texts
+from searchblend.synthetic.world import (
+    ASPECTS,
+    DETAILS,
+    DIRECTORIES,
+    LIST_LENGTH,
+    PLACES,
+    STYLES,
+    SUBJECTS,
+    YEARS,
+    rank_of_query,
+    ranked_query,
+    ranked_url,
+    world,
+    written_hosts,
+    written_queries,
+)
 
 COMMON = np.arange(30_000)
 RARE = np.unique(np.random.default_rng(5).integers(1 << 24, QUERY_LIMIT, 30_000))
@@ -28,9 +48,11 @@ def test_queries_differ_before_and_after_normalization():
     assert len(set(normal)) == len(normal)
 
 
-def test_the_first_queries_have_the_published_names():
-    assert texts(query_texts(np.arange(len(TOP_QUERIES)))) == list(TOP_QUERIES)
-    assert texts(site_texts(np.arange(2))) == ["http://www.google.com", "http://www.yahoo.com"]
+def test_the_first_queries_are_written_and_lead_to_written_sites():
+    assert texts(query_texts(np.arange(N_WRITTEN))) == list(written_queries())
+    assert texts(site_texts(np.arange(2))) == ["http://www.forecast.example", "http://www.skymap.example"]
+    hosts = [f"http://www.{hosts[0]}" for hosts in world().values()]
+    assert texts(site_texts(site_of(np.arange(N_WRITTEN), np.zeros(N_WRITTEN, dtype=np.int64)))) == hosts
 
 
 def test_a_text_does_not_depend_on_its_neighbours():
@@ -45,13 +67,50 @@ def test_a_few_queries_are_not_ascii_and_some_of_them_not_in_normal_form():
     assert all(text == text.lower() and " ".join(text.split()) == text for text in found if text.isascii())
 
 
-def test_a_piece_can_be_told_from_what_follows():
-    pieces = [piece.decode() for piece in generate_words._PIECES]
-    assert len(set(pieces)) == 4_096
-    form = re.compile(r"(?:[bdfgklmnprstvz][aeiou])+[bdfgklmnprstvz]")
-    assert all(form.fullmatch(piece) for piece in pieces)
-    common = [word for text in generate_words._WORDS.tolist() for word in text.decode().split()]
-    assert [word for word in common if form.fullmatch(word)] == []
+def test_the_words_at_each_place_give_the_number_back():
+    lists = (SUBJECTS, ASPECTS, PLACES, STYLES, DETAILS, YEARS)
+    assert [len(set(words)) for words in lists] == [LIST_LENGTH] * 6
+    assert not any(re.search(r"[^a-z0-9]", word) for words in lists for word in words)
+    ends = {word for text in generate_words._WORDS.tolist() for word in text.decode().split()}
+    assert ends.isdisjoint({*DETAILS, *PLACES})
+
+
+def test_no_written_query_can_be_composed():
+    spelled = {*SUBJECTS, *ASPECTS, *PLACES, *STYLES, *DETAILS, *YEARS}
+    compounds_of_two = {f"{one} {other}" for one in SUBJECTS for other in ASPECTS}
+    written = written_queries()
+    assert compounds_of_two.isdisjoint(written)
+    assert not [q for q in written if len(q.split()) > 3 and spelled.issuperset(q.split())]
+    assert not [q for q in written if "-" in q]
+
+
+def test_the_world_is_in_normal_form_and_speaks_several_languages():
+    assert 250 < N_WRITTEN < 1000
+    assert all(normalize(query) == query for query in written_queries())
+    assert all(normalize_url(f"http://{host}") == f"http://{host}" for host in written_hosts())
+    assert all(host.endswith(".example") for host in (*written_hosts(), *DIRECTORIES))
+    scripts = {unicodedata.name(sign).split()[0] for query in written_queries() for sign in query if sign.isalpha()}
+    assert {"LATIN", "CYRILLIC", "GREEK", "ARABIC", "HEBREW", "DEVANAGARI", "HANGUL", "CJK"} <= scripts
+    assert not [query for query in written_queries() if Suspects().in_text(query)]
+
+
+@pytest.mark.parametrize("ranks", [range(6_000), range(4_811_600, 4_811_646), range(13_171_900, 13_171_961)])
+def test_a_ranked_query_gives_its_rank_back(ranks):
+    found = [ranked_query(rank) for rank in ranks]
+    assert len(set(found)) == len(found)
+    assert [rank_of_query(query) for query in found] == list(ranks)
+
+
+@pytest.mark.parametrize("foreign", ["", "*", "unheard of", "garden", "garden repair leeds", "a b c d", "2006"])
+def test_a_query_of_another_world_has_no_rank(foreign):
+    assert rank_of_query(foreign) == -1
+
+
+@pytest.mark.parametrize("rank", [0, 2, N_WRITTEN - 1, N_WRITTEN, 100_000])
+def test_a_query_has_eleven_urls_in_normal_form(rank):
+    urls = [ranked_url(rank, place) for place in range(URLS_PER_QUERY)]
+    assert len(set(urls)) == URLS_PER_QUERY
+    assert all(normalize_url(url) == url for url in urls)
 
 
 def test_sites_are_hosts_that_normalization_leaves_alone():
@@ -59,7 +118,7 @@ def test_sites_are_hosts_that_normalization_leaves_alone():
     found = texts(site_texts(numbers))
     assert len(set(found)) == len(found)
     assert all(normalize_url(url) == url for url in found)
-    assert all(url.endswith(".example") for url in found[5:])
+    assert all(url.endswith(".example") for url in found)
 
 
 @pytest.mark.parametrize("top", [0, 9, 10, 9_999, 10_000, 99_999_999, 10**8, 123_456_789_012])

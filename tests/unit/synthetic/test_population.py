@@ -44,7 +44,7 @@ def test_people_are_drawn_by_these_shares():
     """200,000 seeded people: within six standard errors of the first query's and its first URL's share."""
     n = 200_000
     group = aol_population(n, seed=3)
-    head = HeadList({"google": ["http://site1-1.example"], "yahoo": []})
+    head = HeadList({"weather": ["http://forecast.example"], "news": []})
     counts = group.cell_counts(head)
     p = aol_query_shares()[0]
     assert group.n_users == n == counts.sum()
@@ -54,7 +54,7 @@ def test_people_are_drawn_by_these_shares():
 
 
 def test_the_same_seed_gives_the_same_people():
-    head = HeadList({"google": [], "ebay": []})
+    head = HeadList({"weather": [], "auctions": []})
     one, two, other = (aol_population(50_000, seed=seed).cell_counts(head).tolist() for seed in (1, 1, 2))
     assert one == two
     assert one != other
@@ -64,8 +64,8 @@ def test_names_are_found_again():
     records = RankedRecords()
     numbers = np.array([0, 1, 11, 11 * 9, 11 * 9 + 10, 11 * 4_000_000])
     head = HeadList([(records[n].query, [records[n].url]) for n in (0, 11, 11 * 9)])
-    assert records[0] == Record("google", "http://site1-1.example")
-    assert records[11 * 9].query == "query 10"
+    assert records[0] == Record("weather", "http://forecast.example")
+    assert records[11 * 9].query == "dictionary"
     assert records.cells(head, numbers).tolist() == [head.cell_of(records[n]) for n in numbers.tolist()]
     assert records.cells(HeadList({"*": [], "unheard of": []}), numbers).tolist() == [2] * 6
     assert head.cell_of(Record(WILDCARD)) == head.n_cells - 1
@@ -74,7 +74,7 @@ def test_names_are_found_again():
 def test_counting_cells_is_the_same_as_asking_one_by_one():
     group = aol_population(3_000, seed=9)
     tally = group.tally()
-    head = HeadList([("google", ["http://site1-2.example"]), ("query 12", []), ("ebay", ["http://site9-1.example"])])
+    head = HeadList([("weather", ["http://skymap.example"]), ("maps", []), ("auctions", ["http://fleamarket.example"])])
     counts = np.zeros(head.n_cells, dtype=np.int64)
     for n, how_many in tally.sizes().items():
         for record in tally.pick(n, np.arange(how_many)):

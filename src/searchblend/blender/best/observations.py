@@ -51,6 +51,9 @@ class OptinCounts:
     n_users: int
     tilt: float = 0.0
     """τ²: variance of the opt-in users' own preference for a query, relative to its squared share"""
+    rho: float | None = None
+    """ρ = E[s²]/E[s] of a user's own share s of a cell, where that was measured: sampling has variance ρ c/n. None: one
+    drawn record per user, for which s is 0 or 1 and ρ is 1"""
 
     @classmethod
     def of(cls, counted: CountedHeadList) -> OptinCounts:
@@ -66,7 +69,8 @@ class OptinCounts:
         return cls(counts / counted.n_units, variance / counted.n_units**2, counted.n_users)
 
     def variance(self, query: slice, shares: Floats) -> Floats:
-        variance: Floats = shares[query] / self.n_users + self.noise_variance[query]
+        rho = 1.0 if self.rho is None else self.rho
+        variance: Floats = rho * shares[query] / self.n_users + self.noise_variance[query]
         return variance
 
     def information(self, query: slice, shares: Floats) -> Information:

@@ -21,11 +21,12 @@ def local_report(
     *,
     randomness: Randomness | None = None,
 ) -> tuple[int, ...]:
-    """Privatize one client's records: exactly m_C cell numbers of the head list, safe to send to anybody.
+    """Privatize one client's records: exactly m_C cell numbers of the head list.
 
     (ε, δ)-locally private under replace-one (Theorem 3.3, proofs/local_report.md). The m_C records are drawn
     with replacement, so that the length of a report says nothing and the estimand stays that of one random
-    record. A device without any record takes no part; participation itself is not hidden.
+    record. How often a report tells the truth is in ``report_odds``. A device without any record takes no part;
+    participation itself is not hidden.
     """
     return tuple(cell for _, cell in local_report_with_records(records, head, params, randomness=randomness))
 

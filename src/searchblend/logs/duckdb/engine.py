@@ -1,39 +1,45 @@
-"""A log in DuckDB: what was read, and the questions about its people."""
+"""A log in DuckDB: what was read, one random record of each user, and the questions about the people."""
 
 # ruff: noqa: S608  every string in the SQL is a literal of ours, a name of ours, or quoted
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from searchblend.core.errors import InvalidParameter
-from searchblend.logs.activity import ActivityRules
+from searchblend.logs.activity import ActivityRules, SqlActivity
 from searchblend.logs.duckdb.activity import DuckDBActivity
-from searchblend.logs.duckdb.draws import find_opted_in, make_draws
-from searchblend.logs.duckdb.load import LineTable
+from searchblend.logs.duckdb.load import LineTable, person
 from searchblend.logs.duckdb.normal_forms import normal_table, query_form, url_form
 from searchblend.logs.duckdb.scan import parquet_types
 from searchblend.logs.duckdb.searches import DuckDBSearches
 from searchblend.logs.duckdb.session import DuckDBSession
-from searchblend.logs.engine import Drawing, Reading
+from searchblend.logs.engine import LogEngine, Reading
 from searchblend.logs.formats import judge
 from searchblend.logs.formats.gate import OnBytes
 from searchblend.logs.formats.judge import PROBLEMS, WITHOUT_URL
 from searchblend.logs.formats.layout import Source
 from searchblend.logs.options import ReadOptions
-from searchblend.logs.relational import DrawnLog
-from searchblend.logs.summary import LogStatistics
+
+_AT_ONCE: Final = 1 << 25
+"""How many hashes are sorted at a time: 128 MB."""
+_SHORT: Final = "(digest & 4294967295)::UINTEGER"
 
 
-class DuckDBEngine(DrawnLog):
+class DuckDBEngine(LogEngine):
     """A log in DuckDB."""
 
     def __init__(self, options: ReadOptions) -> None:
         self._session = DuckDBSession(options.memory, options.threads, options.temp_directory)
-        super().__init__(self._session, Drawing.of(options))
-        self._keep_lines = options.keep_lines or not options.draws
+        super().__init__(self._session, options)
         self._table = LineTable(
             self._session, self._drawing, keep_lines=self._keep_lines, searches_only=options.searches_only
         )
@@ -56,43 +62,113 @@ class DuckDBEngine(DrawnLog):
             self._session.execute("DROP TABLE lines")
         return reading
 
-    def _make_draws(self) -> int:
-        make_draws(self._session, self._drawing)
-        self.drawn = "drawn"
-        if self._table.has_optin:
-            find_opted_in(self._session, self._drawing.key)
-            self.opted_in = "person IN (SELECT person FROM opted_in)"
-        return int(self._session.value("SELECT count(*) FROM drawn WHERE draw = 1"))
-
     def _count_users(self) -> int:
-        searches = f"lines WHERE problem IN (0, {PROBLEMS.index(WITHOUT_URL)})"
+        searches = f"(SELECT user AS person FROM lines WHERE problem IN (0, {PROBLEMS.index(WITHOUT_URL)}))"
         if self._table.searches_only:
             searches = "searches"
-        return int(self._session.value(f"SELECT count(*) FROM (SELECT user FROM {searches} GROUP BY user)"))
+        return int(self._session.value(f"SELECT count(*) FROM (SELECT person FROM {searches} GROUP BY person)"))
 
-    def statistics(self, reading: Reading) -> LogStatistics:
-        if not self._keep_lines:
-            raise InvalidParameter("keep_lines", "expected a log that was read with keep_lines=True")
-        queries, urls, records = self._distinct_counts()
-        return LogStatistics(reading.bytes, reading.lines, reading.users, queries, urls, records, reading.malformed)
+    def _make_draws(self) -> int:
+        """Makes ``drawn``, with the records in normal form, and returns how many users there are.
 
-    def _distinct_counts(self) -> tuple[int, int, int]:
-        """How many distinct queries, URLs and records the used lines hold; each is brought to normal form once."""
+        Until the end a line is but its number in the table of lines: strings are fetched for the chosen ones only.
+        """
+        session, key = self._session, self._drawing.key
+        self._find_repeated()
+        session.execute(
+            f"""
+            CREATE TEMP TABLE raw_drawn AS
+            SELECT {person(key)} AS person, draw, pick, query, url
+            FROM ({self._chosen_lines()}) AS chosen JOIN lines ON lines.rowid = chosen.line
+            """
+        )
+        session.discard("repeated")
+        forms = [query_form(), url_form(host_only=self._drawing.host_only)]
+        normal_table(session, "drawn", "raw_drawn", ["person", "draw", "pick"], forms)
+        session.discard("raw_drawn")
+        self.drawn = "drawn"
+        if self._table.has_optin:
+            everywhere = (
+                f"SELECT {person(key)} AS person FROM lines WHERE problem = 0 GROUP BY user HAVING bool_and(optin)"
+            )
+            self.opted_in = f"person IN (SELECT person FROM {session.make('opted_in', everywhere)})"
+        return int(session.value("SELECT count(*) FROM drawn WHERE draw = 1"))
+
+    def _find_repeated(self) -> None:
+        """Makes the table ``repeated`` (user, digest, n, line) of the lines that a user has more than once.
+
+        Most lines occur once, and grouping them all would cost as much as reading the log. So short hashes are sorted
+        first, and only lines whose hash occurs twice are grouped.
+        """
+        session = self._session
+        n = int(session.value("SELECT count(*) FROM lines WHERE problem = 0"))
+        parts = 2 << (n // _AT_ONCE).bit_length()  # a power of two: dividing 128-bit numbers is slow
+        with ThreadPoolExecutor(2) as pool:  # one part is sorted while the next one is fetched
+            sorting = [
+                pool.submit(
+                    _occurring_twice,
+                    session.column(
+                        f"SELECT {_SHORT} FROM lines WHERE problem = 0 AND digest & {parts - 1} = {part}", np.uint32
+                    ),
+                )
+                for part in range(parts)
+            ]
+            suspects = [part.result() for part in sorting]
+        with session.numbers("suspects", np.concatenate([*suspects, np.empty(0, np.uint32)])):
+            session.execute(
+                f"""
+                CREATE TEMP TABLE repeated AS
+                SELECT user, digest, count(*) AS n, min(rowid) AS line
+                FROM lines SEMI JOIN suspects ON {_SHORT} = value
+                WHERE problem = 0 GROUP BY user, digest HAVING n > 1
+                """
+            )
+
+    def _smallest_scores(self, draw: int) -> str:
+        """Of the first repetitions of a person's lines one, and the smallest of any other.
+
+        Of signed numbers DuckDB finds the smallest a third faster, hence the shift.
+        """
+        first = self._score(draw, 1)
+        return f"""
+            SELECT user AS person, min_by(rowid, ({first} >> 1)::HUGEINT) AS line, min({first}) AS score
+            FROM lines WHERE problem = 0 GROUP BY user
+            UNION ALL SELECT user, line, list_min({self._scores(draw, 2)}) FROM repeated
+        """
+
+    def _all_scores(self) -> str:
+        return f"""
+            SELECT user AS person, rowid AS line, digest AS score
+            FROM lines ANTI JOIN repeated USING (user, digest) WHERE problem = 0
+            UNION ALL SELECT user, line, unnest({self._scores(1)}) FROM repeated
+        """
+
+    def _picks(self) -> str:
+        """Without sorting all scores."""
+        smallest = f"min_by(line, score, {self._drawing.picks})"
+        some = f"SELECT person, {smallest} AS line FROM ({self._all_scores()}) GROUP BY person"
+        numbered = f"SELECT person, NULL AS draw, generate_subscripts(line, 1) AS pick, unnest(line) FROM ({some})"
+        return f"SELECT * FROM ({numbered}) WHERE pick > 1"
+
+    @contextmanager
+    def _used_records(self) -> Iterator[str]:
+        """Each string is brought to normal form once."""
         session = self._session
         session.execute("CREATE TEMP TABLE raw_records AS SELECT DISTINCT query, url FROM lines WHERE problem = 0")
         normal_table(session, "records", "raw_records", [], [query_form(), url_form(host_only=self._drawing.host_only)])
-        distinct = "SELECT DISTINCT query, url FROM records"
-        counted = f"SELECT count(DISTINCT query), count(DISTINCT url), count(*) FROM ({distinct})"
-        queries, urls, records = session.rows(counted)[0]
-        session.execute("DROP TABLE raw_records")
-        session.execute("DROP TABLE records")
-        return int(queries), int(urls), int(records)
+        yield "records"
+        session.discard("raw_records")
+        session.discard("records")
 
-    def activity(self, rules: ActivityRules) -> DuckDBActivity | DuckDBSearches:
-        if self._drawing.draws:
-            raise InvalidParameter("draws", "expected a log that was read with draws=0")
+    def _activity(self, rules: ActivityRules) -> SqlActivity:
         if self._table.searches_only:
             if rules != ActivityRules():
                 raise InvalidParameter("searches_only", "expected a log that was read with all of it, for these rules")
             return DuckDBSearches(self._session, self._drawing.key)
         return DuckDBActivity(self._session, self._table.strings, rules)
+
+
+def _occurring_twice(values: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """The distinct values that occur more than once."""
+    values.sort()
+    return np.unique(values[1:][values[1:] == values[:-1]])

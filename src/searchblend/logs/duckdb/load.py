@@ -18,7 +18,7 @@ from searchblend.logs.duckdb.feed import Feed, Feeder, Known, WrongGuess
 from searchblend.logs.duckdb.normal_forms import ODD_BYTES
 from searchblend.logs.duckdb.scan import REJECTED_TABLE, Scan, scan_columns, scan_delimited, scan_json
 from searchblend.logs.duckdb.searches import count_problems, grouped_searches, normalize_other_queries
-from searchblend.logs.duckdb.session import DatabaseError, DuckDBSession
+from searchblend.logs.duckdb.session import DatabaseError, DuckDBSession, quoted
 from searchblend.logs.duckdb.yandex import queries_without_click, scan_yandex, yandex_rows
 from searchblend.logs.engine import Drawing, Reading
 from searchblend.logs.formats import judge
@@ -265,6 +265,11 @@ class LineTable:
             PROBLEMS[problem]: Malformed(n, [Place(str(paths[at["file"]]), at["row"] + 1) for at in first])
             for problem, n, first in rows
         }
+
+
+def person(key: str) -> str:
+    """SQL: the person of a line's user (see ``engine``)."""
+    return f"md5({quoted(key)} || chr(31) || 'person' || chr(31) || user)"
 
 
 def merged(parts: Iterable[Mapping[str, Malformed]]) -> dict[str, Malformed]:

@@ -46,6 +46,9 @@ class DuckDBSession:
     words: Final = Words(
         quotient="//",
         hash="hash",
+        md5_number="md5_number({})",
+        digest="lpad(lower(to_hex(digest)), 32, '0')",
+        each="[{} FOR i IN range({}, n + 1)]",
         shelf=f"((n::UBIGINT << {_SHELF_BITS}) | (place >> {64 - _SHELF_BITS}))::BIGINT",
         shelf_bits=_SHELF_BITS,
         order="n, place, query, url",
@@ -93,9 +96,9 @@ class DuckDBSession:
         for (name,) in self.rows("SELECT table_name FROM duckdb_tables()"):
             self.execute(f"DROP TABLE {quoted_name(name)}")
 
-    def make(self, kind: str, select: str) -> str:
+    def make(self, kind: str, select: str, parameters: Sequence[object] = ()) -> str:
         name = self.new_name(kind)
-        self.execute(f"CREATE TEMP TABLE {name} AS {select}")
+        self.execute(f"CREATE TEMP TABLE {name} AS {select}", parameters)
         return name
 
     part = make
@@ -103,18 +106,20 @@ class DuckDBSession:
     def discard(self, table: str) -> None:
         self.execute(f"DROP TABLE {table}")
 
-    @contextmanager
-    def values(self, kind: str, schema: str, rows: Sequence[tuple[Any, ...]]) -> Iterator[str]:
-        """A table of some rows, for as long as it is needed."""
+    def table(self, kind: str, schema: str, rows: Sequence[tuple[Any, ...]]) -> str:
+        """The name of a new table with these rows."""
         columns = [column.split() for column in schema.split(", ")]
         select = ", ".join(f"unnest(?::{type_}[]) AS {name}" for name, type_ in columns)
-        name = self.new_name(kind)
         by_column = [list(values) for values in zip(*rows, strict=True)] or [[] for _ in columns]
-        self.execute(f"CREATE TEMP TABLE {name} AS SELECT {select}", by_column)
+        return self.make(kind, f"SELECT {select}", by_column)
+
+    @contextmanager
+    def values(self, kind: str, schema: str, rows: Sequence[tuple[Any, ...]]) -> Iterator[str]:
+        name = self.table(kind, schema, rows)
         try:
             yield name
         finally:
-            self.execute(f"DROP TABLE {name}")
+            self.discard(name)
 
     def interrupt(self) -> None:
         """Stop the statement under way; may be called from another thread."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 from searchblend.logs.duckdb.feed import Feed
 from searchblend.logs.duckdb.scan import Scan, read_text
 from searchblend.logs.duckdb.session import DuckDBSession
-from searchblend.logs.formats.yandex import YANDEX
+from searchblend.logs.formats.layout import Sessions
 from searchblend.logs.summary import BAD_LINE, CLICK_WITHOUT_QUERY
 
 
@@ -16,7 +16,7 @@ def yandex_rows(feed: Feed) -> str:
 
     ``kind`` is M, Q or C, and NULL if the line is none of them. DuckDB reads only the fields that are used.
     """
-    lines = read_text(feed.names, [f"f{i}" for i in range(YANDEX.rules.n_fields)], "\t", header=False)
+    lines = read_text(feed.names, [f"f{i}" for i in range(Sessions.rules.n_fields)], "\t", header=False)
     return f"""
         SELECT
             CASE WHEN session IS NOT NULL AND moment IS NOT NULL AND id IS NOT NULL AND (kind = 'M' OR page IS NOT NULL)

@@ -15,7 +15,6 @@ from typing import Final, Protocol, TypeAlias
 import zstandard
 
 from searchblend.core.errors import InputError
-from searchblend.logs.formats.table_folders import refuse_table
 
 Buffer: TypeAlias = bytes | memoryview
 LogPaths = str | Path | Sequence[str | Path]
@@ -32,6 +31,12 @@ _OTHER_BYTES: Final = {
     b"\xff\xfe": "UTF-16: convert it to UTF-8 first",
     b"\xfe\xff": "UTF-16: convert it to UTF-8 first",
 }
+_TABLES: Final = {
+    "_delta_log": "a Delta Lake table",
+    ".hoodie": "a Hudi table",
+    ".hoodie_partition_metadata": "part of a Hudi table",
+}
+"""Folders whose log of changes decides which of their files count: name of that log → what the folder is."""
 _CHUNK: Final = 1 << 20
 _PROBLEMS: Final = {
     FileNotFoundError: "no such file",
@@ -70,6 +75,17 @@ def _expand_one(path: Path) -> list[Path]:
     if not matches:
         raise InputError(path, "no file matches")
     return [file for file in matches if file.is_file()]
+
+
+def refuse_table(folder: Path) -> None:
+    """``InputError`` if a folder is a table of Delta Lake, Hudi or Iceberg."""
+    kind = next((kind for mark, kind in _TABLES.items() if (folder / mark).exists()), None)
+    metadata = folder / "metadata"
+    if kind is None and ((metadata / "version-hint.text").exists() or any(metadata.glob("*.metadata.json"))):
+        kind = "an Iceberg table"
+    if kind is not None:
+        advice = "its files hold deleted and replaced rows too: export the table to plain Parquet and read that"
+        raise InputError(folder, f"is {kind}, and {advice}")
 
 
 class ByteSource(Protocol):

@@ -17,7 +17,6 @@ from typing import Final
 from searchblend.core.normalization import normalize, normalize_url
 from searchblend.logs.formats.gate import SEPARATOR
 from searchblend.logs.formats.layout import Columns, Delimited, JsonLines, Layout, Sessions
-from searchblend.logs.formats.yandex import CLICK, QUERY, SESSION, YANDEX
 from searchblend.logs.summary import (
     BAD_LINE,
     BAD_OPTIN,
@@ -49,6 +48,8 @@ ASCII_BLANKS: Final = " \t\n\v\f\r"
 MAX_LENGTH: Final = 2048
 """Longer queries and URLs (in bytes) are unusable: NFKC takes time quadratic in a run of combining marks."""
 _CACHED: Final = 1 << 17
+_ID: Final = r"(?:0|[1-9][0-9]*)"
+"""An id has one spelling: a line with another one (``+5``, ``5.4``, ``005``) names no session of another person."""
 
 Judge = Callable[[str], str | None]
 """The problem of a line that has passed the gate; lines come in the order of the file."""
@@ -143,9 +144,9 @@ def judge_texts(
 class _SessionJudge:
     """Knows the session at hand. Clicks come after their query, in the same session."""
 
-    _SESSION: Final = re.compile(SESSION, re.ASCII)
-    _QUERY: Final = re.compile(QUERY, re.ASCII)
-    _CLICK: Final = re.compile(CLICK, re.ASCII)
+    _SESSION: Final = re.compile(rf"{_ID}\tM\t{_ID}\t{_ID}", re.ASCII)
+    _QUERY: Final = re.compile(rf"{_ID}\t{_ID}\t[QT]\t{_ID}\t{_ID}\t[0-9,]*(?:\t[0-9]+,[0-9]+)*", re.ASCII)
+    _CLICK: Final = re.compile(rf"{_ID}\t{_ID}\tC\t{_ID}\t{_ID}", re.ASCII)
 
     def __init__(self) -> None:
         self._session = ""
@@ -154,7 +155,7 @@ class _SessionJudge:
 
     def __call__(self, line: str) -> str | None:
         fields = line.split("\t")
-        if len(fields) > YANDEX.rules.n_fields:
+        if len(fields) > Sessions.rules.n_fields:
             return TOO_MANY_FIELDS
         is_session, is_query = self._SESSION.fullmatch(line), self._QUERY.fullmatch(line)
         if not is_session and not is_query and not self._CLICK.fullmatch(line):

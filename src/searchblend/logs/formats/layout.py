@@ -1,14 +1,17 @@
 """How the lines of a log are laid out: what an engine must know to find a user, a query and a URL in them.
 
-One small class for each kind of file; the format's own module makes it. An engine turns it into a scan.
+One small class for each kind of file, made in ``sources``; an engine turns it into a scan. ``ColumnMap`` is what the
+caller states about columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Final
+
+from searchblend.core.errors import InvalidColumns, listed
 
 ROLES: Final = ("user", "query", "url", "time", "rank", "suggestion", "optin")
 """What a column can be to us. A user and a query are needed; without ``url`` it is a log of queries alone.
@@ -16,6 +19,9 @@ ROLES: Final = ("user", "query", "url", "time", "rank", "suggestion", "optin")
 ``suggestion`` is a query that was suggested and clicked: to a click graph, a line with one and no URL is a click on
 it. To everything else it is a line without URL.
 """
+NAMEABLE: Final = ROLES[:-1]
+NO_HEADER: Final = "a log without one needs --format jsonl, yandex or excite"
+_REQUIRED: Final = ("user", "query")
 
 
 @dataclass(frozen=True)
@@ -105,7 +111,19 @@ class Columns:
 
 @dataclass(frozen=True)
 class Sessions:
-    """Yandex: a session is a line that names its user, then lines of queries and clicks."""
+    r"""The log of the Yandex personalised search challenge: tab-separated, no header, all ids are integers.
+
+    - ``SessionID  M  Day  UserID`` begins a session.
+    - ``SessionID  TimePassed  Q|T  SERPID  QueryID  term,term,...  url,domain  url,domain  ...`` is a query.
+    - ``SessionID  TimePassed  C  SERPID  URLID`` is a click.
+
+    A record is ⟨QueryID, clicked URLID⟩ of the session's user; a query has no text, only its number. A SERPID is unique
+    within its session only: a click belongs to the latest query line with its session and SERPID. The log of 2011
+    (``SessionID Time Q QueryID RegionID url...``) has no users and cannot be read.
+
+    Where searches are counted, every query line is one, clicked or not, in the order of day, session and TimePassed;
+    its clicks are in the order of their TimePassed. These times are not seconds, so no query is said to follow another.
+    """
 
     format: str = "yandex"
     rules: ClassVar[LineRules] = LineRules(n_fields=64)
@@ -119,3 +137,59 @@ TextLayout = Delimited | JsonLines | Sessions
 Layout = TextLayout | Columns
 Source = tuple[Layout, list[Path]]
 """files with one layout"""
+
+
+@dataclass(frozen=True)
+class ColumnMap:
+    """role → the name of its column in the files; what is not named here is called like its role.
+
+    There are no suggestions unless their column is named: many logs list under this name what was merely shown.
+    """
+
+    named: Mapping[str, str] = field(default_factory=dict)
+    optin: str | None = None
+    urls: bool = True
+    """whether a column of URLs is looked at; without, a log is one of queries alone"""
+
+    def __post_init__(self) -> None:
+        unknown = sorted(set(self.named) - set(NAMEABLE))
+        if unknown:
+            raise InvalidColumns(f"columns: expected names among {', '.join(NAMEABLE)}, found {', '.join(unknown)}")
+        twice = sorted(role for role, name in self.named.items() if list(self.named.values()).count(name) > 1)
+        if twice:
+            raise InvalidColumns(f"columns: {' and '.join(twice)} are said to be the same column")
+        if "url" in self.named and not self.urls:
+            raise InvalidColumns("columns: a column of URLs is named, and URLs are not to be read")
+
+    def __bool__(self) -> bool:
+        return bool(self.named)
+
+    def wanted(self) -> dict[str, str]:
+        """role → name of its column, whether a file has it or not."""
+        wanted = {role: self.named.get(role, role) for role in NAMEABLE if role != "suggestion" or role in self.named}
+        if not self.urls:
+            del wanted["url"]
+        if self.optin is not None:
+            wanted["optin"] = self.optin
+        return wanted
+
+    def find(self, path: Path, names: Sequence[str]) -> dict[str, str]:
+        """role → name, for all roles that a file with these columns has. User, query and all that was named must be
+        among them."""
+        wanted = self.wanted()
+        needed = {*_REQUIRED, *self.named, *(["optin"] if self.optin is not None else [])}
+        missing = [wanted[role] for role in ROLES if role in needed and wanted[role] not in names]
+        if missing:
+            raise InvalidColumns(_no_such_column(path, missing, names, wanted.values()))
+        return {role: name for role, name in wanted.items() if name in names}
+
+
+def _no_such_column(path: Path, missing: Sequence[str], names: Sequence[str], expected: Iterable[str]) -> str:
+    """Names the columns there are only if one of them was expected: else the line may not be a header at all."""
+    absent = " and ".join(f"'{name}'" for name in missing)
+    if set(expected).isdisjoint(names):
+        first_line = f"the {len(names)} fields of its first line (is it a header? {NO_HEADER})"
+        found = f"none of the expected names is among {first_line}"
+    else:
+        found = f"there are {listed(names)}"
+    return f"{path}: no column {absent}: {found}; say which is which with --columns user=NAME,query=NAME,url=NAME"

@@ -5,18 +5,25 @@ No line of a person decides anything about a file. So formats without a header a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from searchblend.core.errors import InputError, InvalidColumns, InvalidParameter
-from searchblend.logs.formats.column_map import ColumnMap
-from searchblend.logs.formats.delimited import delimited_layout, header_line
-from searchblend.logs.formats.files import compression_of, first_lines
-from searchblend.logs.formats.layout import Delimited, JsonLines, Layout, Source
-from searchblend.logs.formats.parquet import MAGIC, columns_layout
-from searchblend.logs.formats.yandex import YANDEX
+from searchblend.logs.formats.files import BOM, compression_of, first_lines, other_than_text
+from searchblend.logs.formats.gate import csv_fields
+from searchblend.logs.formats.layout import (
+    NO_HEADER,
+    ColumnMap,
+    Columns,
+    Delimited,
+    JsonLines,
+    Layout,
+    Sessions,
+    Source,
+)
 
 FORMATS: Final = ("auto", "aol", "yandex", "excite", "tsv", "csv", "jsonl", "parquet")
 _AOL_HEADER: Final = ("AnonID", "Query", "QueryTime", "ItemRank", "ClickURL")
@@ -46,6 +53,10 @@ EXCITE: Final = Delimited(
 
 The query may be missing or empty (one line in nine); such a line is unusable and counted.
 """
+DELIMITERS: Final = {"tsv": "\t", "csv": ","}
+PARQUET_MAGIC: Final = b"PAR1"
+STRING_OR_NUMBER: Final = re.compile(r"VARCHAR|U?(?:TINY|SMALL|BIG|HUGE)?INT|U?INTEGER|UUID|ENUM.*")
+_TIME: Final = re.compile(r"TIMESTAMP.*|DATE|DOUBLE|FLOAT|DECIMAL.*")
 _JSON_SUFFIXES: Final = (".jsonl", ".ndjson", ".json")
 ColumnTypes = Callable[[Path], Mapping[str, str]]
 """name → type of the columns of a Parquet file; an engine knows them"""
@@ -88,13 +99,13 @@ def _layout(
     if name in ("yandex", "excite"):
         return _without_columns(name, columns)
     start = first_lines(path)
-    if name == "parquet" or (name == "auto" and start.startswith(MAGIC)):
-        return columns_layout(path, column_types(path), columns)
-    header = header_line(path, start)
+    if name == "parquet" or (name == "auto" and start.startswith(PARQUET_MAGIC)):
+        return _columns_layout(path, column_types(path), columns)
+    header = _header_line(path, start)
     if name == "aol" or (name == "auto" and _is_aol(header)):
         return _aol_layout(path, header, columns)
     said = None if name == "auto" else name
-    return delimited_layout(path, header, said, columns, quoted_line_feeds=quoted_line_feeds)
+    return _delimited_layout(path, header, said, columns, quoted_line_feeds=quoted_line_feeds)
 
 
 def _is_named_json(path: Path) -> bool:
@@ -121,4 +132,68 @@ def _aol_layout(path: Path, header: str, columns: ColumnMap) -> Layout:
 def _without_columns(name: str, columns: ColumnMap) -> Layout:
     if columns.named or columns.optin is not None or (name == "yandex" and not columns.urls):
         raise InvalidColumns(f"columns: the {name} format has none to choose from")
-    return YANDEX if name == "yandex" else EXCITE
+    return Sessions() if name == "yandex" else EXCITE
+
+
+def _delimited_layout(
+    path: Path, header: str, format_name: str | None, columns: ColumnMap, *, quoted_line_feeds: bool
+) -> Delimited:
+    """The layout of a file from its header line. ``format_name`` None: a tab in the header makes it tab-separated."""
+    name = format_name or ("tsv" if "\t" in header else "csv")
+    names = [field.strip() for field in (_csv_names(path, header) if name == "csv" else header.split("\t"))]
+    _refuse_duplicates(path, names)
+    positions = {role: names.index(column) for role, column in columns.find(path, names).items()}
+    is_csv = name == "csv"
+    return Delimited(
+        name,
+        DELIMITERS[name],
+        len(names),
+        positions,
+        quotes=is_csv,
+        quoted_line_feeds=is_csv and quoted_line_feeds,
+    )
+
+
+def _csv_names(path: Path, header: str) -> list[str]:
+    fields = csv_fields(header.encode())
+    if fields is None:
+        raise InputError(path, f"expected a header with quotes around whole names only ({NO_HEADER})", line=1)
+    return [field.decode() for field in fields]
+
+
+def _header_line(path: Path, start: bytes) -> str:
+    """The first line as text; a file that does not begin with a line of text has no header."""
+    line, end, _ = start.removeprefix(BOM).partition(b"\n")
+    if not start:
+        raise InputError(path, "the file is empty")
+    if (other := other_than_text(start)) is not None:
+        raise InputError(path, f"is {other}")
+    try:
+        text = line.removesuffix(b"\r").decode("utf-8")
+    except UnicodeDecodeError:
+        text = "\0"
+    if not text.replace("\t", "").isprintable() or (not end and len(line) > 1 << 15):
+        raise InputError(path, "does not begin with a line of text", line=1)
+    if not text.strip():
+        raise InputError(path, "expected a header, found a blank line", line=1)
+    return text
+
+
+def _refuse_duplicates(path: Path, names: Sequence[str]) -> None:
+    for name in names:
+        found = [str(position + 1) for position, other in enumerate(names) if other == name]
+        if name and len(found) > 1:
+            where = f"{', '.join(found[:-1])} and {found[-1]}"
+            raise InputError(path, f"columns {where} of the header have the same name", line=1)
+
+
+def _columns_layout(path: Path, types: Mapping[str, str], columns: ColumnMap) -> Columns:
+    """The layout of a file whose columns have these types (in DuckDB's words)."""
+    found = columns.find(path, list(types))
+    for role, name in found.items():
+        fits = STRING_OR_NUMBER.fullmatch(types[name]) is not None
+        fits = fits or (role == "time" and _TIME.fullmatch(types[name]) is not None)
+        fits = fits or (role == "optin" and types[name] == "BOOLEAN")
+        if not fits:
+            raise InvalidColumns(f"{path}: column '{name}' has type {types[name]}; expected texts or whole numbers")
+    return Columns(found, types={role: types[name] for role, name in found.items()})

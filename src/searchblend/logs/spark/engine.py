@@ -1,32 +1,31 @@
 """Reading a log with Apache Spark: the same answers as DuckDB, to the last record, from many machines.
 
 One job reads the files, each executor its parts (``parts``), and leaves the usable lines on the executors. Everything
-that follows is a column expression over those lines.
+that follows is SQL over those lines. To it a ``line`` is a struct of its strings.
 """
+
+# ruff: noqa: S608  every string in the SQL is a literal of ours, a name of ours, or quoted
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Final
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
 
-from searchblend.core.errors import InvalidParameter
-from searchblend.logs.activity import ActivityRules
+from searchblend.clickgraph.release.click_log import SUGGESTION
+from searchblend.logs.activity import UNTIMED, ActivityRules, Kind, SqlActivity
 from searchblend.logs.duckdb.scan import parquet_types
 from searchblend.logs.duckdb.session import DuckDBSession
-from searchblend.logs.engine import Drawing, Reading
+from searchblend.logs.engine import LogEngine, Reading
 from searchblend.logs.formats.gate import OnBytes
 from searchblend.logs.formats.layout import Sessions, Source
 from searchblend.logs.options import ReadOptions
-from searchblend.logs.relational import DrawnLog
-from searchblend.logs.spark.activity import SparkActivity
-from searchblend.logs.spark.draws import drawn_records
+from searchblend.logs.relational import SqlTally
 from searchblend.logs.spark.parts import (
     SCHEMA,
     Part,
@@ -39,20 +38,21 @@ from searchblend.logs.spark.parts import (
     session_of,
 )
 from searchblend.logs.spark.session import OnNotice, SparkRunner, our_words
-from searchblend.logs.summary import LogStatistics
 
 _READING_SHARE: Final = 0.8
 """How much of the work is done when all lines are read."""
 
 
-class SparkEngine(DrawnLog):
+class SparkEngine(LogEngine):
     """A log in Spark; its lines, or the drawn records, are kept on the executors."""
+
+    _lines = _contents = ""
+    """views: the usable lines, if they are kept, and the lines to draw from"""
 
     def __init__(self, options: ReadOptions, on_notice: OnNotice) -> None:
         self._runner = SparkRunner(options.master, options.temp_directory, on_notice)
-        super().__init__(self._runner, Drawing.of(options))
-        self._keep_lines = options.keep_lines or not options.draws
-        self._lines: DataFrame | None = None
+        super().__init__(self._runner, options)
+        self._has_optin = options.optin_column is not None
 
     def close(self) -> None:
         self._runner.close()
@@ -71,15 +71,14 @@ class SparkEngine(DrawnLog):
             rows = self._runner.keep(self._rows(parts))
             reports = [report for (report,) in rows.where("report IS NOT NULL").select("report").collect()]
         reading = reading_of(parts, reports)
-        lines = rows.where("report IS NULL").drop("report")
-        with our_words(), self._runner.watched(lambda part: on_fraction(_READING_SHARE * (1 - part) + part)):
+        self._lines = self._runner.view("lines", rows.where("report IS NULL").drop("report"))
+        with self._runner.watched(lambda part: on_fraction(_READING_SHARE * (1 - part) + part)):
             if not self._drawing.draws:
-                reading = replace(reading, users=lines.select("person").distinct().count())
+                ((users,),) = self._runner.rows(f"SELECT count(DISTINCT person) FROM {self._lines}")
+                reading = replace(reading, users=users)
             elif reading.used:
-                reading = replace(reading, users=self._draw(lines.where("is_used")))
-        if self._keep_lines:
-            self._lines = lines
-        else:
+                reading = replace(reading, users=self._draw())
+        if not self._keep_lines:
             self._runner.forget(rows)
         return reading
 
@@ -92,26 +91,80 @@ class SparkEngine(DrawnLog):
             rows = by_session.mapPartitions(partial(read_sessions, task))
         return self._runner.spark.createDataFrame(rows, SCHEMA, verifySchema=False)
 
-    def _draw(self, lines: DataFrame) -> int:
-        """Makes ``drawn`` (person, optin, draw, pick, query, url)."""
-        drawn = self._runner.keep(drawn_records(lines, self._drawing))
-        self.drawn, self.opted_in = self._runner.view("drawn", drawn), "optin"
-        return drawn.where("draw = 1").count()
+    def _draw(self) -> int:
+        """Makes ``drawn``. All lines of a person come to one place, and stay there for everything that follows."""
+        used = f"SELECT /*+ REPARTITION(person) */ person, digest, query, url, optin FROM {self._lines} WHERE is_used"
+        if self._has_optin:
+            used = (
+                f"SELECT person, digest, query, url, bool_and(optin) OVER (PARTITION BY person) AS optin FROM ({used})"
+            )
+        self._contents = self._runner.part(
+            "contents",
+            f"""
+            SELECT person, digest, count(*) AS n, first(struct(query, url, optin)) AS line FROM ({used})
+            GROUP BY person, digest
+            """,
+        )
+        strings = "line.query AS query, line.url AS url, line.optin AS optin"
+        chosen = f"SELECT person, draw, pick, {strings} FROM ({self._chosen_lines()})"
+        self.drawn, self.opted_in = self._runner.make("drawn", chosen), "optin"
+        ((users,),) = self._runner.rows(f"SELECT count(*) FROM {self.drawn} WHERE draw = 1")
+        return int(users)
 
-    def statistics(self, reading: Reading) -> LogStatistics:
-        records = self._kept_lines().where("is_used").select("query", "url").distinct()
-        with our_words():
-            counted = records.agg(F.count_distinct("query"), F.count_distinct("url"), F.count(F.lit(1)))
-            n_queries, n_urls, n_records = counted.collect()[0]
-        sizes = (reading.bytes, reading.lines, reading.users)
-        return LogStatistics(*sizes, n_queries, n_urls, n_records, reading.malformed)
+    def _smallest_scores(self, draw: int) -> str:
+        score = f"array_min({self._scores(draw)})"
+        if draw == 1:
+            score = f"CASE WHEN n = 1 THEN digest ELSE {score} END"
+        return f"SELECT person, line, {score} AS score FROM {self._contents}"
 
-    def activity(self, rules: ActivityRules) -> SparkActivity:
-        if self._drawing.draws:
-            raise InvalidParameter("draws", "expected a log that was read with draws=0")
-        return SparkActivity(self._runner, self._kept_lines(), self._drawing.key, rules)
+    def _all_scores(self) -> str:
+        return f"SELECT person, line, explode({self._scores(1)}) AS score FROM {self._contents}"
 
-    def _kept_lines(self) -> DataFrame:
-        if self._lines is None:
-            raise InvalidParameter("keep_lines", "expected a log that was read with keep_lines=True")
-        return self._lines
+    @contextmanager
+    def _used_records(self) -> Iterator[str]:
+        yield f"(SELECT query, url FROM {self._lines} WHERE is_used)"
+
+    def _activity(self, rules: ActivityRules) -> SqlActivity:
+        return _SparkActivity(self._runner, self._lines, self._drawing.key, rules)
+
+
+class _SparkActivity(SqlActivity):
+    """Over lines (person, moment, unparsed_time, rank, query, url, suggestion). What a cap keeps is found by windows
+    over a person's lines, which come to one place, and stay there for every question."""
+
+    def __init__(self, runner: SparkRunner, lines: str, key: str, rules: ActivityRules) -> None:
+        super().__init__(runner, key)
+        self._runner, self._given, self._rules = runner, lines, rules
+
+    def _lines(self, *columns: str, clicks: bool = False) -> str:
+        select = f"SELECT person, q, line, {', '.join(columns)} FROM {self._counted_lines}"
+        return f"{select} WHERE u IS NOT NULL" if clicks else select
+
+    @cached_property
+    def _counted_lines(self) -> str:
+        """The lines that count, each with its place in time; ``own`` numbers those of a user and query without one."""
+        query, suggestion, joins = "query", "suggestion", ""
+        if self._rules.synonyms:
+            pairs = self._runner.frame(list(self._rules.synonyms.items()), "string string, meant string")
+            synonyms = self._runner.view("synonyms", pairs)
+            joins = f"LEFT JOIN {synonyms} AS typed ON query = typed.string"
+            joins += f" LEFT JOIN {synonyms} AS shown ON suggestion = shown.string"
+            query, suggestion = "coalesce(typed.meant, query)", "coalesce(shown.meant, suggestion)"
+        lines = f"""
+            SELECT /*+ REPARTITION(person) */ person, moment, unparsed_time, rank, {query} AS query,
+                coalesce(url, '{SUGGESTION}' || {suggestion}) AS url
+            FROM {self._given} {joins} WHERE {" AND ".join(["true", *self._rules.window()])}
+        """
+        events = f"""
+            SELECT person, moment, unparsed_time, rank, struct(query, url) AS line,
+                {self._id("query")} AS q, {self._id("url")} AS u
+            FROM ({lines})
+        """
+        alike = "PARTITION BY person, q, moment, unparsed_time ORDER BY rank NULLS LAST, u NULLS LAST"
+        own = f"CASE WHEN {UNTIMED} THEN row_number() OVER ({alike}) END"
+        return self._runner.make("events", f"SELECT *, {own} AS own FROM ({events})")
+
+    def _tally(self, kind: Kind, events: str, n: str = "count(*)") -> SqlTally:
+        url = {"searches": "CAST(NULL AS STRING)", "clicks": "line.url", "pairs": "next.query"}[kind]
+        records = f"SELECT line.query AS query, {url} AS url, * FROM ({events})"
+        return SqlTally(self._runner, f"SELECT query, url, {n} AS n FROM ({records}) GROUP BY query, url")

@@ -20,9 +20,8 @@ from typing import Any, Final
 
 from searchblend.core.errors import InputError, RunError
 from searchblend.logs.duckdb.activity import rank_of
-from searchblend.logs.duckdb.draws import DIGEST_DIGITS, person
 from searchblend.logs.duckdb.feed import Feeder
-from searchblend.logs.duckdb.load import LineTable, merged
+from searchblend.logs.duckdb.load import LineTable, merged, person
 from searchblend.logs.duckdb.normal_forms import normal_table, query_form, suggestion_form, url_form
 from searchblend.logs.duckdb.session import DatabaseError, DuckDBSession
 from searchblend.logs.engine import Drawing, Reading
@@ -182,7 +181,7 @@ def _lines(session: DuckDBSession, task: Task, *, optin: bool, suggestions: bool
     columns.append(f"{'optin' if optin else 'NULL::BOOLEAN'} AS optin")
     if task.drawing.draws:
         columns += [
-            f"{DIGEST_DIGITS} AS digest",
+            f"{session.words.digest} AS digest",
             "NULL::DOUBLE AS moment",
             "NULL AS unparsed_time",
             "NULL::DOUBLE AS rank",

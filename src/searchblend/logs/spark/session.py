@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 OnNotice = Callable[[str], None]
-"""Hears which Java and which Spark are used."""
+"""Called with which Java and which Spark are used."""
 
 _MASTER: Final = re.compile(r"local(-cluster)?(\[.*\])?|spark://.+|yarn|k8s://.+")
 _CONNECT_SECONDS: Final = 4.0
@@ -85,6 +85,10 @@ class SparkRunner:
     words: Final = Words(
         quotient="DIV",
         hash="xxhash64",
+        # Latin-1 has one letter for each byte, so a string can be reversed for the bytes.
+        md5_number="lower(hex(encode(reverse(decode(unhex(md5({})), 'ISO-8859-1')), 'ISO-8859-1')))",
+        digest="digest",
+        each="transform(sequence({1}, n), i -> {0})",
         shelf=_SHELF,
         shelf_bits=_SHELF_BITS,
         order=f"{_SHELF}, place, query, url",  # a place may be negative; on one shelf all have the same sign

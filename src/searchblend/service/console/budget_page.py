@@ -7,11 +7,11 @@ from functools import lru_cache
 from typing import Final
 
 from searchblend.accounting.spend import Spend
-from searchblend.accounting.totals import Totals, default_delta, remaining, total_of
+from searchblend.accounting.totals import Totals, default_delta, total_of
 from searchblend.core.privacy import Budget, Neighbors
 from searchblend.pages.charts import Chart, Series
 from searchblend.service.checkup import settings_trouble
-from searchblend.service.console.formats import plain
+from searchblend.service.console.words import plain
 from searchblend.service.round_model import settings_of
 from searchblend.store.ledger_book import Book, Entry
 from searchblend.store.rounds import Task
@@ -104,10 +104,9 @@ def _population(book: Book, population: str) -> PopulationBudget:
 
 
 def _scope(book: Book, population: str, window: str | None) -> Scope:
-    spends, cap = book.spends(population, window), book.cap
-    budget = None if cap is None else (cap.lifetime if window is None else cap.window)
-    left = remaining(spends, budget, planned=bool(cap and cap.planned))[0] if budget else None
-    return Scope(window or "lifetime", len(spends), _totals(tuple(spends)), budget, left)
+    spends = book.spends(population, window)
+    left = book.left(population, window)
+    return Scope(window or "lifetime", len(spends), _totals(tuple(spends)), book.limit(window), left)
 
 
 @lru_cache(maxsize=512)

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from searchblend.synthetic.plan_plots import COLORS, new_figure
+from searchblend.synthetic.world import written_queries
 from searchblend_lab.papers.blender.published import FIGURE_9, TIED
 from searchblend_lab.papers.cells import Cell, Results, Scalar
 from searchblend_lab.papers.experiment import Finding, Outcome, Request, Table, hybrid
@@ -44,7 +45,8 @@ class Figure9:
         runs = range(request.n_runs(100, 12))
         trends = {
             method: [
-                results[hybrid(people, method, run, epsilon=EPSILON, detail=True)].get("trends", []) for run in runs
+                _as_published(results[hybrid(people, method, run, epsilon=EPSILON, detail=True)].get("trends", []))
+                for run in runs
             ]
             for method in request.methods
         }
@@ -141,6 +143,12 @@ class Figure9:
         handles, labels = shares.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
         return figure
+
+
+def _as_published(table: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The nine first queries of the profile stand for the nine published ones, whose shares they have."""
+    names = dict(zip(written_queries(), (row[0] for row in FIGURE_9[1:]), strict=False))
+    return [{**row, "query": names.get(row["query"], row["query"])} for row in table]
 
 
 def _draw_method(
