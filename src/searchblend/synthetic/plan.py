@@ -125,9 +125,9 @@ def recommend(
     for head_fraction in HEAD_FRACTIONS:
         for query_fraction in QUERY_BUDGET_FRACTIONS:
             params = replace(situation.params, head_fraction=head_fraction, query_budget_fraction=query_fraction)
-            found = simulate(model, replace(situation, params=params), "paper", runs=runs, seed=seed, on_run=on_run)
-            if found.query_l1 and found.record_l1:
-                scored[head_fraction, query_fraction] = found.query_l1.mean * found.record_l1.mean
+            forecast = simulate(model, replace(situation, params=params), "paper", runs=runs, seed=seed, on_run=on_run)
+            if forecast.query_l1 and forecast.record_l1:
+                scored[head_fraction, query_fraction] = forecast.query_l1.mean * forecast.record_l1.mean
     best = min(scored, key=lambda pair: scored[pair]) if scored else (None, None)
     return {"method": "best", "paper": {"head_fraction": best[0], "query_budget_fraction": best[1]}}
 
