@@ -143,6 +143,6 @@ def test_a_holder_of_the_wrong_type_stops_no_job_of_another_task(tmp_path):
     service.vault.destroy(odd.task, found.number)  # so that the document decides
     write(service, "UPDATE documents SET content = 'zz' WHERE round_key = ? AND name = ?", found.key, HOLDER)
     curator = Curator(service.store, service.clock, service.vault, service.curator_key)
-    assert curator.leaves() == []
+    assert curator.excluded_jobs() == []
     assert service.open(fine).state is State.OPTIN_OPEN
     service.store.close()
