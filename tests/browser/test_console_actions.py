@@ -101,7 +101,7 @@ def test_a_whole_round_by_clicks(browser, site):
         reviewer.click("Approve the rest")
         reviewer.page.get_by_text("choose why the ticked entries are removed").wait_for()
         reviewer.page.get_by_label("mail remove").first.check()
-        reviewer.page.get_by_label("Why the ticked entries are removed").select_option("other")
+        reviewer.page.get_by_label("Reason for removing the ticked entries").select_option("other")
         reviewer.click("Approve the rest")
         reviewer.page.get_by_text("The list is approved.").wait_for()
         site.parts.work()
