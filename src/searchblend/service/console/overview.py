@@ -244,10 +244,10 @@ def _cap_alerts(figures: Figures, now: int) -> Iterator[Alert]:
                 continue
             spends = book.spends(settings.population, window)
             left = remaining(spends, budget, planned=book.cap.planned)[0] if spends else budget.epsilon
-            if left < 2 * settings.epsilon or left < (1 - _NEAR_CAP) * budget.epsilon:
+            if left < settings.epsilon or left < (1 - _NEAR_CAP) * budget.epsilon:
                 detail = (
                     f"{task.name}: ε = {plain(left)} of {plain(budget.epsilon)} is left for {scope}; "
-                    f"a round costs ε = {plain(settings.epsilon)} for each group."
+                    f"a round costs ε = {plain(settings.epsilon)} in each group."
                 )
                 yield Alert("warn", "Ledger near its cap", detail, "/console/budget")
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import remaining
 from searchblend.blender.release import GroupSizes
 from searchblend.blender.result import ResultRow, StatedCheck
@@ -95,6 +96,8 @@ class GroupDebit:
     window: str
     epsilon: float
     delta: float
+    public: Spend | None
+    """against those who see only what is published, once it is"""
 
 
 @dataclass(frozen=True)
@@ -148,6 +151,7 @@ class Spent:
                     window=entry.window,
                     epsilon=entry.spend.epsilon,
                     delta=entry.spend.delta,
+                    public=book.public_spends.get(entry.release_id),
                 )
                 for entry in book.entries.values()
                 if entry.release_id in (f"{round_.name}/opt-in", f"{round_.name}/clients")

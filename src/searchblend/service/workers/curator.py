@@ -225,7 +225,7 @@ class Curator:
         window = settings.window_at(now)
         with self._store.transaction():
             self._store.jobs.finish(job)
-            self._store.ledger.debit(f"{found.name}/opt-in", settings.population, window, spend)
+            self._store.ledger.debit(f"{found.name}/opt-in", settings.population, window, spend, role_in=found.name)
             ready = self._store.rounds.advance(
                 found,
                 State.HEADLIST_READY,
