@@ -6,9 +6,9 @@ import argparse
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from searchblend.cli.arguments import add_budget, add_method, share
+from searchblend.cli.arguments import add_budget, add_method, positive_int, share
 from searchblend.cli.log_options import add_log, read_options
 from searchblend.cli.printing import print_json, print_line, print_table, run_progress, warn
 from searchblend.cli.release_options import add_release_options, ledger_entry, summary_file
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from searchblend.blender.result import Result
     from searchblend.releases.hybrid import Evaluation, HybridSettings
     from searchblend.releases.make_release import LedgerEntry, WrittenRelease
+
+_DRY_RUNS: Final = 2
+"""simulated runs behind what a dry run expects"""
 
 EXAMPLES = """\
 examples:
@@ -60,6 +63,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-project", action="store_true", help="leave out the projection onto the simplex")
     add_release_options(parser, population="--population")
     parser.add_argument("--dry-run", action="store_true", help="say what would be promised; read nothing")
+    parser.add_argument(
+        "--users", type=positive_int, metavar="N", help="people in both groups, for --dry-run (AOL's number)"
+    )
     parser.add_argument("--evaluate", action="store_true", help="compare with the truth; every output is NOT PRIVATE")
     parser.add_argument("--seed", type=int, help="repeatable noise, only with --evaluate")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON document")
@@ -208,30 +214,36 @@ def show_result(
 
 def show_dry_run(params: BlenderParams, options: argparse.Namespace) -> None:
     """What a run would promise, and what to expect of an AOL-shaped log; no file is opened."""
-    from searchblend.mechanisms.threshold import printed_threshold
-    from searchblend.synthetic.plan import expected_head_queries
-    from searchblend.synthetic.population import AOL_USERS
+    from searchblend.blender.method import method_named
+    from searchblend.synthetic.count_group import RecordModel
+    from searchblend.synthetic.plan import Situation, simulate
+    from searchblend.synthetic.population import profile_named
 
-    threshold = printed_threshold(params.budget)
-    share = 0.05 if options.opt_in_column else options.opt_in
-    n_head_users = round(AOL_USERS * share * params.head_fraction)
-    expected = expected_head_queries(n_head_users, threshold, params.max_head_queries)
+    profile = profile_named("aol")
+    users, share = options.users or profile.n_users, 0.05 if options.opt_in_column else options.opt_in
+    needed = method_named(options.method, wide_list=options.wide_list).users_to_be_listed(params)
+    situation = Situation(users, share, params)
+    forecast = simulate(RecordModel.of_profile(profile), situation, options.method, runs=_DRY_RUNS, seed=1)
+    listed, covered = forecast.head_queries.mean, forecast.covered.mean
     document = {
         "epsilon": params.budget.epsilon,
         "delta": params.budget.delta,
-        "threshold": threshold.printed,
-        "integer_threshold": threshold.integer,
-        "selection_delta": threshold.single_person_rate,
-        "expected": {"population": "AOL profile", "users": AOL_USERS, "opt_in": share, "head_queries": expected},
+        "method": options.method,
+        "users_to_be_listed": needed,
+        "expected": {
+            "population": "AOL profile",
+            "users": users,
+            "opt_in": share,
+            "head_queries": listed,
+            "covered": covered,
+        },
     }
     if options.json:
         print_json(document)
         return
     print_line(
         f"ε = {params.budget.epsilon:g}, δ = {params.budget.delta:g} for each person; nothing was read.\n"
-        f"A record needs about {threshold.integer} of the opt-in users that make the list "
-        f"(τ = {threshold.printed:.4g}; a record of one person alone passes with probability "
-        f"{threshold.single_person_rate:.2g}).\n"
-        f"Expected on {AOL_USERS:,} people with the shape of the AOL log, {share:.0%} opting in: "
-        f"about {expected:.0f} head queries (at most {params.max_head_queries} asked for)."
+        f"Method {options.method}: a record needs about {needed} of the opt-in users that make the list.\n"
+        f"Expected on {users:,} people with the shape of the AOL log, {share:.0%} opting in: about {listed:.0f} head "
+        f"queries (at most {params.max_head_queries} asked for) with {covered:.0%} of all searches."
     )
