@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx2
 
 from attack_service import SECONDS, AttackedService, changed_environment
-from searchblend.service.workers.curator_key import make_curator_key
+from searchblend.service.workers.signing_keys import make_curator_key
 from service_process import ServerProcess, running
 
 KEY_FOLDERS = ("keys", "keys-1", "keys-2")

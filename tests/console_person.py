@@ -10,7 +10,8 @@ from typing import Protocol
 import httpx2
 from starlette.testclient import TestClient
 
-from searchblend.service.console.sessions import COOKIE, form_token
+from searchblend.service.console.door import COOKIE
+from searchblend.service.console.visit import form_token
 
 
 class SignInService(Protocol):

@@ -17,9 +17,9 @@ from searchblend.core.privacy import Budget
 from searchblend.core.records import Record
 from searchblend.service.api.app import build_app
 from searchblend.service.console.planner_page import Planner
-from searchblend.service.logbook import Logbook
-from searchblend.service.requests import Position, Review
+from searchblend.service.review import Position, Review
 from searchblend.service.services import Services
+from searchblend.service.telemetry import Logbook
 from searchblend.store.rounds import Round, Task
 from searchblend.store.tokens import ROLES
 from service_parts import ManualClock, Service

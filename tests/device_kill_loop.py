@@ -1,4 +1,6 @@
-"""One device, killed again and again while it takes part in rounds; run as a program of one thread, since it forks.
+"""Devices, one after another, each killed again and again while it takes part in rounds.
+
+A program of one thread, since it forks:
 
     python tests/device_kill_loop.py FOLDER KILLS SEED [MUTANT]
 
@@ -30,7 +32,7 @@ from searchblend.device.agent import DeviceAgent
 from searchblend.device.device_errors import NoAnswer
 from searchblend.device.make_report import Message
 from searchblend.device.policy import POLICY
-from searchblend.device.rounds import POINTS, Enrolment, Participant
+from searchblend.device.rounds import POINTS, Participant
 from searchblend.device.state import DeviceState, Turn
 from searchblend.device.transport import Transport
 
@@ -122,7 +124,8 @@ def become(mutant: str) -> None:
             state: DeviceState, task: str, number: int, part: str, message: Message, **times: int
         ) -> None:
             turn = Turn(task, number, part, "made", message.content, "", None, None, 0, 0, 0, 0, None, None)
-            enrolment = Enrolment(**state.fact("enrolment"))
+            enrolment = state.enrolment()
+            assert enrolment is not None
             participant = Participant(
                 state,
                 enrolment,
@@ -151,11 +154,19 @@ def become(mutant: str) -> None:
 class Killer:
     """Starts syncs of the device in child processes and kills them."""
 
-    def __init__(self, folder: Path, generator: random.Random) -> None:
+    def __init__(self, folder: Path, generator: random.Random, kills: Counter[str], endings: Counter[str]) -> None:
         self._folder, self._random = folder, generator
-        self.kills: Counter[str] = Counter()
-        self.endings: Counter[str] = Counter()
+        self.kills, self.endings = kills, endings
         self._usual = 0.03
+
+    def somehow(self) -> None:
+        act = self._random.random()
+        if act < 0.6:
+            self.at_point(self._random.choice(LATE_POINTS if act < 0.5 else POINTS))
+        elif act < 0.9:
+            self.at_random()
+        else:
+            self.two_at_once(self._random.choice(POINTS))
 
     def at_point(self, point: str) -> None:
         self._ended(self._child(point), f"at {point}")
@@ -218,9 +229,9 @@ def broken_promises(service: Service, folder: Path) -> list[str]:
     for number, report in service.received():
         reports.setdefault(number, set()).add(report)
     with DeviceAgent.open(folder, clock=HandClock()) as agent:
-        exported, spent = agent.export(), agent.status()["budget"]["lifetime_epsilon"]
-    paid = Counter(debit["round"] for debit in exported["ledger"])
-    kept = {turn["round"]: turn["bytes"] for turn in exported["sent"]}
+        exported, spent = agent.export(), agent.status().budget.lifetime_epsilon
+    paid = Counter(debit.round for debit in exported.ledger)
+    kept = {turn.round: turn.bytes for turn in exported.sent}
     broken = [f"round {n}: {len(found)} different reports" for n, found in reports.items() if len(found) > 1]
     broken += [f"round {n}: reported and not paid" for n in reports if not paid[n]]
     broken += [f"round {n}: paid {times} times" for n, times in paid.items() if times > 1]
@@ -230,52 +241,75 @@ def broken_promises(service: Service, folder: Path) -> list[str]:
     return broken
 
 
-def play(folder: Path, kills: int, seed: int) -> dict[str, object]:
-    generator = random.Random(seed)
-    task = MadeTask(epsilon=EPSILON, design=ReportDesign(10, 1, 2, SINK_SETS))
-    service, home = Service(folder, seed), folder / "device"
-    service.put(service.head_list, task.head_list())
-    service.put(service.manifest, task.manifest())
-    server = service.start()
-    killer = Killer(home, generator)
-    broken: list[str] = []
-    number = 0
-    try:
-        with device(home, service, task) as agent:
+ROUNDS_PER_DEVICE = 20
+"""then another device goes on: its whole ledger is read after every kill"""
+
+
+class Loop:
+    """Kills, and what was seen of each device until now."""
+
+    def __init__(self, folder: Path, kills: int, seed: int) -> None:
+        self._folder, self._kills, self._seed = folder, kills, seed
+        self._random = random.Random(seed)
+        self._task = MadeTask(epsilon=EPSILON, design=ReportDesign(10, 1, 2, SINK_SETS))
+        self.kills: Counter[str] = Counter()
+        self.endings: Counter[str] = Counter()
+        self.broken: list[str] = []
+        self.rounds = self.devices = 0
+        self.received: list[tuple[int, int, str]] = []
+
+    @property
+    def goes_on(self) -> bool:
+        return sum(self.kills.values()) < self._kills and not self.broken
+
+    def play(self) -> None:
+        while self.goes_on:
+            self.devices += 1
+            folder = self._folder / str(self.devices)
+            folder.mkdir()
+            service = Service(folder, self._seed + self.devices)
+            service.put(service.head_list, self._task.head_list())
+            service.put(service.manifest, self._task.manifest())
+            server = service.start()
+            try:
+                self._play_device(service, folder / "device")
+            finally:
+                os.kill(server, signal.SIGKILL)
+                os.waitpid(server, 0)
+            self.received += [(self.devices, *row) for row in service.received()]
+
+    def _play_device(self, service: Service, home: Path) -> None:
+        killer = Killer(home, self._random, self.kills, self.endings)
+        with device(home, service, self._task) as agent:
             agent.record("news", "https://news.example")
-        while sum(killer.kills.values()) < kills and not broken:
-            number += 1
-            service.put(service.manifest, task.manifest(number=number))
-            for _ in range(generator.randint(3, 7)):
-                act = generator.random()
-                if act < 0.6:
-                    killer.at_point(generator.choice(LATE_POINTS if act < 0.5 else POINTS))
-                elif act < 0.9:
-                    killer.at_random()
-                else:
-                    killer.two_at_once(generator.choice(POINTS))
-                broken += broken_promises(service, home)
-            for _ in range(40):
-                if killer.undisturbed() == "reported":
-                    break
-            else:
-                broken.append(f"round {number}: never reported")
-        broken += broken_promises(service, home)
-    finally:
-        os.kill(server, signal.SIGKILL)
-        os.waitpid(server, 0)
-    received = service.received()
+        for number in range(1, ROUNDS_PER_DEVICE + 1):
+            if not self.goes_on:
+                break
+            self.rounds += 1
+            service.put(service.manifest, self._task.manifest(number=number))
+            for _ in range(self._random.randint(3, 7)):
+                killer.somehow()
+                self.broken += broken_promises(service, home)
+            if not any(killer.undisturbed() == "reported" for _ in range(40)):
+                self.broken.append(f"round {number}: never reported")
+        self.broken += broken_promises(service, home)
+
+
+def play(folder: Path, kills: int, seed: int) -> dict[str, object]:
+    loop = Loop(folder, kills, seed)
+    loop.play()
     return {
         "task": TASK,
         "started": NOW,
-        "kills": sum(killer.kills.values()),
-        "where": dict(sorted(killer.kills.items())),
-        "endings": dict(killer.endings),
-        "rounds": number,
-        "rounds_reported": len({n for n, _ in received}),
-        "reports_received": len(received),
-        "different_reports": len(set(received)),
-        "broken": broken,
+        "kills": sum(loop.kills.values()),
+        "where": dict(sorted(loop.kills.items())),
+        "endings": dict(loop.endings),
+        "devices": loop.devices,
+        "rounds": loop.rounds,
+        "rounds_reported": len({(which, number) for which, number, _ in loop.received}),
+        "reports_received": len(loop.received),
+        "different_reports": len(set(loop.received)),
+        "broken": loop.broken,
     }
 
 

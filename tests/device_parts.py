@@ -281,7 +281,7 @@ def device(
         **options: As of ``DeviceAgent``.
     """
     with DeviceAgent.open(folder, create=True, clock=clock or HandClock(), **options) as agent:
-        if agent.status()["task"] is None:
+        if agent.status().task is None:
             agent.enrol(service.address, task.task, [task.point], code=CODE)
             if mode != "off":
                 agent.consent(mode, task.consent if mode == OPT_IN else LOCAL_TEXT)
@@ -294,4 +294,4 @@ def sync(agent: DeviceAgent) -> Outcome:
 
 
 def nothing_was_sent(service: RecordingService, agent: DeviceAgent) -> bool:
-    return not service.received and not agent.sent() and not agent.export()["ledger"]
+    return not service.received and not agent.sent() and not agent.export().ledger

@@ -112,7 +112,7 @@ def take_part(address: str, task: str, point: str, people: list[Record]) -> Coun
             time.sleep(0.05)
             outcome = agent.sync(immediately=True)
         ended[outcome.status] += 1
-        ended["paid"] += len(agent.export()["ledger"])
+        ended["paid"] += len(agent.export().ledger)
         state.close()
     transport.close()
     return ended

@@ -15,12 +15,12 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 
 from databases import fresh_database, postgres_server
-from searchblend.service.logbook import Logbook
 from searchblend.service.serve import make_worker, prepare_folders
 from searchblend.service.services import Services
 from searchblend.service.settings import ServeSettings
-from searchblend.service.workers.curator_key import make_curator_key
+from searchblend.service.telemetry import Logbook
 from searchblend.service.workers.curator_process import make_curator
+from searchblend.service.workers.signing_keys import make_curator_key
 from searchblend.store.database import Rows
 from searchblend.store.database_postgres import PostgresStore
 from searchblend.store.grants import GRANTS, grant_statements

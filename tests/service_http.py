@@ -15,8 +15,8 @@ from searchblend.service.api.app import ROLE_TAGS, build_app
 from searchblend.service.clock import Clock
 from searchblend.service.http.connections import Connections
 from searchblend.service.http.health import health_app
-from searchblend.service.logbook import Logbook
 from searchblend.service.services import Services
+from searchblend.service.telemetry import Logbook
 from searchblend.store.rounds import Round
 from searchblend.store.tokens import ROLES
 from searchblend.wire.tokens import TokenVerifier

@@ -17,15 +17,13 @@ from searchblend.core.documents import decode
 from searchblend.core.records import Record
 from searchblend.service.clock import Clock
 from searchblend.service.lifecycle import REVIEWED, Lifecycle
-from searchblend.service.logbook import Logbook
-from searchblend.service.metrics import ServiceMetrics
 from searchblend.service.round_model import decode_figures, sealing_context, settings_of, shape_of
 from searchblend.service.task_settings import TaskSettings
+from searchblend.service.telemetry import Logbook, ServiceMetrics
 from searchblend.service.workers.curator import Curator
-from searchblend.service.workers.curator_key import make_curator_key
 from searchblend.service.workers.estimator import Estimator
 from searchblend.service.workers.publisher import Publisher
-from searchblend.service.workers.signing_keys import SigningKeys, adopt_keys
+from searchblend.service.workers.signing_keys import SigningKeys, adopt_keys, make_curator_key
 from searchblend.service.workers.vault import Vault
 from searchblend.service.workers.worker import Worker
 from searchblend.store.reports import Arrivals, ReportOutcome

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from searchblend.service.crash_points import VARIABLE
+from searchblend.service.process import VARIABLE
 
 REPORT = "application/vnd.searchblend.report"
 REPORTS = "application/vnd.searchblend.reports"

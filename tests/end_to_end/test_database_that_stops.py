@@ -14,8 +14,8 @@ import pytest
 
 from databases import fresh_database
 from searchblend.service.clock import SystemClock
+from searchblend.store.errors import StoreUnavailable
 from searchblend.store.service_store import open_database
-from searchblend.store.store_errors import StoreUnavailable
 from service_parts import Service, people
 from service_process import REPORT, ServerProcess, running
 

@@ -177,7 +177,7 @@ def test_from_a_device_to_an_answer(tmp_path: Path):
 
         walked += ["report", "collect"]
         assert {agent.sync(immediately=True).status for agent in clients} == {"reported"}
-        assert [len(agent.export()["ledger"]) for agent in clients] == [1] * n_devices
+        assert [len(agent.export().ledger) for agent in clients] == [1] * n_devices
         assert service.store.reports.n_seen(round_.key) == n_devices
 
         walked += ["estimate", "publish"]

@@ -17,8 +17,7 @@ import pytest
 from certificates import certificate
 from databases import fresh_database
 from searchblend.service.demo import DemoConnections, Population, Staff
-from searchblend.service.workers.curator_key import make_curator_key
-from searchblend.service.workers.signing_keys import SigningKeys
+from searchblend.service.workers.signing_keys import SigningKeys, make_curator_key
 from searchblend.store.service_store import open_store
 from service_parts import SMALL, people
 from service_process import ServerProcess, running

@@ -13,7 +13,7 @@ from postgres_cluster import postgres_cluster
 from searchblend.service.clock import SystemClock
 from searchblend.service.round_model import shape_of
 from searchblend.store.backup import one_moment
-from searchblend.store.store_errors import StoreUnavailable
+from searchblend.store.errors import StoreUnavailable
 from searchblend.wire.report import counters_of, decode_report
 from service_parts import Service, people
 from service_process import Senders, ServerProcess, running

@@ -10,7 +10,7 @@ from databases import DATABASES, fresh_database
 from searchblend.accounting.totals import Cap
 from searchblend.core.privacy import Budget
 from searchblend.service.round_model import sealing_context
-from searchblend.store.ledger_errors import BudgetExceeded
+from searchblend.store.errors import BudgetExceeded
 from searchblend.store.states import State
 from searchblend.wire.manifest import MANIFEST_MINOR, encode_signed
 from searchblend.wire.sealed import seal_records

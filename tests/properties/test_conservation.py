@@ -32,12 +32,12 @@ from databases import DATABASES, fresh_database
 from searchblend.service.api.app import build_app
 from searchblend.service.http.connections import Connections
 from searchblend.service.http.health import health_app
-from searchblend.service.logbook import Logbook
 from searchblend.service.round_model import shape_of
 from searchblend.service.services import Services
+from searchblend.service.telemetry import Logbook
+from searchblend.store.errors import StoreUnavailable
 from searchblend.store.reports import Reports
 from searchblend.store.states import ENDED, TAKES_REPORTS, State
-from searchblend.store.store_errors import StoreUnavailable
 from searchblend.wire.report import counters_of, decode_report
 from searchblend.wire.signing import verify_manifest
 from service_http import HttpService

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import cache
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from searchblend.core.params import BlenderParams
 from searchblend.core.records import HeadList, Record
 from searchblend.synthetic.population import AOL_USERS, RankedRecords, aol_population, aol_query_shares, url_shares
 from searchblend.synthetic.seeded import SeededRandomness
+from searchblend.synthetic.world import rank_of_query
 from searchblend_lab.evidence.laws.estimates import estimating_with, of_queries
 
 BANDS = {0.02: (0.013, 0.03), 0.01: (0.008, 0.013), 0.005: (0.0033, 0.0075), 0.001: (0.0007, 0.0015)}
@@ -30,12 +32,16 @@ BANDS = {0.02: (0.013, 0.03), 0.01: (0.008, 0.013), 0.005: (0.0033, 0.0075), 0.0
 OPTIN_SHARE = 0.05
 
 
+shares_of_queries = cache(aol_query_shares)
+"""computed once: there are millions"""
+
+
 def true_cells(head: HeadList) -> np.ndarray:
     """The exact share of every cell: listed records, what is left of their queries, and the rest."""
-    universe, shares = RankedRecords(), aol_query_shares()
+    universe, shares = RankedRecords(), shares_of_queries()
     cells = np.zeros(head.n_cells)
     for query in head.queries:
-        rank = universe._rank(query)
+        rank = rank_of_query(query)
         for url, share in enumerate(url_shares(np.array([rank]))[0]):
             record: Record = universe[rank * 11 + url]
             assert record.query == query

@@ -66,7 +66,7 @@ def actor_of(options: argparse.Namespace, store: ServiceStore, role: str) -> str
 
     Nobody can give a name of their own, and a review needs a token: else one person could be two.
     """
-    from searchblend.service.api.failed_sign_ins import record_failures
+    from searchblend.service.api.writers import record_failures
 
     if options.token_file is None:
         if role == "reviewer":

@@ -10,7 +10,7 @@
         ├── MessageError       a head list, report or vector that must be refused
         └── OutputError        the results cannot be written
 
-Parts that have more to distinguish derive their own beside their code: store/ledger_errors.py, store/store_errors.py,
+Parts that have more to distinguish derive their own beside their code: store/errors.py,
 device/device_errors.py, wire/report.py, core/randomness.py, clickgraph/use/absorbing_walk.py, logs/duckdb/session.py,
 service/workers/signing_keys.py and service/workers/vault.py.
 

@@ -19,22 +19,21 @@ from pathlib import Path
 from typing import Any, Final
 
 from searchblend.core.admission import Admission, admit
-from searchblend.core.documents import JsonObject, encode
+from searchblend.core.documents import encode
 from searchblend.core.errors import InputError, InvalidParameter, UsageError
 from searchblend.core.randomness import Randomness, SystemRandomness
-from searchblend.device import state as kept
 from searchblend.device.consent_texts import LOCAL, LOCAL_TEXT, MODES, OFF, OPT_IN, text_digest
 from searchblend.device.device_errors import DeviceRefused, NoAnswer, StorageFull
 from searchblend.device.packs import Packs
 from searchblend.device.policy import POLICY, Policy
-from searchblend.device.rounds import UNANSWERED, Enrolment, OnPoint, Outcome, Participant
-from searchblend.device.state import FILE, DeviceState
+from searchblend.device.rounds import UNANSWERED, OnPoint, Outcome, Participant
+from searchblend.device.state import FILE, DeviceState, Enrolment
 from searchblend.device.transport import Transport, check_address
+from searchblend.device.view import DeviceExport, DeviceStatus, SentTurn, device_export, device_status, sent_turns
 from searchblend.search.pack import Pack
-from searchblend.wire.signing import key_id
+from searchblend.wire.signing import read_public_point
 
 _LONGEST_LINE: Final = 16 << 10
-_POINT_BYTES: Final = 65
 _TASK_DIGITS: Final = 32
 
 
@@ -42,7 +41,7 @@ def system_clock() -> int:
     return int(time.time())
 
 
-class DeviceAgent:
+class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
     """One device. Several processes may use the same folder."""
 
     def __init__(
@@ -73,9 +72,6 @@ class DeviceAgent:
         self._close_transport()
         self._state.close()
 
-    def __enter__(self) -> DeviceAgent:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.close()
 
@@ -99,16 +95,16 @@ class DeviceAgent:
         check_address(server, plain_http=plain_http)
         if len(task) != _TASK_DIGITS or not set(task) <= set("0123456789abcdef"):
             raise InvalidParameter("task", f"expected {_TASK_DIGITS} hexadecimal digits")
-        pinned = dict(_pinned(point) for point in keys)
+        pinned = _pinned(keys, "key")
         if not pinned:
             raise InvalidParameter("key", "expected at least one signing key to pin")
         if code is not None and not (code and code.isascii() and code.isprintable()):
-            raise InvalidParameter("code", "expected printable ASCII signs: it is sent in a header")
-        pinned_curators = dict(_pinned(point, "curator_key") for point in curators)
+            raise InvalidParameter("code", "expected printable ASCII characters: it is sent in a header")
+        pinned_curators = _pinned(curators, "curator_key")
         enrolment = Enrolment(server.rstrip("/"), task, pinned, code, has_urls, plain_http, pinned_curators)
         with self._state.transaction():
-            before = self._state.fact("enrolment")
-            if before is not None and before["task"] != task:
+            before = self._state.enrolment()
+            if before is not None and before.task != task:
                 raise UsageError("this device takes part in another task; leave that one first")
             self._state.set_fact("enrolment", vars(enrolment))
             if before is None:
@@ -148,22 +144,22 @@ class DeviceAgent:
 
     def record(self, query: str, url: str | None = None, *, from_suggestion: bool = False) -> Admission:
         """Keep one search on this device, if it may be kept. Never call this for private windows."""
-        found = Admission(reason="from-suggestion") if from_suggestion else _admit(query, url, self._policy)
+        admission = Admission(reason="from-suggestion") if from_suggestion else _admit(query, url, self._policy)
         with self._state.transaction():
             self._check_collecting()
-            if found.kept:
-                self._keep(found)
-        return found
+            if admission.kept:
+                self._keep(admission)
+        return admission
 
     def import_searches(self, path: Path) -> dict[str, int]:
         """Searches from a file of JSON lines ``{"query": …, "url": …}``: all that may be kept, or none on an error."""
         counts: Counter[str] = Counter()
         with self._state.transaction():
             self._check_collecting()
-            for found in _admitted(path, self._policy):
-                counts[found.reason or "kept"] += 1
-                if found.kept:
-                    self._keep(found)
+            for admission in _admitted(path, self._policy):
+                counts[admission.reason or "kept"] += 1
+                if admission.kept:
+                    self._keep(admission)
         return dict(counts)
 
     # Taking part
@@ -200,57 +196,14 @@ class DeviceAgent:
 
     # What the user sees and decides
 
-    def status(self) -> JsonObject:
-        """Everything in a few lines; nothing of the searches themselves."""
-        kept_fields, now = self._state.fact("enrolment"), self._clock()
-        enrolment = Enrolment(**kept_fields) if kept_fields else None
-        last = self._participant(enrolment).last_manifest() if enrolment else None
-        week, _ = self._state.spent(since=now - self._policy.window_seconds)
-        ever, delta = self._state.spent()
-        return {
-            "task": enrolment.task if enrolment else None,
-            "server": enrolment.server if enrolment else None,
-            "mode": self._state.fact("mode") or OFF,
-            "paused": bool(self._state.fact("paused")),
-            "killed": bool(enrolment and self._state.fact(f"killed {enrolment.task}")),
-            "searches": self._state.n_searches(),
-            "round": last.round if last else None,
-            "waiting": len(self._state.turns(kept.MADE)),
-            "sent": len(self._state.turns(kept.ACCEPTED)),
-            "clock_behind": bool(last and now + self._policy.clock_skew_seconds < last.issued),
-            "budget": {
-                "window_days": self._policy.window_seconds // 86_400,
-                "window_epsilon": float(week),
-                "window_epsilon_left": float(self._policy.window_epsilon - week),
-                "lifetime_epsilon": float(ever),
-                "lifetime_epsilon_left": float(self._policy.lifetime_epsilon - ever),
-                "lifetime_delta": float(delta),
-            },
-            "last": self._state.fact("last"),
-        }
+    def status(self) -> DeviceStatus:
+        return device_status(self._state, self._policy, self._clock())
 
-    def sent(self) -> list[JsonObject]:
-        """Every turn: what was true (it never left), what was said, the exact bytes, its cost, and how it ended."""
-        costs = {(debit.task, debit.round): debit for debit in self._state.debits()}
-        return [
-            {
-                "task": turn.task,
-                "round": turn.round,
-                "group": turn.part,
-                "state": turn.state,
-                "answer": turn.answer,
-                "mechanism": turn.mechanism,
-                "true": turn.held,
-                "said": encode(turn.said),
-                "bytes": turn.message.hex() if turn.message is not None else None,
-                "epsilon": costs[turn.task, turn.round].epsilon,
-                "delta": costs[turn.task, turn.round].delta,
-                "made_at": turn.made_at,
-                "answered_at": turn.answered_at,
-                "tries": turn.tries,
-            }
-            for turn in self._state.turns()
-        ]
+    def sent(self) -> list[SentTurn]:
+        return sent_turns(self._state)
+
+    def export(self) -> DeviceExport:
+        return device_export(self._state)
 
     def pause(self) -> None:
         """Neither keep searches nor ask or tell the service anything, until ``resume``."""
@@ -276,37 +229,24 @@ class DeviceAgent:
         consent, until another ``leave`` has an answer or the round's window has closed.
         """
         with self._state.transaction():
-            found = self._state.fact("enrolment")
-            participant = self._participant(Enrolment(**found)) if found else None
+            enrolment = self._state.enrolment()
+            participant = self._participant(enrolment) if enrolment else None
             contributions = participant.open_contributions() if participant else []
             if participant:
                 self._state.add_consent(self._clock(), OFF, None, None)
                 self._state.set_fact("mode", OFF)
             self._state.erase()
         withdrawn = participant.withdraw(contributions) if participant else None
-        if participant and not (withdrawn and withdrawn.status == UNANSWERED):
-            self._forget_task(Enrolment(**found))
+        if enrolment and not (withdrawn and withdrawn.status == UNANSWERED):
+            self._forget_task(enrolment)
         self._state.scrub()
         return withdrawn
 
-    def export(self) -> JsonObject:
-        """All that is kept here, as one document."""
-        enrolment = self._state.fact("enrolment")
-        return {
-            "format": "searchblend-device-export",
-            "version": 1,
-            "enrolment": {**enrolment, "code": bool(enrolment["code"])} if enrolment else None,
-            "consents": encode(self._state.consents()),
-            "searches": encode(self._state.searches()),
-            "sent": self.sent(),
-            "ledger": encode(self._state.debits()),
-        }
-
     def _enrolment(self) -> Enrolment:
-        found = self._state.fact("enrolment")
-        if found is None:
+        enrolment = self._state.enrolment()
+        if enrolment is None:
             raise UsageError("this device takes part in no task; enrol first")
-        return Enrolment(**found)
+        return enrolment
 
     def _packs(self, task: str) -> Packs | None:
         """Beside the state; a device in memory has none."""
@@ -314,7 +254,7 @@ class DeviceAgent:
 
     def _is_enrolled(self, enrolment: Enrolment) -> bool:
         """Whether this is still the task; another process may have left it."""
-        return bool(self._state.fact("enrolment") == vars(enrolment))
+        return self._state.enrolment() == enrolment
 
     def _forget_task(self, enrolment: Enrolment) -> None:
         with self._state.transaction():
@@ -372,8 +312,8 @@ class DeviceAgent:
         if self._state.fact("paused"):
             raise UsageError("this device is paused: nothing is kept before `resume`")
 
-    def _keep(self, found: Admission) -> None:
-        self._state.add_search(self._clock(), found.query, found.url)
+    def _keep(self, admission: Admission) -> None:
+        self._state.add_search(self._clock(), admission.query, admission.url)
         self._prune()
 
     def _forget_old(self) -> None:
@@ -392,14 +332,9 @@ class DeviceAgent:
         return is_erased
 
 
-def _pinned(point: str, field: str = "key") -> tuple[str, str]:
-    try:
-        raw = bytes.fromhex(point)
-    except ValueError:
-        raw = b""
-    if len(raw) != _POINT_BYTES or raw[0] != 4:
-        raise InvalidParameter(field, "expected an uncompressed P-256 point: 130 hexadecimal digits from 04")
-    return key_id(raw), raw.hex()
+def _pinned(keys: Iterable[str], field: str) -> dict[str, str]:
+    """Key id → public point in hexadecimal digits."""
+    return {name: point.hex() for name, point in (read_public_point(key, field) for key in keys)}
 
 
 def _is_writable(text: str) -> bool:
@@ -433,9 +368,9 @@ def _admit_line(line: bytes, path: Path, number: int, policy: Policy) -> Admissi
         raise InputError(path, "expected an object with query and, if a result was chosen, url", line=number)
     query, url = document.get("query"), document.get("url")
     if not isinstance(query, str):
-        raise InputError(path, "expected a text", line=number, field="query")
+        raise InputError(path, "expected a string", line=number, field="query")
     if url is not None and not isinstance(url, str):
-        raise InputError(path, "expected a text or null", line=number, field="url")
+        raise InputError(path, "expected a string or null", line=number, field="url")
     return _admit(query, url, policy)
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
@@ -26,16 +26,9 @@ from searchblend.device import state as kept
 from searchblend.device.consent_texts import LOCAL, OPT_IN
 from searchblend.device.device_errors import DeviceRefused, NoAnswer
 from searchblend.device.make_report import Message, make_contribution, make_report, sealable
-from searchblend.device.manifest_checks import (
-    LastManifest,
-    believe,
-    check_head_list,
-    check_manifest,
-    check_request,
-    device_now,
-)
+from searchblend.device.manifest_checks import believe, check_head_list, check_manifest, check_request, device_now
 from searchblend.device.policy import Policy
-from searchblend.device.state import DeviceState, Turn
+from searchblend.device.state import DeviceState, Enrolment, Turn
 from searchblend.device.transport import Answer, Transport
 from searchblend.wire.consent import understates
 from searchblend.wire.head_list import HeadListMessage
@@ -64,33 +57,6 @@ _LARGEST_ANSWER: Final = 64 << 10
 UNANSWERED: Final = "unanswered"
 _AGAIN: Final = (429, 503)
 _FIRST_WAIT: Final = 30
-
-
-@dataclass(frozen=True)
-class Enrolment:
-    """The task that this device takes part in."""
-
-    server: str
-    task: str
-    keys: dict[str, str]
-    """key id → uncompressed public point, hexadecimal"""
-    code: str | None = None
-    """the enrolment code of opt-in users"""
-    has_urls: bool = True
-    plain_http: bool = False
-    curators: dict[str, str] = field(default_factory=dict)
-    """keys of curators, as above; without any, the publisher is believed about the round's key"""
-
-    @property
-    def pinned(self) -> dict[str, bytes]:
-        return {name: bytes.fromhex(point) for name, point in self.keys.items()}
-
-    @property
-    def pinned_curators(self) -> dict[str, bytes]:
-        return {name: bytes.fromhex(point) for name, point in self.curators.items()}
-
-    def __repr__(self) -> str:
-        return f"Enrolment({self.server}, {self.task})"
 
 
 @dataclass(frozen=True)
@@ -132,7 +98,7 @@ class Participant:
         manifest = believe(answer.body, self._enrolment.pinned, self._enrolment.pinned_curators)
         self._on_point("manifest: believed")
         with self._state.transaction():
-            last = self.last_manifest()
+            last = self._state.last_manifest(self._enrolment.task)
             newest = check_manifest(manifest, task=self._enrolment.task, last=last, now=self.now(), policy=self._policy)
             self._state.set_fact(f"seen {self._enrolment.task}", vars(newest))
             if manifest.killed:
@@ -141,11 +107,8 @@ class Participant:
         self._on_point("manifest: remembered")
         return manifest
 
-    def last_manifest(self) -> LastManifest:
-        return LastManifest(**(self._state.fact(f"seen {self._enrolment.task}") or {}))
-
     def now(self) -> int:
-        return device_now(self._clock(), self.last_manifest())
+        return device_now(self._clock(), self._state.last_manifest(self._enrolment.task))
 
     def take_part(self, manifest: Manifest, *, immediately: bool = False) -> Outcome:
         """Make this round's turn if there is none, and send it if it is time."""
@@ -247,7 +210,7 @@ class Participant:
 
     def _debit(self, manifest: Manifest, mode: str) -> None:
         """Pay before anything is drawn; refuse if the round would exceed a limit over time."""
-        # The shortest text of the double: a manifest may write 1e-99999999, which nobody should compute exactly.
+        # The shortest digits of the double: a manifest may write 1e-99999999, which must not be computed exactly.
         epsilon, delta = repr(float(manifest.epsilon)), repr(float(manifest.delta))
         policy, now = self._policy, self.now()
         # Where the week begins is the clock's alone to say: a service that signs ahead of it must not end it early.
@@ -336,9 +299,9 @@ class Participant:
         return next((outcome for outcome in outcomes if not outcome.ok), outcomes[-1] if outcomes else None)
 
     def _withdrawn_meanwhile(self, turn: Turn) -> Outcome | None:
-        """Take back what another process has withdrawn while it was on its way; None if nobody has."""
-        found = self._state.turn(turn.task, turn.round)
-        if turn.part != kept.OPT_IN or found is None or found.state not in (kept.DROPPED, kept.WITHDRAWN):
+        """Take back what another process has withdrawn while it was on its way; None if none has."""
+        now = self._state.turn(turn.task, turn.round)
+        if turn.part != kept.OPT_IN or now is None or now.state not in (kept.DROPPED, kept.WITHDRAWN):
             return None
         return self._withdraw(turn)
 
@@ -380,13 +343,13 @@ def _window(manifest: Manifest) -> tuple[int, int]:
 
 
 def _problem(answer: Answer) -> str | None:
-    """The name of a problem document of this protocol; anything else is somebody else's answer."""
+    """The name of a problem document of this protocol; anything else was not answered by the service."""
     try:
         document = json.loads(answer.body.decode("utf-8")) if answer.status >= 400 else None
     except (ValueError, RecursionError):
         return None
-    found = _PROBLEM.fullmatch(str(document.get("type"))) if isinstance(document, dict) else None
-    return found[1] if found else None
+    match = _PROBLEM.fullmatch(str(document.get("type"))) if isinstance(document, dict) else None
+    return match[1] if match else None
 
 
 def _done(turn: Turn) -> Outcome:

@@ -14,7 +14,7 @@ import contextlib
 import json
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
@@ -22,7 +22,8 @@ from typing import Any, Final
 from searchblend.core.documents import encode
 from searchblend.core.records import WILDCARD, Record
 from searchblend.device.device_errors import StateError, StorageFull
-from searchblend.device.make_report import Message, ReportedPart
+from searchblend.device.make_report import Message, Pair, ReportedPart
+from searchblend.device.manifest_checks import LastManifest
 from searchblend.files.durable import create_private, sync
 from searchblend.files.sqlite import IN_MEMORY, SqliteFile
 
@@ -65,6 +66,33 @@ _TURN: Final = (
 _ONE_TURN: Final = f"SELECT {_TURN} FROM turns WHERE task = ? AND round = ?"  # noqa: S608  # names of columns
 _ALL_TURNS: Final = f"SELECT {_TURN} FROM turns ORDER BY made_at, round"  # noqa: S608
 _ADD_TURN: Final = f"INSERT INTO turns ({_TURN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, NULL, NULL)"  # noqa: S608
+
+
+@dataclass(frozen=True)
+class Enrolment:
+    """The task that this device takes part in."""
+
+    server: str
+    task: str
+    keys: dict[str, str]
+    """key id → uncompressed public point, hexadecimal"""
+    code: str | None = None
+    """the enrolment code of opt-in users"""
+    has_urls: bool = True
+    plain_http: bool = False
+    curators: dict[str, str] = field(default_factory=dict)
+    """keys of curators, as above; without any, the publisher is believed about the round's key"""
+
+    @property
+    def pinned(self) -> dict[str, bytes]:
+        return {name: bytes.fromhex(point) for name, point in self.keys.items()}
+
+    @property
+    def pinned_curators(self) -> dict[str, bytes]:
+        return {name: bytes.fromhex(point) for name, point in self.curators.items()}
+
+    def __repr__(self) -> str:
+        return f"Enrolment({self.server}, {self.task})"
 
 
 @dataclass(frozen=True)
@@ -111,7 +139,7 @@ class Turn:
     state: str
     message: bytes | None
     mechanism: str
-    held: list[list[str | None]] | None
+    held: list[Pair] | None
     said: list[ReportedPart] | None
     made_at: int
     send_after: int
@@ -124,7 +152,7 @@ class Turn:
         return f"Turn(round {self.round}, {self.part}, {self.state})"
 
 
-class DeviceState(SqliteFile):
+class DeviceState(SqliteFile, contextlib.AbstractContextManager["DeviceState"]):
     """One device's file. ``:memory:`` keeps everything in this process, for simulations."""
 
     def __init__(self, path: Path | str, *, create: bool = False, busy_seconds: float = 30.0) -> None:
@@ -141,9 +169,6 @@ class DeviceState(SqliteFile):
             self.close()
             raise
 
-    def __enter__(self) -> DeviceState:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.close()
 
@@ -154,10 +179,17 @@ class DeviceState(SqliteFile):
         return json.loads(rows[0][0]) if rows else None
 
     def set_fact(self, name: str, value: Any) -> None:
-        text = json.dumps(value, ensure_ascii=False)
         self.execute(
-            "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", (name, text)
+            "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            (name, json.dumps(value, ensure_ascii=False)),
         )
+
+    def enrolment(self) -> Enrolment | None:
+        fields = self.fact("enrolment")
+        return Enrolment(**fields) if fields else None
+
+    def last_manifest(self, task: str) -> LastManifest:
+        return LastManifest(**(self.fact(f"seen {task}") or {}))
 
     def forget_fact(self, name: str) -> None:
         self.execute("DELETE FROM facts WHERE name = ?", (name,))

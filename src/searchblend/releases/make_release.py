@@ -98,8 +98,7 @@ def _debited(
     arguments are those of ``make_release``.
     """
     from searchblend.accounting.spend import Spend
-    from searchblend.store.ledger import open_ledger
-    from searchblend.store.ledger_release import release_once
+    from searchblend.store.ledger import open_ledger, release_once
 
     book = stack.enter_context(open_ledger(entry.path))
     spend = Spend.generic(cost.budget, cost.neighbors, cost.what)

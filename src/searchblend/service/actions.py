@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, Literal, TypeVar
 
-from searchblend.service.requests import CountsFile, NewCodes, Nothing, Rejection, Review
+from searchblend.core.documents import Between
+from searchblend.service.review import Rejection, Review
 from searchblend.store.states import ENDED, State
 
 if TYPE_CHECKING:
@@ -23,6 +24,27 @@ Face = Literal["api", "console", "command"]
 EVERYWHERE: Final[frozenset[Face]] = frozenset({"api", "console", "command"})
 Target = TypeVar("Target")
 Needs = TypeVar("Needs")
+MOST_CODES: Final = 10_000
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """An action that needs nothing but its round."""
+
+
+@dataclass(frozen=True)
+class NewCodes:
+    """How many enrolment codes to make."""
+
+    count: Annotated[int, Between(1, MOST_CODES)] = 1
+
+
+@dataclass(frozen=True)
+class CountsFile:
+    """What ``searchblend aggregate`` wrote about a round."""
+
+    document: object
+    """as it was read; ``Lifecycle.close_with_counts`` checks it"""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,16 +10,18 @@ from searchblend.core.errors import SearchblendError
 from searchblend.service.clock import Clock
 from searchblend.service.round_model import is_signed_by_curator, settings_of, shape_of
 from searchblend.service.settings import ServeSettings
-from searchblend.service.workers.curator_key import curator_points
 from searchblend.service.workers.publisher import MANIFEST_SECONDS, has_refused_key
-from searchblend.service.workers.signing_keys import SigningKeys, keys_trouble
+from searchblend.service.workers.signing_keys import SigningKeys, curator_points, keys_trouble
 from searchblend.service.workers.vault import Vault
+from searchblend.store.reports import ConservationLaw
 from searchblend.store.rounds import Round, Task
 from searchblend.store.schema import SCHEMA_VERSION, schema_version
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import ENDED, HOLDS_RAW, State
 
-_MOST_ATTEMPTS: Final = 5
+MOST_ATTEMPTS: Final = 5
+"""more than this, and a job is called stuck"""
+SHAPE_TROUBLE: Final = "the shape of its reports cannot be read"
 _DAY: Final = 86_400
 _SHREDDING_SLACK: Final = 15
 """seconds that the clock's arrow and the curator's job may take after a deadline"""
@@ -79,7 +81,7 @@ def gauges(store: ServiceStore, clock: Clock) -> dict[str, float]:
         "signature_expires_seconds": min((latest[1] - now for latest in manifests if latest), default=0),
         "round_keys_refused": sum(has_refused_key(store, round_) for round_ in rounds),
         "jobs_waiting": len(waiting),
-        "jobs_stuck": sum(attempts > _MOST_ATTEMPTS for _, _, attempts in waiting),
+        "jobs_stuck": sum(attempts > MOST_ATTEMPTS for _, _, attempts in waiting),
     }
 
 
@@ -97,7 +99,7 @@ def _chain(name: str, check: Callable[[], object]) -> CheckResult:
 
 
 def _unreadable(store: ServiceStore) -> Iterator[CheckResult]:
-    """Rows of another version, or damaged. Others go on without them; somebody has to look at these."""
+    """Rows of another version, or damaged. Others go on without them; the operator has to look at these."""
     for task in store.rounds.tasks():
         if why := settings_trouble(task):
             yield CheckResult(f"task {task.task[:8]}", False, f"its settings cannot be read: {why}")
@@ -120,26 +122,31 @@ def _overdue(store: ServiceStore, clock: Clock) -> Iterator[CheckResult]:
 
 
 def _rounds(store: ServiceStore) -> Iterator[CheckResult]:
+    counted, contributed = store.figures.counted(), store.figures.contributed()
     for round_ in store.rounds.rounds():
         name = f"{round_.task[:8]}/{round_.number}"
         if round_.shape:
-            yield _conservation(store, round_, f"conservation {name}")
-        if round_.state not in HOLDS_RAW and (left := store.contributions.count(round_.key)):
+            law = conservation(round_, counted)
+            detail = f"{law.counted} counts, {law.expected} expected" if law else SHAPE_TROUBLE
+            yield CheckResult(f"conservation {name}", law is not None and law.holds, detail)
+        if round_.state not in HOLDS_RAW and (left := contributed.get(round_.key, 0)):
             yield CheckResult(f"shredding {name}", False, f"{left} sealed records are left")
 
 
-def _conservation(store: ServiceStore, round_: Round, check: str) -> CheckResult:
+def conservation(round_: Round, counted: Mapping[int, tuple[int, int]]) -> ConservationLaw | None:
+    """The law of a round that has a head list, by ``RoundFigures.counted``; None if its shape cannot be read."""
+    counts, ids = counted.get(round_.key, (0, 0))
     try:
         per_report = shape_of(round_).counts_per_report
     except (TypeError, ValueError, KeyError):
-        return CheckResult(check, False, "the shape of its reports cannot be read")
-    law = store.reports.conservation(round_.key, per_report, round_.reports)
-    return CheckResult(check, law.holds, f"{law.counted} counts, {law.expected} expected")
+        return None
+    return ConservationLaw.of(counts, per_report * (ids if round_.reports is None else round_.reports))
 
 
 def _jobs(store: ServiceStore) -> CheckResult:
-    stuck = [f"{kind} ({attempts} attempts)" for _, kind, attempts in store.jobs.waiting() if attempts > _MOST_ATTEMPTS]
-    return CheckResult("jobs", not stuck, ", ".join(stuck) or f"{len(store.jobs.waiting())} waiting")
+    waiting = store.jobs.waiting()
+    stuck = [f"{kind} ({attempts} attempts)" for _, kind, attempts in waiting if attempts > MOST_ATTEMPTS]
+    return CheckResult("jobs", not stuck, ", ".join(stuck) or f"{len(waiting)} waiting")
 
 
 def _manifests(store: ServiceStore, clock: Clock) -> Iterator[CheckResult]:

@@ -25,7 +25,7 @@ from searchblend.core.records import Record
 from searchblend.service.api.collector import REPORT
 from searchblend.service.api.documents import RoundDetail, RoundView, TaskList, TrendList, TrendView
 from searchblend.service.api.intake import SEALED
-from searchblend.service.lifecycle import ConservationLaw
+from searchblend.store.reports import ConservationLaw
 from searchblend.store.states import State
 from searchblend.wire.head_list import HeadListMessage, decode_head_list
 from searchblend.wire.manifest import Manifest

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, TypeVar
 
 from searchblend.blender.release import HeadFigures
-from searchblend.core.documents import JsonObject, Natural, Sha256, encode
+from searchblend.core.documents import JsonObject, encode
 from searchblend.core.errors import InvalidParameter, SearchblendError
 from searchblend.service.aggregate import read_counts
 from searchblend.service.clock import Clock
-from searchblend.service.filters import REASONS, Hit, suspicious_entries
-from searchblend.service.requests import Review
+from searchblend.service.review import REASONS, Hit, Review, suspicious_entries
 from searchblend.service.round_model import (
     decode_figures,
     encode_figures,
@@ -24,12 +23,12 @@ from searchblend.service.round_model import (
     shape_of,
 )
 from searchblend.service.task_settings import TaskSettings
+from searchblend.store.backup import read_backup
+from searchblend.store.errors import BudgetExceeded, StoreError, StoreUnavailable, WrongState
 from searchblend.store.ledger_book import planned_round
-from searchblend.store.ledger_errors import BudgetExceeded
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import ENDED, HOLDS_RAW, State
-from searchblend.store.store_errors import StoreError, StoreUnavailable, WrongState
 from searchblend.store.tokens import OS_USER
 from searchblend.wire.report import ReportShape
 
@@ -43,28 +42,10 @@ NO_CAP: Final = (
     "--per-window EPSILON,DELTA), or let the task say so by name (uncapped=true)"
 )
 _TASK_BYTES: Final = 16
+_SKIPPED: Final = 1000
+"""round numbers that may have been given out after a backup was made"""
 _APPROVE_ALL: Final = Review()
 _Row = TypeVar("_Row", Round, Task)
-
-
-@dataclass(frozen=True)
-class ConservationLaw:
-    """Counts that are stored, and counts that the accepted reports must have made."""
-
-    counted: Natural
-    expected: Natural
-    holds: bool
-
-
-@dataclass(frozen=True)
-class RoundNumbers:
-    """Public numbers of a round."""
-
-    opt_in_records: Natural
-    reports_counted: Natural
-    refusals: Mapping[str, int]
-    conservation: ConservationLaw
-    files: Mapping[str, Sha256]
 
 
 class Lifecycle:
@@ -255,18 +236,20 @@ class Lifecycle:
         """Enrolment codes for opt-in users, shown once."""
         return self._store.tokens.enrol(task.task, n, actor=actor, now=self._now)
 
-    def numbers(self, round_: Round) -> RoundNumbers:
-        """Public numbers of a round: how many, why refused, and whether the law holds."""
-        n_seen = self._store.reports.n_seen(round_.key) if round_.reports is None else round_.reports
-        per_report = shape_of(round_).counts_per_report if round_.shape else 0
-        law = self._store.reports.conservation(round_.key, per_report, round_.reports)
-        return RoundNumbers(
-            opt_in_records=self._store.contributions.count(round_.key),
-            reports_counted=n_seen,
-            refusals=self._store.reports.refusals(round_.key),
-            conservation=ConservationLaw(law.counted, law.expected, law.holds),
-            files=self._store.artifacts.of_round(round_.key) if round_.state is State.PUBLISHED else {},
-        )
+    def restore(self, backup: Path, *, actor: str) -> tuple[int, int]:
+        """Read a backup into an empty database and make it safe to go on with; how many rows, how many rounds ended.
+
+        Rounds end whose raw records are in no backup. One transaction: whatever stops it, the database is still empty
+        and the restore can be repeated.
+        """
+        with self._store.transaction():
+            rows = read_backup(backup, self._store.database)
+            held = self._store.rounds.rounds(states=HOLDS_RAW | {State.DRAFT})
+            for round_ in held:
+                self.abort(round_, actor=actor, reason="restored")
+            self._store.rounds.skip_numbers(_SKIPPED)
+            self._store.audit.append(actor, "restored from a backup", self._now, {"rows": rows})
+        return rows, len(held)
 
     def tick(self, on_failure: Callable[[Exception, str], None] = lambda error, task: None) -> int:
         """Take the arrows whose time has come; how many. A round or task that fails is told and holds up no other."""

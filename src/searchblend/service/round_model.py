@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -13,11 +13,14 @@ from searchblend.blender.best.subset_report import ReportDesign
 from searchblend.blender.estimates import Estimates, Floats, GroupEstimates
 from searchblend.blender.method import Method, method_named
 from searchblend.blender.release import HeadFigures
-from searchblend.core.documents import JsonObject, decode
+from searchblend.core.documents import JsonObject, Natural, Sha256, decode
 from searchblend.core.errors import MessageError, SearchblendError
 from searchblend.core.records import HeadList
 from searchblend.service.task_settings import TaskSettings
+from searchblend.store.reports import ConservationLaw
 from searchblend.store.rounds import Round, Task
+from searchblend.store.service_store import ServiceStore
+from searchblend.store.states import State
 from searchblend.wire.manifest import Signature, decode_signature
 from searchblend.wire.report import ReportShape
 from searchblend.wire.round_key import RoundKey
@@ -91,6 +94,29 @@ def shape_of(round_: Round) -> ReportShape:
 def method_of(settings: TaskSettings) -> Method:
     """The method that curator, estimator and review of a round call."""
     return method_named(settings.method, wide_list=settings.wide_list and settings.has_urls)
+
+
+@dataclass(frozen=True)
+class RoundNumbers:
+    """Public numbers of a round: how many messages, why some were refused, and whether the law holds."""
+
+    opt_in_records: Natural
+    reports_counted: Natural
+    refusals: Mapping[str, int]
+    conservation: ConservationLaw
+    files: Mapping[str, Sha256]
+
+    @classmethod
+    def read(cls, store: ServiceStore, round_: Round) -> RoundNumbers:
+        """A few statements, whatever the round holds."""
+        per_report = shape_of(round_).counts_per_report if round_.shape else 0
+        return cls(
+            opt_in_records=store.contributions.count(round_.key),
+            reports_counted=store.reports.n_seen(round_.key) if round_.reports is None else round_.reports,
+            refusals=store.reports.refusals(round_.key),
+            conservation=store.reports.conservation(round_.key, per_report, round_.reports),
+            files=store.artifacts.of_round(round_.key) if round_.state is State.PUBLISHED else {},
+        )
 
 
 def encode_figures(figures: HeadFigures) -> bytes:

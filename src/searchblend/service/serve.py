@@ -21,19 +21,23 @@ from searchblend.service.api.app import ROLE_TAGS, build_app
 from searchblend.service.checkup import keys_overdue
 from searchblend.service.clock import Clock, SteadyClock
 from searchblend.service.console.planner_page import Planner
-from searchblend.service.crash_points import crash_points
 from searchblend.service.http.connections import Connections
 from searchblend.service.http.health import health_app, health_listener
-from searchblend.service.http.process_limits import affordable_connections, no_core_files
 from searchblend.service.http.server import BACKLOG, HttpServer
-from searchblend.service.logbook import Logbook
+from searchblend.service.process import affordable_connections, crash_points, no_core_files
 from searchblend.service.services import Services
 from searchblend.service.settings import ServeSettings
-from searchblend.service.workers.curator_key import curator_points, make_curator_key, require_curator
+from searchblend.service.telemetry import Logbook
 from searchblend.service.workers.curator_process import CuratorProcess, make_curator
 from searchblend.service.workers.estimator import Estimator
 from searchblend.service.workers.publisher import Publisher
-from searchblend.service.workers.signing_keys import SigningKeys, keys_trouble
+from searchblend.service.workers.signing_keys import (
+    SigningKeys,
+    curator_points,
+    keys_trouble,
+    make_curator_key,
+    require_curator,
+)
 from searchblend.service.workers.vault import Vault
 from searchblend.service.workers.worker import Runner, Worker, WorkerThread
 from searchblend.store.service_store import ServiceStore, open_store
@@ -82,15 +86,15 @@ def serve(
 
 
 def prepare_folders(settings: ServeSettings) -> None:
-    """Make the folders of the role's keys; what cannot be made or read ends the process before anybody is listened to.
+    """Make the folders of the role's keys; what cannot be made or read ends the process before it listens.
 
     A server that took records without a worker that can use its keys would take them for nothing.
     """
     make_private_folder(settings.folder)
-    if settings.role in ("all", "curator"):
+    if settings.plays("curator"):
         Vault(settings.vault_folder)
         make_curator_key(settings.vault_folder)
-    if settings.role in ("all", "publisher"):
+    if settings.plays("publisher"):
         SigningKeys(settings.signing_folder).add_if_none()
         require_curator(settings)
 
@@ -99,10 +103,10 @@ def _add_troubles(settings: ServeSettings, clock: SteadyClock, services: Service
     """Where the role has jobs: a clock that jumped, round keys past their deadline, signing keys not on record."""
     if settings.role not in ("collector", "intake"):
         services.troubles.append(lambda store: clock.trouble())
-    if settings.role in ("all", "curator"):
+    if settings.plays("curator"):
         vault = Vault(settings.vault_folder)
         services.troubles.append(lambda store: keys_overdue(vault, clock))
-    if settings.role in ("all", "publisher"):
+    if settings.plays("publisher"):
         keys = SigningKeys(settings.signing_folder)
         services.troubles.append(lambda store: keys_trouble(store, [key.key_id for key in keys.all()]))
 
@@ -200,7 +204,7 @@ def _run_curator(
     on_point: Callable[[str], None],
     on_ready: OnReady,
 ) -> None:
-    """No port: it hears nothing but the database and the signals that end it."""
+    """No port: only the database and the signals that end it reach this process."""
     stop = threading.Event()
     _on_signals(stop.set, settings, services.logbook)
     on_ready("no port", "")
@@ -234,17 +238,17 @@ def make_worker(settings: ServeSettings, store: ServiceStore, clock: Clock, serv
     runners: list[Runner] = []
     first: list[Callable[[], int]] = []
     each_time: list[Callable[[], int]] = [store.artifacts.wipe]
-    if settings.role in ("all", "curator"):
+    if settings.plays("curator"):
         # It only counts files here; keys and records are opened in a process that ends with its job.
         curator = make_curator(settings, store, clock, anonymous_intake=services.anonymous_intake)
         runners.append(CuratorProcess(settings, clock, curator.leaves, anonymous_intake=services.anonymous_intake))
         first.append(curator.destroy_overdue)
         each_time.append(curator.destroy_leftovers)
-    if settings.role in ("all", "publisher"):
+    if settings.plays("publisher"):
         publisher = Publisher(store, clock, SigningKeys(settings.signing_folder), curator_points(settings))
         runners.append(publisher)
         each_time.append(publisher.refresh_manifests)
-    if settings.role in ("all", "admin"):
+    if settings.plays("admin"):
         runners.append(Estimator(store, clock))
     each_time.append(_TroubleLog(store, services).update)
     tick = settings.role in ("all", "admin", "curator")

@@ -8,15 +8,19 @@ from dataclasses import dataclass
 from typing import Final
 
 from searchblend.service.api.answers import Refusal, SharedAnswers, round_number
-from searchblend.service.api.failed_sign_ins import SECONDS_BETWEEN_ROWS, FailedSignIns
-from searchblend.service.api.report_writer import MOST_WAITING, ReportWriter
+from searchblend.service.api.writers import (
+    DATABASE_SECONDS,
+    MOST_WAITING,
+    SECONDS_BETWEEN_ROWS,
+    FailedSignIns,
+    ReportWriter,
+    StoreThread,
+)
 from searchblend.service.clock import Clock, SystemClock
-from searchblend.service.logbook import Logbook
-from searchblend.service.metrics import ServiceMetrics
 from searchblend.service.round_model import sealing_context, shape_of
-from searchblend.service.store_thread import DATABASE_SECONDS, StoreThread
+from searchblend.service.telemetry import Logbook, ServiceMetrics
+from searchblend.store.errors import UnknownName
 from searchblend.store.service_store import ServiceStore
-from searchblend.store.store_errors import UnknownName
 from searchblend.wire.report import ReportShape
 from searchblend.wire.sealed import SealingContext
 from searchblend.wire.tokens import TokenVerifier
@@ -24,7 +28,7 @@ from searchblend.wire.tokens import TokenVerifier
 _UNKNOWN_SECONDS: Final = 1.0
 _MOST_UNKNOWN: Final = 1000
 _PUBLIC_REST: Final = 4.0
-"""a fifth of the time for pages that anybody may ask for"""
+"""a fifth of the time for pages that anyone may ask for"""
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ class Services:
         self.console = thread("console")
         # What they decide may take seconds: a long list has to be scored before it is approved.
         self.actions = thread("actions")
-        # Everybody may read what is published, as often as they like: apart from what devices need.
+        # What is published may be read by anyone, without limit: apart from what devices need.
         self.public = thread("public", rest=_PUBLIC_REST)
         self.pages, self.files = SharedAnswers(), SharedAnswers()
         self.health = thread("health")
@@ -141,14 +145,16 @@ class Services:
         self._facts[place] = facts
         return facts
 
+    def refused(self, facts: RoundFacts, reason: str, detail: str | None = None, *, n: int = 1) -> Refusal:
+        """The refusal of ``n`` messages of a round, which are counted by their reason."""
+        self.writer.refuse(facts.key, reason, n)
+        return Refusal(reason, detail)
+
     def forget(self, task: str, number: str) -> None:
         """A round that has closed: what it needed in memory goes."""
         self._facts.pop((task, int(number)), None)
 
     async def why_closed(self, task: str) -> str:
         """``killed`` or ``window-closed``"""
-
-        def killed(store: ServiceStore) -> bool:
-            return store.rounds.task(task).killed
-
-        return "killed" if await self.reader.call(killed) else "window-closed"
+        is_killed = await self.reader.call(lambda store: store.rounds.task(task).killed)
+        return "killed" if is_killed else "window-closed"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,18 +12,18 @@ from typing import Any, Final
 
 from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InvalidParameter, UsageError, listed
-from searchblend.service import crash_points
+from searchblend.service.process import VARIABLE
 
 ROLES: Final = ("all", "collector", "intake", "curator", "publisher", "admin")
 PREFIX: Final = "SEARCHBLEND_"
-_OF_TESTS: Final = (crash_points.VARIABLE, "SEARCHBLEND_TEST_")
-"""how variables begin that are no settings, and no mistakes either"""
+_OF_TESTS: Final = (VARIABLE, "SEARCHBLEND_TEST_")
+"""how variables begin that are neither settings nor mistakes"""
 _LARGEST_PORT: Final = 65_535
 _HEALTH_OFFSET: Final = 1_000
 _KINDS: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
     "int": ((int,), "expected a whole number"),
     "float": ((int, float), "expected a number"),
-    "str": ((str,), "expected a text"),
+    "str": ((str,), "expected a string"),
 }
 """what a TOML file may hold for each kind of setting: TOML has kinds of its own, so nothing is converted"""
 
@@ -48,7 +48,7 @@ class ServeSettings:
     host: str = "127.0.0.1"
     port: int = 8470
     health_host: str = "127.0.0.1"
-    """where /healthz, /readyz and /metrics are answered; not meant for everybody"""
+    """where /healthz, /readyz and /metrics are answered; not for the public"""
     health_port: int = 0
     """0: 1000 more than port, or any that is free if port is 0"""
     tls_certificate: str = ""
@@ -95,6 +95,10 @@ class ServeSettings:
         if self.database and not self.database.startswith(("postgresql://", "postgres://")):
             raise InvalidParameter("database", "expected postgresql://…; a SQLite file lives in the data directory")
 
+    def plays(self, role: str) -> bool:
+        """Whether this process does what the role does."""
+        return self.role in ("all", role)
+
     @property
     def folder(self) -> Path:
         return Path(self.data_dir)
@@ -118,29 +122,31 @@ class ServeSettings:
         return Path(self.signing_dir) if self.signing_dir else self.folder / "signing"
 
 
+_TYPES: Final = {field.name: str(field.type) for field in fields(ServeSettings)}
+
+
 def load_settings(
     flags: JsonObject, file: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> ServeSettings:
     """The settings of all sources; ``flags`` that are None were not given."""
     in_file = _from_file(file) if file is not None else {}
-    texts: dict[str, str | float | None] = {}
-    known = {field.name: str(field.type) for field in fields(ServeSettings)}
-    for name, text in (os.environ if environment is None else environment).items():
+    given: dict[str, str | float | None] = {}
+    for name, value in (os.environ if environment is None else environment).items():
         if name.upper().startswith(PREFIX) and not name.startswith(_OF_TESTS):
-            texts[_field_of(name, known)] = text
-    texts |= {name: value for name, value in flags.items() if value is not None and name in known}
-    values = {**in_file, **{name: _typed(name, value, known[name]) for name, value in texts.items()}}
+            given[_field_of(name)] = value
+    given |= {name: value for name, value in flags.items() if value is not None and name in _TYPES}
+    values = {**in_file, **{name: _typed(name, value) for name, value in given.items()}}
     try:
         return ServeSettings(**values)
     except InvalidParameter as error:
-        if error.field in in_file and error.field not in texts:
+        if error.field in in_file and error.field not in given:
             raise UsageError(f"{file}: {error}") from error
         raise
 
 
-def _field_of(name: str, known: Collection[str]) -> str:
-    """The setting that a variable is about. One that is misspelt would be a default in silence: it is refused."""
-    variables = {f"{PREFIX}{field.upper()}": field for field in known}
+def _field_of(name: str) -> str:
+    """The setting that a variable is about. A misspelt one is refused, or the default would be used in silence."""
+    variables = {f"{PREFIX}{field.upper()}": field for field in _TYPES}
     if name not in variables:
         nearest = get_close_matches(name.upper(), variables, n=1, cutoff=0)
         raise UsageError(f"{listed([name])}: no such variable; the nearest is {nearest[0]}")
@@ -156,23 +162,22 @@ def _from_file(path: Path) -> JsonObject:
         raise UsageError(f"{path}: not TOML: {error}") from error
     except RecursionError as error:
         raise UsageError(f"{path}: not TOML: nested too deeply") from error
-    kinds = {field.name: str(field.type) for field in fields(ServeSettings)}
-    unknown = set(document) - set(kinds)
+    unknown = set(document) - set(_TYPES)
     if unknown:
         raise UsageError(f"{path}: unknown settings: {listed(sorted(unknown))}")
     for name, value in document.items():
-        allowed, expected = _KINDS[kinds[name]]
+        allowed, expected = _KINDS[_TYPES[name]]
         if not isinstance(value, allowed) or isinstance(value, bool):
             raise UsageError(f"{path}: {name}: {expected}")
     return document
 
 
-def _typed(name: str, value: Any, kind: str) -> Any:
-    """What a flag or a variable says, which is always a text, as the setting's own kind."""
-    convert = {"int": int, "float": float}.get(kind, str)
+def _typed(name: str, value: Any) -> Any:
+    """What a flag or a variable says, which is always a string, as the setting's own type."""
+    convert = {"int": int, "float": float}.get(_TYPES[name], str)
     try:
         if isinstance(value, bool):
             raise ValueError
         return convert(value)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidParameter(name, _KINDS[kind][1]) from None
+        raise InvalidParameter(name, _KINDS[_TYPES[name]][1]) from None

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass, fields
+from typing import Final
 
-from searchblend.store.database import Database
+from searchblend.store.database import Database, marks
 
 _TO_WIPE: Final = "to wipe"
-"""the inner document that says that something was dropped since the log was emptied"""
-_TREND: Final = "place, query, probability, low, high, variance, optin, client, optin_weight, influence"
+"""the inner document that is there while something was dropped since the log was emptied"""
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,11 @@ class TrendRow:
     client: float | None
     optin_weight: float | None
     influence: float | None
-    """by how much one made-up report can move the probability"""
+    """by how much one fabricated report can move the probability"""
+
+
+TREND: Final = ", ".join(each.name for each in fields(TrendRow))
+"""the columns of a trend"""
 
 
 class Artifacts:
@@ -39,7 +42,7 @@ class Artifacts:
         self._database = database
 
     def put(self, content: bytes, media_type: str) -> str:
-        """Store a file and say its name, the SHA-256 of its bytes."""
+        """Store a file; its name is the SHA-256 of its bytes."""
         name = hashlib.sha256(content).hexdigest()
         self._database.execute(
             "INSERT INTO artifacts (sha256, media_type, content) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
@@ -90,7 +93,7 @@ class Artifacts:
             self.keep(0, _TO_WIPE, secrets.token_bytes(8))
 
     def wipe(self) -> int:
-        """SQLite: empty the log, so that what was dropped is in no file. Asked again until nobody reads meanwhile.
+        """SQLite: empty the log, so that what was dropped is in no file. Asked again until no one reads meanwhile.
 
         How many times: 0 or 1. PostgreSQL's log is not ours to empty (docs/explanation/threat-model.md).
         """
@@ -117,15 +120,14 @@ class Artifacts:
 
     def add_trends(self, round_key: int, rows: Iterable[TrendRow]) -> None:
         self._database.execute_many(
-            f"INSERT INTO trends (round_key, {_TREND}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            f"INSERT INTO trends (round_key, {TREND}) VALUES (?, {marks(fields(TrendRow))})",
             [(round_key, *astuple(row)) for row in rows],
         )
 
     def trends(self, task: str) -> list[tuple[int, TrendRow]]:
         """Round number and row of every published round of a task, oldest first."""
-        columns = ", ".join(f"trends.{name}" for name in _TREND.split(", "))
-        rows: Sequence[tuple[Any, ...]] = self._database.execute(
-            f"SELECT number, {columns} FROM trends JOIN rounds ON rounds.round_key = trends.round_key "
+        rows = self._database.execute(
+            f"SELECT number, {TREND} FROM trends JOIN rounds ON rounds.round_key = trends.round_key "
             "WHERE rounds.task = ? AND rounds.state = 'PUBLISHED' ORDER BY number, place",
             (task,),
         )

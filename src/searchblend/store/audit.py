@@ -8,18 +8,13 @@ from dataclasses import dataclass
 
 from searchblend.core.documents import JsonObject
 from searchblend.store.database import Database
-from searchblend.store.ledger_book import GENESIS, canonical, chained
-from searchblend.store.store_errors import CorruptAudit
+from searchblend.store.errors import CorruptAudit
+from searchblend.store.ledger_book import GENESIS, ChainedRow, canonical, chained
 
 
 @dataclass(frozen=True)
-class AuditRow:
+class AuditRow(ChainedRow):
     """One entry as it is stored."""
-
-    position: int
-    body: str
-    previous: str
-    hash: str
 
     @property
     def entry(self) -> AuditEntry:
@@ -70,19 +65,15 @@ class AuditLog:
         return [AuditRow(*row) for row in rows]
 
     def verify(self) -> AuditRow | None:
-        """Check the whole chain; the last row, whose hash somebody else should keep."""
+        """Check the whole chain; the last row, whose hash should be kept outside the service."""
         return verify_chain(self.rows())
 
 
 def verify_chain(rows: Iterable[AuditRow]) -> AuditRow | None:
-    """The last row of an unbroken chain, or ``CorruptAudit`` naming the first row that is not what it was."""
+    """The last row of an unbroken chain, or ``CorruptAudit`` naming the first row that is not what was written."""
     last: AuditRow | None = None
-    for expected, row in enumerate(rows, 1):
-        if row.position != expected:
-            raise CorruptAudit(expected, "missing")
-        if row.previous != (last.hash if last else GENESIS):
-            raise CorruptAudit(expected, "does not follow the row before it")
-        if row.hash != chained(row.previous, row.body):
-            raise CorruptAudit(expected, "was changed: its hash does not fit")
+    for position, row in enumerate(rows):
+        if problem := row.problem_after(position, last.hash if last else GENESIS):
+            raise CorruptAudit(position + 1, problem)
         last = row
     return last

@@ -14,65 +14,33 @@ from typing import Final
 from searchblend.core.errors import OutputError
 from searchblend.files.durable import whole_files
 from searchblend.files.sqlite import SqliteFile
-from searchblend.store.database import Database
+from searchblend.store.database import Database, marks
 from searchblend.store.database_sqlite import SqliteStore, open_to_read
+from searchblend.store.errors import StoreError
 from searchblend.store.schema import require_tables
-from searchblend.store.store_errors import StoreError
 
 _ROWS_AT_ONCE: Final = 5_000
 _FILES_AT_ONCE: Final = 2
 """of tables whose rows are whole files"""
-TABLES: Final[dict[str, tuple[str, ...]]] = {
-    "tasks": ("task", "name", "settings", "killed", "created"),
-    "rounds": (
-        "round_key",
-        "task",
-        "number",
-        "state",
-        "version",
-        "settings",
-        "budget_window",
-        "opened_by",
-        "public_key",
-        "key_signature",
-        "optin_closes",
-        "shred_by",
-        "client_opens",
-        "client_closes",
-        "grace_until",
-        "shape",
-        "reports",
-        "changed",
-    ),
-    "seen": ("round_key", "report_id"),
-    "counts": ("round_key", "shard", "cell", "n"),
-    "refusals": ("round_key", "reason", "n"),
-    "spent_tokens": ("round_key", "nonce", "report_id"),
-    "documents": ("round_key", "name", "content"),
-    "artifacts": ("sha256", "media_type", "content"),
-    "round_artifacts": ("round_key", "name", "sha256"),
-    "manifests": ("task", "sequence", "expires", "content"),
-    "jobs": ("round_key", "kind", "due", "lease_token", "lease_until", "attempts"),
-    "audit": ("position", "body", "previous", "hash"),
-    "ledger": ("position", "kind", "release_id", "body", "previous", "hash"),
-    "release_files": ("release_id", "name", "content"),
-    "admin_tokens": ("token_hash", "name", "role", "created", "revoked"),
-    "enrolments": ("task", "code_hash", "created"),
-    "trends": (
-        "round_key",
-        "place",
-        "query",
-        "probability",
-        "low",
-        "high",
-        "variance",
-        "optin",
-        "client",
-        "optin_weight",
-        "influence",
-    ),
-}
-LEFT_OUT: Final = ("contributions", "sessions", "schema_version")
+TABLES: Final = (
+    "tasks",
+    "rounds",
+    "seen",
+    "counts",
+    "refusals",
+    "spent_tokens",
+    "documents",
+    "artifacts",
+    "round_artifacts",
+    "manifests",
+    "jobs",
+    "audit",
+    "ledger",
+    "release_files",
+    "admin_tokens",
+    "enrolments",
+    "trends",
+)
 
 
 def write_backup(database: Database, path: Path) -> int:
@@ -86,7 +54,7 @@ def write_backup(database: Database, path: Path) -> int:
         try:
             require_tables(target)
             with one_moment(database), target.transaction():
-                rows = sum(_copy(database, target, table) for table in TABLES)
+                rows = sum(_copy(database, target, table, target) for table in TABLES)
             target.execute("PRAGMA journal_mode = DELETE")
         finally:
             target.close()
@@ -101,18 +69,18 @@ def read_backup(path: Path, database: Database) -> int:
         with database.transaction():
             if database.execute("SELECT 1 FROM tasks LIMIT 1") or database.execute("SELECT 1 FROM audit LIMIT 1"):
                 raise StoreError("the database is not empty; a backup is read into a new one")
-            return sum(_copy(source, database, table) for table in TABLES)
+            return sum(_copy(source, database, table, source) for table in TABLES)
     finally:
         source.close()
 
 
-def _copy(source: Database | SqliteFile, target: Database, table: str) -> int:
-    columns = TABLES[table]
+def _copy(source: Database, target: Database, table: str, file: SqliteFile) -> int:
+    """``file``: that one of the two which is the backup, and names the columns."""
+    columns = [name for (name,) in file.execute("SELECT name FROM pragma_table_info(?)", (table,))]
     names = ", ".join(columns)
-    places = ", ".join("?" * len(columns))
     copied = 0
     for rows in source.pages(f"SELECT {names} FROM {table}", _FILES_AT_ONCE if "content" in columns else _ROWS_AT_ONCE):
-        target.execute_many(f"INSERT INTO {table} ({names}) VALUES ({places})", rows)
+        target.execute_many(f"INSERT INTO {table} ({names}) VALUES ({marks(columns)})", rows)
         copied += len(rows)
     return copied
 

@@ -1,4 +1,4 @@
-"""Sealed opt-in records: one per contributor and round, until they are shredded. Nobody here can open them.
+"""Sealed opt-in records: one per contributor and round, until they are shredded. Nothing here can open them.
 
 A contributor is a tag (``wire/sealed.py``). What was taken back leaves its tag with no bytes, so that nothing comes
 back under it: neither the same record, sent again by whoever has seen it, nor one that was held up on its way. A column
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from searchblend.store.database import Database
-from searchblend.store.round_lock import hold_open
+from searchblend.store.rounds import holds_open
 from searchblend.store.states import State
 
 _PAGE: Final = 2000
@@ -62,7 +62,7 @@ class Contributions:
         return int(rows[0][0])
 
     def all(self, round_key: int) -> Iterator[tuple[bytes, bytes]]:
-        """Tags and sealed records, in the order of the tags: no order in which they came."""
+        """Tags and sealed records, in the order of the tags, which does not tell in which order they came."""
         after = b""
         while True:
             rows = self._database.execute(
@@ -81,17 +81,9 @@ class Contributions:
         return sum(not withdrawn for (withdrawn,) in rows)
 
     def _open(self, round_key: int, now: int) -> bool:
-        hold_open(self._database, round_key)
-        rows = self._database.execute(
-            "SELECT state, optin_closes, killed FROM rounds JOIN tasks ON tasks.task = rounds.task WHERE round_key = ?",
-            (round_key,),
-        )
-        if not rows:
-            return False
-        state, closes, killed = rows[0]
-        return State(state) is State.OPTIN_OPEN and not killed and (closes is None or now < closes)
+        return holds_open(self._database, round_key, states={State.OPTIN_OPEN}, until="optin_closes", now=now)
 
 
 def _content(sealed: bytes | str) -> bytes:
-    """SQLite would keep a text that somebody writes there by hand; a record it is not."""
+    """SQLite would keep a string that was written there by hand, which is not a record."""
     return sealed.encode("utf-8", "replace") if isinstance(sealed, str) else bytes(sealed)

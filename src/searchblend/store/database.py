@@ -7,11 +7,10 @@ thread at a time.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Iterator, Sequence, Sized
+from typing import Any, Protocol
 
 Rows = list[tuple[Any, ...]]
-DIALECTS: Final = ("sqlite", "postgresql")
 
 
 class Database(Protocol):
@@ -40,3 +39,8 @@ class Database(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+def marks(values: Sized) -> str:
+    """``?, ?, ?``: a place in ``IN (…)`` for each of these; nothing is in an empty one."""
+    return ", ".join("?" * len(values)) or "NULL"

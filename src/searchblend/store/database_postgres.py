@@ -19,7 +19,7 @@ from psycopg.abc import RV, PQGen
 from psycopg.pq import TransactionStatus
 
 from searchblend.store.database import Rows
-from searchblend.store.store_errors import StoreError, StoreUnavailable, UnsafeDatabase
+from searchblend.store.errors import StoreError, StoreUnavailable, UnsafeDatabase
 
 _OLDEST: Final = 140000
 _CONNECT_SECONDS: Final = (2, 10)

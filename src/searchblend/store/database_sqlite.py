@@ -12,7 +12,7 @@ from typing import Final
 
 from searchblend.files.durable import create_private, sync
 from searchblend.files.sqlite import IN_MEMORY, Problem, SqliteFile
-from searchblend.store.store_errors import StoreError, StoreUnavailable, UnsafeDatabase
+from searchblend.store.errors import StoreError, StoreUnavailable, UnsafeDatabase
 
 APPLICATION_ID: Final = 0x53425356  # "SBSV"
 _PRAGMAS: Final = (

@@ -10,8 +10,8 @@ import secrets
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from searchblend.store.database import Database
-from searchblend.store.store_errors import LeaseLost
+from searchblend.store.database import Database, marks
+from searchblend.store.errors import LeaseLost
 
 
 @dataclass(frozen=True)
@@ -41,15 +41,14 @@ class Jobs:
     def lease(
         self, kinds: Collection[str], now: int, seconds: int, *, leave: Collection[tuple[int, str]] = ()
     ) -> Job | None:
-        """A job of these kinds that is due and that nobody holds; ``leave``: those that are another's to do."""
+        """A job of these kinds that is due and not leased; ``leave``: those that are another's to do."""
         skip = " FOR UPDATE SKIP LOCKED" if self._database.dialect == "postgresql" else ""
-        places = ", ".join("?" * len(kinds))
         left = " AND NOT (round_key = ? AND kind = ?)" * len(leave)
         token = secrets.token_hex(16)
         with self._database.transaction(exclusive=False):
             rows = self._database.execute(
-                f"SELECT round_key, kind FROM jobs WHERE kind IN ({places}) AND due <= ? AND lease_until <= ?{left} "
-                f"ORDER BY due, round_key LIMIT 1{skip}",
+                f"SELECT round_key, kind FROM jobs WHERE kind IN ({marks(kinds)}) "
+                f"AND due <= ? AND lease_until <= ?{left} ORDER BY due, round_key LIMIT 1{skip}",
                 (*kinds, now, now, *(value for job in leave for value in job)),
             )
             if not rows:
@@ -72,7 +71,7 @@ class Jobs:
             raise LeaseLost(f"job {job.kind}: another worker has it")
 
     def give_back(self, job: Job, due: int, *, counted: bool = True) -> None:
-        """Anybody may try again from ``due`` on. Not ``counted``: what stopped the attempt was not the job."""
+        """Any worker may try again from ``due`` on. Not ``counted``: what stopped the attempt was not the job."""
         self._database.execute(
             "UPDATE jobs SET lease_token = NULL, lease_until = 0, due = ?, attempts = attempts - ? "
             "WHERE round_key = ? AND kind = ? AND lease_token = ?",

@@ -1,4 +1,4 @@
-"""What was released about whom, and what it cost: debited before anybody can see it.
+"""What was released about whom, and what it cost: debited before anyone can see it.
 
 The protocol of a release, whatever dies in between:
 
@@ -8,62 +8,54 @@ The protocol of a release, whatever dies in between:
     4.               what ``publish`` returned may be shown
 
 Repeat it with the same id after a crash: a debit that is there costs nothing more; files that are there come back byte
-for byte; a debit without files was seen by nobody, so drawing anew under it is sound. Budget is never given back.
+for byte; a debit without files was seen by no one, so drawing anew under it is sound. Budget is never given back.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import astuple, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Protocol
+from typing import Final
 
 from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import Cap, Totals, default_delta, total_of
-from searchblend.core.documents import JsonObject, encode
-from searchblend.core.errors import InvalidParameter
-from searchblend.store.ledger_book import Book, Entry, Row, next_row, read_book
-from searchblend.store.ledger_errors import BudgetExceeded, ConflictingRelease, CorruptLedger, LedgerError
+from searchblend.core.errors import EmptyHeadList, InvalidParameter
+from searchblend.store.database import Database
+from searchblend.store.errors import BudgetExceeded, ConflictingRelease, CorruptLedger, LedgerError
+from searchblend.store.ledger_book import (
+    Book,
+    CapRow,
+    DebitRow,
+    Entry,
+    PublishedFile,
+    PublishRow,
+    Row,
+    next_row,
+    read_book,
+)
 from searchblend.store.ledger_file import LedgerFile
 
 _MAX_NAME: Final = 200
-READ_ROWS: Final = "SELECT position, kind, release_id, body, previous, hash FROM ledger ORDER BY position"
-APPEND_ROW: Final = "INSERT INTO ledger (position, kind, release_id, body, previous, hash) VALUES (?, ?, ?, ?, ?, ?)"
+READ_ROWS: Final = "SELECT position, body, previous, hash, kind, release_id FROM ledger ORDER BY position"
+APPEND_ROW: Final = "INSERT INTO ledger (position, body, previous, hash, kind, release_id) VALUES (?, ?, ?, ?, ?, ?)"
 READ_FILES: Final = "SELECT name, content FROM release_files WHERE release_id = ? ORDER BY name"
 ADD_FILE: Final = "INSERT INTO release_files (release_id, name, content) VALUES (?, ?, ?)"
 READ_FILE_NAMES: Final = "SELECT release_id, name FROM release_files ORDER BY release_id, name"
+NOTHING_PASSED: Final = "empty-head-list.txt"
+"""the file of a release that named nothing"""
 
 
-class LedgerDatabase(Protocol):
-    """What a ledger needs of a database."""
-
-    def execute(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Run one statement and fetch everything it gives."""
-        ...
-
-    def transaction(self) -> contextlib.AbstractContextManager[None]:
-        """No other process writes meanwhile; everything or nothing; on disk when the block is left."""
-        ...
-
-    def close(self) -> None: ...
-
-
-class Ledger:
+class Ledger(contextlib.AbstractContextManager["Ledger"]):
     """The ledger in a database. Every reading checks the whole chain first; a broken one takes no more debits."""
 
-    def __init__(self, database: LedgerDatabase) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
 
-    def __enter__(self) -> Ledger:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -76,28 +68,27 @@ class Ledger:
             if book.cap is not None and book.cap != cap and not replace:
                 raise LedgerError("another cap is on record; change it with set_cap or `searchblend ledger cap`")
             if book.cap != cap:
-                self._append(book, {"kind": "cap", "cap": encode(cap), "recorded": _now()})
+                self._append(book, CapRow(cap, _now()))
 
     def debit(
         self, release_id: str, population: str, window: str, spend: Spend, *, role_in: str | None = None
     ) -> Entry:
-        """Charge a release to everybody of the population; on disk when this returns.
+        """Charge a release to everyone in the population; on disk when this returns.
 
         The same id with the same content returns the earlier entry and costs nothing. ``role_in`` names a round in
         which a person has one role at most: of all debits with that name each person bears one.
         """
-        names = {"release_id": release_id, "population": population, "window": window}
-        for field, name in (*names.items(), *([("role_in", role_in)] if role_in is not None else [])):
+        for field, name in (("release_id", release_id), ("population", population), ("window", window)):
             check_name(field, name)
+        if role_in is not None:
+            check_name("role_in", role_in)
         with self._database.transaction():
             book = self.book()
             entry = Entry(book.length + 1, release_id, population, window, spend, _now(), role_in)
             if (earlier := book.entries.get(release_id)) is not None:
                 return _the_same(earlier, entry)
             _refuse_overspend(book, entry)
-            role = {"role_in": role_in} if role_in is not None else {}
-            document = {"kind": "debit", **names, "spend": spend.as_json(), "recorded": entry.recorded, **role}
-            self._append(book, document)
+            self._append(book, DebitRow(release_id, population, window, spend.as_json(), entry.recorded, role_in))
         return entry
 
     def publish(
@@ -120,10 +111,8 @@ class Ledger:
                 return self._files(book, release_id)
             for name, content in files.items():
                 self._database.execute(ADD_FILE, (release_id, name, content))
-            manifest = {name: _fingerprint(content) for name, content in files.items()}
-            public = {"public_spend": public_spend.as_json()} if public_spend is not None else {}
-            document = {"kind": "publish", "release_id": release_id, "files": manifest, "recorded": _now(), **public}
-            self._append(book, document)
+            public = None if public_spend is None else public_spend.as_json()
+            self._append(book, PublishRow(release_id, _fingerprints(files), _now(), public))
         return {name: bytes(files[name]) for name in sorted(files)}
 
     def published(self, release_id: str) -> dict[str, bytes] | None:
@@ -158,16 +147,14 @@ class Ledger:
         """What the rows say, the chain checked."""
         return read_book(self.rows())
 
-    def _append(self, book: Book, document: JsonObject) -> Row:
+    def _append(self, book: Book, document: CapRow | DebitRow | PublishRow) -> Row:
         row = next_row(book, document)
-        values = (row.position, row.kind, row.release_id, row.body, row.previous, row.hash)
-        self._database.execute(APPEND_ROW, values)
+        self._database.execute(APPEND_ROW, astuple(row))
         return row
 
     def _files(self, book: Book, release_id: str) -> dict[str, bytes]:
-        manifest = book.published[release_id]
-        files = dict(self._database.execute(READ_FILES, (release_id,)))
-        if {name: _fingerprint(content) for name, content in files.items()} != manifest:
+        files: dict[str, bytes] = dict(self._database.execute(READ_FILES, (release_id,)))
+        if _fingerprints(files) != book.published[release_id]:
             raise CorruptLedger(
                 book.entries[release_id].position, f"the files of release {release_id} are not those published"
             )
@@ -184,6 +171,36 @@ def open_ledger(path: Path | str, *, cap: Cap | None = None, create: bool = True
         ledger.close()
         raise
     return ledger
+
+
+def release_once(
+    ledger: Ledger,
+    make: Callable[[], Mapping[str, bytes]],
+    *,
+    release_id: str,
+    population: str,
+    window: str,
+    spend: Spend,
+) -> dict[str, bytes]:
+    """The files of a release: those published under this id, or else those that ``make`` makes now.
+
+    ``make`` draws the noise and shows it to no one; it runs after the debit is on disk. It may run again after
+    a crash, under the same debit, since nothing of the first time was seen. Show what is returned, not what ``make``
+    made: of two runs of one id at once only the first to publish counts.
+
+    That no record passed the threshold is an outcome like any other: it is published too, and a repetition raises
+    it again and does not draw again. Other errors of ``make`` publish nothing, so they must not depend on noise.
+    """
+    ledger.debit(release_id, population, window, spend)
+    files = ledger.published(release_id)
+    if files is None:
+        try:
+            files = ledger.publish(release_id, make())
+        except EmptyHeadList as error:
+            files = ledger.publish(release_id, {NOTHING_PASSED: str(error).encode()})
+    if NOTHING_PASSED in files:
+        raise EmptyHeadList(files[NOTHING_PASSED].decode())
+    return files
 
 
 def _the_same(earlier: Entry, entry: Entry) -> Entry:
@@ -214,10 +231,12 @@ def check_name(field: str, name: str) -> None:
         raise InvalidParameter(field, "expected plain file names")
 
 
-def _fingerprint(content: object) -> JsonObject:
-    if not isinstance(content, bytes):
-        return {}
-    return {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+def _fingerprints(files: Mapping[str, object]) -> dict[str, PublishedFile]:
+    """Without what is not bytes: SQLite keeps a value of any type in a column of bytes."""
+    contents = {name: content for name, content in files.items() if isinstance(content, bytes)}
+    return {
+        name: PublishedFile(hashlib.sha256(content).hexdigest(), len(content)) for name, content in contents.items()
+    }
 
 
 def _now() -> str:

@@ -1,12 +1,7 @@
 """The ledger's rows and what they say: pure, the same for every database.
 
-A row is a JSON text and SHA-256 of the previous row's hash and that text. Three kinds:
-
-    cap       the most that a user id may be charged; a later one replaces it and stays on record
-    debit     a release id with the people it is about (population, window) and its spend
-    publish   the files of a release id: names, sizes, SHA-256
-
-Nothing is ever changed or removed; nothing of the users' data is written here.
+A row is a JSON document and the SHA-256 of the previous row's hash and that document (``CapRow``, ``DebitRow``,
+``PublishRow``). Nothing is ever changed or removed; nothing of the users' data is written here.
 """
 
 from __future__ import annotations
@@ -15,36 +10,91 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
 from searchblend.accounting.spend import Spend, either_of
-from searchblend.accounting.totals import Cap, fits
-from searchblend.core.documents import JsonObject, decode
+from searchblend.accounting.totals import Cap, fits, remaining
+from searchblend.core.documents import JsonObject, Natural, Sha256, absent, decode, encode
 from searchblend.core.errors import SearchblendError
 from searchblend.core.privacy import Budget, Neighbors
-from searchblend.store.ledger_errors import CorruptLedger
+from searchblend.store.errors import CorruptLedger
 from searchblend.store.ledger_windows import have_days_in_common
 
 GENESIS: Final = "0" * 64
 """stands where the first row has no previous hash"""
 
-PublishedFiles = Mapping[str, JsonObject]
-"""file name → ``sha256`` and ``bytes``, as in a release's statement"""
-
 
 @dataclass(frozen=True)
-class Row:
-    """One row as it is stored."""
+class ChainedRow:
+    """A stored row whose hash covers the row before it."""
 
     position: int
-    kind: str
-    release_id: str | None
     body: str
     previous: str
     hash: str
 
+    def problem_after(self, position: int, previous: str) -> str | None:
+        """Why this row cannot be the one that follows (position, hash), if so."""
+        if self.position != position + 1:
+            return "missing"
+        if self.previous != previous:
+            return "does not follow the row before it"
+        return None if self.hash == chained(self.previous, self.body) else "was changed: its hash does not fit"
+
+
+@dataclass(frozen=True)
+class Row(ChainedRow):
+    """One row of the ledger as it is stored."""
+
+    kind: str
+    release_id: str | None
+
     def as_json(self) -> JsonObject:
         return {"position": self.position, "previous": self.previous, "hash": self.hash, "body": json.loads(self.body)}
+
+
+@dataclass(frozen=True)
+class CapRow:
+    """The most that a user id may be charged; a later one replaces it and stays on record."""
+
+    cap: Cap
+    recorded: str
+    kind: Literal["cap"] = "cap"
+
+
+@dataclass(frozen=True)
+class DebitRow:
+    """A release with the people it is about (population, window) and its spend."""
+
+    release_id: str
+    population: str
+    window: str
+    spend: JsonObject
+    """``Spend.as_json``"""
+    recorded: str
+    role_in: str | None = absent()
+    """a round in which a person has one role at most: of its debits each person bears one"""
+    kind: Literal["debit"] = "debit"
+
+
+@dataclass(frozen=True)
+class PublishedFile:
+    """How a file is known in a ledger and in a release's statement."""
+
+    sha256: Sha256
+    bytes: Natural
+
+
+@dataclass(frozen=True)
+class PublishRow:
+    """The files of a release, by name."""
+
+    release_id: str
+    files: Mapping[str, PublishedFile]
+    recorded: str
+    public_spend: JsonObject | None = absent()
+    """``Spend.as_json`` of what the files alone cost, where they tell less than what was debited"""
+    kind: Literal["publish"] = "publish"
 
 
 @dataclass(frozen=True)
@@ -59,7 +109,7 @@ class Entry:
     recorded: str
     """when, in ISO 8601"""
     role_in: str | None = None
-    """a round in which a person has one role at most: of its debits each person bears one"""
+    """as in its row"""
 
     def counts_for(self, population: str | None, window: str | None) -> bool:
         """Whether this is charged to the population in the window, which may be of another period than its own."""
@@ -68,15 +118,15 @@ class Entry:
 
 @dataclass
 class Book:
-    """What a chain of rows says, once every row was found to be what it was."""
+    """What a chain of rows says, once every row was checked."""
 
     head: str = GENESIS
     length: int = 0
     cap: Cap | None = None
     entries: dict[str, Entry] = field(default_factory=dict)
     """by release id, oldest first"""
-    published: dict[str, PublishedFiles] = field(default_factory=dict)
-    """by release id"""
+    published: dict[str, Mapping[str, PublishedFile]] = field(default_factory=dict)
+    """by release id; files by name"""
     public_spends: dict[str, Spend] = field(default_factory=dict)
     """by release id: what the published files alone cost, where that is less than the debit"""
 
@@ -88,7 +138,7 @@ class Book:
         return charged(self._counting(population, window, *more))
 
     def spends_in_public(self, population: str, window: str | None) -> list[Spend]:
-        """What those who see only the published files learn of somebody who was a client in every round."""
+        """What those who see only the published files learn of a person who was a client in every round."""
         found = []
         for entries in _by_round(self._counting(population, window)):
             counted = [self.public_spends[e.release_id] for e in entries if e.release_id in self.public_spends]
@@ -108,11 +158,22 @@ class Book:
             return None
         population, window = entry.population, entry.window
         windows = dict.fromkeys([window, *(w for p, w in self.scopes() if p == population and w is not None)])
-        limits = [(name, self.cap.window) for name in windows if have_days_in_common(name, window)]
-        for name, budget in (*limits, (None, self.cap.lifetime)):
+        for name in (*(name for name in windows if have_days_in_common(name, window)), None):
+            budget = self.limit(name)
             if budget and not fits(self.spends(population, name, entry), budget, planned=self.cap.planned):
                 return name, budget
         return None
+
+    def limit(self, window: str | None) -> Budget | None:
+        """The cap of each window, or with ``None`` of a lifetime, if there is one."""
+        return None if self.cap is None else (self.cap.lifetime if window is None else self.cap.window)
+
+    def left(self, population: str, window: str | None) -> float | None:
+        """ε that the cap has left for a population; ``None`` without a cap."""
+        budget, spends = self.limit(window), self.spends(population, window)
+        if budget is None or self.cap is None:
+            return None
+        return remaining(spends, budget, planned=self.cap.planned)[0] if spends else budget.epsilon
 
     def scopes(self) -> list[tuple[str, str | None]]:
         """Every (population, window), after each population's windows its lifetime (``None``)."""
@@ -141,7 +202,7 @@ def planned_round(population: str, window: str, budget: Budget) -> Entry:
 
 
 def canonical(document: JsonObject) -> str:
-    """The one JSON text of a document."""
+    """The one JSON form of a document."""
     return json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -150,67 +211,52 @@ def chained(previous: str, body: str) -> str:
     return hashlib.sha256(f"{previous}\n{body}".encode()).hexdigest()
 
 
-def next_row(book: Book, document: JsonObject) -> Row:
-    """The row that says this document after all the others."""
-    body = canonical(document)
-    return Row(book.length + 1, document["kind"], document.get("release_id"), body, book.head, chained(book.head, body))
+def next_row(book: Book, document: CapRow | DebitRow | PublishRow) -> Row:
+    """The row of this document after all the others."""
+    body, release_id = canonical(encode(document)), getattr(document, "release_id", None)
+    return Row(book.length + 1, body, book.head, chained(book.head, body), document.kind, release_id)
 
 
 def read_book(rows: Iterable[Row]) -> Book:
-    """Check the chain from its first row and read it; refuse at the first row that is not what it was."""
+    """Check the chain from its first row and read it; refuse at the first row that is not what was written."""
     book = Book()
     for row in rows:
-        _check_link(book, row)
+        if problem := row.problem_after(book.length, book.head):
+            raise CorruptLedger(book.length + 1, problem)
         try:
             document = json.loads(row.body)
             if (document["kind"], document.get("release_id")) != (row.kind, row.release_id):
                 raise CorruptLedger(row.position, "the index columns do not agree with the row")
-            _READERS[row.kind](book, row, document)
+            _READERS[row.kind](book, row.position, document)
+        except CorruptLedger:
+            raise
         except (ValueError, KeyError, TypeError, AttributeError, SearchblendError) as error:
-            if isinstance(error, CorruptLedger):
-                raise
             raise CorruptLedger(row.position, "not a row that this version can read") from error
         book.head, book.length = row.hash, row.position
     return book
 
 
-def _check_link(book: Book, row: Row) -> None:
-    expected = book.length + 1
-    if row.position != expected:
-        raise CorruptLedger(expected, "missing")
-    if row.previous != book.head:
-        raise CorruptLedger(expected, "does not follow the row before it")
-    if row.hash != chained(row.previous, row.body):
-        raise CorruptLedger(expected, "was changed: its hash does not fit")
+def _read_cap(book: Book, position: int, document: JsonObject) -> None:
+    book.cap = decode(CapRow, document).cap
 
 
-def _read_cap(book: Book, row: Row, document: JsonObject) -> None:
-    book.cap = decode(Cap, document["cap"])
-
-
-def _read_debit(book: Book, row: Row, document: JsonObject) -> None:
-    release_id = document["release_id"]
-    if release_id in book.entries:
-        raise CorruptLedger(row.position, "charges a release id a second time")
-    spend = Spend.of_json(document["spend"])
-    book.entries[release_id] = Entry(
-        row.position,
-        release_id,
-        document["population"],
-        document["window"],
-        spend,
-        document["recorded"],
-        document.get("role_in"),
+def _read_debit(book: Book, position: int, document: JsonObject) -> None:
+    row = decode(DebitRow, document)
+    if row.release_id in book.entries:
+        raise CorruptLedger(position, "charges a release id a second time")
+    spend = Spend.of_json(row.spend)
+    book.entries[row.release_id] = Entry(
+        position, row.release_id, row.population, row.window, spend, row.recorded, row.role_in
     )
 
 
-def _read_publish(book: Book, row: Row, document: JsonObject) -> None:
-    release_id = document["release_id"]
-    if release_id not in book.entries or release_id in book.published:
-        raise CorruptLedger(row.position, "publishes a release that was not charged, or a second time")
-    book.published[release_id] = document["files"]
-    if "public_spend" in document:
-        book.public_spends[release_id] = Spend.of_json(document["public_spend"])
+def _read_publish(book: Book, position: int, document: JsonObject) -> None:
+    row = decode(PublishRow, document)
+    if row.release_id not in book.entries or row.release_id in book.published:
+        raise CorruptLedger(position, "publishes a release that was not charged, or a second time")
+    book.published[row.release_id] = row.files
+    if row.public_spend is not None:
+        book.public_spends[row.release_id] = Spend.of_json(row.public_spend)
 
 
 _READERS: Final = {"cap": _read_cap, "debit": _read_debit, "publish": _read_publish}

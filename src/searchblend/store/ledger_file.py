@@ -14,7 +14,7 @@ from typing import Final
 from searchblend.core.errors import UsageError, listed
 from searchblend.files.durable import sync
 from searchblend.files.sqlite import Problem, SqliteFile
-from searchblend.store.ledger_errors import LedgerError
+from searchblend.store.errors import LedgerError
 from searchblend.store.schema import LEDGER_TABLES, append_only_triggers
 
 _APPLICATION_ID: Final = 0x53424C47  # "SBLG"

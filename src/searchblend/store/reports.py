@@ -10,14 +10,15 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from searchblend.core.documents import Natural
 from searchblend.store.database import Database
-from searchblend.store.round_lock import hold_open
-from searchblend.store.states import TAKES_REPORTS, State
+from searchblend.store.rounds import holds_open
+from searchblend.store.states import TAKES_REPORTS
 
 _SHARDS: Final = 16
 _IDS_AT_ONCE: Final = (512, 64, 8, 1)
@@ -37,7 +38,7 @@ _SEE_POSTGRES: Final = (
     "generate_series(0, ? - 1) AS i ON CONFLICT DO NOTHING RETURNING report_id) "
     "SELECT string_agg(report_id, CAST('' AS bytea)) FROM added"
 )
-"""ids travel as one text there and back: arrays of a thousand cost more than the commit"""
+"""ids travel as one string of bytes there and back: arrays of a thousand cost more than the commit"""
 _ID_BYTES: Final = 16
 
 
@@ -62,15 +63,16 @@ class Arrivals:
 
 
 @dataclass(frozen=True)
-class Conservation:
-    """Both sides of the law."""
+class ConservationLaw:
+    """Counts that are stored, and counts that the accepted reports must have made."""
 
-    counted: int
-    expected: int
+    counted: Natural
+    expected: Natural
+    holds: bool
 
-    @property
-    def holds(self) -> bool:
-        return self.counted == self.expected
+    @classmethod
+    def of(cls, counted: int, expected: int) -> ConservationLaw:
+        return cls(counted, expected, counted == expected)
 
 
 class Reports:
@@ -92,7 +94,7 @@ class Reports:
             by_round.setdefault(arrival.round_key, []).append(position)
         with self._database.transaction(exclusive=False):
             for key in sorted(by_round):
-                if not self._takes(key, now):
+                if not holds_open(self._database, key, states=TAKES_REPORTS, until="grace_until", now=now):
                     continue
                 for position in by_round[key]:
                     outcomes[position] = ReportOutcome.TAKEN if self._pays(arrivals[position]) else ReportOutcome.SPENT
@@ -134,7 +136,7 @@ class Reports:
     def n_seen(self, round_key: int) -> int:
         return int(self._database.execute("SELECT COUNT(*) FROM seen WHERE round_key = ?", (round_key,))[0][0])
 
-    def conservation(self, round_key: int, counts_per_report: int, reports: int | None) -> Conservation:
+    def conservation(self, round_key: int, counts_per_report: int, reports: int | None) -> ConservationLaw:
         """``reports`` is the number kept when the ids were forgotten, else the ids are counted.
 
         One statement, so that reports which are committed meanwhile are on both sides or on none.
@@ -144,7 +146,7 @@ class Reports:
             "(SELECT COUNT(*) FROM seen WHERE round_key = ?)",
             (round_key, round_key),
         )[0]
-        return Conservation(int(counted), counts_per_report * int(seen if reports is None else reports))
+        return ConservationLaw.of(int(counted), counts_per_report * int(seen if reports is None else reports))
 
     def forget_ids(self, round_key: int) -> None:
         """A published round takes no reports any more: its ids have no use."""
@@ -167,17 +169,6 @@ class Reports:
             "SELECT report_id FROM spent_tokens WHERE round_key = ? AND nonce = ?", (arrival.round_key, arrival.token)
         )
         return bytes(rows[0][0]) == arrival.ids[0]
-
-    def _takes(self, key: int, now: int) -> bool:
-        hold_open(self._database, key)
-        rows: list[tuple[Any, ...]] = self._database.execute(
-            "SELECT state, grace_until, killed FROM rounds JOIN tasks ON tasks.task = rounds.task WHERE round_key = ?",
-            (key,),
-        )
-        if not rows:
-            return False
-        state, until, killed = rows[0]
-        return State(state) in TAKES_REPORTS and not killed and (until is None or now < until)
 
     def _count(self, key: int, arrivals: Sequence[Arrivals]) -> None:
         first: dict[bytes, NDArray[np.int64]] = {}

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
-from searchblend.store.artifacts import TrendRow
+from searchblend.store.artifacts import TREND, TrendRow
 from searchblend.store.audit import AuditEntry, AuditRow
-from searchblend.store.database import Database
-
-_TREND: Final = "place, query, probability, low, high, variance, optin, client, optin_weight, influence"
+from searchblend.store.database import Database, marks
 
 
 class RoundFigures:
@@ -35,10 +32,10 @@ class RoundFigures:
 
     def refused(self) -> dict[int, dict[str, int]]:
         """How many messages were refused, by reason."""
-        found: dict[int, dict[str, int]] = {}
+        refusals: dict[int, dict[str, int]] = {}
         for key, reason, n in self._database.execute("SELECT round_key, reason, n FROM refusals ORDER BY reason"):
-            found.setdefault(int(key), {})[reason] = int(n)
-        return found
+            refusals.setdefault(int(key), {})[reason] = int(n)
+        return refusals
 
     def signatures(self) -> dict[str, int]:
         """When the newest manifest of each task expires."""
@@ -55,29 +52,23 @@ class RoundFigures:
 
     def lists(self, keys: Sequence[int]) -> dict[int, list[TrendRow]]:
         """The published rows of these rounds, best first."""
-        found: dict[int, list[TrendRow]] = {key: [] for key in keys}
-        if keys:
-            places = ", ".join("?" * len(keys))
-            rows = self._database.execute(
-                f"SELECT round_key, {_TREND} FROM trends WHERE round_key IN ({places}) ORDER BY round_key, place", keys
-            )
-            for key, *values in rows:
-                found[int(key)].append(TrendRow(*values))
-        return found
+        return {key: [] for key in keys} | self._trends(f"trends.round_key IN ({marks(keys)})", keys)
 
     def lines(self, task: str, queries: Sequence[str]) -> dict[int, list[TrendRow]]:
         """The published rows of these queries in every round of a task."""
-        found: dict[int, list[TrendRow]] = {}
-        if queries:
-            places = ", ".join("?" * len(queries))
-            rows = self._database.execute(
-                f"SELECT rounds.round_key, {_TREND} FROM trends JOIN rounds ON rounds.round_key = trends.round_key "
-                f"WHERE rounds.task = ? AND rounds.state = 'PUBLISHED' AND trends.query IN ({places})",
-                (task, *queries),
-            )
-            for key, *values in rows:
-                found.setdefault(int(key), []).append(TrendRow(*values))
-        return found
+        condition = f"rounds.task = ? AND rounds.state = 'PUBLISHED' AND trends.query IN ({marks(queries)})"
+        return self._trends(condition, (task, *queries))
+
+    def _trends(self, condition: str, values: Sequence[int | str]) -> dict[int, list[TrendRow]]:
+        rows = self._database.execute(
+            f"SELECT rounds.round_key, {TREND} FROM trends JOIN rounds ON rounds.round_key = trends.round_key "
+            f"WHERE {condition} ORDER BY trends.round_key, place",
+            values,
+        )
+        by_round: dict[int, list[TrendRow]] = {}
+        for key, *columns in rows:
+            by_round.setdefault(int(key), []).append(TrendRow(*columns))
+        return by_round
 
     def files(self, task: str) -> dict[int, dict[str, tuple[str, int]]]:
         """Published files of a task's rounds by name: SHA-256 and size."""
@@ -87,7 +78,7 @@ class RoundFigures:
             "JOIN rounds ON rounds.round_key = round_artifacts.round_key WHERE rounds.task = ?",
             (task,),
         )
-        found: dict[int, dict[str, tuple[str, int]]] = {}
+        files: dict[int, dict[str, tuple[str, int]]] = {}
         for key, name, sha256, size in rows:
-            found.setdefault(int(key), {})[name] = (sha256, int(size))
-        return found
+            files.setdefault(int(key), {})[name] = (sha256, int(size))
+        return files

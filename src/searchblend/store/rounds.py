@@ -4,40 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from collections.abc import Collection
+from dataclasses import dataclass, fields
+from typing import Any, Final, Literal, NamedTuple
 
 from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InvalidParameter
 from searchblend.store.audit import AuditLog
-from searchblend.store.database import Database
-from searchblend.store.round_lock import hold_alone
+from searchblend.store.database import Database, marks
+from searchblend.store.errors import StoreError, UnknownName, WrongState
 from searchblend.store.states import PAST_RAW, State, may_follow
-from searchblend.store.store_errors import StoreError, UnknownName, WrongState
-
-_ROUND: Final = (
-    "SELECT round_key, task, number, state, version, settings, budget_window, opened_by, public_key, key_signature, "
-    "optin_closes, shred_by, client_opens, client_closes, grace_until, shape, reports, changed FROM rounds"
-)
-_STATE: Final = 3
-_CHANGEABLE: Final = (
-    "budget_window",
-    "opened_by",
-    "public_key",
-    "key_signature",
-    "optin_closes",
-    "shred_by",
-    "client_opens",
-    "client_closes",
-    "grace_until",
-    "shape",
-    "reports",
-)
-
 
 _TASK_ID: Final = re.compile(r"[0-9a-f]{32}", re.IGNORECASE)
 _FLOOR: Final = "least round number of "
+_LOCK: Final = 60042404
+"""apart from other users of advisory locks"""
 
 
 @dataclass(frozen=True)
@@ -86,6 +67,12 @@ class Round:
         return f"Round({self.name}, {self.state}, version {self.version})"
 
 
+_FIELDS: Final = tuple(each.name for each in fields(Round))
+_ROUND: Final = f"SELECT round_{', '.join(_FIELDS)} FROM rounds"
+_CHANGEABLE: Final = frozenset(_FIELDS) - {"key", "task", "number", "state", "version", "settings", "changed"}
+_TASK: Final = "SELECT task, name, settings, killed, created FROM tasks"
+
+
 class KeyFacts(NamedTuple):
     """What decides whether a round's private key is needed; none of it can be unreadable."""
 
@@ -118,20 +105,15 @@ class Rounds:
         return self.task(task)
 
     def tasks(self) -> list[Task]:
-        rows = self._database.execute("SELECT task, name, settings, killed, created FROM tasks ORDER BY created, task")
-        return [Task(task, name, _object(text), bool(killed), when) for task, name, text, killed, when in rows]
+        return [_task(row) for row in self._database.execute(f"{_TASK} ORDER BY created, task")]
 
     def task(self, name: str) -> Task:
         """By id, else by name."""
-        rows = self._database.execute(
-            "SELECT task, name, settings, killed, created FROM tasks WHERE task = ? OR name = ? "
-            "ORDER BY CASE WHEN task = ? THEN 0 ELSE 1 END",
-            (name, name, name),
-        )
+        order = "ORDER BY CASE WHEN task = ? THEN 0 ELSE 1 END"
+        rows = self._database.execute(f"{_TASK} WHERE task = ? OR name = ? {order}", (name, name, name))
         if not rows:
             raise UnknownName("no such task")
-        task, name, text, killed, when = rows[0]
-        return Task(task, name, _object(text), bool(killed), when)
+        return _task(rows[0])
 
     def kill(self, task: str, *, actor: str, now: int) -> None:
         """Stop a task for good: devices are told, and nothing is taken any more."""
@@ -152,28 +134,28 @@ class Rounds:
         return self.round(task, number)
 
     def round(self, task: str, number: int) -> Round:
-        rows = self._database.execute(f"{_ROUND} WHERE task = ? AND number = ?", (task, number))
-        if not rows:
-            raise UnknownName("no such round")
-        return _round(rows[0])
+        return self._one("task = ? AND number = ?", (task, number))
 
     def by_key(self, key: int) -> Round:
-        rows = self._database.execute(f"{_ROUND} WHERE round_key = ?", (key,))
+        return self._one("round_key = ?", (key,))
+
+    def _one(self, condition: str, values: tuple[Any, ...]) -> Round:
+        rows = self._database.execute(f"{_ROUND} WHERE {condition}", values)
         if not rows:
             raise UnknownName("no such round")
         return _round(rows[0])
 
-    def rounds(self, task: str | None = None, states: Iterable[State] = State) -> list[Round]:
-        where, values = (" WHERE task = ?", (task,)) if task is not None else ("", ())
-        rows = self._database.execute(f"{_ROUND}{where} ORDER BY task, number", values)
-        wanted = set(states)
-        return [_round(row) for row in rows if row[_STATE] in wanted]
+    def rounds(self, task: str | None = None, states: Collection[State] = tuple(State)) -> list[Round]:
+        of_task, values = (" AND task = ?", (task,)) if task is not None else ("", ())
+        rows = self._database.execute(
+            f"{_ROUND} WHERE state IN ({marks(states)}){of_task} ORDER BY task, number", (*states, *values)
+        )
+        return [_round(row) for row in rows]
 
     def unreadable(self) -> list[tuple[str, int]]:
         """Task and number of rounds whose state is none of this version's."""
-        places = ", ".join("?" * len(State))
         rows = self._database.execute(
-            f"SELECT task, number FROM rounds WHERE state NOT IN ({places}) ORDER BY task, number", tuple(State)
+            f"SELECT task, number FROM rounds WHERE state NOT IN ({marks(State)}) ORDER BY task, number", tuple(State)
         )
         return [(task, int(number)) for task, number in rows]
 
@@ -186,11 +168,11 @@ class Rounds:
     def overdue_shredding(self, now: int) -> list[tuple[str, int, int]]:
         """Task, number and lateness of rounds whose raw records or private key have outlived their deadline.
 
-        The state is compared as text: a round that cannot be read has its deadline all the same.
+        The state is compared as a string: a round that cannot be read has its deadline all the same.
         """
         rows = self._database.execute(
             "SELECT task, number, shred_by FROM rounds WHERE shred_by < ? AND ("
-            f"state NOT IN ({', '.join('?' * len(PAST_RAW))}) "
+            f"state NOT IN ({marks(PAST_RAW)}) "
             "OR EXISTS (SELECT 1 FROM jobs WHERE jobs.round_key = rounds.round_key AND kind = 'shred') "
             "OR EXISTS (SELECT 1 FROM contributions WHERE contributions.round_key = rounds.round_key)"
             ") ORDER BY shred_by",
@@ -226,7 +208,8 @@ class Rounds:
 
     def lock(self, round_: Round) -> None:
         """Wait for reports that are being committed; none is taken until this transaction ends."""
-        hold_alone(self._database, round_.key)
+        if self._database.dialect == "postgresql":
+            self._database.execute(f"SELECT pg_advisory_xact_lock({_LOCK}, CAST(? AS integer))", (round_.key,))
 
     def advance(
         self,
@@ -241,7 +224,7 @@ class Rounds:
         """Take one arrow, if the round is still as it was read; call it inside the transaction of its consequences."""
         if not may_follow(before.state, to):
             raise WrongState(f"round {before.number}: there is no way from {before.state} to {to}")
-        unknown = set(changes) - set(_CHANGEABLE)
+        unknown = set(changes) - _CHANGEABLE
         if unknown:
             raise StoreError(f"round: cannot change {', '.join(sorted(unknown))}")
         values = {name: json.dumps(value) if name == "shape" and value else value for name, value in changes.items()}
@@ -254,27 +237,57 @@ class Rounds:
                 (to, now, *values.values(), before.key, before.state, before.version),
             )
             if not rows:
-                raise WrongState(f"round {before.number}: somebody else has moved it on")
+                raise WrongState(f"round {before.number}: it has been moved on meanwhile")
             note = {"task": before.task, "round": before.number, "from": before.state, "to": to, **(detail or {})}
             self._audit.append(actor, "round moved", now, note)
             return self.by_key(before.key)
 
 
+def holds_open(
+    database: Database,
+    round_key: int,
+    *,
+    states: Collection[State],
+    until: Literal["optin_closes", "grace_until"],
+    now: int,
+) -> bool:
+    """Whether a round takes messages now; its state stays as it is until this transaction ends.
+
+    Any number of transactions may hold a round open at once; ``Rounds.lock`` waits for them. SQLite has one writer at a
+    time. In PostgreSQL it is a lock by the round's key and not by its row: locking a row needs the right to change it,
+    and whoever takes reports has no business with that.
+    """
+    if database.dialect == "postgresql":
+        database.execute(f"SELECT pg_advisory_xact_lock_shared({_LOCK}, CAST(? AS integer))", (round_key,))
+    rows = database.execute(
+        f"SELECT state, {until}, killed FROM rounds JOIN tasks ON tasks.task = rounds.task WHERE round_key = ?",
+        (round_key,),
+    )
+    if not rows:
+        return False
+    state, deadline, killed = rows[0]
+    return State(state) in states and not killed and (deadline is None or now < deadline)
+
+
+def _task(row: tuple[Any, ...]) -> Task:
+    task, name, settings, killed, created = row
+    return Task(task, name, _object(settings), bool(killed), created)
+
+
 def _round(row: tuple[Any, ...]) -> Round:
-    values = list(row)
+    values = dict(zip(_FIELDS, row, strict=True))
     try:
-        values[_STATE] = State(values[_STATE])
+        state = State(values["state"])
     except ValueError:
-        raise StoreError(f"round {values[2]}: is in a state that this version does not know") from None
-    values[5] = _object(values[5])
-    values[15] = (_object(values[15]) or None) if values[15] else None
-    return Round(*values)
+        raise StoreError(f"round {values['number']}: is in a state that this version does not know") from None
+    shape = (_object(values["shape"]) or None) if values["shape"] else None
+    return Round(**{**values, "state": state, "settings": _object(values["settings"]), "shape": shape})
 
 
-def _object(text: str) -> JsonObject:
-    """A JSON object; an empty one for what is none, or what could not be shown again (NaN, half a character)."""
+def _object(content: str) -> JsonObject:
+    """A JSON object; an empty one for anything else, or what could not be shown again (NaN, half a character)."""
     try:
-        document = json.loads(text)
+        document = json.loads(content)
         json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
         return {}

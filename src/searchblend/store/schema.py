@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from searchblend.store.database import Database
-from searchblend.store.store_errors import WrongSchema
+from searchblend.store.errors import WrongSchema
 
 _WORDS: Final = {
     "sqlite": {"blob": "BLOB", "clustered": " WITHOUT ROWID", "position": "BIGINT", "real": "REAL"},

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Final
 
 from searchblend.core.errors import UsageError
@@ -20,8 +19,7 @@ from searchblend.store.reports import Reports
 from searchblend.store.round_figures import RoundFigures
 from searchblend.store.rounds import Rounds
 from searchblend.store.schema import require_tables
-from searchblend.store.sessions import ConsoleSessions
-from searchblend.store.tokens import Tokens
+from searchblend.store.tokens import ConsoleSessions, Tokens
 
 _HEADER_BYTES: Final = 72
 _APPLICATION_ID_AT: Final = 68
@@ -32,7 +30,7 @@ PATIENT_SECONDS: Final = 300.0
 LOCK_SECONDS: Final = 30.0
 
 
-class ServiceStore:
+class ServiceStore(contextlib.AbstractContextManager["ServiceStore"]):
     """The parts of the service's memory. They share the connection, so that one transaction can span them."""
 
     def __init__(self, database: Database, on_point: Callable[[str], None] = lambda point: None) -> None:
@@ -45,7 +43,7 @@ class ServiceStore:
         self.jobs = Jobs(database)
         self.artifacts = Artifacts(database)
         self.tokens = Tokens(database, self.audit)
-        self.sessions = ConsoleSessions(database, self.audit)
+        self.sessions = ConsoleSessions(database, self.audit, self.tokens)
         self.figures = RoundFigures(database)
         self.ledger = Ledger(database)
 
@@ -55,23 +53,18 @@ class ServiceStore:
     def close(self) -> None:
         self.database.close()
 
-    def __enter__(self) -> ServiceStore:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
 def open_database(where: str | Path, *, create: bool = True, seconds: float = PATIENT_SECONDS) -> Database:
     """A PostgreSQL URL, or the path of a SQLite file; ``seconds`` for a statement, or for others to release a lock."""
-    text = str(where)
-    if text.startswith(("postgresql://", "postgres://")):
+    address = str(where)
+    if address.startswith(("postgresql://", "postgres://")):
         from searchblend.store.database_postgres import PostgresStore  # its driver comes with an extra
 
-        return PostgresStore(text, seconds)
-    if "://" in text:
+        return PostgresStore(address, seconds)
+    if "://" in address:
         raise UsageError("database: expected postgresql://… or the path of a file")
     return SqliteStore(Path(where), create=create, busy_seconds=min(seconds, LOCK_SECONDS))
 

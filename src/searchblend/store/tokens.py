@@ -1,4 +1,4 @@
-"""Credentials, stored as hashes: admin tokens with a role, and enrolment codes of opt-in users."""
+"""Credentials, stored as hashes: admin tokens with a role, enrolment codes of opt-in users, sessions of the console."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Final
 from searchblend.core.errors import InvalidParameter
 from searchblend.store.audit import AuditLog
 from searchblend.store.database import Database
-from searchblend.store.store_errors import StoreError
+from searchblend.store.errors import StoreError
 
 ROLES: Final = ("viewer", "operator", "reviewer", "auditor")
 OS_USER: Final = "os:"
-"""how the audit log calls whoever used a command without a token: by the account on that machine"""
+"""how the audit log names whoever used a command without a token: by the account on that machine"""
 _ACTORS: Final = ("clock", "curator", "estimator", "publisher", "schedule", "unknown", "worker")
 _TOKEN_PREFIX: Final = "sba_"  # noqa: S105  # what tokens look like, not one of them
 _CODE_PREFIX: Final = "sbe_"
@@ -22,14 +22,14 @@ _CODE_PREFIX: Final = "sbe_"
 
 @dataclass(frozen=True)
 class Admin:
-    """Somebody who called with a token."""
+    """A person who called with a token."""
 
     name: str
     role: str
 
 
 class Tokens:
-    """Hashes of credentials in a database. They are random 256-bit texts, so a plain hash is enough."""
+    """Hashes of credentials in a database. They are random 256-bit strings, so a plain hash is enough."""
 
     def __init__(self, database: Database, audit: AuditLog) -> None:
         self._database, self._audit = database, audit
@@ -41,7 +41,9 @@ class Tokens:
         if not name or len(name) > 100 or not name.isprintable():
             raise InvalidParameter("name", "expected 1 to 100 printable characters")
         if name.startswith(OS_USER) or name in _ACTORS:
-            raise InvalidParameter("name", "expected a person's name; this is how the audit log calls somebody else")
+            raise InvalidParameter(
+                "name", "expected a person's name; in the audit log this one stands for something else"
+            )
         token = _TOKEN_PREFIX + secrets.token_urlsafe(32)
         with self._database.transaction():
             if self._database.execute("SELECT 1 FROM admin_tokens WHERE name = ?", (name,)):
@@ -92,6 +94,43 @@ class Tokens:
         return bool(
             self._database.execute("SELECT 1 FROM enrolments WHERE task = ? AND code_hash = ?", (task, _hash(code)))
         )
+
+
+class ConsoleSessions:
+    """Signed-in people: a random string in a cookie, and its hash here beside that of the token they signed in with.
+
+    A session ends when its time is over, by signing out, or with its token.
+    """
+
+    def __init__(self, database: Database, audit: AuditLog, tokens: Tokens) -> None:
+        self._database, self._audit, self._tokens = database, audit, tokens
+
+    def open(self, token: str, *, now: int, seconds: int) -> tuple[str, Admin] | None:
+        """A new session for the holder of this token, or nothing; what is out of date goes."""
+        admin = self._tokens.admin(token)
+        if admin is None:
+            return None
+        secret = secrets.token_urlsafe(32)
+        with self._database.transaction():
+            self._database.execute("DELETE FROM sessions WHERE expires <= ?", (now,))
+            self._database.execute(
+                "INSERT INTO sessions (session_hash, token_hash, expires) VALUES (?, ?, ?)",
+                (_hash(secret), _hash(token), now + seconds),
+            )
+            self._audit.append(admin.name, "signed in", now, {"role": admin.role})
+        return secret, admin
+
+    def admin(self, secret: str, now: int) -> Admin | None:
+        """Who it is, if the session and its token still hold."""
+        rows = self._database.execute(
+            "SELECT name, role FROM sessions JOIN admin_tokens ON admin_tokens.token_hash = sessions.token_hash "
+            "WHERE session_hash = ? AND expires > ? AND revoked = 0",
+            (_hash(secret), now),
+        )
+        return Admin(*rows[0]) if rows else None
+
+    def close(self, secret: str) -> None:
+        self._database.execute("DELETE FROM sessions WHERE session_hash = ?", (_hash(secret),))
 
 
 def _hash(secret: str) -> str:

@@ -16,12 +16,13 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
-from searchblend.core.errors import MessageError
+from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.wire.manifest import Manifest, Signature, SignedManifest, decode_payload, decode_signed
 from searchblend.wire.round_key import RoundKey
 from searchblend.wire.signed_pack import SignedPack, decode_signed_pack, encode_signed_pack
 
 _HASH: Final = ec.ECDSA(hashes.SHA256())
+_POINT_BYTES: Final = 65
 _ORDER: Final = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 
 
@@ -65,6 +66,17 @@ class SigningKey:
 
 def key_id(public_point: bytes) -> str:
     return hashlib.sha256(public_point).hexdigest()[:16]
+
+
+def read_public_point(digits: str, field: str) -> tuple[str, bytes]:
+    """Key id and point of a public key as ``searchblend keys`` prints it; ``InvalidParameter`` names the field."""
+    try:
+        point = bytes.fromhex(digits)
+    except ValueError:
+        point = b""
+    if len(point) != _POINT_BYTES or point[0] != 4:
+        raise InvalidParameter(field, "expected an uncompressed P-256 point: 130 hexadecimal digits beginning with 04")
+    return key_id(point), point
 
 
 def sign_manifest(payload: bytes, keys: Iterable[SigningKey]) -> SignedManifest:

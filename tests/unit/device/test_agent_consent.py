@@ -34,13 +34,13 @@ def test_consents_are_kept_word_for_word(tmp_path, service, task):
     with device(tmp_path, service, task) as agent:
         agent.consent("opt-in", "My own words.")
         agent.consent("off")
-        found = agent.export()["consents"]
-    assert [(row["mode"], row["text"]) for row in found] == [
+        found = agent.export().consents
+    assert [(row.mode, row.text) for row in found] == [
         ("local", LOCAL_TEXT),
         ("opt-in", "My own words."),
         ("off", None),
     ]
-    assert found[1]["sha256"] == hashlib.sha256(b"My own words.").hexdigest()
+    assert found[1].sha256 == hashlib.sha256(b"My own words.").hexdigest()
 
 
 def test_a_report_that_waits_is_dropped_with_the_consent_and_never_made_again(tmp_path, service, task):
@@ -50,8 +50,8 @@ def test_a_report_that_waits_is_dropped_with_the_consent_and_never_made_again(tm
         agent.consent("off")
         agent.consent("local", LOCAL_TEXT)
         assert sync(agent).status == "dropped"
-        assert agent.sent()[0]["tries"] == 0
-        assert len(agent.export()["ledger"]) == 1
+        assert agent.sent()[0].tries == 0
+        assert len(agent.export().ledger) == 1
     assert service.reports() == []
 
 
@@ -66,7 +66,7 @@ def test_old_searches_go_with_a_sync_whatever_the_mode(tmp_path, service, task):
         agent.pause()
         clock.now += 29 * 86_400
         assert agent.sync().status == "paused"
-        assert agent.export()["searches"] == []
+        assert agent.export().searches == []
     assert b"weather" not in contents(tmp_path)
 
 
@@ -75,7 +75,7 @@ def test_old_searches_go_with_another_consent(tmp_path, service, task):
     with device(tmp_path, service, task, clock=clock) as agent:
         clock.now += 29 * 86_400
         agent.consent("opt-in", OPT_IN_TEXT)
-        assert agent.status()["searches"] == 0
+        assert agent.status().searches == 0
 
 
 def test_off_erases_the_searches_and_keeps_what_was_sent(tmp_path, service, task):
@@ -84,8 +84,8 @@ def test_off_erases_the_searches_and_keeps_what_was_sent(tmp_path, service, task
         sync(agent)
         agent.record("a very rare thing to look for", "https://rare.example/x")
         agent.consent("off")
-        assert agent.export()["searches"] == []
-        assert agent.sent()[0]["true"] == [["weather", "https://weather.example"]]
+        assert agent.export().searches == []
+        assert agent.sent()[0].true == [["weather", "https://weather.example"]]
         assert b"rare" not in contents(tmp_path)
         assert agent.sync().status == "off"
     assert len(service.reports()) == 1
@@ -97,7 +97,7 @@ def test_off_forgets_a_report_that_never_left(tmp_path, service, task):
         assert agent.sync().status == "waiting"
         agent.consent("off")
         (shown,) = agent.sent()
-        assert (shown["state"], shown["true"], shown["said"], shown["bytes"]) == ("dropped", None, None, None)
+        assert (shown.state, shown.true, shown.said, shown.bytes) == ("dropped", None, None, None)
     assert b"weather" not in contents(tmp_path)
 
 
@@ -114,7 +114,7 @@ def test_nothing_is_kept_when_consent_ends_in_another_process(tmp_path, service,
         monkeypatch.setattr(agent._state, "transaction", late)
         with pytest.raises(UsageError, match="no consent"):
             agent.record("news")
-        assert agent.status()["searches"] == 0
+        assert agent.status().searches == 0
 
 
 # Withdrawal
@@ -164,8 +164,8 @@ def test_who_interrupts_the_withdrawal_has_withdrawn_consent_and_may_try_again(t
         with pytest.raises(KeyboardInterrupt):
             agent.leave() if step == "leave" else agent.consent("off")
     with device(tmp_path, service, task) as agent:
-        assert agent.status()["mode"] == "off"
-        assert agent.export()["searches"] == []
+        assert agent.status().mode == "off"
+        assert agent.export().searches == []
         assert sync(agent).status == "off"
         assert (agent.leave() if step == "leave" else agent.consent("off")).status == "withdrawn"
     assert [method for method, _, _ in service.received] == ["DELETE"]
@@ -185,11 +185,11 @@ def test_a_withdrawal_without_an_answer_is_said_and_can_be_tried_again(tmp_path,
         outcome = withdraw()
         assert (outcome.status, outcome.ok) == ("unanswered", False)
         assert "tries again" in outcome.text
-        assert (agent.status()["mode"], agent.status()["task"]) == ("off", task.task)
+        assert (agent.status().mode, agent.status().task) == ("off", task.task)
         assert withdraw().status == "withdrawn"
-        assert agent.sent()[0]["state"] == "withdrawn"
+        assert agent.sent()[0].state == "withdrawn"
         assert withdraw() is None
-        assert (agent.status()["task"] is None) == (step == "leave")
+        assert (agent.status().task is None) == (step == "leave")
 
 
 def test_who_leaves_a_dead_service_is_free_when_the_window_closes(tmp_path, service, task):
@@ -201,7 +201,7 @@ def test_who_leaves_a_dead_service_is_free_when_the_window_closes(tmp_path, serv
         assert not agent.leave().ok
         clock.now += 86_400
         assert agent.leave() is None
-        assert agent.status()["task"] is None
+        assert agent.status().task is None
 
 
 def test_a_record_that_was_on_its_way_is_taken_back_by_its_sender(tmp_path, service, task):
@@ -269,7 +269,7 @@ def test_who_left_during_a_sync_gets_no_pack_and_no_last_word(tmp_path, service,
     with device(tmp_path, service, task, on_point=others) as agent:
         outcome = sync(agent)
         assert outcome.pack is None
-        assert agent.status()["last"] is None
+        assert agent.status().last is None
         assert nothing_was_sent(service, agent)
 
 
@@ -291,10 +291,10 @@ def test_erase_leaves_the_ledger_and_nothing_else(tmp_path, service, task):
         sync(agent)
         agent.record("a very rare thing to look for", "https://rare.example/x")
         agent.erase()
-        assert agent.status()["searches"] == 0
-        assert agent.sent()[0]["true"] is None
+        assert agent.status().searches == 0
+        assert agent.sent()[0].true is None
         assert sync(agent).status == "reported"
-        assert len(agent.export()["ledger"]) == 1
+        assert len(agent.export().ledger) == 1
     kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert b"rare" not in kept
     assert b"weather" not in kept
@@ -306,14 +306,14 @@ def test_who_leaves_and_comes_back_does_not_report_twice(tmp_path, service, task
     with device(tmp_path, service, task) as agent:
         sync(agent)
         assert agent.leave() is None
-        assert agent.status()["task"] is None
+        assert agent.status().task is None
         with pytest.raises(UsageError, match="enrol first"):
             agent.sync()
         agent.enrol(service.address, task.task, [task.point])
         agent.consent("local", LOCAL_TEXT)
         agent.record("news", "https://news.example")
         assert sync(agent).status == "reported"
-        assert agent.status()["budget"]["lifetime_epsilon"] == 1.0
+        assert agent.status().budget.lifetime_epsilon == 1.0
     assert len(service.reports()) == 1
 
 
@@ -332,7 +332,7 @@ def test_leaving_says_when_it_could_not_be_taken_back(tmp_path, service, task):
     with device(tmp_path, service, task, mode="opt-in") as agent:
         sync(agent)
         outcome = agent.leave()
-        assert (outcome.ok, agent.status()["task"]) == (False, None)
+        assert (outcome.ok, agent.status().task) == (False, None)
         assert "window-closed" in outcome.text
 
 
@@ -365,7 +365,7 @@ def test_wrong_enrolments(tmp_path, arguments, field):
         with pytest.raises(InvalidParameter) as refusal:
             agent.enrol(*arguments)
         assert refusal.value.field == field
-        assert agent.status()["task"] is None
+        assert agent.status().task is None
 
 
 @pytest.mark.parametrize("code", ["", "a code\nof two lines", "c\u00f6de of sixteen signs", "\udcff" * 16])
@@ -373,4 +373,4 @@ def test_codes_that_no_header_carries(tmp_path, task, code):
     with DeviceAgent.open(tmp_path, create=True) as agent:
         with pytest.raises(InvalidParameter, match="code"):
             agent.enrol("https://x.example", task.task, [task.point], code=code)
-        assert agent.status()["task"] is None
+        assert agent.status().task is None

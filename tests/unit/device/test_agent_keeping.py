@@ -28,10 +28,10 @@ def test_old_and_many_searches_are_forgotten(tmp_path, service, task):
     with device(tmp_path, service, task, clock=clock, policy=replace(POLICY, most_searches=3)) as agent:
         for n in range(5):
             agent.record(f"query {n}")
-        assert [row["query"] for row in agent.export()["searches"]] == ["query 2", "query 3", "query 4"]
+        assert [row.query for row in agent.export().searches] == ["query 2", "query 3", "query 4"]
         clock.now += 29 * 86_400
         agent.record("fresh")
-        assert [row["query"] for row in agent.export()["searches"]] == ["fresh"]
+        assert [row.query for row in agent.export().searches] == ["fresh"]
 
 
 def test_every_start_erases_searches_of_more_than_28_days(tmp_path, service, task):
@@ -40,11 +40,11 @@ def test_every_start_erases_searches_of_more_than_28_days(tmp_path, service, tas
         agent.record("a search of long ago", "https://long-ago.example/page")
     clock.now += 28 * 86_400
     with DeviceAgent.open(tmp_path, clock=clock) as agent:
-        assert agent.status()["searches"] == 2
+        assert agent.status().searches == 2
     clock.now += 1
     with DeviceAgent.open(tmp_path, clock=clock) as agent:
-        assert agent.status()["searches"] == 0
-        assert agent.export()["searches"] == []
+        assert agent.status().searches == 0
+        assert agent.export().searches == []
         kept = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
         assert b"long ago" not in kept
         assert b"long-ago" not in kept
@@ -58,8 +58,8 @@ def test_the_search_of_a_report_is_erased_at_the_same_age(tmp_path, service, tas
     with device(tmp_path, service, task, mode=mode, clock=clock) as agent:
         assert sync(agent).ok
         (sent,) = agent.sent()
-        assert sent["group"] == part
-        assert sent["true"] == [["weather", "https://weather.example"]]
+        assert sent.group == part
+        assert sent.true == [["weather", "https://weather.example"]]
         clock.now += 28 * 86_400 + 1
         if how == "sync":
             sync(agent)
@@ -71,8 +71,8 @@ def test_the_search_of_a_report_is_erased_at_the_same_age(tmp_path, service, tas
             agent.close()
             agent = DeviceAgent.open(tmp_path, clock=clock)
         (old,) = agent.sent()
-        said = None if mode == OPT_IN else sent["said"]
-        assert old == {**sent, "true": None, "said": said}  # bytes, cost and answer stay
+        said = None if mode == OPT_IN else sent.said
+        assert old == replace(sent, true=None, said=said)  # bytes, cost and answer stay
         agent.close()
 
 
@@ -88,15 +88,15 @@ def test_a_device_without_room_starts_and_erases_later(tmp_path, service, task, 
     with monkeypatch.context() as patch:
         patch.setattr(DeviceState, "forget_searches", full)
         with DeviceAgent.open(tmp_path, clock=clock) as agent:
-            assert agent.status()["searches"] == 1
+            assert agent.status().searches == 1
     with DeviceAgent.open(tmp_path, clock=clock) as agent:
-        assert agent.status()["searches"] == 0
+        assert agent.status().searches == 0
 
 
 def test_clicks_on_own_suggestions_are_not_kept(tmp_path, service, task):
     with device(tmp_path, service, task) as agent:
         assert agent.record("news", "https://news.example", from_suggestion=True).reason == "from-suggestion"
-        assert agent.status()["searches"] == 1
+        assert agent.status().searches == 1
 
 
 def test_import_of_json_lines(tmp_path, service, task):
@@ -110,7 +110,7 @@ def test_import_of_json_lines(tmp_path, service, task):
     path.write_text("\n".join(map(json.dumps, lines)) + "\n\n")
     with device(tmp_path / "d", service, task) as agent:
         assert agent.import_searches(path) == {"kept": 2, "e-mail": 1, "private-address": 1}
-        assert agent.status()["searches"] == 3
+        assert agent.status().searches == 3
 
 
 @pytest.mark.parametrize(
@@ -119,8 +119,8 @@ def test_import_of_json_lines(tmp_path, service, task):
         (b"{", "3: expected a JSON object"),
         (b"[1]", "3: expected an object"),
         (b'{"query": "x", "user": 1}', "3: expected an object"),
-        (b'{"query": 1}', "3: query: expected a text"),
-        (b'{"query": "x", "url": 1}', "3: url: expected a text"),
+        (b'{"query": 1}', "3: query: expected a string"),
+        (b'{"query": "x", "url": 1}', "3: url: expected a string"),
         (b'{"query": "\xff"}', "3: expected a JSON object"),
         (b'{"query": "' + b"x" * 20_000 + b'"}', "3: expected at most"),
         (b"[" * 10_000, "3: expected a JSON object"),
@@ -133,7 +133,7 @@ def test_a_broken_line_imports_nothing(tmp_path, service, task, line, says):
         with pytest.raises(InputError) as refusal:
             agent.import_searches(path)
         assert says in str(refusal.value)
-        assert agent.status()["searches"] == 1
+        assert agent.status().searches == 1
         with pytest.raises(InputError, match="cannot be read"):
             agent.import_searches(tmp_path / "missing.jsonl")
 
@@ -181,10 +181,10 @@ def test_storage_full_sends_nothing_and_says_so(tmp_path, service):
             for n in range(10_000):
                 agent.record(f"filling {n} " + "x" * 400, "https://weather.example")
         assert service.received == []
-        assert [debit["round"] for debit in agent.export()["ledger"]] == [1]
+        assert [debit.round for debit in agent.export().ledger] == [1]
         state.execute("PRAGMA max_page_count = 1000000")
         assert sync(agent).status == "reported"
-        assert [debit["round"] for debit in agent.export()["ledger"]] == [1, 2]
+        assert [debit.round for debit in agent.export().ledger] == [1, 2]
     assert len(service.reports()) == 1
 
 
@@ -226,7 +226,7 @@ def test_two_processes_race_and_one_report_is_made(tmp_path, service, task):
     for process in both:
         process.join(240)
     with device(tmp_path, service, task) as agent:
-        assert len(agent.export()["ledger"]) == 1
+        assert len(agent.export().ledger) == 1
     assert len(set(service.reports())) == 1
 
 

@@ -46,7 +46,7 @@ def test_manifests_that_are_refused(tmp_path, service, task, changes, reason):
         outcome = sync(agent)
         assert (outcome.status, outcome.ok) == (reason, False)
         assert REASONS[reason] in outcome.text
-        assert agent.status()["last"]["status"] == reason
+        assert agent.status().last.status == reason
         assert nothing_was_sent(service, agent)
 
 
@@ -148,8 +148,8 @@ def test_a_killed_task_stays_killed_and_drops_what_waits(tmp_path, service, task
         assert sync(agent).status == "killed"
         service.serve(task, number=2)
         assert sync(agent).status == "killed"
-        assert agent.status()["killed"]
-        assert agent.sent()[0]["state"] == "dropped"
+        assert agent.status().killed
+        assert agent.sent()[0].state == "dropped"
     assert service.reports() == []
 
 
@@ -160,13 +160,13 @@ def test_a_clock_that_jumps_back_revives_nothing(tmp_path, service, task):
         sync(agent)
         clock.now = NOW - 400 * 86_400
         assert sync(agent).status == "reported"
-        assert agent.status()["clock_behind"]
+        assert agent.status().clock_behind
         service.serve(task, number=2, issued=NOW + 5 * 86_400, expires=NOW + 6 * 86_400)
         assert sync(agent).status == "clock-behind"
         service.manifest = task.manifest("idle", 2, issued=NOW - 401 * 86_400, expires=NOW - 399 * 86_400)
         assert sync(agent).status == "expired"
         clock.now = NOW + 60
-        assert not agent.status()["clock_behind"]
+        assert not agent.status().clock_behind
     assert len(service.reports()) == 1
 
 
@@ -322,5 +322,5 @@ def test_the_window_and_the_lifetime_are_limits(tmp_path, service, task):
         document = {**document, "round": 4, "sequence": document["sequence"] + 1}
         service.serve(task, task.sign(document))
         assert "life" in sync(agent).text
-        assert agent.status()["budget"]["lifetime_epsilon_left"] == 0.0
+        assert agent.status().budget.lifetime_epsilon_left == 0.0
     assert len(service.reports()) == 3

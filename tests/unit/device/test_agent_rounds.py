@@ -32,15 +32,15 @@ def test_a_report_of_every_mechanism(tmp_path, service, design):
         (message,) = service.reports()
         shown = agent.sent()[0]
     _, parts = decode_report(message, task.shape(1))
-    assert shown["bytes"] == message.hex()
-    assert (shown["state"], shown["answer"], shown["epsilon"], shown["delta"]) == ("accepted", "200", "1.0", "1e-06")
-    assert shown["true"] == [["weather", "https://weather.example"]]
-    assert [len(part["items"]) for part in shown["said"]] == [len(part.items) for part in parts]
-    assert {part["odds"] for part in shown["said"]} == {odds_words(report_odds(HEAD, task.params, design))}
+    assert shown.bytes == message.hex()
+    assert (shown.state, shown.answer, shown.epsilon, shown.delta) == ("accepted", "200", "1.0", "1e-06")
+    assert shown.true == [["weather", "https://weather.example"]]
+    assert [len(part.items) for part in shown.said] == [len(part.items) for part in parts]
+    assert {part.odds for part in shown.said} == {odds_words(report_odds(HEAD, task.params, design))}
     cells = [[part if isinstance(part, str) else None for part in cell] for cell in HEAD.cells()]
     names = [[query] for query in (*HEAD.queries, None)]
-    for part, said in zip(parts, shown["said"], strict=True):
-        assert said["items"] == [(names if part.about_queries else cells)[item] for item in part.items]
+    for part, said in zip(parts, shown.said, strict=True):
+        assert said.items == [(names if part.about_queries else cells)[item] for item in part.items]
 
 
 def test_the_report_says_nothing_but_its_bytes(tmp_path, service, task):
@@ -66,8 +66,8 @@ def test_a_later_round_is_another_report_and_another_debit(tmp_path, service, ta
         sync(agent)
         service.serve(task, number=2)
         assert sync(agent).status == "reported"
-        assert agent.status()["budget"]["lifetime_epsilon"] == 2.0
-        assert [debit["round"] for debit in agent.export()["ledger"]] == [1, 2]
+        assert agent.status().budget.lifetime_epsilon == 2.0
+        assert [debit.round for debit in agent.export().ledger] == [1, 2]
     assert len(set(service.reports())) == 2
 
 
@@ -78,7 +78,7 @@ def test_the_delay_is_random_and_inside_the_window(tmp_path, service, task):
         clock = HandClock()
         with device(tmp_path / str(n), service, task, clock=clock) as agent:
             assert agent.sync().status == "waiting"
-            assert agent.status()["waiting"] == 1
+            assert agent.status().waiting == 1
             turn = agent._state.turns()[0]
             delays.append(turn.send_after - clock.now)
             clock.now = turn.send_after
@@ -96,7 +96,7 @@ def test_what_is_no_answer_is_answered_with_the_same_bytes(tmp_path, service, ta
         assert sync(agent).status == "unanswered"
         assert not sync(agent).ok
         assert sync(agent).status == "reported"
-        assert agent.sent()[0]["tries"] == 3
+        assert agent.sent()[0].tries == 3
     assert len(service.reports()) >= 3
     assert len(set(service.reports())) == 1
 
@@ -153,8 +153,8 @@ def test_a_silent_device_reports_the_wildcard_if_asked(tmp_path, service, task):
     with device(tmp_path, service, task) as agent:
         agent.erase()
         assert sync(agent).status == "reported"
-        assert agent.sent()[0]["true"] == [[None, None]]
-        assert len(agent.export()["ledger"]) == 1
+        assert agent.sent()[0].true == [[None, None]]
+        assert len(agent.export().ledger) == 1
 
 
 def test_searches_without_a_result_are_reported_only_where_urls_are_not_asked_for(tmp_path, service, task):
@@ -167,14 +167,14 @@ def test_searches_without_a_result_are_reported_only_where_urls_are_not_asked_fo
         task.params = replace(task.params, query_budget_fraction=1.0)
         service.serve(task, head=bare)
         assert sync(agent).status == "reported"
-        assert agent.sent()[0]["true"] == [["news", None]]
+        assert agent.sent()[0].true == [["news", None]]
 
 
 def test_opt_in_seals_one_record_to_the_curator(tmp_path, service, task):
     service.manifest = task.manifest("opt-in")
     with device(tmp_path, service, task, mode="opt-in") as agent:
         assert sync(agent).status == "reported"
-        assert agent.export()["ledger"][0]["part"] == "opt-in"
+        assert agent.export().ledger[0].part == "opt-in"
     ((method, path, sealed),) = service.received
     assert (method, path.rsplit("/", 1)[1]) == ("POST", "contributions")
     assert service.headers[0]["authorization"] == f"Bearer {CODE}"
@@ -222,7 +222,7 @@ def test_a_record_too_long_to_be_sealed_is_as_if_it_was_not_there(tmp_path, serv
         for n in range(2):
             agent.record(f"news {n}", "https://news.example")
         assert sync(agent).status == "reported"
-        assert sorted(query for query, _ in agent.sent()[0]["true"]) == ["news 0", "news 1"]
+        assert sorted(query for query, _ in agent.sent()[0].true) == ["news 0", "news 1"]
 
 
 @pytest.mark.parametrize("asked", [2, 20])
@@ -241,7 +241,7 @@ def test_records_that_do_not_fit_together_are_sent_as_far_as_they_fit(tmp_path, 
         for n in range(5):
             agent.record(f"{n} " + "x" * 480, "https://long.example/" + "x" * 1400)
         assert sync(agent).status == "reported"
-        assert len(agent.sent()[0]["true"]) == 2
+        assert len(agent.sent()[0].true) == 2
 
 
 def test_consent_to_another_text_sends_nothing(tmp_path, service, task):
@@ -269,7 +269,7 @@ def test_never_both_groups_in_one_round(tmp_path, service, task):
         assert sync(agent).status == "reported"  # what was done, not done again
         agent.consent("local", LOCAL_TEXT)
         assert sync(agent).status == "withdrawn"  # and nothing is said instead
-        assert len(agent.export()["ledger"]) == 1
+        assert len(agent.export().ledger) == 1
     assert service.reports() == []
 
 

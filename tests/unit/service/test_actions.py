@@ -11,21 +11,18 @@ import pytest
 
 from searchblend.cli.commands import round as round_command
 from searchblend.service import actions
-from searchblend.service.actions import EVERYWHERE, JOB_ARROWS, ROUND_ACTIONS, TASK_ACTIONS, next_actor
+from searchblend.service.actions import EVERYWHERE, JOB_ARROWS, ROUND_ACTIONS, TASK_ACTIONS, CountsFile, next_actor
 from searchblend.service.api.admin_api import endpoints
 from searchblend.service.console.forms import Forms
 from searchblend.service.lifecycle import Lifecycle
-from searchblend.service.requests import CountsFile
 from searchblend.service.services import Services
 from searchblend.service.workers.curator import Curator
 from searchblend.service.workers.estimator import Estimator
 from searchblend.service.workers.publisher import Publisher
+from searchblend.store.errors import WrongState
 from searchblend.store.service_store import open_store
 from searchblend.store.states import ENDED, NEXT, State, may_follow
-from searchblend.store.store_errors import WrongState
 from service_parts import ManualClock
-
-WORKERS = {"curator": Curator.KINDS, "estimator": Estimator.KINDS, "publisher": Publisher.KINDS}
 
 
 def test_an_action_that_is_added_to_the_table_is_offered_everywhere(monkeypatch):
@@ -51,9 +48,16 @@ def test_every_arrow_of_the_law_is_in_the_table_and_no_other():
     assert taken == law
 
 
-def test_the_jobs_are_those_of_the_workers():
-    for worker, kinds in WORKERS.items():
-        assert {arrow.job for arrow in JOB_ARROWS if arrow.worker == worker} == set(kinds)
+def test_the_jobs_are_those_of_the_workers(tmp_path):
+    clock = ManualClock()
+    with open_store(str(tmp_path / "service.db"), create=True) as store:
+        workers = {
+            "curator": Curator(store, clock, None, None),
+            "estimator": Estimator(store, clock),
+            "publisher": Publisher(store, clock, None, {}),
+        }
+        for name, worker in workers.items():
+            assert {arrow.job for arrow in JOB_ARROWS if arrow.worker == name} == set(worker.kinds)
 
 
 def test_somebody_is_next_until_a_round_has_ended():

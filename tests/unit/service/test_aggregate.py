@@ -15,8 +15,8 @@ from searchblend.service.aggregate import aggregate_files, read_counts
 from searchblend.service.clock import SystemClock
 from searchblend.service.round_model import shape_of
 from searchblend.service.workers.publisher import HEAD_LIST
+from searchblend.store.errors import WrongState
 from searchblend.store.states import State
-from searchblend.store.store_errors import WrongState
 from service_parts import Service, people
 
 

@@ -8,7 +8,7 @@ from databases import DATABASES, fresh_database
 from searchblend.accounting.totals import Cap
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.privacy import Budget
-from searchblend.store.ledger_errors import BudgetExceeded
+from searchblend.store.errors import BudgetExceeded
 from searchblend.store.states import State
 from service_parts import Service, people
 

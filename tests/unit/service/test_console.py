@@ -19,18 +19,17 @@ from console_site import BAD_URL, SCRIPT, SETTINGS, searchers
 from searchblend.accounting.totals import Cap
 from searchblend.core.documents import encode
 from searchblend.core.privacy import Budget
-from searchblend.service.console.door import console_table
-from searchblend.service.console.render import HEADERS, static_files
-from searchblend.service.console.sessions import (
+from searchblend.service.console.door import (
     COOKIE,
     FAILURE_SECONDS,
     MOST_FAILURES,
     SESSION_SECONDS,
     FailureLimit,
-    form_token,
+    console_table,
 )
+from searchblend.service.console.render import HEADERS, static_files
 from searchblend.service.console.task_page import GROUPS, default_values, settings_of_form, shown_values
-from searchblend.service.console.visit import next_page
+from searchblend.service.console.visit import form_token, next_page
 from searchblend.service.task_settings import TaskSettings
 from searchblend.store.states import State
 from searchblend.store.tokens import ROLES

@@ -10,8 +10,8 @@ import warnings
 import pytest
 
 from databases import DATABASES, fresh_database
-from searchblend.service.crash_points import VARIABLE, crash_points
 from searchblend.service.lifecycle import CANDIDATE
+from searchblend.service.process import VARIABLE, crash_points
 from searchblend.store.states import State
 from searchblend.wire.head_list import decode_head_list
 from service_parts import ManualClock, Service, people

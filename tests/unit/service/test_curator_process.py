@@ -9,8 +9,8 @@ from searchblend.core.errors import RunError
 from searchblend.service.clock import SystemClock
 from searchblend.service.settings import ServeSettings
 from searchblend.service.workers.curator_process import CuratorProcess
+from searchblend.store.errors import LeaseLost, StoreUnavailable
 from searchblend.store.states import State
-from searchblend.store.store_errors import LeaseLost, StoreUnavailable
 from service_parts import Service
 
 
@@ -27,7 +27,7 @@ def test_a_job_is_done_elsewhere_and_its_failures_are_told_apart(kind, tmp_path)
     task = service.task()
     found = service.lifecycle.draft_round(task, actor="ann")
     service.lifecycle.request_open(found, actor="ann")
-    job = service.store.jobs.lease(elsewhere.KINDS, service.clock.now(), 300)
+    job = service.store.jobs.lease(elsewhere.kinds, service.clock.now(), 300)
     elsewhere.run(job)
     opened = service.current(task)
     assert opened.state is State.OPTIN_OPEN
@@ -42,7 +42,7 @@ def test_a_database_out_of_reach_is_told_apart_and_a_process_that_dies_is_a_fail
     service = Service.start(str(tmp_path / "service.db"), tmp_path, SystemClock())
     task = service.task()
     service.lifecycle.request_open(service.lifecycle.draft_round(task, actor="ann"), actor="ann")
-    job = service.store.jobs.lease(CuratorProcess.KINDS, service.clock.now(), 300)
+    job = service.store.jobs.lease(CuratorProcess.kinds, service.clock.now(), 300)
     away = ServeSettings(data_dir=str(tmp_path), database="postgresql://nobody@/none?host=/nowhere")
     with pytest.raises(StoreUnavailable, match="OperationalError"):
         CuratorProcess(away, service.clock, list, anonymous_intake=False).run(job)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from searchblend.service.http.process_limits import SPARE_FILES
+from searchblend.service.process import SPARE_FILES
 from searchblend.service.settings import ServeSettings
 
 DEPLOY = Path(__file__).parents[3] / "deploy"

@@ -9,8 +9,7 @@ import pytest
 
 from console_person import Person
 from databases import fresh_database
-from searchblend.service.api.failed_sign_ins import FailedSignIns
-from searchblend.service.store_thread import StoreThread
+from searchblend.service.api.writers import FailedSignIns, StoreThread
 from searchblend.store.service_store import open_store
 from service_http import http_service
 from service_parts import ManualClock, people

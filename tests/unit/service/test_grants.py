@@ -18,9 +18,9 @@ from searchblend.service.api.app import build_app
 from searchblend.service.console.door import console_table
 from searchblend.service.http.connections import Connections
 from searchblend.service.http.health import health_app
-from searchblend.service.logbook import Logbook
 from searchblend.service.round_model import sealing_context, shape_of
 from searchblend.service.services import Services
+from searchblend.service.telemetry import Logbook
 from searchblend.store.backup import write_backup
 from searchblend.store.grants import GRANTS
 from searchblend.store.jobs import Job

@@ -10,9 +10,9 @@ import pytest
 import openapi_answers
 from databases import DATABASES, fresh_database
 from searchblend.service.api.operations import Operation
-from searchblend.service.round_model import sealing_context
+from searchblend.service.round_model import RoundNumbers, sealing_context
+from searchblend.store.errors import StoreUnavailable
 from searchblend.store.states import State
-from searchblend.store.store_errors import StoreUnavailable
 from searchblend.wire.problems import MEDIA_TYPE, PREFIX, PROBLEMS
 from searchblend.wire.report import report_id
 from searchblend.wire.sealed import seal_records
@@ -48,7 +48,7 @@ class TestReports:
         for message in [*messages, *messages, messages[0]]:
             assert http.report(found, message).status_code == 200
         assert http.parts.store.reports.n_seen(found.key) == 3
-        assert http.parts.lifecycle.numbers(found).conservation.holds
+        assert RoundNumbers.read(http.parts.store, found).conservation.holds
 
     def test_a_batch_says_which_were_refused(self, http):
         found = http.client_round()

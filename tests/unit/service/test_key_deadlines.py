@@ -8,8 +8,8 @@ from databases import DATABASES, fresh_database
 from searchblend.service.checkup import keys_overdue
 from searchblend.service.lifecycle import Lifecycle
 from searchblend.service.workers.curator import HOLDER, Curator
+from searchblend.store.errors import StoreUnavailable
 from searchblend.store.states import State
-from searchblend.store.store_errors import StoreUnavailable
 from service_parts import SMALL, Service, people
 
 SHRED_SECONDS = SMALL["shred_seconds"]

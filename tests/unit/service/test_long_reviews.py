@@ -9,10 +9,10 @@ from searchblend.blender import method
 from searchblend.service import lifecycle
 from searchblend.service.round_model import shape_of
 from searchblend.store.database_sqlite import SqliteStore
+from searchblend.store.errors import WrongState
 from searchblend.store.reports import Arrivals, ReportOutcome
 from searchblend.store.service_store import ServiceStore, open_database
 from searchblend.store.states import State
-from searchblend.store.store_errors import WrongState
 from searchblend.wire.report_batch import decode_reports
 from service_parts import Service, people
 

@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_plain
 
-from searchblend.service.metrics import HELP, OPENMETRICS, PLAIN, PREFIX
+from searchblend.service.telemetry import HELP, OPENMETRICS, PLAIN, PREFIX
 from service_http import http_service
 from service_parts import people
 

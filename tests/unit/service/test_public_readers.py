@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from searchblend.service.api.answers import MOST_IN_THE_MAKING, Refusal, SharedAnswers
+from searchblend.service.api.writers import StoreThread
 from searchblend.service.console import trends_page
-from searchblend.service.store_thread import StoreThread
 from searchblend.store.artifacts import Artifacts
 from searchblend.store.service_store import open_store
 from service_http import http_service
@@ -126,8 +126,8 @@ def test_answers_are_kept_within_bounds_and_failures_are_not():
 
 def test_a_thread_for_anybody_rests_between_its_calls(tmp_path, monkeypatch):
     now, slept = [0.0], []
-    monkeypatch.setattr("searchblend.service.store_thread.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("searchblend.service.store_thread.time.sleep", slept.append)
+    monkeypatch.setattr("searchblend.service.api.writers.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("searchblend.service.api.writers.time.sleep", slept.append)
     open_store(tmp_path / "service.db").close()
 
     def work(store):

@@ -15,7 +15,7 @@ from databases import DATABASES, fresh_database, postgres_server
 from searchblend.core.errors import MessageError
 from searchblend.core.records import Record
 from searchblend.service.clock import SystemClock
-from searchblend.service.requests import Removal, Review
+from searchblend.service.review import Removal, Review
 from searchblend.service.round_model import sealing_context
 from searchblend.store.backup import TABLES, one_moment, read_backup, write_backup
 from searchblend.store.schema import MIGRATIONS

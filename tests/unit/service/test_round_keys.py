@@ -14,7 +14,7 @@ from searchblend.service.checkup import check_up, gauges
 from searchblend.service.round_model import is_signed_by_curator
 from searchblend.service.serve import prepare_folders
 from searchblend.service.settings import ServeSettings
-from searchblend.service.workers.curator_key import FILE, curator_points, make_curator_key, read_curator_key
+from searchblend.service.workers.signing_keys import CURATOR_FILE, curator_points, make_curator_key, read_curator_key
 from searchblend.store.states import State
 from searchblend.wire.canonical import json_bytes
 from searchblend.wire.manifest import Manifest
@@ -141,7 +141,7 @@ def test_a_signature_of_one_round_is_none_of_the_next(service):
 
 def test_doctor_says_that_it_knows_no_curator(service):
     service.open(service.task())
-    (service.folder / "keys" / FILE).unlink()
+    (service.folder / "keys" / CURATOR_FILE).unlink()
     assert findings(service)["curator's key"].detail == "not known on this machine; --curator-key names it"
 
 

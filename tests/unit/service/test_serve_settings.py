@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from searchblend.core.errors import UsageError
-from searchblend.service.crash_points import VARIABLE
+from searchblend.service.process import VARIABLE
 from searchblend.service.settings import ServeSettings, load_settings
 
 

@@ -9,11 +9,10 @@ import pytest
 
 from searchblend.core.documents import encode
 from searchblend.core.records import HeadList
-from searchblend.service.crash_points import VARIABLE, crash_points
-from searchblend.service.filters import suspicious_entries, text_reason, url_reason
-from searchblend.service.logbook import Logbook
-from searchblend.service.metrics import ServiceMetrics
+from searchblend.service.process import VARIABLE, crash_points
+from searchblend.service.review import query_reason, suspicious_entries, url_reason
 from searchblend.service.services import TokenBucket
+from searchblend.service.telemetry import Logbook, ServiceMetrics
 from searchblend.service.workers.vault import KeyLost, Vault
 from searchblend.wire.sealed import new_round_key, public_key_of
 
@@ -41,7 +40,7 @@ LATER = 2**40
     ],
 )
 def test_texts(text, reason):
-    assert text_reason(text, ["forbidden"]) == reason
+    assert query_reason(text, ["forbidden"]) == reason
 
 
 @pytest.mark.parametrize(

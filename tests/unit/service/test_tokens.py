@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from databases import DATABASES, fresh_database
 from searchblend.core.errors import InvalidParameter, MessageError
+from searchblend.service.round_model import RoundNumbers
 from searchblend.wire.tokens import TOKEN_TYPE, TokenVerifier, challenge_digest, issuer_key_id
 from service_http import REPORT, http_service
 from service_parts import people
@@ -119,6 +120,6 @@ def test_a_token_pays_for_one_report(kind, tmp_path):
         assert send(second, token_for(bytes.fromhex(found.task), found.number)) == 200
         assert http.reports(found, first).status_code == 401
         assert http.parts.store.reports.n_seen(found.key) == 2
-        assert http.parts.lifecycle.numbers(found).conservation.holds
+        assert RoundNumbers.read(http.parts.store, found).conservation.holds
         http.client.__exit__(None, None, None)
         assert http.parts.store.reports.refusals(found.key) == {"bad-credential": 2, "spent-token": 1}

@@ -15,13 +15,12 @@ from searchblend.core.records import Record
 from searchblend.device.device_errors import DeviceRefused
 from searchblend.device.manifest_checks import _version as device_version
 from searchblend.service.lifecycle import CANDIDATE
-from searchblend.service.requests import Position, Removal, Review
+from searchblend.service.review import Position, Removal, Review
 from searchblend.service.round_model import sealing_context
 from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.publisher import Publisher
-from searchblend.store.ledger_errors import BudgetExceeded
+from searchblend.store.errors import BudgetExceeded, StoreError, WrongState
 from searchblend.store.states import State
-from searchblend.store.store_errors import StoreError, WrongState
 from searchblend.wire.head_list import decode_head_list
 from searchblend.wire.manifest import DEVICE_VERSION
 from searchblend.wire.signing import SigningKey, verify_manifest

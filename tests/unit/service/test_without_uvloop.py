@@ -16,10 +16,10 @@ WITHOUT = """
 import sys
 sys.modules["uvloop"] = None
 sys.platform = "win32"
-import searchblend.service.http.process_limits
+import searchblend.service.process
 sys.platform = "linux"
-searchblend.service.http.process_limits.sys = type("Windows", (), {"platform": "win32"})
-assert not hasattr(searchblend.service.http.process_limits, "resource")
+searchblend.service.process.sys = type("Windows", (), {"platform": "win32"})
+assert not hasattr(searchblend.service.process, "resource")
 import searchblend.cli.main
 sys.exit(searchblend.cli.main.main(sys.argv[1:]))
 """

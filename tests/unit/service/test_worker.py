@@ -11,8 +11,8 @@ from searchblend.core.records import Record
 from searchblend.service.lifecycle import CANDIDATE
 from searchblend.service.round_model import sealing_context
 from searchblend.service.workers.worker import INTERRUPTED_SECONDS, MOST_ATTEMPTS
+from searchblend.store.errors import StoreUnavailable
 from searchblend.store.states import State
-from searchblend.store.store_errors import StoreUnavailable
 from searchblend.wire.sealed import seal_records
 from service_parts import Service, people
 

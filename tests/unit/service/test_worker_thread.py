@@ -11,9 +11,9 @@ import time
 
 import pytest
 
-from searchblend.service.logbook import Logbook
+from searchblend.service.telemetry import Logbook
 from searchblend.service.workers.worker import WorkerThread
-from searchblend.store.store_errors import StoreUnavailable
+from searchblend.store.errors import StoreUnavailable
 from service_http import http_service
 
 

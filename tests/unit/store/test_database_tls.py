@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from searchblend.cli.main import main
+from searchblend.store.errors import StoreUnavailable
 from searchblend.store.service_store import open_database
-from searchblend.store.store_errors import StoreUnavailable
 
 
 def _name(text):

@@ -14,9 +14,8 @@ from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import Cap, fits
 from searchblend.core.errors import EmptyHeadList, InvalidParameter, UsageError
 from searchblend.core.privacy import Budget, Neighbors
-from searchblend.store.ledger import open_ledger
-from searchblend.store.ledger_errors import BudgetExceeded, ConflictingRelease, LedgerError
-from searchblend.store.ledger_release import release_once
+from searchblend.store.errors import BudgetExceeded, ConflictingRelease, LedgerError
+from searchblend.store.ledger import open_ledger, release_once
 
 SPEND = Spend(0.1, 1e-8, Neighbors.REPLACE_ONE, "any")
 FILES = {"trends.csv": b"query,share\n", "result.json": b"{}\n"}
@@ -73,7 +72,7 @@ def test_a_replay_returns_the_same_bytes(path):
         assert ledger.publish("r1", {"trends.csv": b"other noise"}) == FILES
     with open_ledger(path) as ledger:
         assert ledger.published("r1") == FILES
-        assert ledger.check().published["r1"]["result.json"]["bytes"] == 3
+        assert ledger.check().published["r1"]["result.json"].bytes == 3
 
 
 def test_entries_by_population_and_window(ledger):

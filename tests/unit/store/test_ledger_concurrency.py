@@ -18,7 +18,7 @@ from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import Cap
 from searchblend.core.privacy import Budget, Neighbors
 from searchblend.store.ledger import open_ledger
-from searchblend.store.ledger_errors import BudgetExceeded
+from searchblend.store.errors import BudgetExceeded
 
 path, name, attempts = sys.argv[1], sys.argv[2], int(sys.argv[3])
 done = 0

@@ -12,8 +12,8 @@ from searchblend.accounting.totals import Cap, total_of
 from searchblend.cli.main import main
 from searchblend.core.errors import InputError
 from searchblend.core.privacy import Budget, Neighbors
+from searchblend.store.errors import BudgetExceeded, ConflictingRelease
 from searchblend.store.ledger import open_ledger
-from searchblend.store.ledger_errors import BudgetExceeded, ConflictingRelease
 from searchblend.store.ledger_plan import read_plan
 
 LIST = Spend.generic(Budget(1.0, 1e-6), Neighbors.REPLACE_ONE, "head list")

@@ -9,8 +9,9 @@ import pytest
 from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import Cap
 from searchblend.core.privacy import Budget, Neighbors
+from searchblend.store.errors import CorruptLedger, LedgerError
 from searchblend.store.ledger import open_ledger
-from searchblend.store.ledger_errors import CorruptLedger, LedgerError
+from searchblend.store.ledger_book import PublishRow
 
 SPEND = Spend(1.0, 1e-8, Neighbors.REPLACE_ONE, "any")
 ROWS = 7
@@ -131,6 +132,6 @@ def test_a_debit_repeated_under_its_own_valid_hash_is_found(path):
         book = ledger.book()
         with ledger._database.transaction():
             ledger._database.execute("DROP TRIGGER ledger_append")
-            ledger._append(book, {"kind": "publish", "release_id": "never", "files": {}, "recorded": ""})
+            ledger._append(book, PublishRow("never", {}, ""))
         with pytest.raises(CorruptLedger, match="not charged"):
             ledger.check()

@@ -17,12 +17,8 @@ from searchblend.accounting.totals import Cap
 from searchblend.core.errors import InvalidParameter, UsageError
 from searchblend.core.privacy import Budget, Neighbors
 from searchblend.store import schema
-from searchblend.store.ledger_errors import BudgetExceeded
-from searchblend.store.reports import Arrivals
-from searchblend.store.schema import SCHEMA_VERSION, migrate, schema_version
-from searchblend.store.service_store import ServiceStore, open_database, open_store
-from searchblend.store.states import ENDED, NEXT, State, may_follow
-from searchblend.store.store_errors import (
+from searchblend.store.errors import (
+    BudgetExceeded,
     CorruptAudit,
     LeaseLost,
     StoreError,
@@ -31,6 +27,10 @@ from searchblend.store.store_errors import (
     WrongSchema,
     WrongState,
 )
+from searchblend.store.reports import Arrivals
+from searchblend.store.schema import SCHEMA_VERSION, migrate, schema_version
+from searchblend.store.service_store import ServiceStore, open_database, open_store
+from searchblend.store.states import ENDED, NEXT, State, may_follow
 
 TASK = "0" * 31 + "1"
 ONE = Spend.generic(Budget(1.0, 1e-6), Neighbors.REPLACE_ONE, "test")

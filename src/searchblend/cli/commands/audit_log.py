@@ -7,7 +7,7 @@ import argparse
 from searchblend.cli.arguments import add_actions, add_command
 from searchblend.cli.service_options import add_place, opened, print_document
 from searchblend.core.documents import encode
-from searchblend.store.store_errors import CorruptAudit
+from searchblend.store.errors import CorruptAudit
 
 EXAMPLES = """\
 examples:

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from searchblend.service.restore import restore_backup
+    from searchblend.service.lifecycle import Lifecycle
     from searchblend.store.backup import write_backup
 
     if options.action == "write":
@@ -40,5 +40,5 @@ def run(options: argparse.Namespace) -> None:
     if not options.file.is_file():
         raise UsageError(f"{options.file}: no such backup")
     with opened(options, create=True) as store:
-        rows, ended = restore_backup(store, options.file, SystemClock(), actor=os_user())
+        rows, ended = Lifecycle(store, SystemClock()).restore(options.file, actor=os_user())
     print_document({"restored": str(options.file), "rows": rows, "rounds_ended": ended}, as_json=options.json)

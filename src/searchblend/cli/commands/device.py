@@ -16,6 +16,7 @@ from searchblend.device.device_errors import DeviceError
 
 if TYPE_CHECKING:
     from searchblend.device.agent import DeviceAgent
+    from searchblend.device.make_report import ReportedPart
     from searchblend.device.rounds import Outcome
 
 EXAMPLES = """\
@@ -180,7 +181,7 @@ def _enrol(agent: DeviceAgent, options: argparse.Namespace) -> None:
         plain_http=options.plain_http,
         curators=options.curator_key,
     )
-    mode = agent.status()["mode"]
+    mode = agent.status().mode
     document = {"task": options.task, "server": options.server, "mode": mode}
     _print(document, f"Enrolled; the mode is {mode}. Next: searchblend device consent local", options)
 
@@ -237,24 +238,22 @@ def _sync(agent: DeviceAgent, options: argparse.Namespace) -> None:
 def _status(agent: DeviceAgent, options: argparse.Namespace) -> None:
     status = agent.status()
     if options.json:
-        _print(status, "", options)
+        _print(encode(status), "", options)
         return
-    budget, last = status["budget"], status["last"]
-    for name, value in status.items():
+    budget, last = status.budget, status.last
+    for name, value in vars(status).items():
         if name not in ("budget", "last"):
             print_line(f"{name.replace('_', ' ')}: {_word(value)}")
-    print_line(
-        f"ε in {budget['window_days']} days: {budget['window_epsilon']:g}, {budget['window_epsilon_left']:g} left"
-    )
-    print_line(f"ε in all: {budget['lifetime_epsilon']:g}, {budget['lifetime_epsilon_left']:g} left")
+    print_line(f"ε in {budget.window_days} days: {budget.window_epsilon:g}, {budget.window_epsilon_left:g} left")
+    print_line(f"ε in all: {budget.lifetime_epsilon:g}, {budget.lifetime_epsilon_left:g} left")
     if last:
-        print_line(f"last sync ({_time(last['at'])}): {last['text']}")
+        print_line(f"last sync ({_time(last.at)}): {last.text}")
 
 
 def _show(agent: DeviceAgent, options: argparse.Namespace) -> None:
     rows = agent.sent()
     if options.json:
-        _print(rows, "", options)
+        _print(encode(rows), "", options)
         return
     if not rows:
         print_line("Nothing was ever sent.")
@@ -264,19 +263,19 @@ def _show(agent: DeviceAgent, options: argparse.Namespace) -> None:
         table.add_column(name, justify="right" if name in ("round", "ε", "bytes") else "left")
     for row in rows:
         table.add_row(
-            str(row["round"]),
-            row["group"],
-            row["state"],
-            _pairs(row["true"]),
-            "\n".join(_said(part) for part in row["said"]) if row["said"] else "erased",
-            row["epsilon"],
-            str(len(row["bytes"]) // 2) if row["bytes"] else "–",
-            _time(row["made_at"]),
+            str(row.round),
+            row.group,
+            row.state,
+            _pairs(row.true),
+            "\n".join(_said(part) for part in row.said) if row.said else "erased",
+            row.epsilon,
+            str(len(row.bytes) // 2) if row.bytes else "–",
+            _time(row.made_at),
         )
     print_table(table)
     for row in rows:
-        if odds := next((part.get("odds") for part in row["said"] or []), None):
-            print_line(f"Round {row['round']}: {odds}.")
+        if odds := next((part.odds for part in row.said or []), None):
+            print_line(f"Round {row.round}: {odds}.")
 
 
 def _pause(agent: DeviceAgent, options: argparse.Namespace) -> None:
@@ -296,7 +295,7 @@ def _erase(agent: DeviceAgent, options: argparse.Namespace) -> None:
 
 def _leave(agent: DeviceAgent, options: argparse.Namespace) -> None:
     withdrawn = agent.leave()
-    is_left = agent.status()["task"] is None
+    is_left = agent.status().task is None
     said = (
         "Left the task; everything but the ledger is erased." if is_left else "All is erased, but the task is not left."
     )
@@ -305,7 +304,7 @@ def _leave(agent: DeviceAgent, options: argparse.Namespace) -> None:
 
 def _export(agent: DeviceAgent, options: argparse.Namespace) -> None:
     options.json = True
-    _print(agent.export(), "", options)
+    _print(encode(agent.export()), "", options)
 
 
 def _print_withdrawn(document: JsonObject, said: str, withdrawn: Outcome | None, options: argparse.Namespace) -> None:
@@ -324,8 +323,8 @@ def _print(document: Any, said: str, options: argparse.Namespace) -> None:
         print_line(said)
 
 
-def _said(part: JsonObject) -> str:
-    return _pairs(part["items"]) if part["items"] else f"none of the {part['about']} (the sink)"
+def _said(part: ReportedPart) -> str:
+    return _pairs(part.items) if part.items else f"none of the {part.about} (the sink)"
 
 
 def _pairs(pairs: list[list[str | None]] | None) -> str:

@@ -60,8 +60,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _act(options: argparse.Namespace) -> Any:
-    from searchblend.service.workers.curator_key import make_curator_key, read_curator_key
-    from searchblend.service.workers.signing_keys import SigningKeys, adopt_keys
+    from searchblend.service.workers.signing_keys import SigningKeys, adopt_keys, make_curator_key, read_curator_key
 
     keys = SigningKeys(serve_settings(options).signing_folder)
     if options.action == "add":

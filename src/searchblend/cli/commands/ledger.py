@@ -15,7 +15,7 @@ from searchblend.cli.printing import new_table, print_json, print_line, print_ta
 from searchblend.core.documents import encode
 from searchblend.core.errors import UsageError
 from searchblend.core.privacy import Budget
-from searchblend.store.ledger_errors import LedgerError
+from searchblend.store.errors import LedgerError
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -14,9 +14,9 @@ from searchblend.cli.arguments import add_actions, add_command, positive_int
 from searchblend.cli.service_options import actor_of, add_place, add_token_file, opened, print_document
 from searchblend.core.documents import encode
 from searchblend.core.errors import UsageError
-from searchblend.service.actions import Action, actions_for
+from searchblend.service.actions import Action, CountsFile, Nothing, actions_for
 from searchblend.service.clock import SystemClock
-from searchblend.service.requests import CountsFile, Nothing, Position, Rejection, Removal, Review
+from searchblend.service.review import Position, Rejection, Removal, Review
 
 if TYPE_CHECKING:
     from searchblend.service.lifecycle import Lifecycle
@@ -99,10 +99,12 @@ def _act(options: argparse.Namespace, store: ServiceStore, lifecycle: Lifecycle)
 
 
 def _read(options: argparse.Namespace, store: ServiceStore, lifecycle: Lifecycle) -> Any:
+    from searchblend.service.round_model import RoundNumbers
+
     actor = actor_of(options, store, "reviewer") if options.action == "candidate" else ""
     round_ = store.rounds.round(store.rounds.task(options.task).task, options.round)
     if options.action == "show":
-        return {**_document(round_), **encode(lifecycle.numbers(round_))}
+        return {**_document(round_), **encode(RoundNumbers.read(store, round_))}
     figures, hits = lifecycle.show_candidate(round_, actor=actor)
     queries = [[i, *entry] for i, entry in enumerate(figures.head.as_json())]
     return {"opt_in_users": figures.n_users, "queries": queries, "hits": encode(hits)}

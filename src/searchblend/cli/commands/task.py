@@ -12,9 +12,8 @@ from searchblend.cli.service_options import actor_of, add_place, add_token_file,
 from searchblend.core.documents import JsonObject, decode, encode
 from searchblend.core.errors import UsageError
 from searchblend.core.privacy import Budget
-from searchblend.service.actions import Action, actions_for
+from searchblend.service.actions import Action, NewCodes, Nothing, actions_for
 from searchblend.service.clock import SystemClock
-from searchblend.service.requests import NewCodes, Nothing
 
 if TYPE_CHECKING:
     from searchblend.service.lifecycle import Lifecycle

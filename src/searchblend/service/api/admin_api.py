@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from searchblend.core.documents import decode
-from searchblend.service.actions import Action, actions_for
+from searchblend.service.actions import Action, Nothing, actions_for
 from searchblend.service.api.answers import Refusal, bearer, document_response, read_json, round_number
 from searchblend.service.api.documents import (
     AuditView,
@@ -31,7 +31,7 @@ from searchblend.service.api.documents import (
 )
 from searchblend.service.api.operations import Operation
 from searchblend.service.lifecycle import Lifecycle
-from searchblend.service.requests import Nothing
+from searchblend.service.round_model import RoundNumbers
 from searchblend.service.services import Services
 from searchblend.service.task_settings import TaskSettings
 from searchblend.store.rounds import Round, Task
@@ -135,11 +135,7 @@ class AdminApi:
         token = bearer(request)
         if token is None:
             raise Refusal("bad-credential")
-
-        def read(store: ServiceStore) -> Admin | None:
-            return store.tokens.admin(token)
-
-        admin = await self._services.console.call(read)
+        admin = await self._services.console.call(lambda store: store.tokens.admin(token))
         if admin is None:
             await self._services.failed_sign_ins.add("admin API")
             raise Refusal("bad-credential")
@@ -178,7 +174,7 @@ def _candidate(desk: Desk, needs: Nothing) -> CandidateList:
 
 def _detail(desk: Desk, needs: Nothing) -> RoundDetail:
     round_ = desk.round
-    return RoundDetail.with_numbers(round_, desk.lifecycle.numbers(round_))
+    return RoundDetail.with_numbers(round_, RoundNumbers.read(desk.store, round_))
 
 
 def _set_blocklist(desk: Desk, blocklist: Blocklist) -> BlocklistSize:

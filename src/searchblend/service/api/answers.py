@@ -15,8 +15,7 @@ from starlette.responses import Response
 
 from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InvalidParameter, SearchblendError, UsageError
-from searchblend.store.ledger_errors import BudgetExceeded
-from searchblend.store.store_errors import StoreError, StoreUnavailable, UnknownName, WrongState
+from searchblend.store.errors import BudgetExceeded, StoreError, StoreUnavailable, UnknownName, WrongState
 from searchblend.wire.canonical import json_bytes
 from searchblend.wire.problems import MEDIA_TYPE, PROBLEMS
 

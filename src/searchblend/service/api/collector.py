@@ -77,8 +77,7 @@ class Collector:
         try:
             report_id, parts = decode_report(body, shape)
         except ReportRefused as refusal:
-            self._services.writer.refuse(facts.key, refusal.reason)
-            raise Refusal(refusal.reason) from None
+            raise self._services.refused(facts, refusal.reason) from None
         counters = np.array([counters_of(parts, shape)], dtype=np.int64)
         token = self._token(request, facts, shape)
         await self._keep(request, facts, Arrivals(facts.key, [report_id], counters, token))
@@ -94,8 +93,8 @@ class Collector:
         try:
             batch = decode_reports(body, shape)
         except ReportRefused as refusal:
-            self._services.writer.refuse(facts.key, refusal.reason)
-            raise Refusal(refusal.reason, f"expected a multiple of {shape.size} bytes") from None
+            detail = f"expected a multiple of {shape.size} bytes"
+            raise self._services.refused(facts, refusal.reason, detail) from None
         for reason, n in Counter(batch.refused.values()).items():
             self._services.writer.refuse(facts.key, reason, n)
         if batch.ids:
@@ -106,8 +105,7 @@ class Collector:
     async def _facts(self, request: Request) -> tuple[RoundFacts, ReportShape]:
         facts = await self._services.facts(request.path_params["task"], request.path_params["round"], for_reports=True)
         if facts.shape is None:
-            self._services.writer.refuse(facts.key, "window-closed")
-            raise Refusal("window-closed")
+            raise self._services.refused(facts, "window-closed")
         return facts, facts.shape
 
     async def _body(self, request: Request, facts: RoundFacts, media_type: str, at_most: int) -> bytes:
@@ -126,8 +124,7 @@ class Collector:
             return
         spent = outcome is ReportOutcome.SPENT
         reason = "spent-token" if spent else await self._services.why_closed(request.path_params["task"])
-        self._services.writer.refuse(facts.key, reason, len(arrivals.ids))
-        raise Refusal(reason)
+        raise self._services.refused(facts, reason, n=len(arrivals.ids))
 
     def _token(self, request: Request, facts: RoundFacts, shape: ReportShape) -> bytes | None:
         """The nonce of the token that pays for a report, where tokens are asked for."""
@@ -136,5 +133,4 @@ class Collector:
         try:
             return self._services.tokens.nonce(request.headers.get("authorization", ""), shape.task, shape.round)
         except MessageError:
-            self._services.writer.refuse(facts.key, "bad-credential")
-            raise Refusal("bad-credential") from None
+            raise self._services.refused(facts, "bad-credential") from None

@@ -1,4 +1,4 @@
-"""What everybody may read: manifests, artifacts, trends. Cacheable, so that most requests never reach this server."""
+"""What anyone may read: manifests, artifacts, trends. Cacheable, so that most requests never reach this server."""
 
 from __future__ import annotations
 
@@ -53,11 +53,7 @@ class Distribution:
 
     async def manifest(self, request: Request) -> Response:
         task = request.path_params["task"]
-
-        def read(store: ServiceStore) -> tuple[int, int, bytes] | None:
-            return store.artifacts.manifest(store.rounds.task(task).task)
-
-        latest = await self._services.reader.call(read)
+        latest = await self._services.reader.call(lambda store: store.artifacts.manifest(store.rounds.task(task).task))
         if latest is None:
             raise Refusal("unknown-task", "nothing was signed yet")
         headers = {"ETag": f'"{latest[0]}"', "Cache-Control": f"public, max-age={self._manifest_seconds}"}

@@ -9,8 +9,8 @@ from typing import Annotated
 from searchblend.accounting.totals import Cap
 from searchblend.core.documents import JsonObject, Matching, Natural, Sha256
 from searchblend.core.errors import InvalidParameter
-from searchblend.service.filters import Hit
-from searchblend.service.lifecycle import RoundNumbers
+from searchblend.service.review import Hit
+from searchblend.service.round_model import RoundNumbers
 from searchblend.service.task_settings import TaskSettings
 from searchblend.store.artifacts import TrendRow
 from searchblend.store.audit import AuditEntry

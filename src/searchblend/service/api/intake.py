@@ -10,9 +10,8 @@ from starlette.responses import Response
 from searchblend.core.errors import MessageError
 from searchblend.service.api.answers import Refusal, bearer, read_body
 from searchblend.service.api.operations import Operation
-from searchblend.service.api.report_writer import SealedArrival
+from searchblend.service.api.writers import SealedArrival
 from searchblend.service.services import RoundFacts, Services
-from searchblend.store.service_store import ServiceStore
 from searchblend.wire.sealed import SEALED_SIZES, check_sealed
 
 SEALED: Final = "application/vnd.searchblend.sealed"
@@ -64,26 +63,20 @@ class Intake:
             check_sealed(sealed, facts.sealing)
         except MessageError as error:
             reason = "wrong-consent" if "wrong-consent" in str(error) else "malformed"
-            self._services.writer.refuse(facts.key, reason)
-            raise Refusal(reason) from None
+            raise self._services.refused(facts, reason) from None
         outcome = await self._services.writer.contribute(SealedArrival(facts.key, tag, sealed))
         self._services.metrics.count("contributions_total", result=outcome)
         if outcome == "closed":
             self._services.forget(task, request.path_params["round"])
             raise Refusal(await self._services.why_closed(task))
         if outcome == "conflict":
-            self._services.writer.refuse(facts.key, "conflicting-contribution")
-            raise Refusal("conflicting-contribution")
+            raise self._services.refused(facts, "conflicting-contribution")
         return Response(status_code=200)
 
     async def remove(self, request: Request) -> Response:
         task, facts, tag = await self._contributor(request)
         now = self._services.clock.now()
-
-        def withdraw(store: ServiceStore) -> bool:
-            return store.contributions.withdraw(facts.key, tag, now)
-
-        if not await self._services.reader.call(withdraw):
+        if not await self._services.reader.call(lambda store: store.contributions.withdraw(facts.key, tag, now)):
             raise Refusal(await self._services.why_closed(task))
         return Response(status_code=204)
 
@@ -96,11 +89,6 @@ class Intake:
             raise Refusal("bad-credential")
         if not self._services.anonymous_intake:
             code = credential
-
-            def is_enrolled(store: ServiceStore) -> bool:
-                return store.tokens.is_enrolled(task, code)
-
-            if not await self._services.reader.call(is_enrolled):
-                self._services.writer.refuse(facts.key, "bad-credential")
-                raise Refusal("bad-credential")
+            if not await self._services.reader.call(lambda store: store.tokens.is_enrolled(task, code)):
+                raise self._services.refused(facts, "bad-credential")
         return task, facts, facts.sealing.tag_of(credential)

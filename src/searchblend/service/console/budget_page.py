@@ -7,11 +7,11 @@ from functools import lru_cache
 from typing import Final
 
 from searchblend.accounting.spend import Spend
-from searchblend.accounting.totals import Totals, default_delta, remaining, total_of
+from searchblend.accounting.totals import Totals, default_delta, total_of
 from searchblend.core.privacy import Budget
 from searchblend.pages.charts import Chart, Series
 from searchblend.service.checkup import settings_trouble
-from searchblend.service.console.formats import plain
+from searchblend.service.console.words import plain
 from searchblend.service.round_model import settings_of
 from searchblend.store.ledger_book import Book, Entry, charged, planned_round
 from searchblend.store.rounds import Task
@@ -106,12 +106,11 @@ def _population(book: Book, population: str) -> PopulationBudget:
 
 
 def _scope(book: Book, population: str, window: str | None) -> Scope:
-    spends, cap = book.spends(population, window), book.cap
-    budget = None if cap is None else (cap.lifetime if window is None else cap.window)
-    left = remaining(spends, budget, planned=bool(cap and cap.planned))[0] if budget else None
+    spends = book.spends(population, window)
+    left = book.left(population, window)
     seen = book.spends_in_public(population, window)
     public = _totals(tuple(seen)) if seen != spends else None
-    return Scope(window or "lifetime", len(spends), _totals(tuple(spends)), budget, left, public)
+    return Scope(window or "lifetime", len(spends), _totals(tuple(spends)), book.limit(window), left, public)
 
 
 @lru_cache(maxsize=512)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from collections import deque
 from collections.abc import Awaitable, Callable
+from typing import Final
 from urllib.parse import parse_qs
 
 from starlette.requests import Request
@@ -14,28 +17,55 @@ from searchblend.service.console.forms import Forms
 from searchblend.service.console.pages import Pages, PublicPages, static_route
 from searchblend.service.console.planner_page import Planner
 from searchblend.service.console.render import page
-from searchblend.service.console.sessions import (
-    COOKIE,
-    FORM_COOKIE,
-    SESSION_SECONDS,
-    FailureLimit,
-    check_form,
-    form_token,
-    new_secret,
-    secret_of,
-    set_cookie,
-)
 from searchblend.service.console.visit import (
     ConsoleRoute,
     Visit,
+    check_form,
     error_page,
+    form_token,
+    new_secret,
     next_page,
     read_form,
+    secret_of,
     see_other,
+    set_cookie,
     to_sign_in,
 )
 from searchblend.service.services import Services
 from searchblend.store.tokens import ROLES, Admin
+
+COOKIE: Final = "searchblend_session"
+FORM_COOKIE: Final = "searchblend_form"
+SESSION_SECONDS: Final = 8 * 3600
+MOST_FAILURES: Final = 10
+FAILURE_SECONDS: Final = 300
+_MOST_ADDRESSES: Final = 10_000
+
+
+class FailureLimit:
+    """After too many failed attempts from one address nothing is tried for a while. Kept in memory, never logged."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._failures: dict[str, deque[float]] = {}
+
+    def refuse_if_spent(self, address: str) -> None:
+        if len(self._recent(address)) >= MOST_FAILURES:
+            raise Refusal("rate-limited", f"too many failed attempts; try again in {FAILURE_SECONDS // 60} minutes")
+
+    def failed(self, address: str) -> None:
+        if len(self._failures) >= _MOST_ADDRESSES:
+            del self._failures[next(iter(self._failures))]
+        self._failures.setdefault(address, deque(maxlen=MOST_FAILURES)).append(self._clock())
+
+    def forgive(self, address: str) -> None:
+        self._failures.pop(address, None)
+
+    def _recent(self, address: str) -> deque[float]:
+        failures = self._failures.get(address, deque())
+        while failures and failures[0] < self._clock() - FAILURE_SECONDS:
+            failures.popleft()
+        return failures
 
 
 class Door:
@@ -135,10 +165,7 @@ class Door:
         if refusal is None:
             self._services.logbook.failure("page failed", error)
             refusal = Refusal("internal")
-        return error_page(request, refusal, admin, self._form_token(request) if admin else "")
-
-    def _form_token(self, request: Request) -> str:
-        return form_token(secret_of(request, COOKIE))
+        return error_page(request, refusal, admin, form_token(secret_of(request, COOKIE)) if admin else "")
 
 
 def console_table(services: Services, planner: Planner | None = None) -> list[ConsoleRoute]:

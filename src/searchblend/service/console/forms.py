@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from searchblend.core.documents import decode
 from searchblend.core.errors import InvalidParameter
-from searchblend.service.actions import Action, actions_for
+from searchblend.service.actions import Action, NewCodes, actions_for
 from searchblend.service.api.answers import Refusal, number_of, refusal_of
 from searchblend.service.console import review_page, task_page
 from searchblend.service.console.visit import (
@@ -27,7 +27,7 @@ from searchblend.service.console.visit import (
     see_other,
 )
 from searchblend.service.lifecycle import Lifecycle
-from searchblend.service.requests import NewCodes, Review
+from searchblend.service.review import Review
 from searchblend.service.services import Services
 from searchblend.store.service_store import ServiceStore
 
@@ -117,17 +117,9 @@ class Forms:
             if refusal is None or refusal.problem != "invalid-request":
                 raise
             wrong = error.field if isinstance(error, InvalidParameter) else "name"
-            values = {**task_page.default_values(), **visit.fields}
-            for name in ("has_urls", "wide_list"):
-                values[name] = visit.field(name) == "yes"
+            values, problem = task_page.entered_values(visit.fields), refusal.detail or ""
             return self._page(
-                visit,
-                "new_task.html",
-                400,
-                groups=task_page.GROUPS,
-                values=values,
-                wrong=wrong,
-                problem=refusal.detail or "",
+                visit, "new_task.html", 400, groups=task_page.GROUPS, values=values, wrong=wrong, problem=problem
             )
         return see_other(f"/console/tasks/{task.task}?done=task")
 

@@ -6,11 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from searchblend.accounting.totals import remaining
-from searchblend.service.checkup import settings_trouble
-from searchblend.service.console.formats import moment, percent, plain, span
-from searchblend.service.console.state_words import StateWords, deadline, words_of
-from searchblend.service.round_model import settings_of, shape_of
+from searchblend.service.checkup import MOST_ATTEMPTS, SHAPE_TROUBLE, conservation, settings_trouble
+from searchblend.service.console.words import StateWords, deadline, moment, percent, plain, span, words_of
+from searchblend.service.round_model import settings_of
 from searchblend.store.ledger_book import Book
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
@@ -19,7 +17,6 @@ from searchblend.store.states import ENDED, State
 _DAY: Final = 86_400
 _MOST_REFUSED: Final = 0.05
 _FEW_REPORTS: Final = 20
-_MOST_ATTEMPTS: Final = 5
 _NEAR_CAP: Final = 0.8
 _SHOWN_ROUNDS: Final = 12
 _TIMELINE_WIDTH: Final = 1000
@@ -27,7 +24,7 @@ _TIMELINE_WIDTH: Final = 1000
 
 @dataclass(frozen=True)
 class Alert:
-    """Something that somebody should look at."""
+    """Something that the operator should look at."""
 
     level: str
     """``bad`` or ``warn``"""
@@ -38,7 +35,7 @@ class Alert:
 
 @dataclass(frozen=True)
 class Waiting:
-    """A round that somebody or something is to move on."""
+    """A round that a person or a worker is to move on."""
 
     who: str
     task: Task
@@ -115,8 +112,8 @@ class Figures:
             store.rounds.overdue_shredding(now),
         )
 
-    def latest(self, task: Task) -> Round | None:
-        return next((round_ for round_ in reversed(self.rounds) if round_.task == task.task), None)
+    def of(self, task: Task) -> list[Round]:
+        return [round_ for round_ in self.rounds if round_.task == task.task]
 
 
 def overview(figures: Figures, now: int, role: str) -> Overview:
@@ -139,7 +136,7 @@ def overview(figures: Figures, now: int, role: str) -> Overview:
 
 
 def _card(figures: Figures, task: Task) -> TaskCard:
-    rounds = [round_ for round_ in figures.rounds if round_.task == task.task]
+    rounds = figures.of(task)
     latest = rounds[-1] if rounds else None
     published = sum(round_.state is State.PUBLISHED for round_ in rounds)
     return TaskCard(task, len(rounds), published, latest, words_of(latest) if latest else None)
@@ -164,7 +161,7 @@ def alerts(figures: Figures, now: int) -> Iterator[Alert]:
     yield from _signature_alerts(figures, now)
     yield from _cap_alerts(figures, now)
     for key, kind, attempts in figures.jobs:
-        if attempts > _MOST_ATTEMPTS:
+        if attempts > MOST_ATTEMPTS:
             stuck = next((round_ for round_ in figures.rounds if round_.key == key), None)
             link = round_link(stuck) if stuck else "/console"
             yield Alert(
@@ -185,20 +182,14 @@ def _unreadable_alerts(figures: Figures, names: Mapping[str, str]) -> Iterator[A
 def _conservation_alert(figures: Figures, round_: Round, where: str, link: str) -> Iterator[Alert]:
     if not round_.shape or round_.state is State.ABORTED:
         return
-    counts, ids = figures.counted.get(round_.key, (0, 0))
-    try:
-        per_report = shape_of(round_).counts_per_report
-    except (TypeError, ValueError, KeyError):
-        yield Alert("bad", "A round cannot be read", f"{where}: the shape of its reports.", link)
-        return
-    expected = per_report * (ids if round_.reports is None else round_.reports)
-    if counts != expected:
-        yield Alert(
-            "bad",
-            "Conservation check failed",
-            f"{where}: {counts:,} counts where {expected:,} are expected. The round will not be estimated.",
-            link,
+    law = conservation(round_, figures.counted)
+    if law is None:
+        yield Alert("bad", "A round cannot be read", f"{where}: {SHAPE_TROUBLE}.", link)
+    elif not law.holds:
+        detail = (
+            f"{where}: {law.counted:,} counts where {law.expected:,} are expected. The round will not be estimated."
         )
+        yield Alert("bad", "Conservation check failed", detail, link)
 
 
 def _refusal_alert(figures: Figures, round_: Round, where: str, link: str) -> Iterator[Alert]:
@@ -229,21 +220,14 @@ def _signature_alerts(figures: Figures, now: int) -> Iterator[Alert]:
 
 
 def _cap_alerts(figures: Figures, now: int) -> Iterator[Alert]:
-    book = figures.book
-    if book.cap is None:
-        return
     for task in figures.tasks:
-        if settings_trouble(task):
+        if task.killed or settings_trouble(task):
             continue
         settings = settings_of(task)
-        for scope, window, budget in (
-            ("this window", settings.window_at(now), book.cap.window),
-            ("a lifetime", None, book.cap.lifetime),
-        ):
-            if budget is None or task.killed:
+        for scope, window in (("this window", settings.window_at(now)), ("a lifetime", None)):
+            budget, left = figures.book.limit(window), figures.book.left(settings.population, window)
+            if budget is None or left is None:
                 continue
-            spends = book.spends(settings.population, window)
-            left = remaining(spends, budget, planned=book.cap.planned)[0] if spends else budget.epsilon
             if left < settings.epsilon or left < (1 - _NEAR_CAP) * budget.epsilon:
                 detail = (
                     f"{task.name}: ε = {plain(left)} of {plain(budget.epsilon)} is left for {scope}; "
@@ -257,10 +241,7 @@ def round_link(round_: Round) -> str:
 
 
 def _timeline(figures: Figures, now: int) -> tuple[list[Lane], list[tuple[float, str]], float]:
-    shown = {
-        task.task: [round_ for round_ in figures.rounds if round_.task == task.task][-_SHOWN_ROUNDS:]
-        for task in figures.tasks
-    }
+    shown = {task.task: figures.of(task)[-_SHOWN_ROUNDS:] for task in figures.tasks}
     spans = [_stretches(round_, now) for rounds in shown.values() for round_ in rounds]
     moments = [at for stretches in spans for begin, end, _ in stretches for at in (begin, end)]
     if not moments:

@@ -146,8 +146,8 @@ class Pages:
 
     async def trends(self, visit: Visit) -> Response:
         wanted, between = visit.form.get("q", []), between_rounds(visit.form)
-        data = await self._read(lambda store: trends_page.read_trends(store, visit.task, wanted, between))
-        return self._page(visit, "trends.html", view=trends_page.trends(data), public=False)
+        view = await self._read(lambda store: trends_page.read_trends(store, visit.task, wanted, between))
+        return self._page(visit, "trends.html", view=view, public=False)
 
     async def budget(self, visit: Visit) -> Response:
         book, tasks = await self._read(budget_page.read_budget)
@@ -191,7 +191,7 @@ class Pages:
 
 
 class PublicPages:
-    """What everybody may look at: the published trends of a task."""
+    """What is public: the published trends of a task."""
 
     def __init__(self, services: Services, seconds: int, *, has_artifacts: bool) -> None:
         self._services, self._seconds, self._has_artifacts = services, seconds, has_artifacts
@@ -217,7 +217,7 @@ class PublicPages:
         task, published = await self._services.reader.call(lambda store: store.rounds.published(name))
 
         def make(store: ServiceStore) -> bytes:
-            view = trends_page.trends(trends_page.read_trends(store, task.task, wanted, between))
+            view = trends_page.read_trends(store, task.task, wanted, between)
             files = view.files if self._has_artifacts else {}
             content = rendered("public_trends.html", path, view=view, public=True, files=files)
             return gzip.compress(content, 6) if is_gzip else content

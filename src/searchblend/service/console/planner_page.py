@@ -1,4 +1,4 @@
-"""What a round would give, before anybody is asked. The simulation itself comes from whoever starts the service."""
+"""What a round would give, before anyone is asked. The simulation itself comes from whoever starts the service."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from searchblend.core.documents import decode
 from searchblend.core.errors import InvalidParameter
 from searchblend.pages.charts import Chart, Series
-from searchblend.service.console.formats import number, plain
+from searchblend.service.console.words import number, plain
 
 EPSILONS: Final = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
 METHODS: Final = {"best": "method best", "paper": "method paper"}
@@ -39,10 +39,9 @@ class Question:
     def of_form(cls, form: Mapping[str, str]) -> Question:
         values: dict[str, float] = {}
         for slider in SLIDERS:
-            text = form.get(slider.name, "").strip()
-            if text:
+            if entered := form.get(slider.name, "").strip():
                 try:
-                    values[slider.name] = float(text) if slider.step < 1 else int(float(text))
+                    values[slider.name] = float(entered) if slider.step < 1 else int(float(entered))
                 except (ValueError, OverflowError):
                     raise InvalidParameter(slider.name, "expected a number") from None
         return decode(cls, values)
@@ -89,7 +88,7 @@ _FIGURES: Final = (
 
 
 def planner_page(question: Question, forecast: Forecast) -> PlannerPage:
-    epsilons = sorted({*EPSILONS, question.epsilon})
+    epsilons = asked_epsilons(question)
     charts = [
         Chart(
             title=f"{title} over ε",

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from searchblend.pages.render import environment as pages_environment
 from searchblend.service.api.answers import Refusal
-from searchblend.service.console.formats import FILTERS
+from searchblend.service.console.words import FILTERS
 
 _HERE: Final = Path(__file__).parent
 _STATIC: Final = _HERE / "static"

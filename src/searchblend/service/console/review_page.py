@@ -8,9 +8,8 @@ from typing import Final
 
 from searchblend.core.errors import InvalidParameter
 from searchblend.service.api.answers import number_of
-from searchblend.service.filters import REASONS
 from searchblend.service.lifecycle import Lifecycle, is_opener
-from searchblend.service.requests import Position, Removal, Review
+from searchblend.service.review import REASONS, Position, Removal, Review
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State

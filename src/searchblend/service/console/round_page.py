@@ -7,23 +7,46 @@ from dataclasses import dataclass
 from typing import Final
 
 from searchblend.accounting.spend import Spend
-from searchblend.accounting.totals import remaining
 from searchblend.blender.release import GroupSizes
 from searchblend.blender.result import ResultRow, StatedCheck
 from searchblend.service.actions import JOB_ARROWS
-from searchblend.service.console.state_words import REASONS, StateWords, deadline, words_of
-from searchblend.service.round_model import settings_of, shape_of
+from searchblend.service.console.words import REASONS, StateWords, deadline, words_of
+from searchblend.service.round_model import RoundNumbers, settings_of
 from searchblend.service.task_settings import TaskSettings
 from searchblend.store.audit import AuditEntry
 from searchblend.store.ledger_book import Book
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
-from searchblend.store.states import ENDED, NEXT, State
+from searchblend.store.states import ENDED, State
 from searchblend.wire.release import decode_result
 
 PER_PAGE: Final = 100
 _WORKERS: Final = {arrow.job: arrow.worker for arrow in JOB_ARROWS}
 _RESULT: Final = "result.json"
+_REACHED: Final = {
+    State.DRAFT: "Drafted",
+    State.OPTIN_OPEN: "Opt-in window opened",
+    State.OPTIN_CLOSED: "Opt-in window closed",
+    State.HEADLIST_READY: "Head list drawn",
+    State.SHREDDED: "Raw records shredded",
+    State.REVIEWED: "List approved",
+    State.CLIENT_OPEN: "Client window opened",
+    State.CLIENT_GRACE: "Client window closed",
+    State.CLOSED: "Last report taken",
+    State.ESTIMATED: "Estimated",
+    State.PUBLISHED: "Published",
+    State.ABORTED: "Ended without a result",
+}
+_STEPS: Final = {
+    State.DRAFT: "Draft",
+    State.OPTIN_OPEN: "Opt-in",
+    State.OPTIN_CLOSED: "Head list",
+    State.SHREDDED: "Review",
+    State.CLIENT_OPEN: "Clients",
+    State.CLOSED: "Estimate",
+    State.PUBLISHED: "Published",
+}
+"""the states that people care about"""
 _WORDS: Final = {"round drafted": "Drafted", "opening asked for": "Opening asked for", "counts loaded": "Counts loaded"}
 
 
@@ -32,35 +55,33 @@ class Live:
     """What changes while people look at it."""
 
     round: Round
-    words: StateWords
-    ends: int | None
-    optin_records: int
-    reports: int
-    refusals: dict[str, int]
-    counted: int
-    expected: int
+    numbers: RoundNumbers
     working: str
     """the job that is under way, if one is"""
     attempts: int
 
     @property
+    def words(self) -> StateWords:
+        return words_of(self.round)
+
+    @property
+    def ends(self) -> int | None:
+        return deadline(self.round)
+
+    @property
     def refused(self) -> int:
-        return sum(self.refusals.values())
+        return sum(self.numbers.refusals.values())
 
     @property
     def arrived(self) -> int:
         """Everything that was taken or refused in this window."""
-        taken = self.optin_records if self.round.state is State.OPTIN_OPEN else self.reports
-        return taken + self.refused
+        is_optin = self.round.state is State.OPTIN_OPEN
+        return self.refused + (self.numbers.opt_in_records if is_optin else self.numbers.reports_counted)
 
     @property
     def worker(self) -> str:
         """Who has the job that is under way."""
         return _WORKERS.get(self.working, "service")
-
-    @property
-    def conserves(self) -> bool:
-        return self.counted == self.expected
 
     @property
     def moves(self) -> bool:
@@ -69,23 +90,8 @@ class Live:
 
     @classmethod
     def read(cls, store: ServiceStore, round_: Round) -> Live:
-        """Four statements, whatever the round holds."""
-        reports = store.reports.n_seen(round_.key) if round_.reports is None else round_.reports
-        per_report = shape_of(round_).counts_per_report if round_.shape else 0
-        law = store.reports.conservation(round_.key, per_report, round_.reports)
         jobs = [(kind, attempts) for key, kind, attempts in store.jobs.waiting() if key == round_.key]
-        return cls(
-            round=round_,
-            words=words_of(round_),
-            ends=deadline(round_),
-            optin_records=store.contributions.count(round_.key),
-            reports=reports,
-            refusals=store.reports.refusals(round_.key),
-            counted=law.counted if round_.state is not State.ABORTED else 0,
-            expected=law.expected if round_.state is not State.ABORTED else 0,
-            working=jobs[0][0] if jobs else "",
-            attempts=jobs[0][1] if jobs else 0,
-        )
+        return cls(round_, RoundNumbers.read(store, round_), *(jobs[0] if jobs else ("", 0)))
 
 
 @dataclass(frozen=True)
@@ -101,60 +107,45 @@ class GroupDebit:
 
 
 @dataclass(frozen=True)
+class SpentIn:
+    """A population's ε in a window or a lifetime."""
+
+    epsilon: float
+    cap: float | None
+    left: float | None
+
+    @classmethod
+    def of(cls, book: Book, population: str, window: str | None) -> SpentIn:
+        budget = book.limit(window)
+        epsilon = sum(spend.epsilon for spend in book.spends(population, window))
+        return cls(epsilon, budget.epsilon if budget else None, book.left(population, window))
+
+
+@dataclass(frozen=True)
 class Spent:
     """A population's budget as a round sees it."""
 
-    population: str
-    window: str
-    window_epsilon: float
-    lifetime_epsilon: float
-    window_left: float | None
-    lifetime_left: float | None
-    window_cap: float | None
-    lifetime_cap: float | None
+    in_window: SpentIn
+    in_lifetime: SpentIn
     of_round: list[GroupDebit]
     """the debits of this round"""
 
     @classmethod
-    def of(cls, book: Book, round_: Round, settings: TaskSettings) -> Spent:
-        population, window = settings.population, round_.budget_window
-        spends = {name: book.spends(population, name) for name in (window, None)}
-        cap = book.cap
-        budgets = {window: cap.window if cap else None, None: cap.lifetime if cap else None}
-
-        def left(name: str | None) -> float | None:
-            budget = budgets[name]
-            if budget is None:
-                return None
-            return (
-                remaining(spends[name], budget, planned=bool(cap and cap.planned))[0]
-                if spends[name]
-                else budget.epsilon
-            )
-
-        def limit(name: str | None) -> float | None:
-            budget = budgets[name]
-            return budget.epsilon if budget else None
-
+    def of(cls, book: Book, round_: Round, population: str) -> Spent:
+        groups = {f"{round_.name}/opt-in": "opt-in users", f"{round_.name}/clients": "clients"}
         return cls(
-            population=population,
-            window=window,
-            window_epsilon=sum(spend.epsilon for spend in spends[window]),
-            lifetime_epsilon=sum(spend.epsilon for spend in spends[None]),
-            window_left=left(window),
-            lifetime_left=left(None),
-            window_cap=limit(window),
-            lifetime_cap=limit(None),
-            of_round=[
+            SpentIn.of(book, population, round_.budget_window),
+            SpentIn.of(book, population, None),
+            [
                 GroupDebit(
-                    group="opt-in users" if entry.release_id.endswith("/opt-in") else "clients",
-                    window=entry.window,
-                    epsilon=entry.spend.epsilon,
-                    delta=entry.spend.delta,
-                    public=book.public_spends.get(entry.release_id),
+                    groups[release_id],
+                    entry.window,
+                    entry.spend.epsilon,
+                    entry.spend.delta,
+                    book.public_spends.get(release_id),
                 )
-                for entry in book.entries.values()
-                if entry.release_id in (f"{round_.name}/opt-in", f"{round_.name}/clients")
+                for release_id, entry in book.entries.items()
+                if release_id in groups
             ],
         )
 
@@ -223,13 +214,13 @@ class RoundPage:
     live: Live
     settings: TaskSettings
     states: list[tuple[State, str, str]]
-    """the way of a round: state, title, and ``done``, ``now`` or ``ahead``"""
+    """the steps of a round: state, title, and ``done``, ``now``, ``stopped`` or ``ahead``"""
     history: list[HistoryEvent]
     why: str
     """why it ended without a result"""
     spent: Spent
     result: PublishedResult | None
-    files: dict[str, str]
+    files: Mapping[str, str]
     can_draft: bool
     optin_users: int | None
     """as far as is known: sealed records now, or those that were there when the window closed"""
@@ -239,23 +230,23 @@ def read_round(store: ServiceStore, task_name: str, number: int, *, first: int, 
     task = store.rounds.task(task_name)
     round_ = store.rounds.round(task.task, number)
     settings = settings_of(round_)
-    files = store.artifacts.of_round(round_.key) if round_.state is State.PUBLISHED else {}
+    live = Live.read(store, round_)
+    files = live.numbers.files
     content = store.artifacts.get(files[_RESULT]) if _RESULT in files else None
     history = [_event(row) for row in store.figures.history(task.task) if row.detail.get("round") == number]
     last = store.rounds.rounds(task.task)[-1]
-    live = Live.read(store, round_)
     return RoundPage(
         task=task,
         round=round_,
         live=live,
         settings=settings,
-        states=_way(round_, history),
+        states=_progress(round_, history),
         history=history,
         why=next((event.why for event in reversed(history) if event.why), ""),
-        spent=Spent.of(store.ledger.book(), round_, settings),
+        spent=Spent.of(store.ledger.book(), round_, settings.population),
         result=PublishedResult.of(content[0], first=first, containing=containing) if content else None,
         files=files,
-        optin_users=live.optin_records
+        optin_users=live.numbers.opt_in_records
         or next((event.figures["records"] for event in history if "records" in event.figures), None),
         can_draft=last.number == number and round_.state in ENDED and not task.killed,
     )
@@ -264,51 +255,20 @@ def read_round(store: ServiceStore, task_name: str, number: int, *, first: int, 
 def _event(entry: AuditEntry) -> HistoryEvent:
     detail = entry.detail
     moved = State(detail["to"]) if "to" in detail else None
-    words = step_title(moved) if moved else _WORDS.get(entry.action, entry.action.capitalize())
+    words = _REACHED[moved] if moved else _WORDS.get(entry.action, entry.action.capitalize())
     reason = detail.get("reason", "") if moved is State.ABORTED else ""
     figures = {name: detail[name] for name in ("records", "refused", "queries", "deleted", "reports") if name in detail}
     why, removed = REASONS.get(reason, reason), detail.get("removed", {})
     return HistoryEvent(entry.when, entry.actor, words, moved, why, figures, removed)
 
 
-def step_title(state: State) -> str:
-    from_step = {State.OPTIN_OPEN: "Opt-in window opened", State.CLIENT_OPEN: "Client window opened"}
-    names = {
-        State.OPTIN_CLOSED: "Opt-in window closed",
-        State.HEADLIST_READY: "Head list drawn",
-        State.SHREDDED: "Raw records shredded",
-        State.REVIEWED: "List approved",
-        State.CLIENT_GRACE: "Client window closed",
-        State.CLOSED: "Last report taken",
-        State.ESTIMATED: "Estimated",
-        State.PUBLISHED: "Published",
-        State.ABORTED: "Ended without a result",
-        State.DRAFT: "Drafted",
-    }
-    return {**from_step, **names}[state]
-
-
-def _way(round_: Round, history: list[HistoryEvent]) -> list[tuple[State, str, str]]:
-    """The states that people care about, in order; an aborted round stops where it was."""
-    shown = {
-        State.DRAFT: "Draft",
-        State.OPTIN_OPEN: "Opt-in",
-        State.OPTIN_CLOSED: "Head list",
-        State.SHREDDED: "Review",
-        State.CLIENT_OPEN: "Clients",
-        State.CLOSED: "Estimate",
-        State.PUBLISHED: "Published",
-    }
-    order = [State.DRAFT]
-    while order[-1] in NEXT:
-        order.append(NEXT[order[-1]])
-    moved = [event.state for event in history if event.state not in (None, State.ABORTED)]
-    at = round_.state if round_.state is not State.ABORTED else (moved[-1] if moved else State.DRAFT)
-    place = max(i for i, state in enumerate(shown) if order.index(state) <= order.index(at))
-    ended = round_.state is State.ABORTED
-    marks = [
-        "done" if i < place else ("stopped" if ended else "now") if i == place else "ahead" for i in range(len(shown))
-    ]
-    if round_.state is State.PUBLISHED:
-        marks[-1] = "done"
-    return [(state, title, mark) for (state, title), mark in zip(shown.items(), marks, strict=True)]
+def _progress(round_: Round, history: list[HistoryEvent]) -> list[tuple[State, str, str]]:
+    """Every step with its mark; an aborted round stops where it was."""
+    order = list(State)
+    is_aborted = round_.state is State.ABORTED
+    reached = [event.state for event in history if event.state not in (None, State.ABORTED)] or [State.DRAFT]
+    at = order.index(reached[-1] if is_aborted else round_.state)
+    place = max(i for i, state in enumerate(_STEPS) if order.index(state) <= at)
+    mark = "stopped" if is_aborted else "done" if round_.state is State.PUBLISHED else "now"
+    marks = ["done"] * place + [mark] + ["ahead"] * (len(_STEPS) - place - 1)
+    return [(state, title, mark) for (state, title), mark in zip(_STEPS.items(), marks, strict=True)]

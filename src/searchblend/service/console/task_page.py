@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Final
+from typing import Final, get_type_hints
 
-from searchblend.blender.method import METHODS
 from searchblend.blender.report_odds import list_odds
-from searchblend.core.documents import decode, encode
+from searchblend.core.documents import OneOf, decode, encode
 from searchblend.core.errors import InvalidParameter
 from searchblend.service.checkup import settings_trouble
-from searchblend.service.console.state_words import words_of
+from searchblend.service.console.words import words_of
 from searchblend.service.round_model import settings_of
-from searchblend.service.task_settings import SILENT_DEVICES, TaskSettings
-from searchblend.store.ledger_windows import PERIODS
+from searchblend.service.task_settings import TaskSettings
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import ENDED
@@ -34,7 +32,7 @@ class Field:
     label: str
     help: str
     kind: str
-    """``text``, ``number``, ``choice``, ``yes`` or ``time``"""
+    """``text``, ``long``, ``number``, ``choice``, ``yes`` or ``time``"""
     choices: tuple[str, ...] = ()
     step: str = "1"
 
@@ -46,90 +44,79 @@ class FieldGroup:
     is_open: bool = True
 
 
+def _field(name: str, label: str, words: str) -> Field:
+    """How a setting is asked for follows from its type."""
+    hint = _HINTS[name]
+    choices = next((rule.choices for rule in getattr(hint, "__metadata__", ()) if isinstance(rule, OneOf)), ())
+    if choices:
+        return Field(name, label, words, "choice", choices)
+    if name.endswith("_seconds"):
+        return Field(name, label, words, "time")
+    kind = {bool: "yes", str: "text"}.get(hint, "number") if name != "consent" else "long"
+    return Field(name, label, words, kind, step="any" if hint is float else "1")
+
+
+_HINTS: Final = get_type_hints(TaskSettings, include_extras=True)
 GROUPS: Final = (
     FieldGroup(
         "What and whom",
         (
-            Field("name", "Name", "What people call the task; no other task may have it.", "text"),
-            Field("engine", "Search engine", "Whose searches; lists of several engines are kept apart.", "text"),
-            Field("market", "Market", "Country or language of the people who take part.", "text"),
-            Field(
-                "population",
-                "Population",
-                "Whom the ledger charges. Tasks that ask the same people must say the same.",
-                "text",
+            _field("name", "Name", "What people call the task; no other task may have it."),
+            _field("engine", "Search engine", "Whose searches; lists of several engines are kept apart."),
+            _field("market", "Market", "Country or language of the people who take part."),
+            _field(
+                "population", "Population", "Whom the ledger charges. Tasks for the same people must name the same."
             ),
         ),
     ),
     FieldGroup(
         "Privacy",
         (
-            Field(
-                "epsilon",
-                "ε for each group",
-                "What one round costs a person; 4 is usual, less protects more.",
-                "number",
-                step="any",
-            ),
-            Field("delta", "δ for each group", "Far below one over the number of people.", "number", step="any"),
-            Field(
-                "budget_window", "Budget window", "The period of the cap; debits count when made.", "choice", PERIODS
-            ),
-            Field("uncapped", "Without a cap", "Open rounds although no cap bounds what they cost together.", "yes"),
+            _field("epsilon", "ε for each group", "What one round costs a person; 4 is usual, less protects more."),
+            _field("delta", "δ for each group", "Far below one over the number of people."),
+            _field("budget_window", "Budget window", "The period of the cap; debits count when made."),
+            _field("uncapped", "Without a cap", "Open rounds although no cap bounds what they cost together."),
         ),
     ),
     FieldGroup(
         "The list",
         (
-            Field("max_head_queries", "Longest list", "At most so many queries are asked about.", "number"),
-            Field("has_urls", "With URLs", "Count clicked URLs as well as queries.", "yes"),
-            Field("method", "Method", "best, or the paper's own.", "choice", tuple(METHODS)),
+            _field("max_head_queries", "Longest list", "Largest number of queries that devices are asked about."),
+            _field("has_urls", "With URLs", "Count clicked URLs as well as queries."),
+            _field("method", "Method", "best, or the paper's own."),
         ),
     ),
     FieldGroup(
         "Fewest people",
         (
-            Field("min_optin", "Opt-in users", "With fewer a round ends without a list.", "number"),
-            Field("min_clients", "Reporting devices", "With fewer a round ends without a result.", "number"),
-            Field("min_queries", "Queries in the list", "With fewer after the review a round ends.", "number"),
-            Field("expected_clients", "Devices expected", "To choose how devices report, before they do.", "number"),
+            _field("min_optin", "Opt-in users", "With fewer a round ends without a list."),
+            _field("min_clients", "Reporting devices", "With fewer a round ends without a result."),
+            _field("min_queries", "Queries in the list", "With fewer after the review a round ends."),
+            _field("expected_clients", "Devices expected", "To choose how devices report, before they do."),
         ),
     ),
     FieldGroup(
         "Times",
         (
-            Field("optin_seconds", "Opt-in window", "How long sealed records are taken.", "time"),
-            Field("client_seconds", "Client window", "How long reports are taken.", "time"),
-            Field("grace_seconds", "Grace period", "For reports that are on their way.", "time"),
-            Field("shred_seconds", "Raw records live at most", "Whatever happens, they are gone after this.", "time"),
-            Field("repeat_seconds", "A new round every", "0: only by hand.", "time"),
+            _field("optin_seconds", "Opt-in window", "How long sealed records are taken."),
+            _field("client_seconds", "Client window", "How long reports are taken."),
+            _field("grace_seconds", "Grace period", "For reports that are on their way."),
+            _field("shred_seconds", "Raw records live at most", "Whatever happens, they are gone after this."),
+            _field("repeat_seconds", "A new round every", "0: only by hand."),
         ),
         is_open=False,
     ),
     FieldGroup(
         "Fine print",
         (
-            Field(
-                "head_fraction", "Share of opt-in users who name the list", "Method paper only.", "number", step="any"
-            ),
-            Field("query_budget_fraction", "Share of ε for queries", "The rest is for URLs.", "number", step="any"),
-            Field(
-                "records_per_optin",
-                "Records of an opt-in user",
-                "Up to so many are sent, sealed; together they weigh as one person.",
-                "number",
-            ),
-            Field("records_per_client", "Records of a client", "They share one ε: each is randomized more.", "number"),
-            Field("wide_list", "Wide list", "Lists queries without a listed URL too.", "yes"),
-            Field(
-                "silent_devices",
-                "Devices without searches",
-                "Stay silent, or report that they have none.",
-                "choice",
-                SILENT_DEVICES,
-            ),
-            Field("min_device_version", "Least device version", "Older ones are told to update.", "text"),
-            Field("consent", "Consent text", "What opt-in users agree to, word by word.", "long"),
+            _field("head_fraction", "Share of opt-in users who name the list", "Method paper only."),
+            _field("query_budget_fraction", "Share of ε for queries", "The rest is for URLs."),
+            _field("records_per_optin", "Records of an opt-in user", "Sent sealed; together they weigh as one person."),
+            _field("records_per_client", "Records of a client", "They share one ε: each is randomized more."),
+            _field("wide_list", "Wide list", "Lists queries without a listed URL too."),
+            _field("silent_devices", "Devices without searches", "Stay silent, or report that they have none."),
+            _field("min_device_version", "Least device version", "Older ones are told to update."),
+            _field("consent", "Consent text", "What opt-in users agree to, word by word."),
         ),
         is_open=False,
     ),
@@ -157,26 +144,32 @@ def shown_values(settings: FormValues) -> FormValues:
     return values
 
 
+def entered_values(form: Mapping[str, str]) -> FormValues:
+    """What a form shows again after a mistake; a box that is not ticked is not in the form."""
+    ticked = {name: form.get(name) == "yes" for name, field in _KINDS.items() if field.kind == "yes"}
+    return {**default_values(), **form, **ticked}
+
+
 def settings_of_form(form: Mapping[str, str]) -> TaskSettings:
     """The settings that a form asks for; a wrong field is named."""
     document: FormValues = {}
     for field in fields(TaskSettings):
         kind = _KINDS[field.name].kind
-        text = form.get(field.name, "").strip()
+        entered = form.get(field.name, "").strip()
         if kind == "yes":
-            document[field.name] = text == "yes"
+            document[field.name] = entered == "yes"
         elif kind in ("number", "time"):
-            value = _number(field.name, text, whole=isinstance(getattr(_DEFAULTS, field.name), int))
+            value = _number(field.name, entered, whole=isinstance(getattr(_DEFAULTS, field.name), int))
             unit = _UNITS.get(form.get(f"{field.name}_unit", "seconds"), 1) if kind == "time" else 1
             document[field.name] = value * unit
         else:
-            document[field.name] = text.replace("\r\n", "\n")
+            document[field.name] = entered.replace("\r\n", "\n")
     return decode(TaskSettings, document)
 
 
-def _number(name: str, text: str, *, whole: bool) -> float:
+def _number(name: str, digits: str, *, whole: bool) -> float:
     try:
-        return int(text) if whole else float(text)
+        return int(digits) if whole else float(digits)
     except ValueError:
         raise InvalidParameter(name, "expected a whole number" if whole else "expected a number") from None
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from searchblend.core.visible import visible
 from searchblend.pages.charts import COLOURS, Chart, Series
-from searchblend.service.console.formats import percent
+from searchblend.service.console.words import percent
 from searchblend.store.artifacts import TrendRow
-from searchblend.store.rounds import Round, Task
+from searchblend.store.rounds import Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
 
@@ -39,7 +39,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Changes:
-    """All queries of two rounds, told apart by whether noise explains them."""
+    """All queries of two rounds, by whether noise explains the difference."""
 
     before: int
     after: int
@@ -67,62 +67,39 @@ class Trends:
     published: int | None
 
 
-@dataclass(frozen=True)
-class TrendData:
-    """Rows of the shown queries in all rounds, and of all queries in the two rounds that are compared."""
-
-    task: Task
-    rounds: list[Round]
-    shown: list[str]
-    lines: dict[int, dict[str, TrendRow]]
-    """by round number"""
-    latest: list[str]
-    pair: tuple[int, int] | None
-    compared: tuple[dict[str, TrendRow], dict[str, TrendRow]] | None
-    files: dict[str, str]
-
-
 def read_trends(
     store: ServiceStore, task_name: str, wanted: Sequence[str], between: tuple[int, int] | None = None
-) -> TrendData:
-    """Five statements, however many rounds there are; a year of long lists is never read as a whole."""
+) -> Trends:
+    """Five statements, however many rounds there are; a year of long lists is never read as a whole.
+
+    Read are the rows of the shown queries in all rounds, and of all queries in the two rounds that are compared.
+    """
     task = store.rounds.task(task_name)
     rounds = store.rounds.rounds(task.task, states={State.PUBLISHED})
     keys = {round_.number: round_.key for round_ in rounds}
     pair = _pair(list(keys), between)
     needed = {number: keys[number] for number in (*(pair or ()), *list(keys)[-1:])}
     read = store.figures.lists(sorted(set(needed.values())))
-    lists = {number: {row.query: row for row in read[key] if row.query is not None} for number, key in needed.items()}
+    lists = {number: _by_query(read[key]) for number, key in needed.items()}
     latest = list(lists[rounds[-1].number]) if rounds else []
     shown = list(dict.fromkeys(query for query in wanted if query))[:COLOURS] or latest[:_DEFAULT_LINES]
-    lines = store.figures.lines(task.task, shown)
-    there = {row.query for rows in lines.values() for row in rows}
-    return TrendData(
-        task=task,
-        rounds=rounds,
-        shown=[query for query in shown if query in there],
-        lines={
-            number: {row.query: row for row in lines.get(key, []) if row.query is not None}
-            for number, key in keys.items()
-        },
-        latest=latest,
-        pair=pair,
-        compared=(lists[pair[0]], lists[pair[1]]) if pair else None,
-        files=store.artifacts.of_round(rounds[-1].key) if rounds else {},
-    )
-
-
-def trends(data: TrendData) -> Trends:
+    read = store.figures.lines(task.task, shown)
+    lines = {number: _by_query(read.get(key, [])) for number, key in keys.items()}
+    shown = [query for query in shown if any(query in rows for rows in lines.values())]
     return Trends(
-        task=data.task,
-        numbers=list(data.lines),
-        shown=data.shown,
-        known=data.latest,
-        chart=_chart(data.lines, data.shown) if data.lines else None,
-        changes=compare(*data.compared, *data.pair) if data.compared and data.pair else None,
-        files=data.files,
-        published=data.rounds[-1].changed if data.rounds else None,
+        task=task,
+        numbers=list(keys),
+        shown=shown,
+        known=latest,
+        chart=_chart(lines, shown) if lines else None,
+        changes=compare(lists[pair[0]], lists[pair[1]], *pair) if pair else None,
+        files=store.artifacts.of_round(rounds[-1].key) if rounds else {},
+        published=rounds[-1].changed if rounds else None,
     )
+
+
+def _by_query(rows: Sequence[TrendRow]) -> dict[str, TrendRow]:
+    return {row.query: row for row in rows if row.query is not None}
 
 
 def _pair(numbers: list[int], wanted: tuple[int, int] | None) -> tuple[int, int] | None:
@@ -171,11 +148,9 @@ def compare(first: dict[str, TrendRow], second: dict[str, TrendRow], before: int
 
 
 def _tested(query: str, first: TrendRow, second: TrendRow) -> Change | None:
-    if None in (first.probability, second.probability, first.variance, second.variance):
+    if first.probability is None or second.probability is None or first.variance is None or second.variance is None:
         return None
-    assert first.probability is not None
-    assert second.probability is not None
-    variance = (first.variance or 0.0) + (second.variance or 0.0)
+    variance = first.variance + second.variance
     if variance <= 0:
         return None
     z = (second.probability - first.probability) / math.sqrt(variance)
@@ -188,5 +163,5 @@ def _holm(changes: list[Change]) -> list[Change]:
     holds = True
     for place, entry in enumerate(ordered):
         holds = holds and entry.p_value <= LEVEL / (len(ordered) - place)
-        kept.append(Change(entry.query, entry.before, entry.after, entry.z, entry.p_value, holds))
+        kept.append(replace(entry, significant=holds))
     return kept

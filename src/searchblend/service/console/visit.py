@@ -1,7 +1,12 @@
-"""A request to the console: who makes it, what it carries, and how every answer is dressed."""
+"""A request to the console: who makes it, proof that its form came from our page, and the frame of every answer."""
 
 from __future__ import annotations
 
+import base64
+import binascii
+import hashlib
+import hmac
+import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,7 +18,6 @@ from starlette.responses import RedirectResponse, Response
 from searchblend.service.actions import actions_for
 from searchblend.service.api.answers import Refusal, number_of, read_body, round_number
 from searchblend.service.console.render import HEADERS, page
-from searchblend.service.console.sessions import form_token
 from searchblend.store.tokens import Admin
 from searchblend.wire.problems import PROBLEMS
 
@@ -30,6 +34,74 @@ _DONE: Final = {
     **{action.name: action.done for action in actions_for("console")},
 }
 """what a page says after an action, by a word in its address: nothing of the address itself is shown"""
+
+
+_LONGEST_SECRET: Final = 200
+_LOCAL: Final = ("127.0.0.1", "localhost", "::1", "[::1]")
+_PURPOSE: Final = b"searchblend console form"
+_BYTES: Final = 32
+
+
+class BadForm(Refusal):
+    """A form that no page of ours could have sent now."""
+
+    title: Final = "The form cannot be used"
+
+    def __init__(self, detail: str) -> None:
+        super().__init__("forbidden", detail)
+
+
+def is_plain_local(request: Request) -> bool:
+    """Whether the cookie must travel without TLS: only on the machine itself, with no proxy that ends TLS.
+
+    The proxy's header is believed because a lie only costs the liar: it can make a cookie stricter, never laxer.
+    """
+    if request.headers.get("x-forwarded-proto", "").lower() == "https":
+        return False
+    return request.url.scheme == "http" and request.url.hostname in _LOCAL
+
+
+def set_cookie(request: Request, response: Response, name: str, value: str, *, path: str, seconds: int) -> None:
+    response.set_cookie(
+        name, value, max_age=seconds, path=path, secure=not is_plain_local(request), httponly=True, samesite="strict"
+    )
+
+
+def secret_of(request: Request, name: str) -> str:
+    """The cookie's value if it could be one of ours, else nothing."""
+    value = request.cookies.get(name, "")
+    return value if len(value) <= _LONGEST_SECRET and value.isascii() else ""
+
+
+def new_secret() -> str:
+    return secrets.token_urlsafe(_BYTES)
+
+
+def form_token(secret: str) -> str:
+    """Proof for a form, different on every page: a compressed page must not show that a part of it repeats."""
+    pad = secrets.token_bytes(_BYTES)
+    return base64.urlsafe_b64encode(pad + _xor(pad, _proof(secret))).decode()
+
+
+def check_form(request: Request, secret: str, given: str) -> None:
+    """Refuse a form that another site has sent, whoever is signed in."""
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        raise BadForm("the form came from another site")
+    try:
+        raw = base64.urlsafe_b64decode(given.encode())
+    except (binascii.Error, ValueError):
+        raw = b""
+    proof = _xor(raw[:_BYTES], raw[_BYTES:]) if len(raw) == 2 * _BYTES else b""
+    if not secret or not hmac.compare_digest(proof, _proof(secret)):
+        raise BadForm("the form is out of date; open the page again and send it anew")
+
+
+def _proof(secret: str) -> bytes:
+    return hmac.new(secret.encode(), _PURPOSE, hashlib.sha256).digest()
+
+
+def _xor(left: bytes, right: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(left, right, strict=True))
 
 
 @dataclass(frozen=True)
@@ -75,7 +147,7 @@ class ConsoleRoute:
 
 
 def console_page(visit: Visit, template: str, now: int, status: int = 200, **values: Any) -> Response:
-    """A page for somebody who is signed in."""
+    """A page for a person who is signed in."""
     done = _DONE.get(visit.request.query_params.get("done", ""), "")
     return page(
         visit.request, template, status, admin=visit.admin, form=form_token(visit.secret), done=done, now=now, **values
@@ -119,10 +191,10 @@ def to_sign_in(request: Request) -> Response:
     return see_other(f"/console/sign-in?next={quote(onward, safe='')}")
 
 
-def next_page(text: str) -> str:
+def next_page(address: str) -> str:
     """Where to go after signing in: only ever a page of the console."""
-    is_ours = text == "/console" or text.startswith(("/console/", "/console?"))
-    return text if is_ours and text.isascii() and text.isprintable() and "\\" not in text else "/console"
+    is_ours = address == "/console" or address.startswith(("/console/", "/console?"))
+    return address if is_ours and address.isascii() and address.isprintable() and "\\" not in address else "/console"
 
 
 def see_other(where: str) -> Response:

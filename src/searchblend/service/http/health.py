@@ -19,10 +19,10 @@ from starlette.routing import Route
 from searchblend.service.checkup import gauges, trouble
 from searchblend.service.http.connections import Connections
 from searchblend.service.http.server import HttpServer
-from searchblend.service.metrics import OPENMETRICS, PLAIN
 from searchblend.service.services import Services
+from searchblend.service.telemetry import OPENMETRICS, PLAIN
+from searchblend.store.errors import StoreError
 from searchblend.store.service_store import ServiceStore
-from searchblend.store.store_errors import StoreError
 
 _MOST_CONNECTIONS: Final = 64
 _PEER_SECONDS: Final = 10.0
@@ -53,15 +53,12 @@ def health_app(services: Services, connections: Connections, *, with_rounds: boo
         return PlainTextResponse(f"{problem}\n", 503) if problem else PlainTextResponse("ready\n")
 
     async def metrics(request: Request) -> Response:
-        def read(store: ServiceStore) -> dict[str, float]:
-            return gauges(store, services.clock)
-
         services.metrics.set("reports_waiting", services.writer.n_waiting)
         services.metrics.set("connections", len(connections))
         more: dict[str, float] = {}
         if with_rounds:
             with contextlib.suppress(StoreError):  # what this process has counted is still worth knowing
-                more = await services.health.call(read)
+                more = await services.health.call(lambda store: gauges(store, services.clock))
         openmetrics = OPENMETRICS.partition(";")[0] in request.headers.get("accept", "")
         text = services.metrics.text(more, openmetrics=openmetrics)
         return Response(text, headers={"content-type": OPENMETRICS if openmetrics else PLAIN})

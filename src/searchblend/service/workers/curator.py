@@ -2,14 +2,14 @@
 
 It listens on no port. The head list, its debit and the state change are one commit. What was drawn is kept beside the
 key before that: whoever has the job run again, by a crash or by a row of the database that was set back, gets the same
-list. A crash before it was kept leaves nothing that anybody saw, so that drawing again is sound.
+list. A crash before it was kept leaves nothing that anyone saw, so that drawing again is sound.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -22,7 +22,7 @@ from searchblend.core.privacy import Neighbors
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.records import WILDCARD, Record
 from searchblend.service.clock import Clock
-from searchblend.service.lifecycle import CANDIDATE, Lifecycle
+from searchblend.service.lifecycle import CANDIDATE
 from searchblend.service.round_model import (
     decode_figures,
     encode_figures,
@@ -34,12 +34,12 @@ from searchblend.service.round_model import (
 )
 from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.vault import HeldKey, KeyLost, Vault, each_alone
+from searchblend.service.workers.worker import RoundJobs
+from searchblend.store.errors import BudgetExceeded, StoreError, StoreUnavailable
 from searchblend.store.jobs import Job
-from searchblend.store.ledger_errors import BudgetExceeded
 from searchblend.store.rounds import Round
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import HOLDS_RAW, State
-from searchblend.store.store_errors import StoreError, StoreUnavailable
 from searchblend.wire.canonical import json_bytes
 from searchblend.wire.sealed import Opener, encapsulation
 from searchblend.wire.signing import SigningKey
@@ -76,10 +76,8 @@ class DrawnList:
         return cls(**{**document, "figures": None if figures is None else decode_figures(figures.encode())})
 
 
-class Curator:
+class Curator(RoundJobs):
     """Runs the jobs that need a round's private key."""
-
-    KINDS: Final = ("open", "head-list", "shred")
 
     def __init__(
         self,
@@ -91,38 +89,29 @@ class Curator:
         *,
         anonymous_intake: bool = False,
     ) -> None:
-        self._store, self._clock, self._vault, self._signer = store, clock, vault, signer
-        self._anonymous_intake = anonymous_intake
+        steps = {"open": self._open, "head-list": self._head_list, "shred": self._shred}
+        super().__init__(store, clock, CURATOR, steps)
+        self._vault, self._signer, self._anonymous_intake = vault, signer, anonymous_intake
         self._randomness = randomness or SystemRandomness()
-        self._lifecycle = Lifecycle(store, clock)
-
-    def run(self, job: Job) -> None:
-        found = self._store.rounds.by_key(job.round_key)
-        steps: dict[str, Callable[[Job, Round], None]] = {
-            "open": self._open,
-            "head-list": self._head_list,
-            "shred": self._shred,
-        }
-        steps[job.kind](job, found)
 
     def leaves(self) -> list[tuple[int, str]]:
         """Jobs that need a key in another curator's folder: this one cannot do them, and must not call the key lost."""
         held = self._vault.held()
         return [
-            (found.key, kind)
-            for found in self._store.rounds.rounds(states=HOLDS_RAW)
-            if self._is_held_elsewhere(found, held)
+            (round_.key, kind)
+            for round_ in self._store.rounds.rounds(states=HOLDS_RAW)
+            if self._is_held_elsewhere(round_, held)
             for kind in ("head-list", "shred")
         ]
 
-    def _is_held_elsewhere(self, found: Round, held: Iterable[HeldKey]) -> bool:
+    def _is_held_elsewhere(self, round_: Round, held: Iterable[HeldKey]) -> bool:
         """A row that cannot be read is its own round's trouble: its job is taken, and fails alone."""
         try:
-            if found.public_key is None:
+            if round_.public_key is None:
                 return False
-            if any(key[:2] == (found.task, found.number) and key.is_for(found.public_key) for key in held):
+            if any(key[:2] == (round_.task, round_.number) and key.is_for(round_.public_key) for key in held):
                 return False
-            return self._store.artifacts.kept(found.key, HOLDER) not in (None, self._vault.identity.encode())
+            return self._store.artifacts.kept(round_.key, HOLDER) not in (None, self._vault.identity.encode())
         except StoreUnavailable:
             raise
         except Exception:  # SQLite keeps values of any type in any column
@@ -149,27 +138,24 @@ class Curator:
     def _is_overtaken(self, held: HeldKey) -> bool:
         """Whether the round was opened with another key, by this curator's own word: rows can be changed."""
         try:
-            found = self._store.rounds.round(held.task, held.number)
+            round_ = self._store.rounds.round(held.task, held.number)
         except StoreError:
             return False
-        return found.public_key is not None and not held.is_for(found.public_key) and self._is_as_opened(found)
+        return round_.public_key is not None and not held.is_for(round_.public_key) and self._is_as_opened(round_)
 
-    def _open(self, job: Job, found: Round) -> None:
-        if found.state is not State.DRAFT:
-            self._drop(job)
-            return
-        settings, now = settings_of(found), self._clock.now()
+    def _open(self, job: Job, round_: Round) -> None:
+        settings, now = settings_of(round_), self._clock.now()
         shred_by = now + settings.shred_seconds
-        public_key = self._vault.create(found.task, found.number, destroy_by=shred_by)
+        public_key = self._vault.create(round_.task, round_.number, destroy_by=shred_by)
         self._store.on_point("open: key written")
         with self._store.transaction():
             self._store.jobs.finish(job)
-            opened_by = self._store.artifacts.kept(found.key, "opened_by") or b""
+            opened_by = self._store.artifacts.kept(round_.key, "opened_by") or b""
             closes = now + settings.optin_seconds
-            opened = replace(found, public_key=public_key, optin_closes=closes)
-            self._store.artifacts.keep(found.key, HOLDER, self._vault.identity.encode())
+            opened = replace(round_, public_key=public_key, optin_closes=closes)
+            self._store.artifacts.keep(round_.key, HOLDER, self._vault.identity.encode())
             self._store.rounds.advance(
-                found,
+                round_,
                 State.OPTIN_OPEN,
                 actor=CURATOR,
                 now=now,
@@ -180,37 +166,34 @@ class Curator:
                 shred_by=shred_by,
             )
 
-    def _head_list(self, job: Job, found: Round) -> None:
-        if found.state is not State.OPTIN_CLOSED:
-            self._drop(job)
-            return
-        if not self._is_as_opened(found):
-            self._give_up(job, found, "altered-round")
+    def _head_list(self, job: Job, round_: Round) -> None:
+        if not self._is_as_opened(round_):
+            self._give_up(job, round_, "altered-round")
             return
         try:
-            assert found.public_key is not None
-            key = self._vault.private_key(found.task, found.number, found.public_key)
+            assert round_.public_key is not None
+            key = self._vault.private_key(round_.task, round_.number, round_.public_key)
         except KeyLost:
-            self._give_up(job, found, "key-lost")
+            self._give_up(job, round_, "key-lost")
             return
-        kept = self._vault.drawn(found.task, found.number, found.public_key)
+        kept = self._vault.drawn(round_.task, round_.number, round_.public_key)
         if kept is None:
-            self._announce_opening(job, found)
-            drawn = self._draw(found, key)
-            kept = self._vault.keep_drawn(found.task, found.number, found.public_key, drawn.json_bytes())
+            self._announce_opening(job, round_)
+            drawn = self._draw(round_, key)
+            kept = self._vault.keep_drawn(round_.task, round_.number, round_.public_key, drawn.json_bytes())
         self._store.on_point("head list: drawn")
         drawn = DrawnList.of_bytes(kept)
         if drawn.figures is None:
-            self._give_up(job, found, "too-few-usable-records", drawn.numbers)
+            self._give_up(job, round_, "too-few-usable-records", drawn.numbers)
             return
         try:
-            self._commit_head_list(job, found, drawn, drawn.figures)
+            self._commit_head_list(job, round_, drawn, drawn.figures)
         except BudgetExceeded:
-            self._give_up(job, found, "budget-exceeded", drawn.numbers)  # nobody saw what was drawn
+            self._give_up(job, round_, "budget-exceeded", drawn.numbers)  # no one saw what was drawn
 
-    def _draw(self, found: Round, key: bytes) -> DrawnList:
-        users, refused, dropped = self._opened(found, key)
-        settings, n = settings_of(found), len(users)
+    def _draw(self, round_: Round, key: bytes) -> DrawnList:
+        users, refused, dropped = self._opened(round_, key)
+        settings, n = settings_of(round_), len(users)
         figures = None
         if n >= settings.min_optin:
             # The only place of the service where noise is drawn; what it is drawn from goes on record with the list.
@@ -218,16 +201,16 @@ class Curator:
             figures = method_of(settings).list_head(group, settings.params, randomness=self._randomness)
         return DrawnList(figures, n, refused, dropped)
 
-    def _commit_head_list(self, job: Job, found: Round, drawn: DrawnList, figures: HeadFigures) -> None:
-        settings = settings_of(found)
+    def _commit_head_list(self, job: Job, round_: Round, drawn: DrawnList, figures: HeadFigures) -> None:
+        settings = settings_of(round_)
         spend = Spend.generic(settings.params.budget, Neighbors.REPLACE_ONE, f"head list, method {settings.method}")
         now = self._clock.now()
         window = settings.window_at(now)
         with self._store.transaction():
             self._store.jobs.finish(job)
-            self._store.ledger.debit(f"{found.name}/opt-in", settings.population, window, spend, role_in=found.name)
+            self._store.ledger.debit(f"{round_.name}/opt-in", settings.population, window, spend, role_in=round_.name)
             ready = self._store.rounds.advance(
-                found,
+                round_,
                 State.HEADLIST_READY,
                 actor=CURATOR,
                 now=now,
@@ -243,60 +226,60 @@ class Curator:
                 # Seen by the operator, so it is paid for; nothing is published.
                 self._lifecycle.abort(ready, actor=CURATOR, reason="too-few-queries")
             else:
-                self._store.artifacts.keep(found.key, CANDIDATE, encode_figures(figures))
-                self._store.jobs.add(found.key, "shred", self._clock.now())
+                self._store.artifacts.keep(round_.key, CANDIDATE, encode_figures(figures))
+                self._store.jobs.add(round_.key, "shred", self._clock.now())
             if drawn.refused:
-                self._store.reports.refuse({(found.key, reason): n for reason, n in drawn.refused.items()})
+                self._store.reports.refuse({(round_.key, reason): n for reason, n in drawn.refused.items()})
             self._store.on_point("head list: before commit")
         self._store.on_point("head list: after commit")
 
-    def _shred(self, job: Job, found: Round) -> None:
+    def _shred(self, job: Job, round_: Round) -> None:
         """Key first: from then on not even this program can read a record, whatever is still on some disk."""
-        self._vault.destroy(found.task, found.number)
+        self._vault.destroy(round_.task, round_.number)
         self._store.on_point("shred: key destroyed")
         with self._store.transaction():
-            n = self._store.contributions.shred(found.key)
-            if found.state is State.HEADLIST_READY:
+            n = self._store.contributions.shred(round_.key)
+            if round_.state is State.HEADLIST_READY:
                 self._store.rounds.advance(
-                    found, State.SHREDDED, actor=CURATOR, now=self._clock.now(), detail={"deleted": n}
+                    round_, State.SHREDDED, actor=CURATOR, now=self._clock.now(), detail={"deleted": n}
                 )
             else:
-                note = {"task": found.task, "round": found.number, "deleted": n}
+                note = {"task": round_.task, "round": round_.number, "deleted": n}
                 self._store.audit.append(CURATOR, "raw records shredded", self._clock.now(), note)
             self._store.jobs.finish(job)
         if self._store.database.dialect == "sqlite":
             self._store.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def _is_as_opened(self, found: Round) -> bool:
+    def _is_as_opened(self, round_: Round) -> bool:
         """Whether the row says what this curator signed: records were sealed under these settings and no others."""
         own = {self._signer.key_id: self._signer.public_point}
-        return is_signed_by_curator(found, own)
+        return is_signed_by_curator(round_, own)
 
-    def _announce_opening(self, job: Job, found: Round) -> None:
+    def _announce_opening(self, job: Job, round_: Round) -> None:
         """Committed before the first record is opened: whatever stops this attempt, the log has it."""
         note = {
-            "task": found.task,
-            "round": found.number,
+            "task": round_.task,
+            "round": round_.number,
             "attempt": job.attempts,
-            "records": self._store.contributions.count(found.key),
+            "records": self._store.contributions.count(round_.key),
         }
         self._store.audit.append(CURATOR, "opening records", self._clock.now(), note)
 
-    def _opened(self, found: Round, key: bytes) -> tuple[list[list[Record]], Counter[str], Counter[str]]:
-        """Everybody's records in memory; what was refused, by reason; and which records are what no device keeps.
+    def _opened(self, round_: Round, key: bytes) -> tuple[list[list[Record]], Counter[str], Counter[str]]:
+        """All users' records in memory; what was refused, by reason; and which records are what no device keeps.
 
         Rows are not believed: whoever can write to the database can copy them. A record opens under the tag that it was
         sealed for and under no other, a tag and an encapsulation count once, and a tag is that of an enrolled code.
         """
-        settings, context = settings_of(found), sealing_context(found)
+        settings, context = settings_of(round_), sealing_context(round_)
         opener = Opener(key, context, at_most=settings.records_per_optin)
-        enrolled = {context.tag_of_hash(code_hash) for code_hash in self._store.tokens.enrolled(found.task)}
+        enrolled = {context.tag_of_hash(code_hash) for code_hash in self._store.tokens.enrolled(round_.task)}
         users: list[list[Record]] = []
         tags: set[bytes] = set()
         encapsulations: set[bytes] = set()
         refused: Counter[str] = Counter()
         dropped: Counter[str] = Counter()
-        for tag, sealed in self._store.contributions.all(found.key):
+        for tag, sealed in self._store.contributions.all(round_.key):
             enc = encapsulation(sealed)
             if tag not in enrolled and not self._anonymous_intake:
                 refused["bad-credential"] += 1
@@ -313,16 +296,6 @@ class Curator:
             refused["not-admitted"] = dropped.total()
         return users, refused, dropped
 
-    def _give_up(self, job: Job, found: Round, reason: str, numbers: Mapping[str, int] | None = None) -> None:
-        """End the round; the audit log, which only the operator's people read, has how many records were opened."""
-        with self._store.transaction():
-            self._store.jobs.finish(job)
-            self._lifecycle.abort(found, actor=CURATOR, reason=reason, detail=numbers)
-
-    def _drop(self, job: Job) -> None:
-        with self._store.transaction():
-            self._store.jobs.finish(job)
-
 
 def _opened_records(opener: Opener, sealed: bytes, tag: bytes, settings: TaskSettings) -> list[Record] | None:
     try:
@@ -336,9 +309,9 @@ def _admitted(records: Iterable[Record], dropped: Counter[str]) -> list[Record]:
     """The records that a device may keep, as it would keep them; each of the others is dropped alone, and counted."""
     kept = []
     for query, url in records:
-        found = admit(str(query), url if isinstance(url, str) else None)
-        if found.reason is None:
-            kept.append(Record(found.query, WILDCARD if found.url is None else found.url))
+        admission = admit(str(query), url if isinstance(url, str) else None)
+        if admission.reason is None:
+            kept.append(Record(admission.query, WILDCARD if admission.url is None else admission.url))
         else:
-            dropped[found.reason] += 1
+            dropped[admission.reason] += 1
     return kept

@@ -14,22 +14,22 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
 from searchblend.core.documents import decode
 from searchblend.core.errors import RunError, SearchblendError
+from searchblend.service.actions import JOB_ARROWS
 from searchblend.service.clock import Clock
-from searchblend.service.crash_points import crash_points
-from searchblend.service.http.process_limits import no_core_files
+from searchblend.service.process import crash_points, no_core_files
 from searchblend.service.settings import ServeSettings
-from searchblend.service.workers.curator import Curator
-from searchblend.service.workers.curator_key import make_curator_key
+from searchblend.service.workers.curator import CURATOR, Curator
+from searchblend.service.workers.signing_keys import make_curator_key
 from searchblend.service.workers.vault import Vault
+from searchblend.store.errors import LeaseLost, StoreUnavailable, WrongState
 from searchblend.store.jobs import Job
 from searchblend.store.service_store import ServiceStore, open_store
-from searchblend.store.store_errors import LeaseLost, StoreUnavailable, WrongState
 from searchblend.wire.canonical import json_bytes
 
 _PASSED_ON: Final = {kind.__name__: kind for kind in (StoreUnavailable, LeaseLost, WrongState)}
@@ -55,13 +55,13 @@ class CuratorRequest:
 class CuratorProcess:
     """Runs the curator's jobs elsewhere, one after another."""
 
-    KINDS: Final = Curator.KINDS
+    kinds: Final = tuple(arrow.job for arrow in JOB_ARROWS if arrow.worker == CURATOR)
 
     def __init__(
         self,
         settings: ServeSettings,
         clock: Clock,
-        leaves: Callable[[], list[tuple[int, str]]],
+        leaves: Callable[[], Collection[tuple[int, str]]],
         *,
         anonymous_intake: bool,
     ) -> None:
@@ -69,7 +69,7 @@ class CuratorProcess:
         self._anonymous_intake = anonymous_intake
 
     def run(self, job: Job) -> None:
-        # By its standard input: the arguments of a process are for everybody to see, and a URL may hold a password.
+        # By its standard input: every user may see the arguments of a process, and a URL may hold a password.
         request = CuratorRequest(self._settings, self._clock.now(), job, self._anonymous_intake)
         command = [sys.executable, "-P", "-m", "searchblend.service.workers.curator_process", str(os.getpid())]
         ended = subprocess.run(  # noqa: S603  # ourselves
@@ -103,7 +103,7 @@ class _GivenClock:
 
 
 def _run(request: CuratorRequest, parent: int) -> tuple[str, str]:
-    """The job; the kind of error that ended it, and its words if they are ours, which quote nobody."""
+    """Run the job; the class of the error that ended it, and its message if it is ours, which quotes no data."""
     settings, clock = request.settings, _GivenClock(request.now)
     try:
         with open_store(settings.where, on_point=crash_points(and_then=parent)) as store:
@@ -116,7 +116,7 @@ def _run(request: CuratorRequest, parent: int) -> tuple[str, str]:
 
 
 def _end_with(parent: int) -> None:
-    """Whoever waits for the job is killed: then nobody waits, and keys and records have no business here."""
+    """If the process that waits for the job is killed, keys and records have no business here."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
     if os.getppid() != parent:

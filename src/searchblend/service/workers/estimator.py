@@ -19,14 +19,14 @@ from searchblend.blender.result import result_of
 from searchblend.core.privacy import TrustModel
 from searchblend.mechanisms.tally import Ints
 from searchblend.service.clock import Clock
-from searchblend.service.lifecycle import REVIEWED
-from searchblend.service.round_model import decode_figures, method_of, settings_of, shape_of
+from searchblend.service.round_model import method_of, settings_of, shape_of
 from searchblend.service.task_settings import TaskSettings
+from searchblend.service.workers.worker import RoundJobs
+from searchblend.store.errors import StoreError
 from searchblend.store.jobs import Job
 from searchblend.store.rounds import Round
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
-from searchblend.store.store_errors import StoreError
 from searchblend.wire.release import (
     BLENDER_PUBLIC,
     PAPER_CAVEAT,
@@ -47,56 +47,43 @@ _CAVEATS: Final = (
     "check of the groups can move the trend further.",
     "Participation is not hidden: who sends a report or a sealed record can be seen on the network.",
     "The unit is one device or contributor; a person with two is protected once for each.",
-    "Every further round adds to everybody's ε and δ; the ledger of the population has the total.",
+    "Every further round adds to everyone's ε and δ; the ledger of the population has the total.",
 )
 
 
-class Estimator:
+class Estimator(RoundJobs):
     """Runs the job between CLOSED and ESTIMATED."""
 
-    KINDS: Final = ("estimate",)
-
     def __init__(self, store: ServiceStore, clock: Clock) -> None:
-        self._store, self._clock = store, clock
+        super().__init__(store, clock, ESTIMATOR, {"estimate": self._run})
 
-    def run(self, job: Job) -> None:
-        found = self._store.rounds.by_key(job.round_key)
-        if found.state is not State.CLOSED:
-            with self._store.transaction():
-                self._store.jobs.finish(job)
-            return
-        shape = shape_of(found)
-        law = self._store.reports.conservation(found.key, shape.counts_per_report, found.reports)
+    def _run(self, job: Job, round_: Round) -> None:
+        shape = shape_of(round_)
+        law = self._store.reports.conservation(round_.key, shape.counts_per_report, round_.reports)
         if not law.holds:
-            raise StoreError(f"round {found.number}: {law.counted} counts, expected {law.expected}: not estimated")
-        files, influence = self._estimate(found, shape)
+            raise StoreError(f"round {round_.number}: {law.counted} counts, expected {law.expected}: not estimated")
+        files, influence = self._estimate(round_, shape)
         with self._store.transaction():
             self._store.rounds.advance(
-                found,
+                round_,
                 State.ESTIMATED,
                 actor=ESTIMATOR,
                 now=self._clock.now(),
                 detail={"result": hashlib.sha256(files[RESULT]).hexdigest()},
             )
             for name, content in files.items():
-                self._store.artifacts.keep(found.key, FILE_PREFIX + name, content)
-            self._store.artifacts.keep(found.key, "influence", json.dumps(influence).encode())
-            self._store.jobs.add(found.key, "publish", self._clock.now())
+                self._store.artifacts.keep(round_.key, FILE_PREFIX + name, content)
+            self._store.artifacts.keep(round_.key, "influence", json.dumps(influence).encode())
+            self._store.jobs.add(round_.key, "publish", self._clock.now())
             self._store.jobs.finish(job)
             self._store.on_point("estimate: before commit")
         self._store.on_point("estimate: after commit")
 
-    def leaves(self) -> tuple[()]:
-        return ()
-
-    def _estimate(self, found: Round, shape: ReportShape) -> tuple[dict[str, bytes], list[float | None]]:
-        content = self._store.artifacts.kept(found.key, REVIEWED)
-        if content is None:
-            raise StoreError("the reviewed list is missing")
-        figures, settings = decode_figures(content), settings_of(found)
-        counts = self._store.reports.counts(found.key, shape.n_counters)
+    def _estimate(self, round_: Round, shape: ReportShape) -> tuple[dict[str, bytes], list[float | None]]:
+        figures, settings = self._reviewed_list(round_), settings_of(round_)
+        counts = self._store.reports.counts(round_.key, shape.n_counters)
         release = method_of(settings).estimate(
-            figures, report_counts(counts, shape), settings.params, found.reports or 0, trust=TrustModel.LOCAL
+            figures, report_counts(counts, shape), settings.params, round_.reports or 0, trust=TrustModel.LOCAL
         )
         created = datetime.fromtimestamp(self._clock.now(), UTC).isoformat(timespec="seconds")
         gain = report_gains(figures, shape, settings, counts)
@@ -139,10 +126,10 @@ def _kinds(counts: Ints, shape: ReportShape) -> _Kinds:
 
 
 def report_gains(figures: HeadFigures, shape: ReportShape, settings: TaskSettings, counts: Ints) -> Floats:
-    """By how much one made-up report moves the clients' estimate of each query (⋆ last), at the most.
+    """By how much one fabricated report moves the clients' estimate of each query (⋆ last), at the most.
 
     An honest report moves it by 1/n; randomization must be undone, and undoing it magnifies: by 1/(t − a) for a cell,
-    by 1/(p − q) for each item of a set. Counted are parts, and a made-up report says the same in all its m_C parts.
+    by 1/(p − q) for each item of a set. Counted are parts, and a fabricated report says the same in all its m_C parts.
     """
     head, params = figures.head, settings.params
     widths = np.array(head.n_urls, dtype=np.float64)

@@ -13,8 +13,7 @@ from searchblend.blender.result import Result
 from searchblend.core.errors import MessageError
 from searchblend.core.privacy import Neighbors
 from searchblend.service.clock import Clock
-from searchblend.service.lifecycle import REVIEWED, Lifecycle
-from searchblend.service.round_model import decode_figures, key_signature_of, settings_digest, settings_of, shape_of
+from searchblend.service.round_model import key_signature_of, settings_digest, settings_of, shape_of
 from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.estimator import FILE_PREFIX
 from searchblend.service.workers.round_pack import make_pack_files, pack_part
@@ -25,13 +24,13 @@ from searchblend.service.workers.signing_keys import (
     keys_on_record,
     keys_trouble,
 )
+from searchblend.service.workers.worker import RoundJobs
 from searchblend.store.artifacts import TrendRow
+from searchblend.store.errors import BudgetExceeded, StoreError, StoreUnavailable
 from searchblend.store.jobs import Job
-from searchblend.store.ledger_errors import BudgetExceeded
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
-from searchblend.store.store_errors import StoreError, StoreUnavailable
 from searchblend.wire.head_list import encode_head_list
 from searchblend.wire.manifest import (
     FORMAT,
@@ -63,28 +62,16 @@ _FILES: Final = {
 }
 
 
-class Publisher:
+class Publisher(RoundJobs):
     """Runs the jobs that end in something public."""
 
-    KINDS: Final = ("client-open", "publish")
-
     def __init__(self, store: ServiceStore, clock: Clock, keys: SigningKeys, curators: Mapping[str, bytes]) -> None:
-        self._store, self._clock, self._keys, self._curators = store, clock, keys, curators
-        self._lifecycle = Lifecycle(store, clock)
-
-    def run(self, job: Job) -> None:
-        round_ = self._store.rounds.by_key(job.round_key)
-        (self._client_open if job.kind == "client-open" else self._publish)(job, round_)
-
-    def leaves(self) -> tuple[()]:
-        return ()
+        super().__init__(store, clock, PUBLISHER, {"client-open": self._client_open, "publish": self._publish})
+        self._keys, self._curators = keys, curators
 
     def _client_open(self, job: Job, round_: Round) -> None:
         """The head list becomes public and every client is charged: one commit."""
-        if round_.state is not State.REVIEWED:
-            self._drop(job)
-            return
-        settings, figures = settings_of(round_), self._figures(round_)
+        settings, figures = settings_of(round_), self._reviewed_list(round_)
         document = encode_head_list(figures.head, settings.params, figures.design)
         content = json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
         spend = client_spend(figures, settings)
@@ -92,9 +79,7 @@ class Publisher:
             self._open_to_clients(job, round_, content, settings, spend)
         except BudgetExceeded:
             # Another task of the population was faster. Nothing of the list was published.
-            with self._store.transaction():
-                self._store.jobs.finish(job)
-                self._lifecycle.abort(round_, actor=PUBLISHER, reason="budget-exceeded")
+            self._give_up(job, round_, "budget-exceeded")
 
     def _open_to_clients(self, job: Job, round_: Round, content: bytes, settings: TaskSettings, spend: Spend) -> None:
         now = self._clock.now()
@@ -118,9 +103,6 @@ class Publisher:
 
     def _publish(self, job: Job, round_: Round) -> None:
         """What the estimator left becomes public as it is, once."""
-        if round_.state is not State.ESTIMATED:
-            self._drop(job)
-            return
         files = {name: self._store.artifacts.kept(round_.key, FILE_PREFIX + name) for name in _FILES}
         contents = {name: content for name, content in files.items() if content is not None}
         if len(contents) != len(_FILES):
@@ -181,7 +163,7 @@ class Publisher:
             if wanted.optin is not None and not self._is_curators(wanted):
                 return False
             if latest is not None:
-                # One from a future that did not come is no fresh one: devices refuse it until its time.
+                # One from a future that did not come is not fresh: devices refuse it until its time.
                 fresh = MANIFEST_SECONDS // 2 < latest[1] - now <= MANIFEST_SECONDS + _EARLY_SECONDS
                 if fresh and _is_current(latest[2], wanted, keys):
                     return False
@@ -239,7 +221,7 @@ class Publisher:
         return is_signed
 
     def _client_part(self, round_: Round) -> ClientPart:
-        figures = self._figures(round_)
+        figures = self._reviewed_list(round_)
         if round_.client_opens is None or round_.client_closes is None:
             raise StoreError("the round has no client window")
         return ClientPart(
@@ -250,16 +232,6 @@ class Publisher:
             opens=round_.client_opens,
             closes=round_.client_closes,
         )
-
-    def _figures(self, round_: Round) -> HeadFigures:
-        content = self._store.artifacts.kept(round_.key, REVIEWED)
-        if content is None:
-            raise StoreError("the reviewed list is missing")
-        return decode_figures(content)
-
-    def _drop(self, job: Job) -> None:
-        with self._store.transaction():
-            self._store.jobs.finish(job)
 
 
 def _is_current(message: bytes, wanted: Manifest, keys: Sequence[SigningKey]) -> bool:

@@ -1,7 +1,9 @@
-"""Which signing keys a service signs with: one set, on record in its database.
+"""Keys that sign: the publisher's, for manifests, and the curator's, for the rounds that it opens.
 
-Every publisher compares its folder with the record. One with other keys signs nothing and says so: two publishers with
-keys of their own would sign over each other without end, and devices would refuse what one of them signs.
+A service signs manifests with one set of keys, on record in its database. Every publisher compares its folder with the
+record. One with other keys signs nothing and says so: two publishers with keys of their own would sign over each other
+without end, and devices would refuse what one of them signs. The curator's key is in its key folder, which no one else
+reads; others know its public point.
 """
 
 from __future__ import annotations
@@ -12,14 +14,16 @@ from pathlib import Path
 from typing import Final
 
 from searchblend.core.errors import InputError, MessageError, OutputError, UsageError
-from searchblend.files.durable import make_private_folder, write_secret
+from searchblend.files.durable import keep_first_secret, make_private_folder, write_secret
 from searchblend.files.private import read_private
+from searchblend.service.settings import ServeSettings
+from searchblend.store.errors import StoreError
 from searchblend.store.service_store import ServiceStore
-from searchblend.store.store_errors import StoreError
 from searchblend.wire.manifest import MOST_SIGNATURES
-from searchblend.wire.signing import SigningKey
+from searchblend.wire.signing import SigningKey, read_public_point
 
 _RECORD: Final = "signing keys"
+CURATOR_FILE: Final = "curator.pem"
 
 
 class OtherSigningKeys(StoreError):
@@ -92,6 +96,50 @@ class SigningKeys:
             path.unlink()
         except OSError as error:
             raise OutputError(f"{path}: cannot be removed: {error.strerror}") from error
+
+
+def read_curator_key(folder: Path) -> SigningKey | None:
+    """The curator's key of this folder, if there is one."""
+    try:
+        return _read_key(folder / CURATOR_FILE)
+    except InputError as error:
+        if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError):
+            return None
+        raise
+
+
+def make_curator_key(folder: Path) -> SigningKey:
+    """The curator's key of this folder, made if there is none. It appears whole; of two makers the first wins."""
+    known = read_curator_key(folder)
+    if known is not None:
+        return known
+    make_private_folder(folder)
+    path = folder / CURATOR_FILE
+    try:
+        keep_first_secret(path, SigningKey.new().as_pem())
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
+    return _read_key(path)
+
+
+def curator_points(settings: ServeSettings) -> dict[str, bytes]:
+    """The curators whose rounds are believed here, by key id: those that were named, or the one of this key folder.
+
+    A publisher of its own reads no folder of the curator's, wherever it is.
+    """
+    if settings.curator_key:
+        keys = settings.curator_key.replace(",", " ").split()
+        return dict(read_public_point(key, "curator_key") for key in keys)
+    own = None if settings.role == "publisher" else read_curator_key(settings.vault_folder)
+    return {} if own is None else {own.key_id: own.public_point}
+
+
+def require_curator(settings: ServeSettings) -> None:
+    """A publisher that knows no curator could sign no round's key."""
+    if not curator_points(settings):
+        raise UsageError(
+            "curator_key: expected the curator's public key; `searchblend keys curator` shows it where the curator runs"
+        )
 
 
 def _read_key(path: Path) -> SigningKey:

@@ -24,9 +24,9 @@ from typing import Final, NamedTuple
 from searchblend.core.errors import OutputError, RunError
 from searchblend.files.durable import destroy, keep_first_secret, make_private_folder, write_secret
 from searchblend.files.private import read_private
+from searchblend.store.errors import StoreUnavailable
 from searchblend.store.rounds import KeyFacts
 from searchblend.store.states import PAST_RAW
-from searchblend.store.store_errors import StoreUnavailable
 from searchblend.wire.sealed import KEY_BYTES, new_round_key, public_key_of
 
 _IDENTITY: Final = "curator.id"

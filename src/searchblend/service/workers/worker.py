@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
+from searchblend.blender.release import HeadFigures
+from searchblend.service.actions import JOB_ARROWS
 from searchblend.service.clock import Clock
-from searchblend.service.lifecycle import Lifecycle
-from searchblend.service.logbook import Logbook
-from searchblend.service.metrics import ServiceMetrics
+from searchblend.service.lifecycle import REVIEWED, Lifecycle
+from searchblend.service.round_model import decode_figures
+from searchblend.service.telemetry import Logbook, ServiceMetrics
+from searchblend.store.errors import LeaseLost, StoreError, StoreUnavailable, WrongState
 from searchblend.store.jobs import Job
+from searchblend.store.rounds import Round
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import ENDED
-from searchblend.store.store_errors import LeaseLost, StoreUnavailable, WrongState
 
 LEASE_SECONDS: Final = 300
 MOST_ATTEMPTS: Final = 8
@@ -28,19 +31,58 @@ INTERRUPTED_SECONDS: Final = 2
 WORKER: Final = "worker"
 _LONGEST_WAIT: Final = 300
 _NEVER_GIVEN_UP: Final = "shred"
+"""also the one job that is done whatever the state of its round"""
+_BEFORE: Final = {arrow.job: arrow.before for arrow in JOB_ARROWS}
+Step = Callable[[Job, Round], None]
 
 
 class Runner(Protocol):
     """Something that runs jobs of some kinds."""
 
     @property
-    def KINDS(self) -> tuple[str, ...]: ...  # noqa: N802  # a constant of its classes
+    def kinds(self) -> tuple[str, ...]: ...
 
     def run(self, job: Job) -> None: ...
 
     def leaves(self) -> Collection[tuple[int, str]]:
         """Round key and kind of jobs that another process has to do."""
         ...
+
+
+class RoundJobs:
+    """Runs the jobs that the table of arrows gives to one worker; ``steps`` has a function for each."""
+
+    def __init__(self, store: ServiceStore, clock: Clock, name: str, steps: Mapping[str, Step]) -> None:
+        self._store, self._clock, self._name, self._steps = store, clock, name, steps
+        self._lifecycle = Lifecycle(store, clock)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return tuple(self._steps)
+
+    def run(self, job: Job) -> None:
+        """A job whose round has left the state that its arrow begins in was overtaken: it ends, and nothing is done."""
+        round_ = self._store.rounds.by_key(job.round_key)
+        if job.kind == _NEVER_GIVEN_UP or round_.state is _BEFORE[job.kind]:
+            self._steps[job.kind](job, round_)
+        else:
+            with self._store.transaction():
+                self._store.jobs.finish(job)
+
+    def leaves(self) -> Collection[tuple[int, str]]:
+        return ()
+
+    def _reviewed_list(self, round_: Round) -> HeadFigures:
+        content = self._store.artifacts.kept(round_.key, REVIEWED)
+        if content is None:
+            raise StoreError("the reviewed list is missing")
+        return decode_figures(content)
+
+    def _give_up(self, job: Job, round_: Round, reason: str, numbers: Mapping[str, int] | None = None) -> None:
+        """End the round; ``numbers`` go to the audit log, which only the operator's people read."""
+        with self._store.transaction():
+            self._store.jobs.finish(job)
+            self._lifecycle.abort(round_, actor=self._name, reason=reason, detail=numbers)
 
 
 class Worker:
@@ -89,7 +131,7 @@ class Worker:
 
     def _run_jobs(self) -> int:
         self._give_back_interrupted()
-        kinds = {kind: runner for runner in self._runners for kind in runner.KINDS}
+        kinds = {kind: runner for runner in self._runners for kind in runner.kinds}
         done = 0
         while job := self._lease(list(kinds)):
             self._run(kinds[job.kind], job)
@@ -135,7 +177,7 @@ class Worker:
         self._store.jobs.give_back(job, self._clock.now() + min(2**job.attempts, _LONGEST_WAIT))
 
     def _give_back_interrupted(self) -> None:
-        """Jobs whose database was away: nobody waits for the end of their leases, and no attempt is counted."""
+        """Jobs whose database was away: they need not wait for the end of their leases, and no attempt is counted."""
         while self._interrupted:
             self._store.jobs.give_back(self._interrupted[-1], self._clock.now() + INTERRUPTED_SECONDS, counted=False)
             self._interrupted.pop()
@@ -155,7 +197,7 @@ class WorkerThread:
         self._thread = threading.Thread(target=self._run, name="worker", daemon=True)
 
     def is_working(self) -> bool:
-        """Whether the clock's arrows, shredding and manifests are somebody's business now."""
+        """Whether anything takes care of the clock's arrows, shredding and manifests now."""
         return self._thread.is_alive() and self._begun.is_set()
 
     @contextlib.contextmanager
@@ -173,7 +215,7 @@ class WorkerThread:
                 with self._begin() as worker:
                     self._begun.set()
                     worker.run_until(self._stop, every=self._every)
-            except Exception as error:  # without its worker a server would take records that nobody destroys in time
+            except Exception as error:  # without its worker a server would take records that are not destroyed in time
                 self._logbook.failure("worker cannot work", error)
                 self._stop.wait(self._every)
             finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -26,18 +27,22 @@ from searchblend_lab.evidence.laws.estimates import EstimateClients, EstimateOpt
 
 
 def estimator_with(wrong: Callable[[HeadList, BlenderParams], ReportProbabilities]) -> EstimateClients:
-    """Estimates made with other probabilities than the devices used."""
+    """Estimates made with other probabilities than the devices used, computed once for a list as the right ones are."""
+    wrong_of = lru_cache(maxsize=1)(wrong)
 
     def estimate(counts: Ints, head: HeadList, params: BlenderParams) -> GroupEstimates:
-        with estimating_with(wrong(head, params)):
+        with estimating_with(wrong_of(head, params)):
             return estimate_client_probabilities(counts, head, params)
 
     return estimate
 
 
+_probabilities = lru_cache(maxsize=1)(ReportProbabilities.of)
+
+
 def variance_terms(counts: Ints, head: HeadList, params: BlenderParams) -> tuple[np.ndarray, np.ndarray]:
     """The second and the third term of σ̂² of a record ([BLJ] Theorem 3.6): c²σ̂²_q and the covariance."""
-    p = ReportProbabilities.of(head, params)
+    p = _probabilities(head, params)
     query = np.array(head.query_of_cells())
     width, keep = np.array(p.n_urls)[query], p.keep_query * np.array(p.keep_url)[query]
     a, n = (1 - p.keep_query) / max(p.n_queries - 1, 1), counts.sum()

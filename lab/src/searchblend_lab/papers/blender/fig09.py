@@ -145,7 +145,7 @@ class Figure9:
         return figure
 
 
-def _as_published(table: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _as_published(table: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The nine first queries of the profile stand for the nine published ones, whose shares they have."""
     names = dict(zip(written_queries(), (row[0] for row in FIGURE_9[1:]), strict=False))
     return [{**row, "query": names.get(row["query"], row["query"])} for row in table]

@@ -1,12 +1,48 @@
-"""Counters for Prometheus. Labels are names from fixed sets: never a query, a URL or anything of a request."""
+"""What a process tells about itself: log lines and counters, each from an allow-list.
+
+Never a query, a URL, an address, a header, a body or a credential. Log fields are short names made of a few safe
+characters; errors are logged by their class and place, not by their message. Labels of metrics are from fixed sets.
+"""
 
 from __future__ import annotations
 
+import json
+import re
+import sys
 import threading
+import time
+import traceback
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TextIO
 
+FIELDS: Final = frozenset(
+    {
+        "task",
+        "round",
+        "state",
+        "job",
+        "attempt",
+        "role",
+        "status",
+        "problem",
+        "route",
+        "method",
+        "seconds",
+        "count",
+        "error",
+        "place",
+        "version",
+        "port",
+        "health_port",
+        "connections",
+        "database",
+        "key_id",
+        "moved",
+    }
+)
+_SAFE: Final = re.compile(r"[A-Za-z0-9_.:{}/ -]{0,80}")
+_TASK: Final = re.compile("[0-9a-f]{32}")
 PREFIX: Final = "searchblend_"
 PLAIN: Final = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS: Final = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -32,8 +68,33 @@ HELP: Final[Mapping[str, tuple[str, str]]] = {
 _LATENCY_BOUNDS: Final = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.3, 1.0, 3.0)
 
 
+class Logbook:
+    """Lines of JSON on a stream."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._lock = threading.Lock()
+
+    def write(self, event: str, **fields: str | float | int | None) -> None:
+        """One line. An unknown field or an unsafe value is a mistake of ours: it is left out or replaced."""
+        line: dict[str, str | float] = {"time": round(time.time(), 3), "event": event}
+        for name, value in fields.items():
+            if name in FIELDS and value is not None:
+                line[name] = value if not isinstance(value, str) or _SAFE.fullmatch(value) else "(withheld)"
+        if "task" in line and not _TASK.fullmatch(str(line["task"])):
+            line["task"] = "(withheld)"
+        with self._lock:
+            print(json.dumps(line), file=self._stream, flush=True)
+
+    def failure(self, event: str, error: BaseException, **fields: str | float | int | None) -> None:
+        """An error by its class and where it came from; its message may hold data of a person."""
+        frames = traceback.extract_tb(error.__traceback__)
+        place = f"{frames[-1].filename.rsplit('/', 1)[-1]}:{frames[-1].lineno}" if frames else "unknown"
+        self.write(event, error=type(error).__name__, place=place, **fields)
+
+
 class ServiceMetrics:
-    """Counters, gauges and one histogram, as text. A sample is known by its name with its labels: ``a{b="c"}``."""
+    """Counters, gauges and one histogram for Prometheus. A sample is named with its labels: ``a{b="c"}``."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -81,7 +142,7 @@ class ServiceMetrics:
 def _sample(name: str, labels: Mapping[str, str]) -> str:
     if name not in HELP:
         raise KeyError(name)
-    inner = ",".join(f'{label}="{text}"' for label, text in sorted(labels.items()))
+    inner = ",".join(f'{label}="{value}"' for label, value in sorted(labels.items()))
     return f"{name}{{{inner}}}" if inner else name
 
 

@@ -1,7 +1,7 @@
-"""Entries of a head list that should not be published without a second look: automatic, before the reviewer.
+"""The review of a head list: what the automatic filters catch, and what a reviewer asks for.
 
-A private output may still name what many people searched for and nobody should spread. The shapes are those of
-``suspects``, and a few that only a list for many devices must not carry. Codes only: the text itself never leaves the
+A private output may still name what many people searched for and no one should spread. The shapes are those of
+``suspects``, and a few that only a list for many devices must not carry. Codes only: the entry itself never leaves the
 review.
 """
 
@@ -32,6 +32,38 @@ _SUSPECTS: Final = Suspects()
 
 
 @dataclass(frozen=True)
+class Position:
+    """An entry of the candidate list; without ``url`` the query itself."""
+
+    query: int
+    url: int | None = None
+
+
+@dataclass(frozen=True)
+class Removal:
+    """An entry to remove, and the code of the reason."""
+
+    query: int
+    url: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Review:
+    """What the reviewer removes, and which filter hits are kept on purpose."""
+
+    remove: tuple[Removal, ...] = ()
+    keep: tuple[Position, ...] = ()
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """Why the list as a whole should not be published."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class Hit:
     """Why an entry was caught; ``url`` is None when the query itself was."""
 
@@ -45,7 +77,7 @@ def suspicious_entries(head: HeadList, blocklist: Iterable[str] = ()) -> list[Hi
     blocked = [word for word in (entry.strip().lower() for entry in blocklist) if word]
     hits: list[Hit] = []
     for i, query in enumerate(head.queries):
-        reason = text_reason(query, blocked)
+        reason = query_reason(query, blocked)
         if reason:
             hits.append(Hit(i, None, reason))
         for j, url in enumerate(head.urls(query)):
@@ -55,18 +87,18 @@ def suspicious_entries(head: HeadList, blocklist: Iterable[str] = ()) -> list[Hi
     return hits
 
 
-def text_reason(text: str, blocked: Iterable[str] = ()) -> str | None:
-    """Why a text should be looked at, if at all."""
-    codes = [_CODES[suspicion] for suspicion in _SUSPECTS.in_text(text) if suspicion in _CODES]
+def query_reason(query: str, blocked: Iterable[str] = ()) -> str | None:
+    """Why a reviewer should look at a query, if at all."""
+    codes = [_CODES[suspicion] for suspicion in _SUSPECTS.in_text(query) if suspicion in _CODES]
     if codes:
         return codes[0]
-    if _DIGITS.search(text):
+    if _DIGITS.search(query):
         return "long-number"
-    return "blocklist" if any(word in text for word in blocked) else None
+    return "blocklist" if any(word in query for word in blocked) else None
 
 
 def url_reason(url: str, blocked: Iterable[str] = ()) -> str | None:
-    """As for a text, and what only a URL can carry."""
+    """As for a query, and what only a URL can carry."""
     try:
         parts = urlsplit(url)
         has_user = bool(parts.username)
@@ -78,4 +110,4 @@ def url_reason(url: str, blocked: Iterable[str] = ()) -> str | None:
         return "unsafe-url"
     if has_user:
         return "credentials"
-    return text_reason(url.lower(), blocked)
+    return query_reason(url.lower(), blocked)
