@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from pins import LAB, declared, locked, normal, requirement
 
-from searchblend.cli.extras import EXTRA_OF
+from searchblend.cli.main import EXTRA_OF
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = {

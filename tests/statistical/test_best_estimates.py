@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from searchblend.blender.best.blend import estimate_best
-from searchblend.blender.best.observations import SetLaw
+from searchblend.blender.best.observations import OptinCounts, SetLaw
 from searchblend.blender.best.stability_histogram import CountedHeadList, curator_design
 from searchblend.blender.best.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign
 from searchblend.blender.best.subset_report_bulk import ReportCounts
@@ -127,7 +127,9 @@ def test_exact_figures_blend_to_the_truth(design: ReportDesign):
     """
     params, n_optin, n_clients = BlenderParams(Budget(2, 1e-5)), 200_000_000, 400_000
     counted = CountedHeadList(HEAD, np.rint(TRUE * n_optin).astype(np.int64), n_optin, curator_design(params))
-    result = estimate_best(counted, exact_reports(design, params, n_clients), design, params, n_clients)
+    result = estimate_best(
+        counted.head, OptinCounts.of(counted), exact_reports(design, params, n_clients), design, params, n_clients
+    )
     np.testing.assert_allclose(result.records.raw.probability[:-1], TRUE, atol=1e-6)
     np.testing.assert_allclose(result.client.queries.probability[:-1], [0.17, 0.11, 0.09], atol=1e-6)
     np.testing.assert_allclose(result.records.probability.sum(), 1)

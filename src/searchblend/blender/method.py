@@ -9,6 +9,7 @@ record: who estimates later, in another process, cannot know it otherwise.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -16,6 +17,8 @@ from typing import Final
 
 from searchblend.blender.best.blend import estimate_best
 from searchblend.blender.best.choose_design import choose_design
+from searchblend.blender.best.many_records import MeasuredHeadList, measure_head_list, measured_shares
+from searchblend.blender.best.many_records_design import ManyRecordsDesign, design_of
 from searchblend.blender.best.observations import OptinCounts
 from searchblend.blender.best.stability_histogram import (
     CountedHeadList,
@@ -187,26 +190,26 @@ class BestMethod(Method):
         self, optin_users: UserGroup, params: BlenderParams, *, randomness: Randomness, on_step: OnStep = _silent
     ) -> HeadFigures:
         on_step("head list")
-        curator = curator_design(params, wide=self.wide_list)
-        counted = count_head_list(optin_users, params, curator, randomness=randomness)
-        return HeadFigures(
-            counted.head,
-            optin_users.n_users,
-            counts=counted.counts,
-            head_users=optin_users.n_users,
-            cryptographic=randomness.cryptographic,
-            curator=curator,
-        )
+        n, curator = optin_users.n_users, self._design(params)
+        if isinstance(curator, ManyRecordsDesign):
+            measured = measure_head_list(optin_users, params, curator, randomness=randomness)
+            figures = HeadFigures(measured.head, n, counts=measured.counts, measurement=measured.measurement)
+        else:
+            counted = count_head_list(optin_users, params, curator, randomness=randomness)
+            figures = HeadFigures(counted.head, n, counts=counted.counts)
+        return replace(figures, head_users=n, cryptographic=randomness.cryptographic, curator=curator)
 
     def users_to_be_listed(self, params: BlenderParams) -> int:
-        curator = curator_design(params, wide=self.wide_list)
+        curator = self._design(params)
+        if isinstance(curator, ManyRecordsDesign):
+            return math.ceil(curator.queries.integer / curator.queries.weights.table[-1])
         return -(-curator.threshold.integer // curator.spread.units)
 
     def design_reports(
         self, figures: HeadFigures, params: BlenderParams, n_clients: int, *, on_step: OnStep = _silent
     ) -> HeadFigures:
         on_step("client design")
-        optin = OptinCounts.of(self._counted(figures, params))
+        optin = self._observed(figures, params)
         chosen, compared = choose_design(figures.head, optin, params, n_clients)
         return replace(figures, design=chosen.design, compared=compared)
 
@@ -232,22 +235,29 @@ class BestMethod(Method):
         trust: TrustModel,
         project: bool = True,
     ) -> BlenderRelease:
-        counted, design = self._counted(figures, params), _design_of(figures)
+        curator, design = self._curator(figures, params), _design_of(figures)
         estimates = estimate_best(
-            counted, reports, design, params, n_clients, project=project, heed_check=self.heed_check
+            figures.head,
+            self._observed(figures, params),
+            reports,
+            design,
+            params,
+            n_clients,
+            project=project,
+            heed_check=self.heed_check,
         )
         return BlenderRelease(
             method=self.name,
             params=params,
             head=figures.head,
             sizes=GroupSizes(figures.n_users, n_clients, figures.n_users, figures.n_users),
-            mechanism=_best_figures(counted.design, design, figures, params),
+            mechanism=_best_figures(curator, design, figures, params),
             optin=estimates.optin,
             client=estimates.client,
             records=estimates.records,
             queries=estimates.queries,
             projected=project,
-            guarantee=self.guarantee(replace(figures, curator=counted.design), params, trust),
+            guarantee=self.guarantee(replace(figures, curator=curator), params, trust),
             design=design,
             check=estimates.check,
         )
@@ -255,12 +265,26 @@ class BestMethod(Method):
     def guarantee(self, figures: HeadFigures, params: BlenderParams, trust: TrustModel) -> Guarantee:
         return best_guarantee(params, self._curator(figures, params), trust, cryptographic=figures.cryptographic)
 
-    def _curator(self, figures: HeadFigures, params: BlenderParams) -> CuratorDesign:
-        return figures.curator or curator_design(params, wide=self.wide_list)
+    def _design(self, params: BlenderParams) -> CuratorDesign | ManyRecordsDesign:
+        """One record of each user, or many: by the parameters, and so never by the data."""
+        return curator_design(params, wide=self.wide_list) if params.records_per_optin == 1 else design_of(params)
 
-    def _counted(self, figures: HeadFigures, params: BlenderParams) -> CountedHeadList:
+    def _curator(self, figures: HeadFigures, params: BlenderParams) -> CuratorDesign | ManyRecordsDesign:
+        return figures.curator or self._design(params)
+
+    def _observed(self, figures: HeadFigures, params: BlenderParams) -> OptinCounts:
+        """What the opt-in users' figures say; whoever blends need not know which curator drew them."""
         assert figures.counts is not None
-        return CountedHeadList(figures.head, figures.counts, figures.n_users, self._curator(figures, params))
+        curator = self._curator(figures, params)
+        if isinstance(curator, ManyRecordsDesign):
+            assert figures.measurement is not None, "expected the figures of a curator over many records"
+            return OptinCounts.of_shares(
+                measured_shares(
+                    MeasuredHeadList(figures.head, figures.counts, figures.measurement, figures.n_users, curator)
+                ),
+                figures.n_users,
+            )
+        return OptinCounts.of(CountedHeadList(figures.head, figures.counts, figures.n_users, curator))
 
 
 def _design_of(figures: HeadFigures) -> ReportDesign:
@@ -319,21 +343,11 @@ def _paper_figures(head: HeadList, params: BlenderParams) -> MechanismFigures:
 
 
 def _best_figures(
-    curator: CuratorDesign, design: ReportDesign, figures: HeadFigures, params: BlenderParams
+    curator: CuratorDesign | ManyRecordsDesign, design: ReportDesign, figures: HeadFigures, params: BlenderParams
 ) -> MechanismFigures:
     queries, cells = design.about_queries(figures.head, params), design.about_cells(figures.head, params)
     return {
-        "optin": {
-            "name": "stability histogram with residual counts",
-            "threshold": curator.threshold.printed,
-            "integer_threshold": curator.threshold.integer,
-            "selection_delta": curator.selection_delta,
-            "noise_scale": curator.threshold.noise.scale,
-            "units_per_user": curator.spread.units,
-            "residual_clip": curator.clip,
-            "residual_noise_scale": curator.residual_noise.scale,
-            "wide_threshold": curator.wide_threshold.integer if curator.wide_threshold else None,
-        },
+        "optin": curator.figures,
         "client": {
             "name": design.mechanism,
             "cells_per_report": params.records_per_client,

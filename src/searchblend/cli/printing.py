@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from searchblend.core.visible import visible
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.progress import Progress, ProgressColumn
@@ -20,17 +22,25 @@ if TYPE_CHECKING:
 @cache
 def output() -> Console:
     """Standard output; 110 characters wide where it is not a terminal."""
-    from searchblend.cli.terminal import Terminal
-
-    return Terminal(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else 110)
+    return _terminal(width=None if sys.stdout.isatty() else 110)
 
 
 @cache
 def messages() -> Console:
     """Standard error: progress, notes and warnings."""
-    from searchblend.cli.terminal import Terminal
+    return _terminal(stderr=True)
 
-    return Terminal(stderr=True, highlight=False, markup=False, emoji=False)
+
+def _terminal(**options: Any) -> Console:
+    """Shows what others wrote, such as a pack's queries, without obeying it: no cursor or direction of theirs."""
+    from rich.console import Console
+    from rich.text import Text
+
+    class Terminal(Console):
+        def render_str(self, text: str, **options: Any) -> Text:
+            return super().render_str(visible(text), **options)
+
+    return Terminal(highlight=False, markup=False, emoji=False, **options)
 
 
 def print_line(text: str, style: str | None = None) -> None:

@@ -41,6 +41,8 @@ class ReadOptions:
     """records drawn of each user with replacement (m_C). 0 draws none and keeps every line, for ``activity``"""
     picks: int = 1
     """records drawn of each user without replacement (m_O); the first is the first draw"""
+    rows: bool = False
+    """whether the usable lines are kept until the log is closed, so that all of a user's may count (m_O > 1)"""
     keep_lines: bool = False
     """whether every usable line is kept until the log is closed, for ``statistics``; else only the drawn records are"""
     searches_only: bool = False

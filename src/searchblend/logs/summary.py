@@ -91,10 +91,6 @@ class InputSummary:
     def n_malformed(self) -> int:
         return sum(kind.count for kind in self.malformed.values())
 
-    @property
-    def malformed_share(self) -> float:
-        return self.n_malformed / self.lines if self.lines else 0.0
-
     def as_json(self) -> dict[str, Any]:
         return {
             "format": self.format,

@@ -84,7 +84,7 @@ def run_hybrid(
     def read() -> SearchLog:
         params = settings.params
         options = replace(
-            settings.log, draws=params.records_per_client, picks=params.records_per_optin, key=source.take(16)
+            settings.log, draws=params.records_per_client, rows=params.records_per_optin > 1, key=source.take(16)
         )
         return open_log(options, on_progress=on_progress, on_notice=on_notice)
 

@@ -44,6 +44,7 @@ NO_CAP: Final = (
 _TASK_BYTES: Final = 16
 _SKIPPED: Final = 1000
 """round numbers that may have been given out after a backup was made"""
+_NOT_THE_OPENER: Final = "the reviewer must not be the person who opened the round"
 _APPROVE_ALL: Final = Review()
 _Row = TypeVar("_Row", Round, Task)
 
@@ -129,7 +130,7 @@ class Lifecycle:
         """
         figures, hits = self.candidate(round_)
         if is_opener(actor, round_):
-            raise WrongState("the reviewer must be somebody else than who opened the round")
+            raise WrongState(_NOT_THE_OPENER)
         reasons = {(entry.query, entry.url): entry.reason for entry in review.remove}
         kept = {(hit.query, hit.url) for hit in hits} & {(entry.query, entry.url) for entry in review.keep}
         for hit in hits:
@@ -163,7 +164,7 @@ class Lifecycle:
         with self._store.transaction():
             self._expect(round_, State.SHREDDED)
             if is_opener(actor, round_):
-                raise WrongState("the reviewer must be somebody else than who opened the round")
+                raise WrongState(_NOT_THE_OPENER)
             if reason not in REASONS:
                 raise InvalidParameter("reason", f"expected one of {', '.join(REASONS)}")
             return self.abort(round_, actor=actor, reason="rejected", detail={"code": reason})
@@ -294,7 +295,7 @@ class Lifecycle:
         return True
 
     def _refuse_unpayable(self, round_: Round) -> None:
-        """Before anybody sends anything: the round must fit. The debits themselves come with the arrows."""
+        """Before anyone sends anything: the round must fit. The debits themselves come with the arrows."""
         settings, book = settings_of(round_), self._store.ledger.book()
         if book.cap is None and not settings.uncapped:
             raise BudgetExceeded(f"population {settings.population}: {NO_CAP}")

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from searchblend.blender.best.many_records import Measurement
 from searchblend.blender.best.subset_report import ReportDesign
 from searchblend.blender.estimates import Estimates, Floats, GroupEstimates
 from searchblend.blender.method import Method, method_named
@@ -57,8 +58,8 @@ def round_key_of(round_: Round) -> RoundKey:
 
 def settings_digest(round_: Round) -> str:
     """SHA-256 of the settings that the round was drafted with."""
-    text = json.dumps(round_.settings, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    content = json.dumps(round_.settings, sort_keys=True, separators=(",", ":")).encode()
+    return hashlib.sha256(content).hexdigest()
 
 
 def is_signed_by_curator(round_: Round, curators: Mapping[str, bytes]) -> bool:
@@ -125,6 +126,7 @@ def encode_figures(figures: HeadFigures) -> bytes:
         "head": figures.head.as_json(),
         "n_users": figures.n_users,
         "counts": None if figures.counts is None else figures.counts.tolist(),
+        "measurement": figures.measurement.as_json() if figures.measurement else None,
         "optin": None if figures.optin is None else _estimates_json(figures.optin),
         "head_users": figures.head_users,
         "cryptographic": figures.cryptographic,
@@ -141,6 +143,7 @@ def decode_figures(content: bytes) -> HeadFigures:
         head=HeadList(document["head"]),
         n_users=document["n_users"],
         counts=None if document["counts"] is None else np.array(document["counts"], dtype=np.int64),
+        measurement=Measurement.of_json(document["measurement"]) if document.get("measurement") else None,
         optin=None if document["optin"] is None else _estimates(document["optin"]),
         head_users=document["head_users"],
         cryptographic=cryptographic if isinstance(cryptographic, bool) else None,

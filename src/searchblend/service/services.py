@@ -86,7 +86,7 @@ class Services:
         self.metrics = ServiceMetrics()
         self.anonymous_intake = anonymous_intake
         self.reader = thread("reader")
-        # Pages read more than devices ask for: they have a connection of their own and keep nobody waiting.
+        # Pages read more than devices ask for: they have a connection of their own and keep no device waiting.
         self.console = thread("console")
         # What they decide may take seconds: a long list has to be scored before it is approved.
         self.actions = thread("actions")

@@ -116,8 +116,8 @@ class ServiceMetrics:
             self._buckets[place] += 1
             self._latency_sum += seconds
 
-    def text(self, more: Mapping[str, float] | None = None, *, openmetrics: bool = False) -> str:
-        """The exposition format, Prometheus' own or OpenMetrics; ``more`` are samples that others keep."""
+    def exposition(self, more: Mapping[str, float] | None = None, *, openmetrics: bool = False) -> str:
+        """In Prometheus' own format or OpenMetrics; ``more`` are samples that others keep."""
         with self._lock:
             samples = {**self._samples, **(more or {}), **self._histogram()}
         families: dict[str, list[str]] = defaultdict(list)

@@ -57,10 +57,10 @@ class Segment:
         """The inverse of the cumulated law: x^-s integrates to a power, or to a logarithm where s = 1."""
         low, high, power = self.start + self.shift, self.stop + self.shift, 1 - self.exponent
         if power == 0:
-            found = low * (high / low) ** uniforms
+            shifted = low * (high / low) ** uniforms
         else:
-            found = (low**power + uniforms * (high**power - low**power)) ** (1 / power)
-        ranks = (found - self.shift).astype(np.int64)
+            shifted = (low**power + uniforms * (high**power - low**power)) ** (1 / power)
+        ranks = (shifted - self.shift).astype(np.int64)
         return np.clip(ranks, self.start, self.stop - 1, out=ranks)
 
 

@@ -141,7 +141,7 @@ def test_a_pin_asks_for_a_signature(packs, capsys):
     assert main(["search", str(packs[0]), "x", "--pin", SigningKey.new().public_point.hex()]) == 1
     assert "expected a signed" in capsys.readouterr().err
     assert main(["search", str(packs[0]), "x", "--pin", "04abc"]) == 2
-    assert "pin: must be a public point" in capsys.readouterr().err
+    assert "pin: expected an uncompressed P-256 point" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from searchblend.accounting.client_spends import randomized_response_spend
 from searchblend.accounting.spend import Spend, either_of
-from searchblend.accounting.totals import Cap, total_of
+from searchblend.accounting.totals import BudgetCap, total_of
 from searchblend.cli.main import main
 from searchblend.core.errors import InputError
 from searchblend.core.privacy import Budget, Neighbors
@@ -40,7 +40,7 @@ def test_a_round_with_one_role_each_is_charged_once(tmp_path, role_in, epsilon):
 
 
 def test_a_cap_that_fits_one_role_takes_both_debits_and_no_second_round(tmp_path):
-    with open_ledger(tmp_path / "l", cap=Cap(lifetime=Budget(1.5, 1e-5))) as ledger:
+    with open_ledger(tmp_path / "l", cap=BudgetCap(lifetime=Budget(1.5, 1e-5))) as ledger:
         one_round(ledger, 1)
         with pytest.raises(BudgetExceeded):
             ledger.debit("task/2/clients", "people", "2027-W02", REPORT, role_in="task/2")
@@ -99,7 +99,7 @@ neighbors = "add-remove"
 def test_a_plan_is_priced_and_nothing_is_debited(tmp_path, capsys):
     plan, ledger = tmp_path / "plan.toml", tmp_path / "l"
     plan.write_text(PLAN)
-    with open_ledger(ledger, cap=Cap(lifetime=Budget(2.0, 1e-5))) as opened:
+    with open_ledger(ledger, cap=BudgetCap(lifetime=Budget(2.0, 1e-5))) as opened:
         one_round(opened, 1)
         head = opened.book().head
     assert main(["ledger", "what-if", str(plan), "--ledger", str(ledger), "--json"]) == 0

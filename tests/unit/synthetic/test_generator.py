@@ -12,7 +12,6 @@ import pytest
 from searchblend.cli.main import main
 from searchblend.core.errors import InvalidParameter, OutputError, UsageError
 from searchblend.synthetic import generator
-from searchblend.synthetic import output as generate_output
 from searchblend.synthetic.generator import generate_log
 from searchblend.synthetic.pieces import LogRequest, jobs_of, make_piece
 
@@ -166,7 +165,7 @@ def test_nothing_is_left_of_a_log_that_could_not_be_finished(tmp_path, monkeypat
 
 
 def test_parquet_that_cannot_be_written_ends_with_an_error(tmp_path, monkeypatch):
-    monkeypatch.setattr(generate_output._Copy, "_statement", lambda self: "COPY nonsense")
+    monkeypatch.setattr(generator._Copy, "_statement", lambda self: "COPY nonsense")
     with pytest.raises(OutputError, match="log: cannot be written"):
         made(tmp_path, form="parquet", n_users=5_000)
     assert list(tmp_path.iterdir()) == []

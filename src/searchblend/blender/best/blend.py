@@ -22,7 +22,6 @@ from searchblend.blender.best.observations import (
     query_slices,
     solve,
 )
-from searchblend.blender.best.stability_histogram import CountedHeadList
 from searchblend.blender.best.subset_report import ReportDesign
 from searchblend.blender.best.subset_report_bulk import ReportCounts
 from searchblend.blender.estimates import Blended, Estimates, Floats, GroupEstimates
@@ -43,7 +42,8 @@ class BestEstimates:
 
 
 def estimate_best(
-    counted: CountedHeadList,
+    head: HeadList,
+    optin: OptinCounts,
     reports: ReportCounts,
     design: ReportDesign,
     params: BlenderParams,
@@ -56,15 +56,13 @@ def estimate_best(
 
     ``heed_check=False`` still tests whether the groups differ, but blends as if they did not.
     """
-    head = counted.head
-    optin = OptinCounts.of(counted)
     clients = _client_sources(head, reports, design, params)
     start, floor, n = pooled_shares(optin), 0.5 / optin.n_users, optin.n_users + n_clients
 
     together = solve(head, [optin, *clients], start, floor, n)
     optin_alone = solve(head, [optin], start, floor, np.inf)
     clients_alone = _clients_alone(head, clients, start, floor)
-    check = _check(head, counted, together, optin_alone, clients_alone)
+    check = _check(head, optin, together, optin_alone, clients_alone)
     if check.tilt and heed_check:
         together = solve(head, [replace(optin, tilt=check.tilt), *clients], start, floor, n)
         together = _shrink_towards_population(head, together, optin, check.tilt, n)
@@ -113,14 +111,12 @@ def _clients_alone(head: HeadList, clients: list[Source], start: Floats, floor: 
     return solve(head, [*clients, _Prior(1, start)], start, floor, np.inf)
 
 
-def _check(
-    head: HeadList, counted: CountedHeadList, together: Solution, optin: Solution, clients: Solution
-) -> GroupCheck:
-    totals = np.add.reduceat(counted.counts, head.first_cells()[:-1])
-    testable = totals >= 2 * counted.design.threshold.integer
+def _check(head: HeadList, observed: OptinCounts, together: Solution, optin: Solution, clients: Solution) -> GroupCheck:
+    testable = np.ones(len(head), dtype=np.bool_) if observed.certain is None else observed.certain
     # The raw totals: the correction for selection is meant for estimates and would tilt the test.
-    gap = totals / counted.n_units - clients.queries.probability
-    pooled = np.maximum(together.queries.probability, 0.5 / counted.n_users)
+    totals = np.add.reduceat(observed.observed, head.first_cells()[:-1])
+    gap = (totals if observed.raw_totals is None else observed.raw_totals) - clients.queries.probability
+    pooled = np.maximum(together.queries.probability, 0.5 / observed.n_users)
     return check_groups(gap, optin.queries.variance + clients.queries.variance, pooled, testable)
 
 

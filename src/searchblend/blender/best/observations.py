@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
+from searchblend.blender.best.many_records import MeasuredShares
 from searchblend.blender.best.stability_histogram import CountedHeadList
 from searchblend.blender.best.subset_report import SetMechanism
 from searchblend.blender.best.subset_report_bulk import SubsetCounts
@@ -55,6 +57,24 @@ class OptinCounts:
     """ρ = E[s²]/E[s] of a user's own share s of a cell, where that was measured: sampling has variance ρ c/n. None: one
     drawn record per user, for which s is 0 or 1 and ρ is 1"""
 
+    total_noise_variance: Floats | None = None
+    """by cell, of its query's total, where that is known better than its cells are; None: the sum over them"""
+    certain: NDArray[np.bool_] | None = None
+    """by query: counted so often that having been listed hardly shows; None: all"""
+    raw_totals: Floats | None = None
+    """by query, without a correction for having been listed; None: as observed"""
+
+    @classmethod
+    def of_shares(cls, shares: MeasuredShares, n_users: int) -> OptinCounts:
+        """Of a curator that measured own shares, after the list was made and with fresh noise."""
+        return cls(
+            shares.cells.value,
+            shares.cells.variance,
+            n_users,
+            rho=shares.rho,
+            total_noise_variance=shares.total_variance,
+        )
+
     @classmethod
     def of(cls, counted: CountedHeadList) -> OptinCounts:
         design, head = counted.design, counted.head
@@ -65,8 +85,15 @@ class OptinCounts:
             variance[residual] = design.residual_noise.variance
             selected[residual] = False
         counts = counted.counts.astype(np.float64)
+        totals = np.add.reduceat(counts, head.first_cells()[:-1])
         counts[selected] -= selection_bias(counts[selected], variance[selected], design.spread)
-        return cls(counts / counted.n_units, variance / counted.n_units**2, counted.n_users)
+        return cls(
+            counts / counted.n_units,
+            variance / counted.n_units**2,
+            counted.n_users,
+            certain=totals >= 2 * design.threshold.integer,
+            raw_totals=totals / counted.n_units,
+        )
 
     def variance(self, query: slice, shares: Floats) -> Floats:
         rho = 1.0 if self.rho is None else self.rho
@@ -76,9 +103,13 @@ class OptinCounts:
     def information(self, query: slice, shares: Floats) -> Information:
         variance = self.variance(query, shares)
         matrix = np.diag(1 / variance)
+        if self.total_noise_variance is not None:
+            noise = self.noise_variance[query]
+            gain = (1 - self.total_noise_variance[query.start] / noise.sum()) / noise.sum()
+            matrix = np.linalg.inv(np.diag(variance) - gain * np.outer(noise, noise)).astype(np.float64)
         if self.tilt:
             # (D + τ²ππᵀ)⁻¹: the whole query may be more or less popular here, its URLs' proportions are kept.
-            scaled = shares[query] / variance
+            scaled = matrix @ shares[query]
             matrix -= self.tilt / (1 + self.tilt * float(shares[query] @ scaled)) * np.outer(scaled, scaled)
         return matrix, matrix @ self.observed[query]
 

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     from searchblend.logs.options import ReadOptions
     from searchblend.releases.hybrid import HybridSettings
-    from searchblend.synthetic.demo_log import write_aol_like_log
+    from searchblend.synthetic.generator import write_aol_like_log
 
     started = time.perf_counter()
     params = BlenderParams(Budget(options.epsilon, options.delta))

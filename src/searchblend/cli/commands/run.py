@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from searchblend.cli.arguments import add_budget, add_method, positive_int, share
-from searchblend.cli.log_options import add_log, read_options
+from searchblend.cli.log_options import add_log, add_release_options, ledger_entry, read_options, summary_file
 from searchblend.cli.printing import print_json, print_line, print_table, run_progress, warn
-from searchblend.cli.release_options import add_release_options, ledger_entry, summary_file
 from searchblend.core.errors import UsageError
-from searchblend.core.params import BlenderParams
+from searchblend.core.params import MANY_RECORDS, BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.statement import PAGE
@@ -39,6 +38,10 @@ examples:
 """
 
 
+_UNITS_OF_TRUTH = 10_000
+"""of one user's shares, in an evaluation"""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_log(parser)
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder for the released files")
@@ -56,7 +59,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--query-budget-fraction", type=float, default=0.85, metavar="F", help="share of a client's ε for the query"
     )
     parser.add_argument("--records-per-client", type=int, default=1, metavar="N", help="cells per report (1)")
-    parser.add_argument("--records-per-optin", type=int, default=1, metavar="N", help="records of an opt-in user (1)")
+    parser.add_argument(
+        "--records-per-optin",
+        type=positive_int,
+        metavar="N",
+        help=f"records of an opt-in user that count ({MANY_RECORDS}; 1 in method paper, which has no other)",
+    )
     add_method(parser)
     parser.add_argument("--wide-list", action="store_true", help="list queries without a listed URL too (method best)")
     parser.add_argument("--explain", action="store_true", help="say which mechanisms were chosen and why")
@@ -85,7 +93,7 @@ def run(options: argparse.Namespace) -> None:
         head_fraction=options.head_fraction,
         query_budget_fraction=options.query_budget_fraction,
         records_per_client=options.records_per_client,
-        records_per_optin=options.records_per_optin,
+        records_per_optin=options.records_per_optin or (MANY_RECORDS if options.method == "best" else 1),
     )
     if options.dry_run:
         show_dry_run(params, options)
@@ -156,12 +164,19 @@ def warn_without_page(folder: Path | None, *, html: bool) -> None:
 
 
 def compare_with_truth(release: BlenderRelease, optin_users: UserGroup, clients: UserGroup) -> Evaluation:
-    """Scores against all users of both groups, with the very records that the run drew."""
+    """Scores against all users of both groups, with what the run counted of them."""
     from searchblend.releases.hybrid import Evaluation
     from searchblend.synthetic.metrics import Truth, score
 
-    truth = Truth.of(release.head, optin_users.cell_counts(release.head) + clients.cell_counts(release.head))
+    truth = Truth.of(release.head, sum_over(release, optin_users) + sum_over(release, clients))
     return Evaluation(asdict(score(release, truth)), truth.queries.tolist(), truth.cells.tolist())
+
+
+def sum_over(release: BlenderRelease, users: UserGroup) -> Any:
+    """What users hold of each cell: their own shares where all their records count, else the drawn records."""
+    if release.params.records_per_optin > 1:
+        return users.own_shares(release.head, _UNITS_OF_TRUTH).cells
+    return users.cell_counts(release.head)
 
 
 def malformed_warnings(summary: Any) -> list[str]:

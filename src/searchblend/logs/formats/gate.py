@@ -172,10 +172,10 @@ class Gate:
         """Blocks with the number of their first line, or of every line where they are not consecutive."""
         with open_text_bytes(self.path, self._span) as (source, raw):
             try:
-                told = raw.tell()
+                reported = raw.tell()
                 for block in self._whole_lines(source):
-                    on_bytes(raw.tell() - told)
-                    told = raw.tell()
+                    on_bytes(raw.tell() - reported)
+                    reported = raw.tell()
                     cleaned = self._pass_block(block)
                     if cleaned is not None:
                         yield cleaned
@@ -196,8 +196,8 @@ class Gate:
             at_start = False
             self.check.bytes += len(block)
             if skipping:
-                _, found, block = block.partition(b"\n")
-                if not found:
+                _, line_feed, block = block.partition(b"\n")
+                if not line_feed:
                     continue
                 skipping = False
                 self._line += 1
@@ -336,4 +336,4 @@ def csv_fields(record: bytes) -> list[bytes] | None:
         return record.split(b",")
     if not _RECORD.fullmatch(record):
         return None
-    return [found[2] if found[1] is None else found[1].replace(b'""', b'"') for found in _NEXT_FIELD.finditer(record)]
+    return [field[2] if field[1] is None else field[1].replace(b'""', b'"') for field in _NEXT_FIELD.finditer(record)]

@@ -13,10 +13,10 @@ from searchblend.blender.pipeline import run_blender
 from searchblend.core.errors import EmptyHeadList
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
-from searchblend.synthetic.count_reports import CountedDevices
 from searchblend.synthetic.metrics import Truth, score
 from searchblend.synthetic.population import profile_named
 from searchblend.synthetic.seeded import SeededRandomness
+from searchblend_lab.papers.blender.count_reports import CountedDevices
 from searchblend_lab.papers.people import generator, seed_of
 
 MOST_RECORDS: Final = 60
