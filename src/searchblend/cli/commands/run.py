@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -276,7 +276,9 @@ def show_dry_run(params: BlenderParams, options: argparse.Namespace) -> None:
 
     profile = profile_named("aol")
     users, share = options.users or profile.n_users, 0.05 if options.opt_in_column else options.opt_in
-    needed = method_named(options.method, wide_list=options.wide_list).users_to_be_listed(params)
+    # A simulated user has one search: what is needed and what is expected are of the same users.
+    one_each = replace(params, records_per_optin=1)
+    needed = method_named(options.method, wide_list=options.wide_list).users_to_be_listed(one_each)
     situation = Situation(users, share, params)
     forecast = simulate(RecordModel.of_profile(profile), situation, options.method, runs=_DRY_RUNS, seed=1)
     listed, covered = forecast.head_queries.mean, forecast.covered.mean
