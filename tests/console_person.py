@@ -10,7 +10,7 @@ from typing import Protocol
 import httpx2
 from starlette.testclient import TestClient
 
-from searchblend.service.console.door import COOKIE
+from searchblend.service.console.sign_in import COOKIE
 from searchblend.service.console.visit import form_token
 
 

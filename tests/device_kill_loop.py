@@ -33,7 +33,7 @@ from searchblend.device.device_errors import NoAnswer
 from searchblend.device.make_report import Message
 from searchblend.device.policy import POLICY
 from searchblend.device.rounds import POINTS, Participant
-from searchblend.device.state import DeviceState, Turn
+from searchblend.device.state import DeviceState, Group, Turn, TurnState
 from searchblend.device.transport import Transport
 
 EPSILON = 0.01
@@ -121,9 +121,9 @@ def become(mutant: str) -> None:
         keep = DeviceState.add_turn
 
         def send_then_keep(
-            state: DeviceState, task: str, number: int, part: str, message: Message, **times: int
+            state: DeviceState, task: str, number: int, part: Group, message: Message, **times: int
         ) -> None:
-            turn = Turn(task, number, part, "made", message.content, "", None, None, 0, 0, 0, 0, None, None)
+            turn = Turn(task, number, part, TurnState.MADE, message.content, "", None, None, 0, 0, 0, 0, None, None)
             enrolment = state.enrolment()
             assert enrolment is not None
             participant = Participant(

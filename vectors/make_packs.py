@@ -13,8 +13,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from searchblend.search.build_pack import SearchIndex
 from searchblend.search.front_coding import BLOCK, write_blocks, write_number, write_text
-from searchblend.search.index import SearchIndex
 from searchblend.search.pack import DEFAULT_FRACTION_BITS, METHODS, Pack, PackEntry, PackInfo, PackUrl, encode_pack
 from searchblend.search.pack_delta import apply_delta, encode_delta
 from searchblend.wire.signing import SigningKey, sign_pack

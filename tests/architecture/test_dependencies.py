@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from pins import LAB, declared, locked, normal, requirement
 
-from searchblend.cli.extras import EXTRA_OF
+from searchblend.cli.main import EXTRA_OF
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = {
@@ -31,6 +31,7 @@ LOADED_BY_NAME = {
     "pytest-xdist": "make test",
     "coverage": "make coverage",
     "mypy": "make check",
+    "codespell": "make check",
     "ruff": "make check",
     "mkdocs": "make docs",
     "mkdocs-material": "mkdocs.yml",

@@ -98,11 +98,11 @@ def test_a_whole_round_by_clicks(browser, site):
         reviewer.click("Review", "link")
         reviewer.click("Review the list", "link")
         reviewer.page.get_by_label("mail remove").first.check()
-        reviewer.click("Approve without the removed")
+        reviewer.click("Approve the rest")
         reviewer.page.get_by_text("choose why the ticked entries are removed").wait_for()
         reviewer.page.get_by_label("mail remove").first.check()
         reviewer.page.get_by_label("Why the ticked entries are removed").select_option("other")
-        reviewer.click("Approve without the removed")
+        reviewer.click("Approve the rest")
         reviewer.page.get_by_text("The list is approved.").wait_for()
         site.parts.work()
 
@@ -142,7 +142,7 @@ def test_hits_are_removed_unless_kept(browser, site):
         assert page.locator(".hit").count() == 3
         assert page.get_by_text("a long number").first.is_visible()
         page.get_by_label(BAD_URL).check()
-        reviewer.click("Approve without the removed")
+        reviewer.click("Approve the rest")
         page.get_by_text("The list is approved.").wait_for()
         site.parts.work()
         listed = site.parts.store.artifacts.of_round(site.parts.current(task).key)["headlist.json"]

@@ -9,7 +9,7 @@ import pytest
 from console_browser import LOOKS, SCREENSHOTS, chromium, visiting
 from console_site import SCRIPT, console_site
 from databases import fresh_database
-from searchblend.cli.console_planner import forecast
+from searchblend.cli.commands.serve import forecast
 
 PAGES = {
     "sign-in": (None, "/console/sign-in"),

@@ -10,7 +10,7 @@ import pytest
 from accessibility import serious_violations
 from console_browser import PATIENCE_MS
 from searchblend.cli.main import main
-from searchblend.search.index import SearchIndex
+from searchblend.search.build_pack import SearchIndex
 from searchblend.search.pack import Pack, PackEntry, PackInfo, PackUrl, encode_pack
 
 SCREENSHOTS = Path(__file__).parents[2] / "build/screenshots/pack-page"

@@ -33,7 +33,7 @@ from searchblend.device.make_report import make_report
 from searchblend.device.policy import POLICY
 from searchblend.mechanisms.fixed_point import exp_bounds
 from searchblend.mechanisms.subset_selection import PlainSubsetSelection, SubsetSelection
-from searchblend.search.index import SearchIndex
+from searchblend.search.build_pack import SearchIndex
 from searchblend.search.pack import decode_pack, encode_pack
 from searchblend.search.pack_delta import apply_delta, encode_delta
 from searchblend.wire.canonical import canonical_json, parse_canonical

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchblend.clickgraph.release.click_log import Cap, weight
+from searchblend.clickgraph.release.click_log import Cap
 from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
 from searchblend.core.records import Record
+from searchblend.mechanisms.gaussian_account import weight
 from searchblend.mechanisms.tally import InMemoryTally
 
 QUERIES = "abcdef"
@@ -142,7 +143,12 @@ OTHERS = [[Search("f", 9)], [Search("a", 100)]]
 
 @pytest.mark.parametrize(
     ("mutant", "cap"),
-    [(Uncapped, Cap(3)), (Uncapped, Cap(3, distinct=False)), (Repeating, Cap(3)), (CapOfEverybody, Cap(2))],
+    [
+        (Uncapped, Cap(3)),
+        (Uncapped, Cap(3, distinct=False)),
+        (Repeating, Cap(3)),
+        (CapOfEverybody, Cap(2)),
+    ],
 )
 def test_a_log_that_limits_wrongly_is_rejected(mutant, cap):
     with pytest.raises(AssertionError):

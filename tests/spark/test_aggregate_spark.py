@@ -1,4 +1,4 @@
-"""The SQL decoder of the Spark engine decides and counts like the one that the service uses."""
+"""A Spark cluster decides and counts like one machine, and like the service."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ import zstandard
 from both_engines import counts_of, read_with_both
 from odd_logs import HEADER, odd_lines, odd_rows
 
-from searchblend.blender.groups import Spread
+from searchblend.blender.groups import Spread, Weights
 from searchblend.clickgraph.release.click_log import Cap
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.records import HeadList
@@ -62,6 +62,21 @@ def test_tab_separated_files_of_all_kinds_with_several_draws_and_picks(tmp_path:
         assert Counter(picked) == Counter(record for record, n in everything.items() if n == 1)
         assert tallies[1].at_least(1)[1] == picked
         assert tallies[0].at_least(2).keys() == tallies[1].at_least(2).keys()
+
+
+def test_all_rows_of_a_user_weighed_and_shared_out(tmp_path: Path):
+    (tmp_path / "a.tsv").write_text("\n".join(odd_lines(300, seed=5)), newline="")
+    head = HeadList([("google", ("http://a.com", "http://b.org/x?y=1")), ("日本語", ()), ("absent", ("x",))])
+    with read_with_both(tmp_path, rows=True) as (one, other):
+        mine, theirs = one.split(optin_fraction=0.4)[0], other.split(optin_fraction=0.4)[0]
+        for weights in (Weights(100, 300), Weights(2, 77)):
+            assert counts_of(mine.weighted_queries(weights)) == counts_of(theirs.weighted_queries(weights))
+            records = [group.weighted_records(list(head.queries), weights) for group in (mine, theirs)]
+            assert counts_of(records[0]) == counts_of(records[1]) != {}
+        shares = [group.own_shares(head, 52) for group in (mine, theirs)]
+        assert shares[0].cells.tolist() == shares[1].cells.tolist()
+        assert shares[0].squares == shares[1].squares > 0
+        assert shares[0].cells.sum() == 52 * mine.n_users
 
 
 def test_csv_with_quotes_and_an_optin_column(tmp_path: Path):

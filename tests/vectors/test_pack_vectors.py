@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from searchblend.core.errors import MessageError
-from searchblend.search.index import SearchIndex
+from searchblend.search.build_pack import SearchIndex
 from searchblend.search.pack import Pack, PackEntry, PackInfo, PackUrl, decode_pack, encode_pack
 from searchblend.search.pack_delta import apply_delta
 from searchblend.wire.signing import verify_signed_pack

@@ -38,9 +38,9 @@ onAlarm(async (name) => {
 onAccessChanged(watchSearchPages);
 onAsked(answer);
 onOmnibox(
-  async (text) => omniboxSuggestions(await (await theDevice()).openPacks(), text),
-  async (text, where) =>
-    omniboxEntered(await theDevice(), text, (url) => openPage(url, where), ownPage("src/ui/popup.html")),
+  async (typed) => omniboxSuggestions(await (await theDevice()).openPacks(), typed),
+  async (typed, where) =>
+    omniboxEntered(await theDevice(), typed, (url) => openPage(url, where), ownPage("src/ui/popup.html")),
 );
 everyMinutes(CHECK, CHECK_MINUTES);
 

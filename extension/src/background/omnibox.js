@@ -12,10 +12,10 @@ const MOST = 6;
 /**
  * Suggestions for what was typed so far; content is what `omniboxEntered` gets when it is chosen: a page, or the
  * query itself where the list names no page that may be opened.
- * @param {SearchIndex[]} indexes @param {string} text @param {number} [most] @returns {OmniboxSuggestion[]}
+ * @param {SearchIndex[]} indexes @param {string} typed @param {number} [most] @returns {OmniboxSuggestion[]}
  */
-export function omniboxSuggestions(indexes, text, most = MOST) {
-  const suggestions = searchPacks(indexes, text, most).map(({ query, url }) => ({
+export function omniboxSuggestions(indexes, typed, most = MOST) {
+  const suggestions = searchPacks(indexes, typed, most).map(({ query, url }) => ({
     content: addressOf(url) ?? query,
     parts: partsOf(query, url),
   }));
@@ -32,15 +32,15 @@ function partsOf(query, url) {
 
 /** Open what was chosen: a suggestion's page, else a page of the best answer, else our search page with what was
  * typed.
- * @param {Device} device @param {string} text @param {(url: string) => Promise<void>} open
+ * @param {Device} device @param {string} typed @param {(url: string) => Promise<void>} open
  * @param {string} searchPage */
-export async function omniboxEntered(device, text, open, searchPage) {
+export async function omniboxEntered(device, typed, open, searchPage) {
   const indexes = await device.openPacks();
-  const answers = searchPacks(indexes, text, MOST);
+  const answers = searchPacks(indexes, typed, MOST);
   const best = answers.find(({ query, url }) => query === answers[0].query && addressOf(url) !== null);
-  const chosen = /^https?:\/\//u.test(text) ? { query: "", url: text } : best;
+  const chosen = /^https?:\/\//u.test(typed) ? { query: "", url: typed } : best;
   const address = chosen ? addressOf(chosen.url) : null;
-  if (!chosen || address === null) return open(`${searchPage}?q=${encodeURIComponent(text)}`);
+  if (!chosen || address === null) return open(`${searchPage}?q=${encodeURIComponent(typed)}`);
   await device.noteSuggestion(chosen.query, chosen.url);
   return open(address);
 }

@@ -6,21 +6,21 @@
 globalThis.searchblendEngines = (() => {
   const GOOGLE = ["com", "ca", "co.in", "co.jp", "co.uk", "com.au", "com.br", "de", "es", "fr", "it", "nl"];
 
-  /** A parameter's address, if it is one. @param {string | null} text */
-  function target(text) {
-    if (text === null) return null;
+  /** A parameter's address, if it is one. @param {string | null} address */
+  function target(address) {
+    if (address === null) return null;
     try {
-      const url = new URL(text);
+      const url = new URL(address);
       return url.protocol === "https:" || url.protocol === "http:" ? url.href : null;
     } catch {
       return null;
     }
   }
 
-  /** @param {string} text */
-  function fromBase64Url(text) {
+  /** @param {string} encoded */
+  function fromBase64Url(encoded) {
     try {
-      const bytes = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
+      const bytes = atob(encoded.replaceAll("-", "+").replaceAll("_", "/"));
       return new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(bytes, (letter) => letter.charCodeAt(0)));
     } catch {
       return null;

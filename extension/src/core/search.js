@@ -1,5 +1,5 @@
 /**
- * Local search: answers from a pack, on the device, without a network. The twin of search/index.py; the order of what
+ * Local search: answers from a pack, on the device, without a network. The twin of search/pack_index.py; the order of what
  * is found is part of the protocol: exact, then beginnings, then typing errors, each by the lower bound of the
  * probability.
  */

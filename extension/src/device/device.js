@@ -430,11 +430,11 @@ function reasonOf(error) {
   return "internal";
 }
 
-/** An origin, without what could follow it. Plain HTTP is for a server on the same machine. @param {string} text */
-function serverOf(text) {
+/** An origin, without what could follow it. Plain HTTP is for a server on the same machine. @param {string} address */
+function serverOf(address) {
   let url = null;
   try {
-    url = new URL(text);
+    url = new URL(address);
   } catch {
     // said below
   }
@@ -450,23 +450,23 @@ function serverOf(text) {
   return url.origin + url.pathname.replace(/\/+$/u, "");
 }
 
-/** @param {unknown} text */
-function taskOf(text) {
-  const task = String(text).trim().toLowerCase();
+/** @param {unknown} given */
+function taskOf(given) {
+  const task = String(given).trim().toLowerCase();
   if (!/^[0-9a-f]{32}$/u.test(task)) throw new errors.InvalidParameter("task", "expected 32 hexadecimal digits");
   return task;
 }
 
-/** It is sent in a header, which takes nothing else. @param {unknown} text */
-function codeOf(text) {
-  const code = String(text).trim();
-  if (!/^[\x20-\x7e]*$/u.test(code)) throw new errors.InvalidParameter("code", "expected printable ASCII signs");
+/** It is sent in a header, which takes nothing else. @param {unknown} given */
+function codeOf(given) {
+  const code = String(given).trim();
+  if (!/^[\x20-\x7e]*$/u.test(code)) throw new errors.InvalidParameter("code", "expected printable ASCII characters");
   return code;
 }
 
-/** @param {unknown} text */
-function pointOf(text) {
-  const point = String(text).trim().toLowerCase();
+/** @param {unknown} given */
+function pointOf(given) {
+  const point = String(given).trim().toLowerCase();
   if (!/^04[0-9a-f]{128}$/u.test(point)) {
     throw new errors.InvalidParameter("keys", "expected a public key: 04 and 128 hexadecimal digits");
   }

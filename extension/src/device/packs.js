@@ -11,7 +11,7 @@ import { Unreachable } from "./transport.js";
 /** @import { Device } from "./device.js" */
 /** @import { Enrolment, Storage, StoredPack } from "./types.d.ts" */
 
-/** A text without a scheme is a host: nothing in it may be a user's name, a path or another scheme. */
+/** A string without a scheme is a host: nothing in it may be a user's name, a path or another scheme. */
 const HOST = /^[a-z0-9.:-]+$/iu;
 
 /** Fetch the pack that the manifest names, unless it is here; true if there is a new one.
@@ -91,9 +91,9 @@ async function openOne(pack) {
 }
 
 /** The best answers of several packs to what was typed so far.
- * @param {SearchIndex[]} indexes @param {string} text @param {number} [limit] */
-export function searchPacks(indexes, text, limit = 8) {
-  const answers = indexes.flatMap((index) => index.search(text, { limit }));
+ * @param {SearchIndex[]} indexes @param {string} typed @param {number} [limit] */
+export function searchPacks(indexes, typed, limit = 8) {
+  const answers = indexes.flatMap((index) => index.search(typed, { limit }));
   const order = { exact: 0, prefix: 1, typo: 2 };
   // One pack's answers keep their order; those of several are merged.
   if (indexes.length > 1) answers.sort((a, b) => order[a.how] - order[b.how] || b.low - a.low);
@@ -108,8 +108,8 @@ export function searchPacks(indexes, text, limit = 8) {
 /** Where an answer leads, by the protocol's rule for links; null for what is only to be read.
  * @param {string | null} url */
 export function addressOf(url) {
-  const text = url === null ? null : linkOf(url);
-  return text !== null && URL.canParse(text) ? new URL(text).href : null;
+  const link = url === null ? null : linkOf(url);
+  return link !== null && URL.canParse(link) ? new URL(link).href : null;
 }
 
 /** @param {string} url */

@@ -106,17 +106,17 @@ export async function setContentScripts(scripts) {
 /** @typedef {"here" | "new tab"} Where */
 
 /** Answers in the address bar; `enter` opens what was chosen.
- * @param {(text: string) => Promise<OmniboxSuggestion[]>} suggest
- * @param {(text: string, where: Where) => void} enter */
+ * @param {(typed: string) => Promise<OmniboxSuggestion[]>} suggest
+ * @param {(typed: string, where: Where) => void} enter */
 export function onOmnibox(suggest, enter) {
   api.omnibox.setDefaultSuggestion({ description: described([{ text: "Search the list on this device" }]) });
-  api.omnibox.onInputChanged.addListener((text, respond) => {
-    suggest(text).then((suggestions) =>
+  api.omnibox.onInputChanged.addListener((typed, respond) => {
+    suggest(typed).then((suggestions) =>
       respond(suggestions.map(({ content, parts }) => ({ content, description: described(parts) }))),
     );
   });
-  api.omnibox.onInputEntered.addListener((text, disposition) =>
-    enter(text, disposition === "currentTab" ? "here" : "new tab"),
+  api.omnibox.onInputEntered.addListener((typed, disposition) =>
+    enter(typed, disposition === "currentTab" ? "here" : "new tab"),
   );
 }
 
@@ -126,12 +126,12 @@ function described(parts) {
   return parts.map(({ text, kind }) => (kind ? `<${kind}>${escapeXml(text)}</${kind}>` : escapeXml(text))).join("");
 }
 
-/** @param {string} text */
-export function escapeXml(text) {
+/** @param {string} string */
+export function escapeXml(string) {
   /** @type {Record<string, string>} */
   const names = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;" };
   // XML 1.0 has no way at all to write control characters.
-  return text.replace(/[\u0000-\u001f\u007f]/gu, " ").replace(/[&<>"']/gu, (sign) => names[sign]);
+  return string.replace(/[\u0000-\u001f\u007f]/gu, " ").replace(/[&<>"']/gu, (character) => names[character]);
 }
 
 /** @param {string} url @param {Where} [where] */

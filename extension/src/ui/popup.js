@@ -33,12 +33,12 @@ show();
 document.body.dataset.ready = "yes";
 
 function show() {
-  const text = typed.value.trim();
-  answers = text === "" ? [] : searchPacks(indexes, text, MOST);
+  const query = typed.value.trim();
+  answers = query === "" ? [] : searchPacks(indexes, query, MOST);
   chosen = answers.length > 0 ? 0 : -1;
   fill(byId("answers"), answers.map(row));
   typed.setAttribute("aria-expanded", String(answers.length > 0));
-  fill(byId("hint"), hint(text));
+  fill(byId("hint"), hint(query));
   mark();
 }
 
@@ -52,14 +52,14 @@ function row({ query, url }, position) {
   );
 }
 
-/** @param {string} text */
-function hint(text) {
+/** @param {string} query */
+function hint(query) {
   if (indexes.length === 0) {
     return settings.mode === "off"
       ? "Choose how you want to take part in the settings; then a list can arrive."
       : "No list has arrived yet. One comes when a round is published.";
   }
-  if (text === "") {
+  if (query === "") {
     return `${queries.toLocaleString()} common searches, on this device. Works offline; what you type stays here.`;
   }
   return answers.length === 0 ? "Not among the common searches." : "";

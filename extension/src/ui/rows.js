@@ -26,8 +26,8 @@ export function taskRows(tasks, packs, leave) {
       element("p", { "data-tone": statusTone(task.status), class: "task-status" }, statusText(task.status)),
       facts([
         ["Service", task.server],
-        ["Round", manifest ? `${manifest.round}: ${phaseText(manifest.phase)}` : "unknown yet"],
-        ["Asks for", manifest ? `ε = ${Number(manifest.epsilon)}, δ = ${Number(manifest.delta)}` : "unknown yet"],
+        ["Round", manifest ? `${manifest.round}: ${phaseText(manifest.phase)}` : "not known yet"],
+        ["Asks for", manifest ? `ε = ${Number(manifest.epsilon)}, δ = ${Number(manifest.delta)}` : "not known yet"],
         [
           "On this device",
           pack
@@ -43,7 +43,7 @@ export function taskRows(tasks, packs, leave) {
 /** @type {Partial<Record<ReportStatus, string>>} */
 const TONES = { sent: "good", pending: "wait" };
 
-/** Each report: what the user really did, known to this device alone, and what was said.
+/** Each report: what the user really did, known to this device alone, and what was reported.
  * @param {Report[]} reports @param {{sendNow: () => void, withdraw: (report: Report) => void}} actions */
 export function reportRows(reports, { sendNow, withdraw }) {
   return reports.map((report) =>
@@ -58,7 +58,7 @@ export function reportRows(reports, { sendNow, withdraw }) {
       ),
       facts([
         ["You searched", truthText(report)],
-        ["What was said", saidText(report)],
+        ["What was reported", saidText(report)],
         ...oddsFact(report),
         ["Cost", `ε = ${report.epsilon}, δ = ${report.delta}`],
         ["Made", when(report.madeAt)],
@@ -68,7 +68,7 @@ export function reportRows(reports, { sendNow, withdraw }) {
             ? when(report.sentAt)
             : report.status === "pending"
               ? `${when(report.sendAfter)}, a time that was drawn at random`
-              : "not any more",
+              : "will not be sent",
         ],
       ]),
       report.bytes
@@ -90,7 +90,7 @@ export function reportRows(reports, { sendNow, withdraw }) {
         ? element(
             "div",
             { class: "row" },
-            element("button", { type: "button", onclick: () => withdraw(report) }, "Take it back"),
+            element("button", { type: "button", onclick: () => withdraw(report) }, "Withdraw it"),
           )
         : null,
     ),
@@ -159,13 +159,13 @@ const SHOWN = 12;
  * @param {Report} report */
 function saidText(report) {
   if (report.kind === "sealed") return "the same, sealed for the people who run the list";
-  const texts = report.said.map(({ aboutQueries, items }) => {
+  const parts = report.said.map(({ aboutQueries, items }) => {
     if (items.length === 0) return "nothing (drawn at random)";
     const names = items.slice(0, SHOWN).map((item) => (aboutQueries ? queryText(item) : recordText(item)));
     const more = items.length > SHOWN ? `, and ${items.length - SHOWN} more` : "";
     return items.length === 1 ? names[0] : `one of these, or none of them: ${names.join(", ")}${more}`;
   });
-  return `${texts.join("; ")} (randomized)`;
+  return `${parts.join("; ")} (randomized)`;
 }
 
 /** @param {Pick<DeviceRecord, "query">} record */

@@ -13,14 +13,14 @@ const USUAL_QUERIES = 50;
 
 /** @type {Record<string, string>} */
 const STATUS = {
-  idle: "Nothing is asked at the moment.",
-  "not-asked": "This part of the round asks the other group.",
+  idle: "The list asks for nothing at the moment.",
+  "not-asked": "This phase of the round asks the other group.",
   made: "A report was made.",
   done: "You took part in this round.",
   waiting: "A report is ready and goes out at a random time.",
   sent: "Your report was received.",
-  retrying: "The service could not be reached. The same report is sent again later.",
-  refused: "The service did not take the report. It is not sent again.",
+  retrying: "The service could not be reached. The same report will be sent again later.",
+  refused: "The service refused the report. It will not be sent again.",
   cancelled: "A report was dropped before it was sent.",
   "no-record": "There is no search on this device to draw from yet.",
   "other-group": "You chose not to take part in this group.",
@@ -29,12 +29,12 @@ const STATUS = {
   "not-open-yet": "The round has not begun.",
   "window-closed": "The round is over.",
   killed: "This list was stopped for good.",
-  "budget-spent": "Your privacy budget is spent for now. Nothing more is said.",
-  "consent-changed": "The list asks for consent to another text than the one you agreed to. Nothing was sent.",
+  "budget-spent": "Your privacy budget is spent for now. Nothing more is sent.",
+  "consent-changed": "The list asks for consent to a different text from the one you agreed to. Nothing was sent.",
   "storage-full": "The browser's storage is full. Nothing was sent.",
-  garbage: "The service answered something that is not signed or not of this protocol. Nothing was sent.",
+  garbage: "The service's answer was not signed, or did not follow the protocol. Nothing was sent.",
   "no-answer": "The service could not be reached.",
-  "too-large": "The service answered too much. It was not read.",
+  "too-large": "The service's answer was too large and was not read.",
   "unknown-task": "The service does not know this list.",
   internal: "Something went wrong in this extension. Nothing was sent.",
 };
@@ -47,9 +47,9 @@ const DROPPED = {
   phone: "a phone number",
   "id-number": "a long number",
   "ip-address": "an IP address",
-  "unusable-query": "text that cannot be used",
-  "control-character": "text with hidden characters",
-  "too-long": "text that is too long",
+  "unusable-query": "a search that cannot be used",
+  "control-character": "hidden characters",
+  "too-long": "a search or an address that is too long",
   "private-address": "a page inside a private network",
   "not-a-web-address": "not a web page",
   "own-suggestion": "opened from our own suggestions",
@@ -62,7 +62,7 @@ const REPORT_STATUS = {
   sent: "sent",
   refused: "refused",
   cancelled: "dropped",
-  withdrawn: "taken back",
+  withdrawn: "withdrawn",
 };
 
 /** @param {TaskStatus | null} status */
@@ -160,9 +160,9 @@ export function reportStatusText(report) {
 }
 
 /** A page as people read it: `address` is where it leads, null for a string that is not a link and is shown as it is.
- * @param {string} text @param {string | null} address */
-export function addressText(text, address) {
-  if (address === null) return text;
+ * @param {string} url @param {string | null} address */
+export function addressText(url, address) {
+  if (address === null) return url;
   const { host, pathname } = new URL(address);
   return host.replace(/^www\./u, "") + (pathname === "/" ? "" : readable(pathname));
 }

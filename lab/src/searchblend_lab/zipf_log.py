@@ -15,9 +15,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from searchblend.clickgraph.release.click_log import Cap, weight
+from searchblend.clickgraph.release.click_log import Cap
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.records import WILDCARD, HeadList, Record
+from searchblend.mechanisms.gaussian_account import weight
 from searchblend.mechanisms.tally import InMemoryTally, Ints
 
 _MEDIAN: Final = 10.0

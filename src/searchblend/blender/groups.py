@@ -1,8 +1,8 @@
 """What the algorithms need to know of a group of people: a few counts, never the people themselves.
 
-Every number a mechanism reads answers one of two questions about a bounded number of random records per user: how
-many distinct records have each count (``RecordTally``), and how many users fall into each cell of a head list. An
-engine that can answer both can be a database as well as a list in memory.
+Every number a mechanism reads answers one of a few questions, in which what each user adds is bounded: how many
+distinct records have each count or weight (``RecordTally``), how many users fall into each cell of a head list, and the
+users' own shares of the cells. An engine that can answer them can be a database as well as a list in memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,16 @@ from numpy.typing import NDArray
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.records import HeadList, Record
-from searchblend.mechanisms.tally import InMemoryTally, Ints, ListedRecords, RecordTally, RecordUniverse
+from searchblend.mechanisms.gaussian_account import weight
+from searchblend.mechanisms.tally import (
+    InMemoryTally,
+    Ints,
+    ListedRecords,
+    QueriesOnly,
+    RecordTally,
+    RecordUniverse,
+    Tally,
+)
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,40 @@ class Spread:
 
 
 ONE_RECORD: Final = Spread()
+
+
+@dataclass(frozen=True)
+class Weights:
+    """How much each user adds to what they hold: floor(units/√s) to each of s ≤ ``items`` different items.
+
+    The ℓ2 norm is at most ``units`` whatever they searched. Of a user with more items, ``items`` take part.
+    """
+
+    items: int
+    units: int
+
+    def __post_init__(self) -> None:
+        if self.items < 1 or self.units < 1:
+            raise InvalidParameter("weights", "expected at least one item and one unit")
+
+    @property
+    def table(self) -> list[int]:
+        """The weight of each item, by how many take part: 0, 1, 2, …"""
+        return [0, *(weight(self.units, held) for held in range(1, self.items + 1))]
+
+
+@dataclass(frozen=True)
+class OwnShares:
+    """Each user's own shares of a head list's cells, in whole units, summed over all users. NOT PRIVATE.
+
+    A user has exactly L units, whatever they searched: row r of n, in the user's own random order, has
+    floor(Lr/n) − floor(L(r−1)/n) of them, so that every row has the same expectation and nothing is lost to rounding.
+    """
+
+    cells: Ints
+    """by cell, ⟨⋆,⋆⟩ last"""
+    squares: int
+    """of the sums of squares over each user's listed cells, each divided by L and rounded up"""
 
 
 class UserGroup(Protocol):
@@ -61,6 +104,20 @@ class UserGroup(Protocol):
 
     def cell_counts(self, head: HeadList, draws: int = 1, *, randomness: Randomness | None = None) -> Ints:
         """How many drawn records fall into each cell: the first draw is the group's own, others are fresh."""
+        ...
+
+    def weighted_queries(self, weights: Weights, *, randomness: Randomness | None = None) -> Tally:
+        """The weight of each query, as ⟨q,⋆⟩: users divide theirs among their different queries, over all rows."""
+        ...
+
+    def weighted_records(
+        self, queries: Sequence[str], weights: Weights, *, randomness: Randomness | None = None
+    ) -> Tally:
+        """The weight of each record of these queries: users divide theirs among those that they hold."""
+        ...
+
+    def own_shares(self, head: HeadList, units: int, *, randomness: Randomness | None = None) -> OwnShares:
+        """Each user's own shares of the cells, over all rows."""
         ...
 
 
@@ -153,6 +210,41 @@ class InMemoryGroup:
             counts += np.bincount(self._universe.cells(head, drawn), minlength=head.n_cells)
         return counts
 
+    def weighted_queries(self, weights: Weights, *, randomness: Randomness | None = None) -> InMemoryTally:
+        rows, user, _ = self._rotated(randomness or SystemRandomness())
+        return _weighted(QueriesOnly(self._universe), rows, self._universe.query_numbers(rows), user, weights)
+
+    def weighted_records(
+        self, queries: Sequence[str], weights: Weights, *, randomness: Randomness | None = None
+    ) -> InMemoryTally:
+        rows, user, _ = self._rotated(randomness or SystemRandomness())
+        wanted = HeadList((query, ()) for query in queries)
+        inside = self._universe.cells(wanted, rows) < wanted.n_cells - 1
+        return _weighted(self._universe, rows[inside], rows[inside], user[inside], weights)
+
+    def own_shares(self, head: HeadList, units: int, *, randomness: Randomness | None = None) -> OwnShares:
+        rows, user, place = self._rotated(randomness or SystemRandomness())
+        n = self._lengths[user]
+        share = units * (place + 1) // n - units * place // n
+        cells = self._universe.cells(head, rows)
+        sums = np.bincount(cells, weights=share, minlength=head.n_cells).astype(np.int64)
+        pairs, where = np.unique(user * head.n_cells + cells, return_inverse=True)
+        owner, cell = np.divmod(pairs, head.n_cells)
+        own = np.bincount(where, weights=share).astype(np.int64) * (cell < head.n_cells - 1)
+        squares = np.bincount(owner, weights=own * own).astype(np.int64)
+        return OwnShares(sums, int((-(-squares // units)).sum()))
+
+    def _rotated(self, randomness: Randomness) -> tuple[Ints, Ints, Ints]:
+        """Every row with its user and its place, the rows of each user in turn, from a random one of theirs on.
+
+        One word for each user: nobody's rows move another's. As in ``_draw``, this is sampling, not protection.
+        """
+        offset = (random_words(self.n_users, randomness) % self._lengths.astype(np.uint64)).astype(np.int64)
+        user = np.repeat(np.arange(self.n_users), self._lengths)
+        place = np.arange(len(user)) - np.repeat(np.cumsum(self._lengths) - self._lengths, self._lengths)
+        rows: Ints = self._rows[self._starts[user] + (place + offset[user]) % self._lengths[user]]
+        return rows, user, place
+
     def _draw(self, randomness: Randomness) -> Ints:
         """One record of each user, uniform over the user's rows, so that repeats count.
 
@@ -168,3 +260,16 @@ class InMemoryGroup:
 def random_words(n: int, randomness: Randomness) -> NDArray[np.uint64]:
     """``n`` uniform 64-bit words."""
     return np.frombuffer(randomness.take(8 * n), dtype="<u8")
+
+
+def _weighted(universe: RecordUniverse, rows: Ints, items: Ints, user: Ints, weights: Weights) -> InMemoryTally:
+    """The weight of each item; ``items`` are numbers by which rows are told apart, rows of one user are together."""
+    if not len(rows):
+        return InMemoryTally(universe, rows, rows)
+    _, first = np.unique(user * (int(items.max()) + 1) + items, return_index=True)
+    first.sort()
+    place = np.arange(len(first)) - np.searchsorted(user[first], user[first])
+    kept = first[place < weights.items]
+    each = np.array(weights.table)[np.bincount(user[kept])[user[kept]]]
+    _, one, where = np.unique(items[kept], return_index=True, return_inverse=True)
+    return InMemoryTally(universe, rows[kept][one], np.bincount(where, weights=each).astype(np.int64))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from searchblend.blender.best.many_records_design import ManyRecordsDesign
 from searchblend.blender.best.stability_histogram import CuratorDesign
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget, Condition, GroupGuarantee, Guarantee, Neighbors, TrustModel
@@ -13,9 +14,13 @@ from searchblend.mechanisms.threshold import Threshold, printed_threshold
 
 
 def best_guarantee(
-    params: BlenderParams, curator: CuratorDesign, clients: TrustModel, *, cryptographic: bool | None
+    params: BlenderParams,
+    curator: CuratorDesign | ManyRecordsDesign,
+    clients: TrustModel,
+    *,
+    cryptographic: bool | None,
 ) -> Guarantee:
-    """The promise of method ``best``: proofs/stability_histogram.md and proofs/subset_selection.md.
+    """The promise of method ``best``: proofs/stability_histogram.md or many_records.md, proofs/subset_selection.md.
 
     ``clients`` is whom they trust: it differs between real devices and a log whose holder plays them.
     ``cryptographic`` is what whoever drew the noise has on record about its source.
@@ -40,13 +45,11 @@ def selection_guarantee(budget: Budget, curator: CuratorDesign, randomness: Rand
     )
 
 
-def _curator_conditions(budget: Budget, curator: CuratorDesign, cryptographic: bool | None) -> tuple[Condition, ...]:
+def _curator_conditions(
+    budget: Budget, curator: CuratorDesign | ManyRecordsDesign, cryptographic: bool | None
+) -> tuple[Condition, ...]:
     return (
-        Condition(
-            "bounded contribution",
-            True,
-            f"each user counted by the curator has weight 1, over up to {curator.spread.records} random records",
-        ),
+        Condition("bounded contribution", True, curator.contribution),
         Condition(
             "selection within δ",
             curator.delta <= budget.delta,

@@ -9,14 +9,20 @@ record: who estimates later, in another process, cannot know it otherwise.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from searchblend.blender.best.blend import estimate_best
+import numpy as np
+
+from searchblend.blender.best.blend import client_sources, estimate_best
 from searchblend.blender.best.choose_design import choose_design
-from searchblend.blender.best.observations import OptinCounts
+from searchblend.blender.best.influence import best_influence
+from searchblend.blender.best.many_records import MeasuredHeadList, measure_head_list, measured_shares
+from searchblend.blender.best.many_records_design import ManyRecordsDesign, design_of
+from searchblend.blender.best.observations import OptinCounts, People
 from searchblend.blender.best.stability_histogram import (
     CountedHeadList,
     CuratorDesign,
@@ -26,12 +32,14 @@ from searchblend.blender.best.stability_histogram import (
 from searchblend.blender.best.subset_report import ReportDesign
 from searchblend.blender.best.subset_report_bulk import ReportCounts
 from searchblend.blender.devices import EACH_DEVICE, Devices
+from searchblend.blender.estimates import Floats
 from searchblend.blender.groups import UserGroup
 from searchblend.blender.guarantees import best_guarantee, paper_guarantee
 from searchblend.blender.paper.blend import blend_probabilities
 from searchblend.blender.paper.create_head_list import create_head_list
 from searchblend.blender.paper.estimate_client import estimate_client_probabilities
 from searchblend.blender.paper.estimate_optin import estimate_optin_probabilities
+from searchblend.blender.paper.influence import paper_influence
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.blender.release import BlenderRelease, GroupSizes, HeadFigures
 from searchblend.core.errors import InvalidParameter
@@ -102,6 +110,10 @@ class Method(ABC):
         """
 
     @abstractmethod
+    def influence(self, figures: HeadFigures, reports: ReportCounts, params: BlenderParams, n_clients: int) -> Floats:
+        """By query, ⋆ last: no single report moves the published share by more, whatever it and the others say."""
+
+    @abstractmethod
     def guarantee(self, figures: HeadFigures, params: BlenderParams, trust: TrustModel) -> Guarantee:
         """What is promised to both groups, and whether its conditions hold."""
 
@@ -169,6 +181,11 @@ class PaperMethod(Method):
             guarantee=self.guarantee(figures, params, trust),
         )
 
+    def influence(self, figures: HeadFigures, reports: ReportCounts, params: BlenderParams, n_clients: int) -> Floats:
+        assert figures.optin is not None
+        assert reports.two_stage is not None
+        return paper_influence(reports.two_stage, figures.head, figures.optin.queries, params)
+
     def guarantee(self, figures: HeadFigures, params: BlenderParams, trust: TrustModel) -> Guarantee:
         return paper_guarantee(params, trust, cryptographic=figures.cryptographic)
 
@@ -180,33 +197,31 @@ class BestMethod(Method):
     name = "best"
     wide_list: bool = False
     """whether queries without a listed URL may be listed; only where records have URLs"""
-    heed_check: bool = True
-    """whether the opt-in counts lose weight when the groups are found to search differently"""
 
     def list_head(
         self, optin_users: UserGroup, params: BlenderParams, *, randomness: Randomness, on_step: OnStep = _silent
     ) -> HeadFigures:
         on_step("head list")
-        curator = curator_design(params, wide=self.wide_list)
-        counted = count_head_list(optin_users, params, curator, randomness=randomness)
-        return HeadFigures(
-            counted.head,
-            optin_users.n_users,
-            counts=counted.counts,
-            head_users=optin_users.n_users,
-            cryptographic=randomness.cryptographic,
-            curator=curator,
-        )
+        n, curator = optin_users.n_users, self._design(params)
+        if isinstance(curator, ManyRecordsDesign):
+            measured = measure_head_list(optin_users, params, curator, randomness=randomness)
+            figures = HeadFigures(measured.head, n, counts=measured.counts, measurement=measured.measurement)
+        else:
+            counted = count_head_list(optin_users, params, curator, randomness=randomness)
+            figures = HeadFigures(counted.head, n, counts=counted.counts)
+        return replace(figures, head_users=n, cryptographic=randomness.cryptographic, curator=curator)
 
     def users_to_be_listed(self, params: BlenderParams) -> int:
-        curator = curator_design(params, wide=self.wide_list)
+        curator = self._design(params)
+        if isinstance(curator, ManyRecordsDesign):
+            return math.ceil(curator.queries.integer / curator.queries.weights.table[-1])
         return -(-curator.threshold.integer // curator.spread.units)
 
     def design_reports(
         self, figures: HeadFigures, params: BlenderParams, n_clients: int, *, on_step: OnStep = _silent
     ) -> HeadFigures:
         on_step("client design")
-        optin = OptinCounts.of(self._counted(figures, params))
+        optin = self._observed(figures, params)
         chosen, compared = choose_design(figures.head, optin, params, n_clients)
         return replace(figures, design=chosen.design, compared=compared)
 
@@ -232,35 +247,58 @@ class BestMethod(Method):
         trust: TrustModel,
         project: bool = True,
     ) -> BlenderRelease:
-        counted, design = self._counted(figures, params), _design_of(figures)
-        estimates = estimate_best(
-            counted, reports, design, params, n_clients, project=project, heed_check=self.heed_check
-        )
+        curator, design = self._curator(figures, params), _design_of(figures)
+        optin = self._observed(figures, params)
+        estimates = estimate_best(figures.head, optin, reports, design, params, n_clients, project=project)
         return BlenderRelease(
             method=self.name,
             params=params,
             head=figures.head,
             sizes=GroupSizes(figures.n_users, n_clients, figures.n_users, figures.n_users),
-            mechanism=_best_figures(counted.design, design, figures, params),
+            mechanism=_best_figures(curator, design, figures, params),
             optin=estimates.optin,
             client=estimates.client,
             records=estimates.records,
             queries=estimates.queries,
             projected=project,
-            guarantee=self.guarantee(replace(figures, curator=counted.design), params, trust),
+            guarantee=self.guarantee(replace(figures, curator=curator), params, trust),
             design=design,
             check=estimates.check,
         )
 
+    def influence(self, figures: HeadFigures, reports: ReportCounts, params: BlenderParams, n_clients: int) -> Floats:
+        optin, design = self._observed(figures, params), _design_of(figures)
+        clients = client_sources(figures.head, reports, design, params)
+        if len(clients) < design.kinds:
+            return np.ones(len(figures.head) + 1)  # the first report of a kind may decide everything
+        return best_influence(figures.head, optin, clients, People.of(optin, params, n_clients))
+
     def guarantee(self, figures: HeadFigures, params: BlenderParams, trust: TrustModel) -> Guarantee:
         return best_guarantee(params, self._curator(figures, params), trust, cryptographic=figures.cryptographic)
 
-    def _curator(self, figures: HeadFigures, params: BlenderParams) -> CuratorDesign:
-        return figures.curator or curator_design(params, wide=self.wide_list)
+    def _design(self, params: BlenderParams) -> CuratorDesign | ManyRecordsDesign:
+        """One record of each user, or many: by the parameters, and so never by the data."""
+        return curator_design(params, wide=self.wide_list) if params.records_per_optin == 1 else design_of(params)
 
-    def _counted(self, figures: HeadFigures, params: BlenderParams) -> CountedHeadList:
+    def _curator(self, figures: HeadFigures, params: BlenderParams) -> CuratorDesign | ManyRecordsDesign:
+        return figures.curator or self._design(params)
+
+    def _observed(self, figures: HeadFigures, params: BlenderParams) -> OptinCounts:
+        """What the opt-in users' figures say; whoever blends need not know which curator drew them."""
         assert figures.counts is not None
-        return CountedHeadList(figures.head, figures.counts, figures.n_users, self._curator(figures, params))
+        curator = self._curator(figures, params)
+        if isinstance(curator, ManyRecordsDesign):
+            assert figures.measurement is not None, "expected the figures of a curator over many records"
+            return OptinCounts.of_shares(
+                measured_shares(
+                    MeasuredHeadList(
+                        figures.head, figures.counts, figures.measurement, figures.n_users, curator, figures.merged
+                    )
+                ),
+                figures.n_users,
+            )
+        counted = CountedHeadList(figures.head, figures.counts, figures.n_users, curator)
+        return OptinCounts.of(counted, figures.merged)
 
 
 def _design_of(figures: HeadFigures) -> ReportDesign:
@@ -271,11 +309,11 @@ def _design_of(figures: HeadFigures) -> ReportDesign:
 METHODS: Final[Mapping[str, Method]] = {"best": BestMethod(), "paper": PaperMethod()}
 
 
-def method_named(name: str, *, wide_list: bool = False, heed_check: bool = True) -> Method:
-    """One of ``METHODS``; the options are those of ``best``, and mean nothing to ``paper``."""
+def method_named(name: str, *, wide_list: bool = False) -> Method:
+    """One of ``METHODS``; the option is that of ``best``, and means nothing to ``paper``."""
     if name not in METHODS:
         raise InvalidParameter("method", f"expected one of {', '.join(METHODS)}")
-    return BestMethod(wide_list, heed_check) if name == "best" else METHODS[name]
+    return BestMethod(wide_list) if name == "best" else METHODS[name]
 
 
 def split_optin(optin_users: UserGroup, params: BlenderParams, randomness: Randomness) -> tuple[UserGroup, UserGroup]:
@@ -319,21 +357,11 @@ def _paper_figures(head: HeadList, params: BlenderParams) -> MechanismFigures:
 
 
 def _best_figures(
-    curator: CuratorDesign, design: ReportDesign, figures: HeadFigures, params: BlenderParams
+    curator: CuratorDesign | ManyRecordsDesign, design: ReportDesign, figures: HeadFigures, params: BlenderParams
 ) -> MechanismFigures:
     queries, cells = design.about_queries(figures.head, params), design.about_cells(figures.head, params)
     return {
-        "optin": {
-            "name": "stability histogram with residual counts",
-            "threshold": curator.threshold.printed,
-            "integer_threshold": curator.threshold.integer,
-            "selection_delta": curator.selection_delta,
-            "noise_scale": curator.threshold.noise.scale,
-            "units_per_user": curator.spread.units,
-            "residual_clip": curator.clip,
-            "residual_noise_scale": curator.residual_noise.scale,
-            "wide_threshold": curator.wide_threshold.integer if curator.wide_threshold else None,
-        },
+        "optin": curator.figures,
         "client": {
             "name": design.mechanism,
             "cells_per_report": params.records_per_client,
@@ -342,7 +370,7 @@ def _best_figures(
             "cell_subset": design.cell_subset if cells else None,
             "keep_query": queries.include if queries else None,
             "keep_cell": cells.include if cells else None,
-            "variances_valid": params.records_per_client == 1,
+            "variances_valid": True,
             "compared": [
                 {
                     "name": entry.design.mechanism,

@@ -9,6 +9,8 @@ import numpy as np
 
 from searchblend.blender.best.choose_design import Forecast
 from searchblend.blender.best.group_check import GroupCheck
+from searchblend.blender.best.many_records import Measurement
+from searchblend.blender.best.many_records_design import ManyRecordsDesign
 from searchblend.blender.best.stability_histogram import CuratorDesign
 from searchblend.blender.best.subset_report import ReportDesign
 from searchblend.blender.estimates import Blended, Estimates, Floats, GroupEstimates
@@ -40,7 +42,11 @@ class HeadFigures:
     head: HeadList
     n_users: int
     counts: Ints | None = None
-    """method ``best``: noisy counts by cell, without ⟨⋆,⋆⟩"""
+    """method ``best``: noisy counts by cell, without ⟨⋆,⋆⟩; in units of own shares where ``measurement`` is set"""
+    measurement: Measurement | None = None
+    """method ``best`` over many records: what else its curator published"""
+    merged: Ints | None = None
+    """by cell: how many removed records' counts, each with noise of its own, are part of it; None: none"""
     optin: GroupEstimates | None = None
     """method ``paper``"""
     head_users: int = 0
@@ -51,7 +57,7 @@ class HeadFigures:
     """how clients report, in method ``best``, once that is chosen"""
     compared: Sequence[Forecast] = field(default=(), compare=False)
     """the designs that were compared, where list and reports are made in one go"""
-    curator: CuratorDesign | None = field(default=None, compare=False)
+    curator: CuratorDesign | ManyRecordsDesign | None = field(default=None, compare=False)
     """method ``best``: thresholds and noises; they follow from the parameters, so they are not kept"""
 
     def without(self, removed: Sequence[tuple[int, int | None]], params: BlenderParams) -> HeadFigures:
@@ -76,10 +82,18 @@ class HeadFigures:
             moved |= {first[i] + j: first[i] + len(names) for j in range(len(names)) if (i, j) in urls}
         head = HeadList(listed)
         if self.counts is not None:
-            counts = self.counts.copy()
+            counts, merged = self.counts.copy(), np.zeros_like(self.counts)
+            if self.merged is not None:
+                merged += self.merged
             for cell, rest in moved.items():
                 counts[rest] += counts[cell]
-            return replace(self, head=head, counts=counts[cells])
+                merged[rest] += 1
+            measurement = self.measurement and self.measurement.of_cells(
+                cells,
+                [i for i in range(len(self.head)) if i not in queries],
+                removed=int(self.counts.sum()) - int(counts[cells].sum()),
+            )
+            return replace(self, head=head, counts=counts[cells], merged=merged[cells], measurement=measurement)
         assert self.optin is not None
         return replace(self, head=head, optin=_printed_without(self.optin, head, cells, params))
 

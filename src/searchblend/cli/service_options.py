@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from searchblend.cli.printing import print_json, print_line
 from searchblend.core.errors import UsageError
-from searchblend.files.durable import make_private_folder
-from searchblend.files.private import read_private
+from searchblend.files.durable import make_private_folder, read_private
 from searchblend.service.clock import SystemClock
 from searchblend.service.settings import ServeSettings, load_settings
 

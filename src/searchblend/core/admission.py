@@ -86,8 +86,8 @@ def admit(
 
 
 def _suspicion(*texts: str) -> str | None:
-    found = next((suspicion for text in texts for suspicion in _SUSPECTS.in_text(text)), None)
-    return found.value if found else None
+    suspicion = next((suspicion for text in texts for suspicion in _SUSPECTS.in_text(text)), None)
+    return suspicion.value if suspicion else None
 
 
 def _address(url: str) -> str | None:

@@ -80,24 +80,6 @@ class OneOf:
         return {"enum": list(self.choices)}
 
 
-@dataclass(frozen=True)
-class AtMost:
-    """A list that is no longer than this."""
-
-    items: int
-
-    def admits(self, value: Any) -> bool:
-        return len(value) <= self.items
-
-    @property
-    def expected(self) -> str:
-        return f"at most {self.items} entries"
-
-    @property
-    def schema(self) -> JsonObject:
-        return {"maxItems": self.items}
-
-
 Natural: TypeAlias = Annotated[int, Between(0, 2**53 - 1)]
 Sha256: TypeAlias = Annotated[str, Matching("[0-9a-f]{64}", "64 hexadecimal digits")]
 

@@ -61,11 +61,11 @@ def normalize_url(url: str, *, host_only: bool = False) -> str | None:
     if not all_assigned(url):
         return None
     text = single_blanks(url)
-    found = _SCHEME.match(text)
-    if found is None and not host_only:
+    match = _SCHEME.match(text)
+    if match is None and not host_only:
         return text or None
-    scheme = found[1].lower() if found else ""
-    after_scheme = text[found.end() :] if found else text
+    scheme = match[1].lower() if match else ""
+    after_scheme = text[match.end() :] if match else text
     authority = _DELIMITER.split(after_scheme, maxsplit=1)[0]
     host = _host(authority, scheme)
     if host_only:
@@ -100,8 +100,8 @@ def single_blanks(text: str) -> str:
 def _host(authority: str, scheme: str) -> str | None:
     """Host and port in normal form, without user information; None if it is no host."""
     host_and_port = fold(authority.rpartition("@")[2].strip(" "))
-    found = _HOST_AND_PORT.fullmatch(host_and_port)
-    if found is None or "\\" in authority or not all_assigned(host_and_port):
+    match = _HOST_AND_PORT.fullmatch(host_and_port)
+    if match is None or "\\" in authority or not all_assigned(host_and_port):
         return None
-    host, port = found[1], found[2]
+    host, port = match[1], match[2]
     return host if not port or port == DEFAULT_PORT.get(scheme) else f"{host}:{port}"

@@ -13,6 +13,8 @@ from searchblend.core.privacy import Budget
 
 LARGEST_EPSILON: Final = 64
 """Beyond it nothing is protected, and a device that computes e^ε exactly must not be kept busy by a message."""
+MANY_RECORDS: Final = 100
+"""m_O where all that opt-in users searched is to count: few people have more different queries."""
 LARGEST_CAP: Final = 1000
 """Of what one user may add to a click graph."""
 
@@ -22,7 +24,8 @@ class BlenderParams:
     """All parameters of [BLJ] Fig. 2, with the defaults of Fig. 11.
 
     The printed method takes ``records_per_optin`` (m_O) = 1 only: Theorems 3.1 and 3.2 prove nothing for more. Method
-    ``best`` spreads one user's weight over up to m_O records.
+    ``best`` takes one record of each opt-in user, or with more the weights of up to m_O queries and records, and own
+    shares of all rows.
     ``query_budget_fraction`` (f_C) lies in (0, 1), or is 1 for logs without URLs, where every record is
     ⟨query, ⋆⟩ and the whole budget belongs to the query stage.
     """
@@ -125,9 +128,9 @@ _CHOICES: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
 """what each algorithm allows, its own choice first"""
 
 
-def suggested_delta(population: int) -> float:
+def suggested_delta(population: int | None) -> float:
     """A δ for so many users: at most a millionth, and a tenth of what would expose one of them on average."""
-    return min(1e-6, 0.1 / population)
+    return min(1e-6, 0.1 / population) if population else 1e-6
 
 
 @dataclass(frozen=True)

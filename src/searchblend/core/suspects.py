@@ -100,5 +100,5 @@ class Suspects:
 
     def in_text(self, text: str) -> list[Suspicion]:
         """Why this text should be looked at; empty for most."""
-        found = [suspicion for suspicion, look in _LOOKS if look(text)]
-        return [*found, Suspicion.LISTED] if self._listed and self._listed.search(text) else found
+        suspicions = [suspicion for suspicion, matches in _LOOKS if matches(text)]
+        return [*suspicions, Suspicion.LISTED] if self._listed and self._listed.search(text) else suspicions

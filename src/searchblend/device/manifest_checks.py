@@ -132,8 +132,8 @@ def _check_list(message: HeadListMessage, manifest: Manifest, client: ClientPart
             raise DeviceRefused("wrong-parameters", field)
 
 
-def _version(text: str) -> tuple[int, ...]:
-    """``0.1`` and ``0.1.3`` as numbers; what is no version is newer than everything."""
-    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,6}){0,3}", text):
+def _version(version: str) -> tuple[int, ...]:
+    """``0.1`` and ``0.1.3`` as numbers; what is not a version is newer than everything."""
+    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,6}){0,3}", version):
         raise DeviceRefused("device-too-old", "min_device_version")
-    return tuple(int(part) for part in text.split("."))[: len(DEVICE_VERSION)]
+    return tuple(int(part) for part in version.split("."))[: len(DEVICE_VERSION)]

@@ -22,13 +22,12 @@ from searchblend.core.documents import absent
 from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.core.randomness import Randomness, uniform_below
 from searchblend.core.records import WILDCARD, Record
-from searchblend.device import state as kept
 from searchblend.device.consent_texts import LOCAL, OPT_IN
 from searchblend.device.device_errors import DeviceRefused, NoAnswer
 from searchblend.device.make_report import Message, make_contribution, make_report, sealable
 from searchblend.device.manifest_checks import believe, check_head_list, check_manifest, check_request, device_now
-from searchblend.device.policy import Policy
-from searchblend.device.state import DeviceState, Enrolment, Turn
+from searchblend.device.policy import DAY, Policy
+from searchblend.device.state import DeviceState, Enrolment, Group, Turn, TurnState
 from searchblend.device.transport import Answer, Transport
 from searchblend.wire.consent import understates
 from searchblend.wire.head_list import HeadListMessage
@@ -114,7 +113,7 @@ class Participant:
         """Make this round's turn if there is none, and send it if it is time."""
         number = manifest.round
         with self._state.transaction():
-            self._state.drop_waiting(kept.TOO_LATE, unless_round=(self._enrolment.task, number))
+            self._state.drop_waiting(TurnState.TOO_LATE, unless_round=(self._enrolment.task, number))
         turn = self._state.turn(self._enrolment.task, number)
         if turn is None:
             outcome = self._make(manifest, immediately=immediately)
@@ -122,16 +121,17 @@ class Participant:
                 return outcome
             turn = self._state.turn(self._enrolment.task, number)
             assert turn is not None
-        if turn.state != kept.MADE:
+        if turn.state != TurnState.MADE:
             return _done(turn)
         return self._send(turn, immediately=immediately)
 
     def _make(self, manifest: Manifest, *, immediately: bool) -> Outcome | None:
-        """Commit a turn (None), or say why there is none."""
+        """Commit a turn (None), or return why there is none."""
         number, mode = manifest.round, self._state.fact("mode")
-        wanted = {"client": LOCAL, "opt-in": OPT_IN}.get(manifest.phase)
-        if wanted is None:
+        if manifest.phase == "idle":
             return Outcome("idle", "the task asks for nothing now", round=number)
+        group = Group(manifest.phase)
+        wanted = LOCAL if group is Group.CLIENT else OPT_IN
         if mode != wanted:
             return Outcome("other-group", f"this phase asks the {wanted} group; this device is {mode}", round=number)
         if self._state.has_debit(self._enrolment.task, number):
@@ -140,7 +140,7 @@ class Participant:
         opens, closes = _window(manifest)
         if not opens <= self.now() < closes:
             raise DeviceRefused("window-closed")
-        prepared = self._head_list(manifest) if wanted == LOCAL else None
+        prepared = self._head_list(manifest) if group is Group.CLIENT else None
         with self._state.transaction():
             self._on_point("turn: begun")
             if self._state.turn(self._enrolment.task, number) is not None:
@@ -150,7 +150,7 @@ class Participant:
             records = self._records(manifest, prepared)
             if not records:
                 return Outcome("no-record", "there is no search to report; nothing was sent", round=number)
-            self._debit(manifest, wanted)
+            self._debit(manifest, group)
             self._on_point("turn: debited")
             message = self._message(records, manifest, prepared)
             self._on_point("turn: randomized")
@@ -158,7 +158,7 @@ class Participant:
             self._state.add_turn(
                 self._enrolment.task,
                 number,
-                kept.CLIENT if wanted == LOCAL else kept.OPT_IN,
+                group,
                 message,
                 made_at=now,
                 send_after=now if immediately else now + self._delay(closes - now),
@@ -208,7 +208,7 @@ class Participant:
         except (ArithmeticError, ValueError, MessageError):
             raise DeviceRefused("bad-request") from None
 
-    def _debit(self, manifest: Manifest, mode: str) -> None:
+    def _debit(self, manifest: Manifest, group: Group) -> None:
         """Pay before anything is drawn; refuse if the round would exceed a limit over time."""
         # The shortest digits of the double: a manifest may write 1e-99999999, which must not be computed exactly.
         epsilon, delta = repr(float(manifest.epsilon)), repr(float(manifest.delta))
@@ -218,13 +218,12 @@ class Participant:
         ever_epsilon, ever_delta = self._state.spent()
         own = Fraction(epsilon), Fraction(delta)
         if recent + own[0] > Fraction(policy.window_epsilon):
-            raise DeviceRefused("over-budget", f"ε of the last {policy.window_seconds // 86_400} days")
+            raise DeviceRefused("over-budget", f"ε of the last {policy.window_seconds // DAY} days")
         if ever_epsilon + own[0] > Fraction(policy.lifetime_epsilon):
             raise DeviceRefused("over-budget", "ε of this device's life")
         if ever_delta + own[1] > Fraction(policy.lifetime_delta):
             raise DeviceRefused("over-budget", "δ of this device's life")
-        part = kept.CLIENT if mode == LOCAL else kept.OPT_IN
-        self._state.debit(self._enrolment.task, manifest.round, part, epsilon, delta, now)
+        self._state.debit(self._enrolment.task, manifest.round, group, epsilon, delta, now)
 
     def _delay(self, left: int) -> int:
         """Seconds until the report is sent: uniform over the first part of what is left of the window."""
@@ -235,8 +234,8 @@ class Participant:
         now = self.now()
         # A clock that went back must not hold a report for ever: before it was made it is due.
         if not immediately and turn.made_at <= now < turn.send_after:
-            text = f"the report is made and will be sent in about {max(1, (turn.send_after - now) // 60)} min"
-            return Outcome("waiting", text, round=turn.round)
+            minutes = max(1, (turn.send_after - now) // 60)
+            return Outcome("waiting", f"the report is made and will be sent in about {minutes} min", round=turn.round)
         assert turn.message is not None
         self._on_point("send: before")
         try:
@@ -248,23 +247,23 @@ class Participant:
             return outcome
         problem = _problem(answer)
         if answer.status == 200 and not answer.body:
-            outcome = self._finish(turn, kept.ACCEPTED, "200")
+            outcome = self._finish(turn, TurnState.ACCEPTED, "200")
         elif answer.status not in _AGAIN and problem is not None:
-            outcome = self._finish(turn, kept.REFUSED, problem)
+            outcome = self._finish(turn, TurnState.REFUSED, problem)
         else:
             return self._not_answered(turn, problem or f"status {answer.status}", answer.headers.get("retry-after"))
         self._on_point("send: noted")
         return outcome
 
     def _post(self, turn: Turn, message: bytes) -> Answer:
-        kind = "reports" if turn.part == kept.CLIENT else "contributions"
-        headers = {"Content-Type": REPORT_TYPE if turn.part == kept.CLIENT else SEALED_TYPE}
-        if turn.part == kept.OPT_IN and self._enrolment.code:
+        kind = "reports" if turn.part is Group.CLIENT else "contributions"
+        headers = {"Content-Type": REPORT_TYPE if turn.part is Group.CLIENT else SEALED_TYPE}
+        if turn.part is Group.OPT_IN and self._enrolment.code:
             headers["Authorization"] = f"Bearer {self._enrolment.code}"
         path = f"/v1/tasks/{turn.task}/rounds/{turn.round}/{kind}"
         return self._transport.send("POST", path, message, headers=headers, at_most=_LARGEST_ANSWER)
 
-    def _finish(self, turn: Turn, state: str, answer: str) -> Outcome:
+    def _finish(self, turn: Turn, state: TurnState, answer: str) -> Outcome:
         with self._state.transaction():
             self._state.note_answer(turn, state, answer, self.now())
         return _done(self._state.turn(turn.task, turn.round) or turn)
@@ -276,18 +275,18 @@ class Participant:
         wait += uniform_below(wait + 1, self._randomness)
         with self._state.transaction():
             self._state.note_try(turn, why, self.now() + wait)
-        text = f"no answer yet ({why}); the same bytes will be sent again"
-        return Outcome(UNANSWERED, text, ok=False, round=turn.round)
+        sentence = f"no answer yet ({why}); the same bytes will be sent again"
+        return Outcome(UNANSWERED, sentence, ok=False, round=turn.round)
 
     def open_contributions(self) -> list[Turn]:
         """What the service may hold and still gives back. What waits or was dropped may have arrived unanswered."""
         return [
             turn
             for turn in self._state.turns()
-            if turn.part == kept.OPT_IN
+            if turn.part is Group.OPT_IN
             and turn.task == self._enrolment.task
             and turn.closes > self._clock()
-            and turn.state in (kept.ACCEPTED, kept.MADE, kept.DROPPED)
+            and turn.state in (TurnState.ACCEPTED, TurnState.MADE, TurnState.DROPPED)
         ]
 
     def withdraw(self, turns: Iterable[Turn]) -> Outcome | None:
@@ -301,21 +300,20 @@ class Participant:
     def _withdrawn_meanwhile(self, turn: Turn) -> Outcome | None:
         """Take back what another process has withdrawn while it was on its way; None if none has."""
         now = self._state.turn(turn.task, turn.round)
-        if turn.part != kept.OPT_IN or now is None or now.state not in (kept.DROPPED, kept.WITHDRAWN):
+        if turn.part is not Group.OPT_IN or now is None or now.state not in (TurnState.DROPPED, TurnState.WITHDRAWN):
             return None
         return self._withdraw(turn)
 
     def _withdraw(self, turn: Turn) -> Outcome:
         status, why = self._delete(turn)
-        if status == "withdrawn" or turn.state == kept.MADE:
+        if status == "withdrawn" or turn.state == TurnState.MADE:
             with self._state.transaction():
-                self._state.note_withdrawal(turn, kept.WITHDRAWN if status == "withdrawn" else kept.DROPPED)
+                self._state.note_withdrawal(turn, TurnState.WITHDRAWN if status == "withdrawn" else TurnState.DROPPED)
         if status == "withdrawn":
             return Outcome(status, "the contribution was taken back", round=turn.round)
-        text = f"the contribution could not be withdrawn: {why}"
-        if status == UNANSWERED:
-            text += "; the same command tries again"
-        return Outcome(status, text, ok=False, round=turn.round)
+        again = "; the same command tries again" if status == UNANSWERED else ""
+        sentence = f"the contribution could not be withdrawn: {why}{again}"
+        return Outcome(status, sentence, ok=False, round=turn.round)
 
     def _delete(self, turn: Turn) -> tuple[str, str]:
         """How it ended, and why."""
@@ -354,13 +352,13 @@ def _problem(answer: Answer) -> str | None:
 
 def _done(turn: Turn) -> Outcome:
     """What became of a turn that is over."""
-    texts = {
-        kept.ACCEPTED: ("reported", "the service has counted this round's report"),
-        kept.REFUSED: ("refused", f"the service refused this round's report: {turn.answer}"),
-        kept.TOO_LATE: ("too-late", "the round ended before the report was answered"),
-        kept.DROPPED: ("dropped", "this round's report was dropped before it was sent"),
-        kept.WITHDRAWN: ("withdrawn", "this round's contribution was taken back"),
-        kept.MADE: ("waiting", "the report is made and not sent yet"),
+    endings = {
+        TurnState.ACCEPTED: ("reported", "the service has counted this round's report"),
+        TurnState.REFUSED: ("refused", f"the service refused this round's report: {turn.answer}"),
+        TurnState.TOO_LATE: ("too-late", "the round ended before the report was answered"),
+        TurnState.DROPPED: ("dropped", "this round's report was dropped before it was sent"),
+        TurnState.WITHDRAWN: ("withdrawn", "this round's contribution was taken back"),
+        TurnState.MADE: ("waiting", "the report is made and not sent yet"),
     }
-    status, text = texts[turn.state]
-    return Outcome(status, text, ok=turn.state != kept.REFUSED, round=turn.round)
+    status, sentence = endings[turn.state]
+    return Outcome(status, sentence, ok=turn.state != TurnState.REFUSED, round=turn.round)

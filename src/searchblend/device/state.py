@@ -15,6 +15,7 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
@@ -30,14 +31,6 @@ from searchblend.files.sqlite import IN_MEMORY, SqliteFile
 FILE: Final = "device.db"
 APPLICATION_ID: Final = 0x53424456  # "SBDV"
 SCHEMA_VERSION: Final = 1
-CLIENT: Final = "client"
-OPT_IN: Final = "opt-in"
-MADE: Final = "made"
-ACCEPTED: Final = "accepted"
-REFUSED: Final = "refused"
-TOO_LATE: Final = "too-late"
-DROPPED: Final = "dropped"
-WITHDRAWN: Final = "withdrawn"
 _SCHEMA: Final = (
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE consents (at INTEGER NOT NULL, mode TEXT NOT NULL, digest TEXT, text TEXT)",
@@ -66,6 +59,24 @@ _TURN: Final = (
 _ONE_TURN: Final = f"SELECT {_TURN} FROM turns WHERE task = ? AND round = ?"  # noqa: S608  # names of columns
 _ALL_TURNS: Final = f"SELECT {_TURN} FROM turns ORDER BY made_at, round"  # noqa: S608
 _ADD_TURN: Final = f"INSERT INTO turns ({_TURN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, NULL, NULL)"  # noqa: S608
+
+
+class Group(StrEnum):
+    """Whose turn it is in a round, as the manifest's phase names them."""
+
+    CLIENT = "client"
+    OPT_IN = "opt-in"
+
+
+class TurnState(StrEnum):
+    """What became of a turn; a turn that is ``MADE`` waits to be sent."""
+
+    MADE = "made"
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    TOO_LATE = "too-late"
+    DROPPED = "dropped"
+    WITHDRAWN = "withdrawn"
 
 
 @dataclass(frozen=True)
@@ -135,8 +146,8 @@ class Turn:
 
     task: str
     round: int
-    part: str
-    state: str
+    part: Group
+    state: TurnState
     message: bytes | None
     mechanism: str
     held: list[Pair] | None
@@ -221,7 +232,7 @@ class DeviceState(SqliteFile, contextlib.AbstractContextManager["DeviceState"]):
         self.execute(
             "UPDATE turns SET held = NULL, said = CASE part WHEN ? THEN NULL ELSE said END"
             " WHERE made_at < ? AND held IS NOT NULL",
-            (OPT_IN, before),
+            (Group.OPT_IN, before),
         )
         return self.changes > changes
 
@@ -229,7 +240,8 @@ class DeviceState(SqliteFile, contextlib.AbstractContextManager["DeviceState"]):
         """All searches, and what was true in reports that never left: without consent only what was sent is kept."""
         self.execute("DELETE FROM searches")
         self.execute(
-            "UPDATE turns SET held = NULL, said = NULL, message = NULL WHERE state = ? AND tries = 0", (DROPPED,)
+            "UPDATE turns SET held = NULL, said = NULL, message = NULL WHERE state = ? AND tries = 0",
+            (TurnState.DROPPED,),
         )
 
     def n_searches(self) -> int:
@@ -247,7 +259,7 @@ class DeviceState(SqliteFile, contextlib.AbstractContextManager["DeviceState"]):
 
     # Ledger
 
-    def debit(self, task: str, number: int, part: str, epsilon: str, delta: str, at: int) -> None:
+    def debit(self, task: str, number: int, part: Group, epsilon: str, delta: str, at: int) -> None:
         self.execute("INSERT INTO debits VALUES (?, ?, ?, ?, ?, ?)", (task, number, part, epsilon, delta, at))
 
     def debits(self) -> list[RoundDebit]:
@@ -264,48 +276,60 @@ class DeviceState(SqliteFile, contextlib.AbstractContextManager["DeviceState"]):
     # Turns
 
     def add_turn(
-        self, task: str, number: int, part: str, message: Message, *, made_at: int, send_after: int, closes: int
+        self, task: str, number: int, part: Group, message: Message, *, made_at: int, send_after: int, closes: int
     ) -> None:
         held, said = (json.dumps(encode(value), ensure_ascii=False) for value in (message.held, message.said))
-        values = (task, number, part, MADE, message.content, message.mechanism, held, said, made_at, send_after, closes)
+        values = (
+            task,
+            number,
+            part,
+            TurnState.MADE,
+            message.content,
+            message.mechanism,
+            held,
+            said,
+            made_at,
+            send_after,
+            closes,
+        )
         self.execute(_ADD_TURN, values)
 
     def turn(self, task: str, number: int) -> Turn | None:
         rows = self.execute(_ONE_TURN, (task, number))
         return _turn(rows[0]) if rows else None
 
-    def turns(self, state: str | None = None) -> list[Turn]:
+    def turns(self, state: TurnState | None = None) -> list[Turn]:
         return [turn for turn in map(_turn, self.execute(_ALL_TURNS)) if state in (None, turn.state)]
 
     def has_debit(self, task: str, number: int) -> bool:
         return bool(self.execute("SELECT 1 FROM debits WHERE task = ? AND round = ?", (task, number)))
 
-    def note_answer(self, turn: Turn, state: str, answer: str, at: int) -> None:
+    def note_answer(self, turn: Turn, state: TurnState, answer: str, at: int) -> None:
         """How sending it ended; only what is still waiting changes."""
         self.execute(
             "UPDATE turns SET state = ?, answer = ?, answered_at = ?, tries = tries + 1"
             " WHERE task = ? AND round = ? AND state = ?",
-            (state, answer, at, turn.task, turn.round, MADE),
+            (state, answer, at, turn.task, turn.round, TurnState.MADE),
         )
 
     def note_try(self, turn: Turn, answer: str, again_at: int) -> None:
         """No answer: the same bytes stay to be sent."""
         self.execute(
             "UPDATE turns SET tries = tries + 1, answer = ?, send_after = ? WHERE task = ? AND round = ? AND state = ?",
-            (answer, again_at, turn.task, turn.round, MADE),
+            (answer, again_at, turn.task, turn.round, TurnState.MADE),
         )
 
-    def note_withdrawal(self, turn: Turn, state: str) -> None:
+    def note_withdrawal(self, turn: Turn, state: TurnState) -> None:
         """``WITHDRAWN``: the service holds nothing of it. ``DROPPED``: it may, and is to be asked again."""
         self.execute("UPDATE turns SET state = ? WHERE task = ? AND round = ?", (state, turn.task, turn.round))
 
-    def drop_waiting(self, state: str = DROPPED, *, unless_round: tuple[str, int] | None = None) -> int:
+    def drop_waiting(self, state: TurnState = TurnState.DROPPED, *, unless_round: tuple[str, int] | None = None) -> int:
         """What waits is never sent (again), nor made again: the row, its bytes and its debit stay to be shown."""
         task, number = unless_round or ("", -1)
         before = self.changes
         self.execute(
             "UPDATE turns SET state = ? WHERE state = ? AND NOT (task = ? AND round = ?)",
-            (state, MADE, task, number),
+            (state, TurnState.MADE, task, number),
         )
         return self.changes - before
 
@@ -340,7 +364,15 @@ def _turn(row: Sequence[Any]) -> Turn:
     fields = dict(zip(_TURN.split(", "), row, strict=True))
     held, said = (json.loads(fields[name]) if fields[name] else None for name in ("held", "said"))
     statements = None if said is None else [ReportedPart(**part) for part in said]
-    return Turn(**{**fields, "held": held, "said": statements})
+    return Turn(
+        **{
+            **fields,
+            "part": Group(fields["part"]),
+            "state": TurnState(fields["state"]),
+            "held": held,
+            "said": statements,
+        }
+    )
 
 
 def _prepare(path: Path, *, create: bool) -> None:

@@ -43,11 +43,11 @@ def check_address(address: str, *, plain_http: bool = False) -> SplitResult:
     if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_fine or parts.username is not None:
         raise InvalidParameter("server", "expected an address such as https://lists.example")
     if not parts.path.isascii() or not parts.path.isprintable() or " " in parts.path:
-        raise InvalidParameter("server", "expected a path of ASCII signs without blanks")
+        raise InvalidParameter("server", "expected a path of ASCII characters without spaces")
     if parts.query or parts.fragment:
         raise InvalidParameter("server", "expected an address without query and fragment")
     if parts.scheme == "http" and not plain_http and not _is_this_machine(parts.hostname):
-        raise InvalidParameter("server", "expected https: over http everybody on the way sees who reports")
+        raise InvalidParameter("server", "expected https: over http anyone on the way sees who reports")
     return parts
 
 
@@ -76,7 +76,7 @@ class Transport:
         headers: Mapping[str, str] | None = None,
         at_most: int,
     ) -> Answer:
-        """The answer, of at most so many bytes; else ``NoAnswer``, and nobody knows whether the request arrived."""
+        """The answer, of at most so many bytes; else ``NoAnswer``, and it is not known whether the request arrived."""
         used_before = self._open is not None
         try:
             return self._once(method, path, body, headers or {}, at_most)

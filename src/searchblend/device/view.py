@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from searchblend.core.documents import decode
-from searchblend.device import state as kept
 from searchblend.device.consent_texts import OFF
 from searchblend.device.make_report import Pair, ReportedPart
 from searchblend.device.policy import DAY, Policy
 from searchblend.device.rounds import Outcome
-from searchblend.device.state import Consent, DeviceState, KeptSearch, RoundDebit
+from searchblend.device.state import Consent, DeviceState, KeptSearch, RoundDebit, TurnState
 
 
 @dataclass(frozen=True)
@@ -120,8 +119,8 @@ def device_status(state: DeviceState, policy: Policy, now: int) -> DeviceStatus:
         killed=bool(enrolment and state.fact(f"killed {enrolment.task}")),
         searches=state.n_searches(),
         round=seen.round if seen else None,
-        waiting=len(state.turns(kept.MADE)),
-        sent=len(state.turns(kept.ACCEPTED)),
+        waiting=len(state.turns(TurnState.MADE)),
+        sent=len(state.turns(TurnState.ACCEPTED)),
         clock_behind=bool(seen and now + policy.clock_skew_seconds < seen.issued),
         budget=_spent_budget(state, policy, now),
         last=decode(LastSync, last) if last else None,

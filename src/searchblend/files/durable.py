@@ -1,7 +1,8 @@
 """Files and folders that appear whole or not at all, and are still there after a loss of power.
 
 Whatever is written here is written beside its destination, brought to disk, moved into place in one step, and then the
-folder that holds its new name is brought to disk too. No other module calls ``os.fsync``.
+folder that holds its new name is brought to disk too. No other module calls ``os.fsync``. Files with a private key are
+read only if no one else could have read or replaced them.
 """
 
 from __future__ import annotations
@@ -10,11 +11,18 @@ import contextlib
 import os
 import secrets
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
-from searchblend.core.errors import OutputError
+from searchblend.core.errors import InputError, OutputError
+
+_ROOT: Final = 0
+_OF_OTHERS: Final = 0o077
+_OF_OTHERS_IF_ROOTS: Final = 0o037
+"""a file of root's may be read by a group that this process is in, as certificate tools set it up"""
 
 
 def sync(path: Path) -> None:
@@ -54,6 +62,23 @@ def keep_first_secret(path: Path, content: bytes) -> None:
     finally:
         unfinished.unlink(missing_ok=True)
     sync(path.parent)
+
+
+def read_private(path: Path) -> bytes:
+    """The file's bytes. ``InputError`` if others may use it, with the command that ends this; ``OSError`` as usual."""
+    with path.open("rb") as file:
+        _refuse_loose(path, os.fstat(file.fileno()))
+        return file.read()
+
+
+def _refuse_loose(path: Path, status: os.stat_result) -> None:
+    if status.st_uid not in (os.geteuid(), _ROOT):
+        raise InputError(path, f"a private key that belongs to another user; run `chown {os.geteuid()} {path}`")
+    is_own = status.st_uid == os.geteuid()
+    if stat.S_IMODE(status.st_mode) & (_OF_OTHERS if is_own else _OF_OTHERS_IF_ROOTS):
+        raise InputError(
+            path, f"a private key that other users may use; run `chmod {'600' if is_own else '640'} {path}`"
+        )
 
 
 def destroy(path: Path, *, at_least: int) -> None:

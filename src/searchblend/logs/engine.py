@@ -36,7 +36,7 @@ from searchblend.logs.activity import ActivityRules
 from searchblend.logs.formats.gate import OnBytes
 from searchblend.logs.formats.layout import Source
 from searchblend.logs.options import ReadOptions
-from searchblend.logs.relational import Database, SqlGroup
+from searchblend.logs.relational import SqlEngine, SqlGroup
 from searchblend.logs.summary import LogStatistics, Malformed
 
 _OPTIN_DIGITS: Final = 13
@@ -87,9 +87,9 @@ class LogEngine(ABC):
     opted_in = "false"
     """SQL condition on ``drawn``: the person's every usable line says so"""
 
-    def __init__(self, database: Database, options: ReadOptions) -> None:
+    def __init__(self, database: SqlEngine, options: ReadOptions) -> None:
         self._database, self._drawing = database, Drawing.of(options)
-        self._keep_lines = options.keep_lines or not options.draws
+        self._keep_lines, self._keep_rows = options.keep_lines or not options.draws, options.rows
 
     @abstractmethod
     def close(self) -> None: ...
@@ -101,6 +101,10 @@ class LogEngine(ABC):
     @abstractmethod
     def read(self, sources: Sequence[Source], on_bytes: OnBytes, on_fraction: Callable[[float], None]) -> Reading:
         """The one pass over the files; draws one record per user, and whatever else was asked for."""
+
+    @abstractmethod
+    def rows_of(self, people: str) -> str:
+        """The table (person, digest, query, url) of all used lines of the people in a table, in normal form."""
 
     @abstractmethod
     def _smallest_scores(self, draw: int) -> str:
@@ -168,9 +172,16 @@ class LogEngine(ABC):
             raise RunError("the log is closed")
         records = f"SELECT person, draw, pick, query, url FROM {self.drawn}"
         people = [self._database.part("people", f"{records} WHERE {who}") for who in (optin, f"NOT ({optin})")]
-        drawing = self._drawing
+        drawing, rows_of = self._drawing, self.rows_of if self._keep_rows else None
         first, second = (
-            SqlGroup(self._database, table, has_urls=self.has_urls, draws=drawing.draws, picks=drawing.picks)
+            SqlGroup(
+                self._database,
+                table,
+                has_urls=self.has_urls,
+                draws=drawing.draws,
+                picks=drawing.picks,
+                rows_of=rows_of,
+            )
             for table in people
         )
         return first, second

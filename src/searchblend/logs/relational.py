@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from searchblend.blender.groups import ONE_RECORD, Spread
+from searchblend.blender.groups import ONE_RECORD, OwnShares, Spread, Weights
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.records import WILDCARD, HeadList, Record
@@ -50,7 +50,7 @@ class Words:
     """by count, then place as an unsigned number, then by the record"""
 
 
-class Database(Protocol):
+class SqlEngine(Protocol):
     """What runs the SQL."""
 
     @property
@@ -86,7 +86,7 @@ class SqlTally:
     sorting, and only the shelves with wanted records are looked at.
     """
 
-    def __init__(self, database: Database, counted: str, hashed: str = "query, url") -> None:
+    def __init__(self, database: SqlEngine, counted: str, hashed: str = "query, url") -> None:
         """``counted`` is SQL that selects the record and n; ``hashed`` names the columns that tell records apart."""
         self._database, self._words = database, database.words
         place = f"{self._words.hash}({hashed})"
@@ -174,13 +174,14 @@ class SqlGroup:
 
     def __init__(
         self,
-        database: Database,
+        database: SqlEngine,
         table: str,
         *,
         has_urls: bool,
         draws: int,
         picks: int,
         n_users: int | None = None,
+        rows_of: Callable[[str], str] | None = None,
     ) -> None:
         """
         Args:
@@ -190,7 +191,9 @@ class SqlGroup:
             draws: how many records of each person were drawn with replacement
             picks: how many without
             n_users: how many people there are; None: they are counted
+            rows_of: makes the table (person, digest, query, url) of all rows of the people in a table; None: not kept
         """
+        self._rows_of, self._rows = rows_of, ""
         self._database, self._table = database, table
         self._has_urls, self._draws, self._picks = has_urls, draws, picks
         if n_users is None:
@@ -261,25 +264,95 @@ class SqlGroup:
         """Drawn records by cell. All draws were made, each with its own hash, when the log was read."""
         if draws > self._draws:
             raise InvalidParameter("draws", f"the log was read with draws={self._draws}; {draws} are needed")
-        listed = enumerate(list(head.cells())[:-1])  # ⟨q,⋆⟩ has no URL; ⟨⋆,⋆⟩ is whatever is not listed
-        cells = [(query, url if isinstance(url, str) else None, cell) for cell, (query, url) in listed]
-        with self._database.values("cells", "query string, url string, cell int", cells) as table:
-            counted = self._database.rows(
+        drawn = f"(SELECT query, url FROM {self._table} WHERE draw <= {int(draws)})"
+        with self._cells(head) as cells:
+            counted = self._database.rows(_by_cell(drawn, cells, head, "count(*)"))
+        return _in_order(counted, head)
+
+    def weighted_queries(self, weights: Weights, *, randomness: Randomness | None = None) -> SqlTally:
+        """Which queries of a user take part is decided by the digests of the user's own lines."""
+        mine = f"SELECT person, query, min(digest) AS first FROM {self._held()} GROUP BY person, query"
+        return self._weighted(mine, weights, "query", "CAST(NULL AS STRING) AS url")
+
+    def weighted_records(
+        self, queries: Sequence[str], weights: Weights, *, randomness: Randomness | None = None
+    ) -> SqlTally:
+        with self._database.values("wanted", "query string", [(query,) for query in queries]) as wanted:
+            mine = f"""
+                SELECT person, query, url, min(digest) AS first FROM {self._held()}
+                WHERE query IN (SELECT query FROM {wanted}) GROUP BY person, query, url
+            """
+            return self._weighted(mine, weights, "query, url", "url")
+
+    def _weighted(self, mine: str, weights: Weights, item: str, url: str) -> SqlTally:
+        """``mine`` selects each person's different items with the smallest of their digests as ``first``."""
+        placed = (
+            f"SELECT *, row_number() OVER (PARTITION BY person ORDER BY first, {item}) AS place FROM ({mine}) AS mine"
+        )
+        kept = f"""
+            SELECT *, CAST(count(*) OVER (PARTITION BY person) AS INT) AS held
+            FROM ({placed}) AS placed WHERE place <= {weights.items}
+        """
+        table = list(enumerate(weights.table))[1:]
+        with self._database.values("weights", "held int, weight bigint", table) as by_held:
+            return SqlTally(
+                self._database,
                 f"""
-                SELECT /*+ BROADCAST(listed, other_url) */
-                    coalesce(listed.cell, other_url.cell, {head.n_cells - 1}) AS cell, count(*) AS n
-                FROM {self._table} AS held
-                LEFT JOIN {table} AS listed ON held.query = listed.query AND held.url = listed.url
-                LEFT JOIN (SELECT query, cell FROM {table} WHERE url IS NULL) AS other_url
-                    ON held.query = other_url.query
-                WHERE held.draw <= {int(draws)}
-                GROUP BY coalesce(listed.cell, other_url.cell, {head.n_cells - 1})
-                """
+                SELECT query, {url}, CAST(sum(weight) AS BIGINT) AS n
+                FROM ({kept}) AS kept JOIN {by_held} USING (held) GROUP BY {item}
+                """,
             )
-        counts = np.zeros(head.n_cells, dtype=np.int64)
-        for cell, n in counted:
-            counts[cell] = n
-        return counts
+
+    def own_shares(self, head: HeadList, units: int, *, randomness: Randomness | None = None) -> OwnShares:
+        """The order of a user's rows is that of their digests; lines that are the same stand side by side."""
+        within, whole = "OVER (PARTITION BY person ORDER BY digest)", "OVER (PARTITION BY person)"
+        placed = f"""(
+            SELECT person, query, url, row_number() {within} AS place, count(*) {whole} AS n FROM {self._held()}
+        )"""
+        quotient, units = self._database.words.quotient, int(units)
+        share = f"{units} * place {quotient} n - {units} * (place - 1) {quotient} n"
+        total = f"CAST(sum({share}) AS BIGINT)"
+        with self._cells(head) as cells:
+            shares = self._database.make("shares", _by_cell(placed, cells, head, total, person=True))
+        sums = self._database.rows(f"SELECT cell, CAST(sum(n) AS BIGINT) FROM {shares} GROUP BY cell")
+        each = f"SELECT sum(n * n) AS squares FROM {shares} WHERE cell < {head.n_cells - 1} GROUP BY person"
+        up = f"CAST(squares + {units - 1} AS BIGINT) {quotient} {units}"
+        (squares,) = self._database.rows(f"SELECT CAST(coalesce(sum({up}), 0) AS BIGINT) FROM ({each}) AS each")[0]
+        self._database.discard(shares)
+        return OwnShares(_in_order(sums, head), int(squares))
+
+    def _held(self) -> str:
+        """All rows of these people, fetched when they are first asked for."""
+        if self._rows_of is None:
+            raise InvalidParameter("rows", "expected a log that was read with rows=True")
+        self._rows = self._rows or self._rows_of(self._table)
+        return self._rows
+
+    def _cells(self, head: HeadList) -> AbstractContextManager[str]:
+        """⟨q,⋆⟩ has no URL; ⟨⋆,⋆⟩ is whatever is not listed."""
+        listed = enumerate(list(head.cells())[:-1])
+        cells = [(query, url if isinstance(url, str) else None, cell) for cell, (query, url) in listed]
+        return self._database.values("cells", "query string, url string, cell int", cells)
+
+
+def _by_cell(held: str, cells: str, head: HeadList, counted: str, *, person: bool = False) -> str:
+    """SELECT of what is counted of each cell, or of each person's cells."""
+    cell, key = f"coalesce(listed.cell, other_url.cell, {head.n_cells - 1})", "person, " if person else ""
+    return f"""
+        SELECT /*+ BROADCAST(listed, other_url) */ {key}{cell} AS cell, {counted} AS n
+        FROM {held} AS held
+        LEFT JOIN {cells} AS listed ON held.query = listed.query AND held.url = listed.url
+        LEFT JOIN (SELECT query, cell FROM {cells} WHERE url IS NULL) AS other_url
+            ON held.query = other_url.query
+        GROUP BY {key}{cell}
+    """
+
+
+def _in_order(counted: Sequence[tuple[Any, ...]], head: HeadList) -> Ints:
+    counts = np.zeros(head.n_cells, dtype=np.int64)
+    for cell, n in counted:
+        counts[cell] = n
+    return counts
 
 
 def record_of(query: str, url: str | None) -> Record:

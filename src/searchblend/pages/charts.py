@@ -13,7 +13,7 @@ from html import escape
 from typing import Any, Final
 
 from searchblend.core.visible import visible
-from searchblend.pages.render import foreign
+from searchblend.pages.layout import foreign
 
 _ROW: Final = 22
 _PLOT: Final = 240

@@ -14,10 +14,10 @@ from searchblend.pages.layout import (
     PageTable,
     TableColumn,
     page_assets,
+    render,
     rows_left_out,
     small_number,
 )
-from searchblend.pages.render import render
 from searchblend.pages.statement_words import StatementWords
 
 TITLE: Final = "A query click graph"

@@ -1,7 +1,9 @@
-"""What result pages share: one HTML file that needs nothing else, its tables, and numbers for people.
+"""What result pages share: templates, one HTML file that needs nothing else, its tables, and numbers for people.
 
 Style and script are inside, and everything foreign is forbidden by the page's own policy, which allows exactly these
-two by their hashes.
+two by their hashes. Strings of a release are foreign: a query may be ``<script>`` and a URL ``javascript:``. They enter
+a page as escaped text only, never as a link or an attribute that is followed; an unknown name in a template is an
+error. The console and the lab render with the same environment.
 """
 
 from __future__ import annotations
@@ -11,9 +13,17 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from html import escape
 from importlib.resources import files
-from typing import Final, NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from searchblend.core.visible import visible
+
+_PAGES: Final = Path(__file__).parent / "templates"
 _SMALL: Final = 1e-3
 MOST_ROWS: Final = 1_000
 """Of one table: a page is for reading, the tables beside it are for programs."""
@@ -76,6 +86,36 @@ def asset(name: str) -> str:
 def script_hash(text: str) -> str:
     """How a content security policy names a style or script."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+@cache
+def environment(folder: Path = _PAGES) -> Environment:
+    """Templates of a folder; those of result pages can be extended and imported from anywhere."""
+    environment_ = Environment(
+        loader=FileSystemLoader([folder, _PAGES]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment_.filters.update(foreign=foreign, code=code)
+    return environment_
+
+
+def render(template: str, folder: Path = _PAGES, **values: Any) -> str:
+    return environment(folder).get_template(template).render(**values) + "\n"
+
+
+def foreign(text: str) -> Markup:
+    """A string of another person's: escaped, invisible characters shown, its writing direction kept to itself."""
+    return Markup(f"<bdi>{escape(visible(text))}</bdi>")  # noqa: S704  # escaped here
+
+
+def code(text: str) -> Markup:
+    """Escaped, with `words` in backticks as code."""
+    parts = escape(text).split("`")
+    return Markup("".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts)))  # noqa: S704
 
 
 def small_number(value: float) -> str:

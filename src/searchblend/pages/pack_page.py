@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from searchblend.core.errors import OutputError
-from searchblend.pages.layout import Assets, asset, script_hash
-from searchblend.pages.render import render
+from searchblend.pages.layout import Assets, asset, render, script_hash
 
 _ENTRY: Final = "search.js"
 _ENTRIES: Final = (_ENTRY, "visible.js")
@@ -46,14 +45,14 @@ def pack_page(pack: bytes, title: str, about: str) -> str:
 @cache
 def core_modules() -> dict[str, str]:
     """The modules that searching needs, with their imports written as names of the import map."""
-    wanted, found = [*_ENTRIES], {}
+    wanted, modules = [*_ENTRIES], {}
     while wanted:
         name = wanted.pop()
-        if name not in found:
+        if name not in modules:
             text = _core().joinpath(name).read_text(encoding="utf-8")
             wanted += [match[2] for match in _IMPORT.finditer(text)]
-            found[name] = _IMPORT.sub(r'\1"core/\2";', text)
-    return found
+            modules[name] = _IMPORT.sub(r'\1"core/\2";', text)
+    return modules
 
 
 def _core() -> Traversable:

@@ -28,13 +28,13 @@ class StatementWords:
     """What names the release: the SHA-256 of its first table, or of its head list."""
 
     @property
-    def made(self) -> str:
+    def created(self) -> str:
         """When the release was made."""
         try:
-            made = datetime.fromisoformat(self.statement.created)
+            created = datetime.fromisoformat(self.statement.created)
         except ValueError:
             return "at an unknown time"
-        return f"on {made.day} {made:%B %Y} at {made:%H:%M} {made.tzname() or ''}".rstrip()
+        return f"on {created.day} {created:%B %Y} at {created:%H:%M} {created.tzname() or ''}".rstrip()
 
     @property
     def notices(self) -> list[str]:

@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.release import FALSE_EDGE_RATE
-from searchblend.clickgraph.release.release_probability import step_accounts_to_force, step_release_probability
-from searchblend.clickgraph.release.step import StepDesign
+from searchblend.clickgraph.release.step import StepDesign, step_accounts_to_force, step_release_probability
 from searchblend.clickgraph.release.theorem1 import delta_of
 
 _QUANTILES: Final = (0.01, 0.5, 0.99)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from searchblend.core.errors import InputError, InvalidParameter, MessageError
+from searchblend.files.durable import read_private
 from searchblend.search.build_pack import BuiltPack, build_pack
 from searchblend.search.pack import LARGEST, NO_TASK, Pack, decode_pack
 from searchblend.search.pack_delta import apply_delta, encode_delta
@@ -36,8 +38,8 @@ def build_from_release(release: Path, *, task: bytes = NO_TASK, round_number: in
 
 
 def read_pack_file(path: Path) -> PackFile:
-    """A pack, plain or signed; whose signatures those are is another question (``signed_pack_files``)."""
-    content = read_bytes(path)
+    """A pack, plain or signed; whose signatures those are is another question (``read_pinned``)."""
+    content = _read_bytes(path)
     try:
         if not is_signed_pack(content):
             return PackFile(decode_pack(content), ())
@@ -58,12 +60,12 @@ def diff_packs(base: Pack, result: Pack) -> bytes:
 def apply_delta_file(base: Pack, path: Path) -> bytes:
     """The pack that a delta file leads to."""
     try:
-        return apply_delta(base, read_bytes(path))
+        return apply_delta(base, _read_bytes(path))
     except MessageError as error:
         raise InputError(path, str(error)) from error
 
 
-def read_bytes(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     """The bytes of a file that is not larger than any pack."""
     try:
         if path.stat().st_size > 2 * LARGEST:
@@ -71,3 +73,30 @@ def read_bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise InputError(path, f"cannot be read: {error.strerror or error}") from error
+
+
+def signed_content(content: bytes, key_files: Sequence[Path]) -> bytes:
+    """A pack's bytes with a signature of every key in front. Needs cryptography, as plain packs do not."""
+    from searchblend.wire.signing import SigningKey, sign_pack
+
+    keys = []
+    for path in key_files:
+        try:
+            keys.append(SigningKey.of_pem(read_private(path)))
+        except OSError as error:
+            raise InputError(path, f"cannot be read: {error.strerror}") from error
+        except MessageError as error:
+            raise InputError(path, str(error)) from error
+    return sign_pack(content, keys)
+
+
+def read_pinned(path: Path, pins: Sequence[str]) -> PackFile:
+    """A pack that one of the pinned keys has signed; anything else is refused. Needs cryptography."""
+    from searchblend.wire.signing import read_public_point, verify_signed_pack
+
+    pinned = dict(read_public_point(pin, "pin") for pin in pins)
+    try:
+        verify_signed_pack(_read_bytes(path), pinned)
+    except MessageError as error:
+        raise InputError(path, str(error)) from error
+    return replace(read_pack_file(path), verified=True)

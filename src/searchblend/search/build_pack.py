@@ -25,6 +25,7 @@ from searchblend.search.pack import (
     encode_pack,
     fits_pack,
 )
+from searchblend.search.pack_index import PackIndex
 
 
 @dataclass(frozen=True)
@@ -90,3 +91,10 @@ def _numbers(row: ResultRow, info: PackInfo) -> tuple[int, int] | None:
 def pack_of_release(release: BlenderRelease) -> Pack:
     """The pack of a release in memory."""
     return build_pack(result_of(release)).pack
+
+
+class SearchIndex(PackIndex):
+    """Finds the released queries that fit what was typed, and their URLs, best first."""
+
+    def __init__(self, source: BlenderRelease | Pack) -> None:
+        super().__init__(source if isinstance(source, Pack) else pack_of_release(source))

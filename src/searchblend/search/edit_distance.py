@@ -34,8 +34,8 @@ class Rows:
             if min(row) > self._limit:
                 self._hopeless = place + 1
                 return None
-        found = self._rows[-1][-1]
-        return found if found <= self._limit else None
+        distance = self._rows[-1][-1]
+        return distance if distance <= self._limit else None
 
     def _next_row(self, other: str, place: int) -> list[int]:
         text, letter, last = self._text, other[place], self._rows[-1]

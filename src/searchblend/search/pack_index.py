@@ -25,7 +25,7 @@ LONGEST_WITH_TYPO: Final = 64
 
 
 @dataclass(frozen=True)
-class Found:
+class Match:
     """One listed query that fits what was typed."""
 
     entry: PackEntry
@@ -61,23 +61,23 @@ class PackIndex:
         text = normalize(query)
         return self.pack.find(text) if text else None
 
-    def search(self, typed: str, limit: int = 10, *, typos: bool = True) -> list[Found]:
+    def search(self, typed: str, limit: int = 10, *, typos: bool = True) -> list[Match]:
         """At most ``limit`` queries that fit: the very one, those that begin so, those with typing errors."""
         if limit < 1:
             raise InvalidParameter("limit", "must be at least 1")
         text = normalize(typed)
         if not text or not len(self.pack):
             return []
-        found: list[Found] = []
+        matches: list[Match] = []
         entry = self.pack.find(text)
         if entry:
-            found.append(Found(entry, EXACT))
-        found += self._with_prefix(text, limit - len(found))
-        if typos and len(found) < limit:
-            found += self._with_typos(text, limit - len(found))
-        return found
+            matches.append(Match(entry, EXACT))
+        matches += self._with_prefix(text, limit - len(matches))
+        if typos and len(matches) < limit:
+            matches += self._with_typos(text, limit - len(matches))
+        return matches
 
-    def _with_prefix(self, text: str, limit: int) -> list[Found]:
+    def _with_prefix(self, text: str, limit: int) -> list[Match]:
         return self._best(((0, *rest) for rest in self._longer(text.encode())), limit, PREFIX)
 
     def _longer(self, prefix: bytes) -> Iterator[tuple[int, int, bytes]]:
@@ -88,7 +88,7 @@ class PackIndex:
             elif query > prefix:
                 return
 
-    def _with_typos(self, text: str, limit: int) -> list[Found]:
+    def _with_typos(self, text: str, limit: int) -> list[Match]:
         errors = allowed_errors(text)
         return self._best(self._near(text, errors), limit, TYPO) if errors else []
 
@@ -100,11 +100,11 @@ class PackIndex:
             if distance is not None and not query.startswith(itself):
                 yield distance, -lower, -probability, query
 
-    def _best(self, ranked: Iterator[tuple[int, int, int, bytes]], limit: int, kind: str) -> list[Found]:
-        found = []
+    def _best(self, ranked: Iterator[tuple[int, int, int, bytes]], limit: int, kind: str) -> list[Match]:
+        matches = []
         for distance, _, _, query in heapq.nsmallest(limit, ranked):
             entry = self.pack.find(decoded(query))
             if entry is None:  # only in a pack that was not checked
                 raise MessageError("pack: expected the queries in the order of their bytes")
-            found.append(Found(entry, kind, distance))
-        return found
+            matches.append(Match(entry, kind, distance))
+        return matches

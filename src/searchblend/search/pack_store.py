@@ -90,11 +90,6 @@ class PackStore:
         return self._folder / f"{name}{_SUFFIX}"
 
 
-def open_pack(path: Path) -> Pack:
-    """A pack mapped from a file, its header checked; ``check`` reads the rest."""
-    return Pack(_mapped(path))
-
-
 def _mapped(path: Path) -> memoryview:
     with path.open("rb") as file:
         if os.fstat(file.fileno()).st_size == 0:

@@ -95,7 +95,7 @@ TASK_ACTIONS: Final[tuple[Action[Task, Any], ...]] = (
         on="task",
         after=State.DRAFT,
         address="rounds",
-        done="The round is drafted. Nobody has been asked yet.",
+        done="The round is drafted. No one has been asked yet.",
     ),
     Action(
         "kill",

@@ -20,7 +20,7 @@ from searchblend.wire.report import ReportShape
 from searchblend.wire.report_batch import decode_reports
 
 FORMAT: Final = "searchblend-counts"
-_REPORTS_AT_ONCE: Final = 20_000
+REPORTS_AT_ONCE: Final = 20_000
 OnProgress = Callable[[int, int], None]
 """bytes done, bytes in all"""
 
@@ -99,7 +99,7 @@ def aggregate_files(
 def _chunks(path: Path, shape: ReportShape) -> Iterator[bytes]:
     try:
         with path.open("rb") as file:
-            while chunk := file.read(_REPORTS_AT_ONCE * shape.size):
+            while chunk := file.read(REPORTS_AT_ONCE * shape.size):
                 yield chunk
     except OSError as error:
         raise InputError(path, f"cannot be read: {error.strerror}") from error

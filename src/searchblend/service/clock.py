@@ -27,7 +27,7 @@ class SystemClock:
 
 
 def _boot_seconds() -> float:
-    """Seconds since the machine was started, sleep included where the system counts it; nobody can set them."""
+    """Seconds since the machine was started, sleep included where the system counts it; no one can set them."""
     number = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if number is None else time.clock_gettime(number)
 
@@ -36,7 +36,7 @@ class SteadyClock:
     """The machine's clock, for servers: a jump is not followed before it has lasted.
 
     A clock that is wrong by a month for a few seconds must neither end rounds nor sign what devices refuse for a
-    month; nor may it put off a deadline. So its distance to the seconds since the start of the machine, which nobody
+    month; nor may it put off a deadline. So its distance to the seconds since the start of the machine, which no one
     sets, is remembered. While both agree the machine's clock is right; when it jumps, time goes on as before, until
     the jump is undone or has lasted. A process takes the machine's clock as it finds it: a restart believes a jump.
     """

@@ -170,7 +170,7 @@ class Population:
             sealed = seal_records([record], context, context.tag_of(credential), key)
             self._accepted("POST", path, sealed, SEALED, credential)
 
-        self._everybody("opt-in users seal and send", contribute, people)
+        self._for_each("opt-in users seal and send", contribute, people)
 
     def _report(self, task: str, manifest: Manifest, people: Sequence[Record]) -> None:
         client = manifest.client
@@ -184,9 +184,9 @@ class Population:
         def report(record: Record) -> None:
             self._accepted("POST", path, device_report(record, message, shape), REPORT)
 
-        self._everybody("clients randomize and report", report, people)
+        self._for_each("clients randomize and report", report, people)
 
-    def _everybody(self, step: str, act: Callable[[Record], None], people: Sequence[Record]) -> None:
+    def _for_each(self, step: str, act: Callable[[Record], None], people: Sequence[Record]) -> None:
         self._on_progress(step, 0, len(people))
         done = 0
         with ThreadPoolExecutor(_THREADS) as threads:

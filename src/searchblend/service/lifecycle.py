@@ -23,6 +23,7 @@ from searchblend.service.round_model import (
     settings_of,
     shape_document,
     shape_of,
+    shredding_deadline,
 )
 from searchblend.service.task_settings import TaskSettings
 from searchblend.store.backup import read_backup
@@ -45,6 +46,7 @@ NO_CAP: Final = (
 _TASK_BYTES: Final = 16
 _SKIPPED: Final = 1000
 """round numbers that may have been given out after a backup was made"""
+_NOT_THE_OPENER: Final = "the reviewer must not be the person who opened the round"
 _APPROVE_ALL: Final = Review()
 _Row = TypeVar("_Row", Round, Task)
 
@@ -130,7 +132,7 @@ class Lifecycle:
         """
         figures, hits = self.candidate(round_)
         if is_opener(actor, round_):
-            raise WrongState("the reviewer must be somebody else than who opened the round")
+            raise WrongState(_NOT_THE_OPENER)
         reasons = {(entry.query, entry.url): entry.reason for entry in review.remove}
         kept = {(hit.query, hit.url) for hit in hits} & {(entry.query, entry.url) for entry in review.keep}
         for hit in hits:
@@ -164,7 +166,7 @@ class Lifecycle:
         with self._store.transaction():
             self._expect(round_, State.SHREDDED)
             if is_opener(actor, round_):
-                raise WrongState("the reviewer must be somebody else than who opened the round")
+                raise WrongState(_NOT_THE_OPENER)
             if reason not in REASONS:
                 raise InvalidParameter("reason", f"expected one of {', '.join(REASONS)}")
             return self.abort(round_, actor=actor, reason="rejected", detail={"code": reason})
@@ -264,7 +266,8 @@ class Lifecycle:
     def _tick_round(self, round_: Round) -> bool:
         now = self._now
         try:
-            if round_.state in HOLDS_RAW and round_.shred_by is not None and now >= round_.shred_by:
+            shred_by = shredding_deadline(round_) if round_.state in HOLDS_RAW else None
+            if shred_by is not None and now >= shred_by:
                 self.abort(round_, actor=CLOCK, reason="shredding-deadline")
             elif round_.state is State.OPTIN_OPEN and round_.optin_closes is not None and now >= round_.optin_closes:
                 self.close_optin(round_, actor=CLOCK)
@@ -295,7 +298,7 @@ class Lifecycle:
         return True
 
     def _refuse_unpayable(self, round_: Round) -> None:
-        """Before anybody sends anything: both groups' debits must fit. The debits themselves come with the arrows."""
+        """Before anyone sends anything: both groups' debits must fit. The debits themselves come with the arrows."""
         settings, book = settings_of(round_), self._store.ledger.book()
         if book.cap is None and not settings.uncapped:
             raise BudgetExceeded(f"population {settings.population}: {NO_CAP}")

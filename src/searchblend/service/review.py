@@ -10,11 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from searchblend.core.records import HeadList
 from searchblend.core.suspects import Suspects, Suspicion
+
+if TYPE_CHECKING:  # the command line imports this for its parsers
+    from searchblend.core.records import HeadList
 
 REASONS: Final = ("email", "phone", "card", "credentials", "long-number", "blocklist", "unsafe-url", "other")
 _CODES: Final = {

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from searchblend.blender.best.many_records import Measurement
 from searchblend.blender.best.subset_report import ReportDesign
 from searchblend.blender.estimates import Estimates, Floats, GroupEstimates
 from searchblend.blender.method import Method, method_named
@@ -18,7 +19,7 @@ from searchblend.core.errors import MessageError, SearchblendError
 from searchblend.core.records import HeadList
 from searchblend.service.task_settings import TaskSettings
 from searchblend.store.reports import ConservationLaw
-from searchblend.store.rounds import Round, Task
+from searchblend.store.rounds import RawLeft, Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
 from searchblend.wire.manifest import Signature, decode_signature
@@ -55,10 +56,23 @@ def round_key_of(round_: Round) -> RoundKey:
     )
 
 
+def shredding_deadline(round_: Round | RawLeft) -> int | None:
+    """When raw records and their key must be gone, by whatever in the row says so soonest; None if nothing does.
+
+    ``shred_by`` is not signed, and whoever writes to the database can put it off. When opt-in ends and all settings
+    are: with them the curator has signed when it opened the round, and for how long.
+    """
+    optin, shred = (round_.settings.get(name) for name in ("optin_seconds", "shred_seconds"))
+    signed = None
+    if round_.optin_closes is not None and isinstance(optin, int) and isinstance(shred, int):
+        signed = round_.optin_closes - optin + shred
+    return min((moment for moment in (signed, round_.shred_by) if moment is not None), default=None)
+
+
 def settings_digest(round_: Round) -> str:
     """SHA-256 of the settings that the round was drafted with."""
-    text = json.dumps(round_.settings, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    content = json.dumps(round_.settings, sort_keys=True, separators=(",", ":")).encode()
+    return hashlib.sha256(content).hexdigest()
 
 
 def is_signed_by_curator(round_: Round, curators: Mapping[str, bytes]) -> bool:
@@ -125,6 +139,8 @@ def encode_figures(figures: HeadFigures) -> bytes:
         "head": figures.head.as_json(),
         "n_users": figures.n_users,
         "counts": None if figures.counts is None else figures.counts.tolist(),
+        "measurement": figures.measurement.as_json() if figures.measurement else None,
+        "merged": None if figures.merged is None else figures.merged.tolist(),
         "optin": None if figures.optin is None else _estimates_json(figures.optin),
         "head_users": figures.head_users,
         "cryptographic": figures.cryptographic,
@@ -141,6 +157,8 @@ def decode_figures(content: bytes) -> HeadFigures:
         head=HeadList(document["head"]),
         n_users=document["n_users"],
         counts=None if document["counts"] is None else np.array(document["counts"], dtype=np.int64),
+        measurement=Measurement.of_json(document["measurement"]) if document.get("measurement") else None,
+        merged=None if document.get("merged") is None else np.array(document["merged"], dtype=np.int64),
         optin=None if document["optin"] is None else _estimates(document["optin"]),
         head_users=document["head_users"],
         cryptographic=cryptographic if isinstance(cryptographic, bool) else None,

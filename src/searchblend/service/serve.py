@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from searchblend.core.errors import RunError, UsageError
-from searchblend.files.durable import make_private_folder
-from searchblend.files.private import read_private
+from searchblend.files.durable import make_private_folder, read_private
 from searchblend.service.api.app import ROLE_TAGS, build_app
 from searchblend.service.checkup import keys_overdue
 from searchblend.service.clock import Clock, SteadyClock
@@ -104,7 +103,7 @@ def _add_troubles(settings: ServeSettings, clock: SteadyClock, services: Service
     if settings.role not in ("collector", "intake"):
         services.troubles.append(lambda store: clock.trouble())
     if settings.plays("curator"):
-        vault = Vault(settings.vault_folder)
+        services.vault = vault = Vault(settings.vault_folder)
         services.troubles.append(lambda store: keys_overdue(vault, clock))
     if settings.plays("publisher"):
         keys = SigningKeys(settings.signing_folder)
@@ -241,7 +240,9 @@ def make_worker(settings: ServeSettings, store: ServiceStore, clock: Clock, serv
     if settings.plays("curator"):
         # It only counts files here; keys and records are opened in a process that ends with its job.
         curator = make_curator(settings, store, clock, anonymous_intake=services.anonymous_intake)
-        runners.append(CuratorProcess(settings, clock, curator.leaves, anonymous_intake=services.anonymous_intake))
+        runners.append(
+            CuratorProcess(settings, clock, curator.excluded_jobs, anonymous_intake=services.anonymous_intake)
+        )
         first.append(curator.destroy_overdue)
         each_time.append(curator.destroy_leftovers)
     if settings.plays("publisher"):

@@ -56,7 +56,7 @@ HELP: Final[Mapping[str, tuple[str, str]]] = {
     "connections": ("gauge", "Open connections of the public address."),
     "reports_waiting": ("gauge", "Reports that wait for a commit."),
     "rounds": ("gauge", "Rounds by state."),
-    "shredding_overdue": ("gauge", "Rounds whose raw records are past their deadline."),
+    "shredding_overdue": ("gauge", "Rounds whose raw records or key are past their deadline."),
     "oldest_unfinished_round_seconds": ("gauge", "Time since the round that waits longest has changed its state."),
     "signature_expires_seconds": ("gauge", "Time until the first manifest expires."),
     "round_keys_refused": ("gauge", "Rounds whose public key the curator has not signed."),
@@ -116,8 +116,8 @@ class ServiceMetrics:
             self._buckets[place] += 1
             self._latency_sum += seconds
 
-    def text(self, more: Mapping[str, float] | None = None, *, openmetrics: bool = False) -> str:
-        """The exposition format, Prometheus' own or OpenMetrics; ``more`` are samples that others keep."""
+    def exposition(self, more: Mapping[str, float] | None = None, *, openmetrics: bool = False) -> str:
+        """In Prometheus' own format or OpenMetrics; ``more`` are samples that others keep."""
         with self._lock:
             samples = {**self._samples, **(more or {}), **self._histogram()}
         families: dict[str, list[str]] = defaultdict(list)

@@ -75,8 +75,8 @@ class PostgresStore:
     def pages(self, statement: str, rows: int) -> Iterator[Rows]:
         with self._errors(), self._live().cursor("pages") as cursor:
             cursor.execute(_translated(statement))
-            while found := cursor.fetchmany(rows):
-                yield found
+            while page := cursor.fetchmany(rows):
+                yield page
 
     @contextlib.contextmanager
     def transaction(self, *, exclusive: bool = True) -> Iterator[None]:
@@ -149,5 +149,5 @@ def _setting(connection: psycopg.Connection[tuple[Any, ...]], name: str) -> str:
 
 @lru_cache(maxsize=512)
 def _translated(statement: str) -> bytes:
-    """Bytes, since only a literal may be a text here; every statement is made of constants of this package."""
+    """Bytes, since only a literal may be a string here; every statement is made of constants of this package."""
     return statement.replace("?", "%s").encode()

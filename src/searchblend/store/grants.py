@@ -1,7 +1,7 @@
 """What each process of the service may do in PostgreSQL: the one place where it is written down.
 
 A process needs these rights and no others; ``searchblend database grants`` prints them as SQL. Tables belong to
-somebody whom no process logs in as.
+a user as whom no process logs in.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DOCUMENTS: Final = ("SELECT", "INSERT", "UPDATE (content)", "DELETE")
 _FORGET: Final = ("SELECT (round_key)", "DELETE")
 _SHRED: Final = ("SELECT (round_key, withdrawn)", "DELETE")
 _MOVED: Final = "state, version, changed"
-_EVERYBODY: Final[Privileges] = {"schema_version": _READ, "tasks": _READ, "rounds": _READ}
+_ALL: Final[Privileges] = {"schema_version": _READ, "tasks": _READ, "rounds": _READ}
 _ENDS_ROUNDS: Final[Privileges] = {
     "audit": _APPEND,
     "contributions": _SHRED,
@@ -36,20 +36,20 @@ _ENDS_ROUNDS: Final[Privileges] = {
 }
 GRANTS: Final[Mapping[str, Privileges]] = {
     "collector": {
-        **_EVERYBODY,
+        **_ALL,
         "counts": _COUNT,
         "refusals": _COUNT,
         "seen": _APPEND,
         "spent_tokens": _APPEND,
     },
     "intake": {
-        **_EVERYBODY,
+        **_ALL,
         "contributions": ("SELECT", "INSERT", "UPDATE (sealed, withdrawn)"),
         "enrolments": _READ,
         "refusals": _COUNT,
     },
     "curator": {
-        **_EVERYBODY,
+        **_ALL,
         **_ENDS_ROUNDS,
         "contributions": ("SELECT", "DELETE"),
         "enrolments": _READ,
@@ -63,7 +63,7 @@ GRANTS: Final[Mapping[str, Privileges]] = {
         ),
     },
     "publisher": {
-        **_EVERYBODY,
+        **_ALL,
         **_ENDS_ROUNDS,
         "artifacts": _APPEND,
         "ledger": _APPEND,
@@ -74,7 +74,7 @@ GRANTS: Final[Mapping[str, Privileges]] = {
         "trends": _APPEND,
     },
     "admin": {
-        **_EVERYBODY,
+        **_ALL,
         **_ENDS_ROUNDS,
         "admin_tokens": _READ,
         "artifacts": _READ,
@@ -109,7 +109,7 @@ def grant_statements(role: str, user: str, schema: str = "public") -> list[str]:
     ]
 
 
-def _name(field: str, text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,62}", text):
+def _name(field: str, name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,62}", name):
         raise InvalidParameter(field, "expected a name of letters, digits, - and _")
-    return f'"{text}"'
+    return f'"{name}"'

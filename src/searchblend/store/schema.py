@@ -1,6 +1,6 @@
 """The tables, and how a database of an earlier version becomes one of this. Migrations only ever go forward.
 
-Only a new SQLite file gets its tables by itself. Everything else is ``searchblend database migrate``, run by somebody
+Only a new SQLite file gets its tables by itself. Everything else is ``searchblend database migrate``, run by a user
 who may change tables: the processes of the service need no such right.
 """
 
@@ -182,9 +182,9 @@ def require_tables(database: Database) -> None:
     elif version > SCHEMA_VERSION:
         raise WrongSchema(_LATER)
     elif version < SCHEMA_VERSION:
-        found = f"has version {version}" if version else "is not there, or not for this user to see"
+        state = f"has version {version}" if version else "is not there, or not for this user to see"
         raise WrongSchema(
-            f"the database: expected tables of version {SCHEMA_VERSION}; its schema {found}. "
+            f"the database: expected tables of version {SCHEMA_VERSION}; its schema {state}. "
             "Run `searchblend database migrate` as the owner of its tables"
         )
 

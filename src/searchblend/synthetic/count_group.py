@@ -12,11 +12,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from searchblend.blender.estimates import Floats
-from searchblend.blender.groups import ONE_RECORD, Spread
+from searchblend.blender.groups import ONE_RECORD, OwnShares, Spread, Weights
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.randomness import Randomness
 from searchblend.core.records import HeadList, Record
-from searchblend.mechanisms.tally import InMemoryTally, Ints, ListedRecords, RecordUniverse
+from searchblend.mechanisms.tally import InMemoryTally, Ints, ListedRecords, QueriesOnly, RecordUniverse
 from searchblend.synthetic.population import Profile, url_shares
 
 
@@ -104,6 +104,23 @@ class CountGroup:
         if spread.records != 1:
             raise InvalidParameter("records_per_optin", "a group of counts has one record per user")
         return InMemoryTally(self._universe, self._held, self._counts[self._held] * spread.units)
+
+    def weighted_queries(self, weights: Weights, *, randomness: Randomness | None = None) -> InMemoryTally:
+        numbers = self._universe.query_numbers(self._held)
+        _, first, where = np.unique(numbers, return_index=True, return_inverse=True)
+        totals = np.bincount(where, weights=self._counts[self._held]).astype(np.int64)
+        return InMemoryTally(QueriesOnly(self._universe), self._held[first], totals * weights.table[1])
+
+    def weighted_records(
+        self, queries: Sequence[str], weights: Weights, *, randomness: Randomness | None = None
+    ) -> InMemoryTally:
+        wanted = HeadList((query, ()) for query in queries)
+        held = self._held[self._universe.cells(wanted, self._held) < wanted.n_cells - 1]
+        return InMemoryTally(self._universe, held, self._counts[held] * weights.table[1])
+
+    def own_shares(self, head: HeadList, units: int, *, randomness: Randomness | None = None) -> OwnShares:
+        counts = self.cell_counts(head) * units
+        return OwnShares(counts, int(counts[:-1].sum()))
 
     def cell_counts(self, head: HeadList, draws: int = 1, *, randomness: Randomness | None = None) -> Ints:
         cells = self._universe.cells(head, self._held)

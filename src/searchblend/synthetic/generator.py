@@ -1,4 +1,4 @@
-"""A made-up search log of any size, with the published shape of the AOL or the Yandex log.
+"""A synthetic search log of any size, with the published shape of the AOL or the Yandex log.
 
 Users are made in chunks, each from its own generator (seed and number of the chunk), and written in order. So memory
 is bounded by a few chunks, and the same seed gives the same bytes with any number of worker processes.
@@ -8,23 +8,30 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
 import signal
+import threading
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from searchblend.core.errors import InvalidParameter, RunError, UsageError
+import duckdb
+import numpy as np
+
+from searchblend.core.errors import InvalidParameter, OutputError, RunError, UsageError
+from searchblend.files.durable import whole_files
 from searchblend.synthetic.formats import AOL_HEADER, TABLE_HEADER
-from searchblend.synthetic.output import parquet_file, text_files
 from searchblend.synthetic.pieces import Job, LogRequest, Piece, gzip_member, jobs_of, make_piece
+from searchblend.synthetic.population import AOL
 
 N_AOL_FILES: Final = 10
 _HEADERS: Final = {"aol": AOL_HEADER, "yandex": b"", "tsv": TABLE_HEADER}
 _TIME_TYPES: Final = {"aol": "TIMESTAMP", "yandex": "BIGINT"}
+_MEAN_EXTRA_LINES: Final = 1.5
 
 
 @dataclass(frozen=True)
@@ -44,7 +51,7 @@ def generate_log(
     replace: bool = False,
     on_progress: Callable[[int, int], None] = lambda users, lines: None,
 ) -> GeneratedLog:
-    """Write the log; ``on_progress`` hears how many users and lines are done.
+    """Write the log; ``on_progress`` is called with how many users and lines are done.
 
     ``output`` is a file, gzip-compressed if it ends in ``.gz``. A directory, or a name that ends in ``/``, gets the
     ten files of the AOL collection.
@@ -82,9 +89,66 @@ def _files(
 ) -> contextlib.AbstractContextManager[list[BinaryIO]]:
     if request.format == "parquet":
         columns = {"user": "BIGINT", "query": "VARCHAR", "url": "VARCHAR", "time": _TIME_TYPES[request.profile]}
-        return parquet_file(paths[0], columns, replace=replace)
+        return _parquet_file(paths[0], columns, replace=replace)
     header = _HEADERS[request.format]
-    return text_files(paths, gzip_member(header) if paths[0].suffix == ".gz" else header, replace=replace)
+    return _text_files(paths, gzip_member(header) if paths[0].suffix == ".gz" else header, replace=replace)
+
+
+@contextlib.contextmanager
+def _text_files(paths: Sequence[Path], header: bytes, *, replace: bool) -> Iterator[list[BinaryIO]]:
+    """Open files, each with the header; they take their names when the block ends without an error."""
+    with whole_files(paths, replace=replace) as partial, contextlib.ExitStack() as opened:
+        files: list[BinaryIO] = [opened.enter_context(path.open("wb")) for path in partial]
+        for file in files:
+            file.write(header)
+        yield files
+
+
+@contextlib.contextmanager
+def _parquet_file(path: Path, columns: Mapping[str, str], *, replace: bool) -> Iterator[list[BinaryIO]]:
+    """One file that takes tab-separated lines and turns them into Parquet as they come; empty URLs become NULL."""
+    with whole_files([path], replace=replace) as (partial,):
+        read_end, write_end = os.pipe()
+        copy = _Copy(read_end, partial, path, columns)
+        copy.start()
+        try:
+            with os.fdopen(write_end, "wb") as file:
+                yield [file]
+        except BrokenPipeError as error:
+            copy.join()
+            raise copy.failure or OutputError(f"{path}: cannot be written") from error
+        finally:
+            copy.join()
+        if copy.failure:
+            raise copy.failure
+
+
+class _Copy(threading.Thread):
+    """DuckDB reads the pipe and writes Parquet; one thread, so that the same lines give the same file."""
+
+    def __init__(self, read_end: int, partial: Path, path: Path, columns: Mapping[str, str]) -> None:
+        super().__init__(name="parquet")
+        self._read_end, self._partial, self._path, self._columns = read_end, partial, path, columns
+        self.failure: OutputError | None = None
+
+    def run(self) -> None:
+        try:
+            with duckdb.connect(config={"threads": 1, "memory_limit": "1GB"}) as connection:
+                connection.execute(self._statement())
+        except duckdb.Error as error:
+            reason = str(error).partition("\n")[0]
+            self.failure = OutputError(f"{self._path}: cannot be written: {reason}")
+        finally:
+            os.close(self._read_end)
+
+    def _statement(self) -> str:
+        types = ", ".join(f"'{name}': '{kind}'" for name, kind in self._columns.items())
+        target = str(self._partial).replace("'", "''")
+        return (
+            f"COPY (SELECT * REPLACE (nullif(url, '') AS url) FROM read_csv('/dev/fd/{self._read_end}', "  # noqa: S608
+            f"auto_detect = false, header = false, delim = '\t', quote = '', escape = '', columns = {{{types}}})) "
+            f"TO '{target}' (FORMAT parquet, COMPRESSION zstd)"
+        )
 
 
 def _pieces(jobs: Iterable[Job], workers: int) -> Generator[Piece, None, None]:
@@ -92,11 +156,12 @@ def _pieces(jobs: Iterable[Job], workers: int) -> Generator[Piece, None, None]:
     if workers == 1:
         yield from map(make_piece, jobs)
         return
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _leave_interrupts_to_the_parent)
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
     waiting: deque[Future[Piece]] = deque()
     try:
         for job in jobs:
-            waiting.append(pool.submit(make_piece, job))
+            with _leaving_interrupts_to_the_parent():
+                waiting.append(pool.submit(make_piece, job))
             if len(waiting) > 2 * workers:
                 yield waiting.popleft().result()
         while waiting:
@@ -107,5 +172,40 @@ def _pieces(jobs: Iterable[Job], workers: int) -> Generator[Piece, None, None]:
         pool.shutdown(cancel_futures=True)
 
 
-def _leave_interrupts_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+@contextlib.contextmanager
+def _leaving_interrupts_to_the_parent() -> Iterator[None]:
+    """Workers that start here never hear Ctrl-C, which they would answer with a traceback, not even while they start.
+
+    A child inherits what the thread that starts it has blocked. Another thread of the parent may still be told, so
+    there the interrupt is kept until the workers have all they need.
+    """
+    told: list[int] = []
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    is_main = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, lambda number, _: told.append(number)) if is_main else None
+    try:
+        yield
+    finally:
+        if is_main:
+            signal.signal(signal.SIGINT, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        if told:
+            signal.raise_signal(signal.SIGINT)
+
+
+def write_aol_like_log(path: Path, n_users: int, *, seed: int) -> None:
+    """The log of ``searchblend demo``: a TSV with header ``user query url``, one to a few lines per person."""
+    generator = np.random.Generator(np.random.PCG64(seed))
+    lines_per_user = 1 + generator.poisson(_MEAN_EXTRA_LINES, n_users)
+    numbers = AOL.record_numbers(int(lines_per_user.sum()), generator)
+    users = np.repeat(np.arange(1, n_users + 1), lines_per_user)
+    records = AOL.records
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", encoding="utf-8") as file:
+            file.write("user\tquery\turl\n")
+            for user, number in zip(users.tolist(), numbers.tolist(), strict=True):
+                query, url = records[number]
+                file.write(f"{user}\t{query}\t{url}\n")
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error

@@ -1,4 +1,4 @@
-"""The laws a made-up log is drawn from: ranks by power laws, and numbers that belong to numbers.
+"""The laws a synthetic log is drawn from: ranks by power laws, and numbers that belong to numbers.
 
 No table of a vocabulary is held: a rank comes from the inverse of a piecewise power law, and everything fixed about
 a query or a URL (its intent, its results) is a hash of its number, the same for every seed and every worker.
@@ -57,10 +57,10 @@ class Segment:
         """The inverse of the cumulated law: x^-s integrates to a power, or to a logarithm where s = 1."""
         low, high, power = self.start + self.shift, self.stop + self.shift, 1 - self.exponent
         if power == 0:
-            found = low * (high / low) ** uniforms
+            shifted = low * (high / low) ** uniforms
         else:
-            found = (low**power + uniforms * (high**power - low**power)) ** (1 / power)
-        ranks = (found - self.shift).astype(np.int64)
+            shifted = (low**power + uniforms * (high**power - low**power)) ** (1 / power)
+        ranks = (shifted - self.shift).astype(np.int64)
         return np.clip(ranks, self.start, self.stop - 1, out=ranks)
 
 

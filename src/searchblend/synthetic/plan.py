@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from searchblend.blender.best.observations import SetLaw
+from searchblend.blender.best.set_law import SetLaw
 from searchblend.blender.method import METHODS
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.blender.pipeline import run_blender
@@ -125,18 +125,19 @@ def recommend(
     for head_fraction in HEAD_FRACTIONS:
         for query_fraction in QUERY_BUDGET_FRACTIONS:
             params = replace(situation.params, head_fraction=head_fraction, query_budget_fraction=query_fraction)
-            found = simulate(model, replace(situation, params=params), "paper", runs=runs, seed=seed, on_run=on_run)
-            if found.query_l1 and found.record_l1:
-                scored[head_fraction, query_fraction] = found.query_l1.mean * found.record_l1.mean
+            forecast = simulate(model, replace(situation, params=params), "paper", runs=runs, seed=seed, on_run=on_run)
+            if forecast.query_l1 and forecast.record_l1:
+                scored[head_fraction, query_fraction] = forecast.query_l1.mean * forecast.record_l1.mean
     best = min(scored, key=lambda pair: scored[pair]) if scored else (None, None)
     return {"method": "best", "paper": {"head_fraction": best[0], "query_budget_fraction": best[1]}}
 
 
 def influence(release: BlenderRelease) -> dict[str, float | None]:
-    """How far one made-up report can move a raw estimate: of a query and of a cell, clients alone and in the blend."""
-    moves = _paper_influence(release) if release.design is None else _best_influence(release)
-    weight = 1 - float(np.min(release.queries.optin_weight[:-1]))
-    return {**moves, "query_in_blend": moves["query"] * weight if moves["query"] else None}
+    """How far one made-up report can move what the clients' reports say: of a query and of a cell.
+
+    A round states the bound for the published blend, which depends on what was reported (``best/influence.py``).
+    """
+    return _paper_influence(release) if release.design is None else _best_influence(release)
 
 
 def _paper_influence(release: BlenderRelease) -> dict[str, float | None]:

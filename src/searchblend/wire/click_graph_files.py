@@ -96,12 +96,12 @@ def read_click_graph(folder: str | Path, *, on_step: OnStep = lambda step: None)
 def _read_table(
     connection: duckdb.DuckDBPyConnection, folder: Path, table: Table, stated: Mapping[str, FileEntry]
 ) -> dict[str, Any]:
-    found = [folder / name for name in (table.parquet, table.csv) if (folder / name).exists()]
-    if not found:
+    paths = [folder / name for name in (table.parquet, table.csv) if (folder / name).exists()]
+    if not paths:
         if table.name == "reformulations" and not {table.parquet, table.csv} & set(stated):
             return {column.name: np.empty(0, dtype=_numpy_type(column.type)) for column in table.columns}
         raise InputError(folder / table.parquet, f"is missing; expected it or {table.csv}")
-    path = found[0]
+    path = paths[0]
     _check_digest(path, stated)
     source = _source(path)
     _check_columns(connection, path, table, source)
@@ -142,8 +142,8 @@ def _check_columns(connection: duckdb.DuckDBPyConnection, path: Path, table: Tab
             names = ", ".join(c.name for c in table.columns)
             raise InputError(path, f"is missing; expected the columns {names}", field=column.name)
         if path.suffix == ".parquet" and types[column.name] not in _READ[column.type]:
-            found = types[column.name]
-            raise InputError(path, f"expected {_called(column.type)}, found {found}", field=column.name)
+            type_ = types[column.name]
+            raise InputError(path, f"expected {_called(column.type)}, found {type_}", field=column.name)
 
 
 def _called(kind: ColumnType) -> str:

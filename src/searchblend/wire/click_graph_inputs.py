@@ -34,7 +34,7 @@ def read_stop_list(path: Path) -> list[str]:
 
 def _pairs(path: Path, first: str, second: str) -> Iterator[tuple[int, str, str]]:
     reader = csv.reader(_text(path).splitlines(), strict=True)
-    found = 0
+    n_pairs = 0
     try:
         for row in reader:
             fields = [read_cell(field.strip()) for field in row]
@@ -43,11 +43,11 @@ def _pairs(path: Path, first: str, second: str) -> Iterator[tuple[int, str, str]
                 continue
             if len(fields) != 2 or not all(fields):
                 raise InputError(path, f"expected {first},{second}", line=reader.line_num)
-            found += 1
+            n_pairs += 1
             yield reader.line_num, fields[0], fields[1]
     except csv.Error as error:
         raise InputError(path, f"expected comma-separated values: {error}", line=reader.line_num) from error
-    if not found:
+    if not n_pairs:
         raise InputError(path, f"holds nothing; expected lines of {first},{second}")
 
 

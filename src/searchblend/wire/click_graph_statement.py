@@ -115,8 +115,8 @@ def statement_page(release: ClickGraphRelease, *, created: str, options: JsonObj
         ("10. Data", _data(options)),
         ("11. What is not promised", " ".join([*CAVEATS, *log_caveats(options)])),
     ]
-    made = f"made {created}; ε = {budget.epsilon:g}, δ = {budget.delta:g}"
-    return f"Privacy statement of a released query click graph\n{made}\n" + "".join(
+    heading = f"made {created}; ε = {budget.epsilon:g}, δ = {budget.delta:g}"
+    return f"Privacy statement of a released query click graph\n{heading}\n" + "".join(
         f"\n{title}\n{_wrapped(text)}\n" for title, text in parts
     )
 

@@ -46,8 +46,8 @@ def decode_head_list(document: Any) -> HeadListMessage:
     if not isinstance(document, dict):
         raise MessageError("head list: expected a JSON object")
     for field, expected in (("format", (FORMAT,)), ("version", (PROTOCOL_VERSION,)), ("method", ("paper", "best"))):
-        found = document.get(field)
-        if found not in expected or isinstance(found, bool):  # True would pass for 1
+        value = document.get(field)
+        if value not in expected or isinstance(value, bool):  # True would pass for 1
             raise MessageError(f"head list: {field}: expected {' or '.join(map(repr, expected))}")
     if document.get("notice") is not None:
         raise MessageError("head list: notice: it comes from an evaluation and is not private")

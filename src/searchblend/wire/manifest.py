@@ -231,14 +231,14 @@ def _without_later_fields(document: JsonObject) -> JsonObject:
 def _json_types(kind: Any) -> dict[str, tuple[type, ...]]:
     """What each field of a class is in JSON; a field that may be absent is never null."""
     hints = get_type_hints(kind)
-    found = {each.name: hints[each.name] for each in fields(kind) if each.init}
+    types = {each.name: hints[each.name] for each in fields(kind) if each.init}
     return {
         name: tuple(
             dict if is_dataclass(arm) else list if get_origin(arm) is tuple else arm
             for arm in (get_args(hint) if isinstance(hint, UnionType) else (hint,))
             if arm is not NoneType or name in _PARTS
         )
-        for name, hint in found.items()
+        for name, hint in types.items()
     }
 
 

@@ -194,8 +194,8 @@ def counters_of(parts: Sequence[SubsetReport], shape: ReportShape) -> list[int]:
     counters: list[int] = []
     for about_queries, items in parts:
         first = 0 if about_queries else shape.query_items
-        said = [first + item for item in items] or [shape.query_sink + (not about_queries)]
-        counters += said + [shape.query_sink + 2] * (shape.items - len(said))
+        named = [first + item for item in items] or [shape.query_sink + (not about_queries)]
+        counters += named + [shape.query_sink + 2] * (shape.items - len(named))
     return counters
 
 

@@ -69,11 +69,11 @@ def _refuse_ids(message: bytes, n: int, shape: ReportShape, refused: dict[int, s
     nonce_end = payload_bytes + NONCE_BYTES
     ids: list[bytes] = []
     for position, start in enumerate(range(0, n * size, size)):
-        said = message[start + nonce_end : start + size]
+        stated = message[start + nonce_end : start + size]
         nonce = message[start + payload_bytes : start + nonce_end]
-        if sha256(nonce + message[start : start + payload_bytes]).digest()[:ID_BYTES] != said:
+        if sha256(nonce + message[start : start + payload_bytes]).digest()[:ID_BYTES] != stated:
             refused.setdefault(position, "id-mismatch")
-        ids.append(said)
+        ids.append(stated)
     return ids
 
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from searchblend.cli.extras import EXTRA_OF, missing_extra
+from searchblend.cli.main import EXTRA_OF, missing_extra
 from searchblend.cli.parser import SUMMARIES
 
 HEAVY = {"numpy", "duckdb", "matplotlib", "scipy", "rich", "zstandard", "dp_accounting", "sqlite3", "json", "asyncio"}

@@ -10,8 +10,8 @@ from itertools import product
 import pytest
 
 from searchblend.clickgraph.release import theorem1
-from searchblend.clickgraph.release.release_probability import accounts_to_force, release_probability
 from searchblend.clickgraph.release.reused_noise import expected_published
+from searchblend.clickgraph.release.step import accounts_to_force, release_probability
 from searchblend.clickgraph.release.theorem1 import (
     alpha,
     alpha_threshold,

@@ -8,7 +8,7 @@ import pytest
 
 from searchblend.cli.main import main
 from searchblend.core.errors import InputError
-from searchblend.files.private import read_private
+from searchblend.files.durable import read_private
 from searchblend.service.workers.signing_keys import SigningKeys
 from searchblend.service.workers.vault import Vault
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from searchblend.cli.main import main
-from searchblend.synthetic.demo_log import write_aol_like_log
+from searchblend.synthetic.generator import write_aol_like_log
 from searchblend_lab.papers.registry import EXPERIMENTS
 
 

@@ -17,8 +17,7 @@ from searchblend.cli.main import main
 from searchblend.clickgraph.use.graph import ClickGraph
 from searchblend.pages.click_graph_page import click_graph_page
 from searchblend.pages.hybrid_page import hybrid_page, percent
-from searchblend.pages.layout import MOST_ROWS
-from searchblend.pages.render import foreign
+from searchblend.pages.layout import MOST_ROWS, foreign
 from searchblend.pages.statement_words import StatementWords
 from searchblend.releases.release_page import page_of_folder
 from searchblend.wire.click_graph import STATEMENT_KIND

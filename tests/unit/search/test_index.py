@@ -12,8 +12,8 @@ from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.records import Record
+from searchblend.search.build_pack import SearchIndex
 from searchblend.search.edit_distance import Rows
-from searchblend.search.index import SearchIndex
 from searchblend.search.pack import Pack, PackEntry, PackInfo, PackUrl, encode_pack
 from searchblend.search.pack_index import allowed_errors
 

@@ -9,7 +9,7 @@ import os
 import pytest
 
 from searchblend.core.errors import MessageError, OutputError
-from searchblend.search.index import SearchIndex
+from searchblend.search.build_pack import SearchIndex
 from searchblend.search.pack import Pack, PackEntry, PackInfo, PackUrl, encode_pack
 from searchblend.search.pack_delta import encode_delta
 from searchblend.search.pack_store import PackStore

@@ -16,10 +16,11 @@ import pytest
 
 from console_person import Person
 from console_site import BAD_URL, SCRIPT, SETTINGS, searchers
-from searchblend.accounting.totals import Cap
+from searchblend.accounting.totals import BudgetCap
 from searchblend.core.documents import encode
 from searchblend.core.privacy import Budget
-from searchblend.service.console.door import (
+from searchblend.service.console.render import HEADERS, static_files
+from searchblend.service.console.sign_in import (
     COOKIE,
     FAILURE_SECONDS,
     MOST_FAILURES,
@@ -27,7 +28,6 @@ from searchblend.service.console.door import (
     FailureLimit,
     console_table,
 )
-from searchblend.service.console.render import HEADERS, static_files
 from searchblend.service.console.task_page import GROUPS, default_values, settings_of_form, shown_values
 from searchblend.service.console.visit import form_token, next_page
 from searchblend.service.task_settings import TaskSettings
@@ -454,7 +454,7 @@ def test_alerts(fresh):
     operator = Person(fresh, "operator")
     parts = fresh.parts
     assert "All is well" in operator.get("/console").text
-    parts.store.ledger.set_cap(Cap(lifetime=Budget(10.0, 1e-2)))
+    parts.store.ledger.set_cap(BudgetCap(lifetime=Budget(10.0, 1e-2)))
     task = parts.task(**SETTINGS, name="alarming")
     parts.contribute(parts.open(task), people(400, seed=1))
     found = parts.head_list(task)

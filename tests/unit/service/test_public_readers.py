@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from searchblend.service.api.answers import MOST_IN_THE_MAKING, Refusal, SharedAnswers
+from searchblend.service.api.answers import MOST_PENDING, Refusal, SharedAnswers
 from searchblend.service.api.writers import StoreThread
 from searchblend.service.console import trends_page
 from searchblend.store.artifacts import Artifacts
@@ -90,14 +90,14 @@ def test_pages_that_nobody_asked_for_before_are_made_a_few_at_a_time():
             await go_on.wait()
             return b"page"
 
-        waiting = [asyncio.create_task(shared.get(n, make)) for n in range(MOST_IN_THE_MAKING)]
+        waiting = [asyncio.create_task(shared.get(n, make)) for n in range(MOST_PENDING)]
         again = asyncio.create_task(shared.get(0, make))
         await asyncio.sleep(0)
         with pytest.raises(Refusal, match="overloaded"):
             await shared.get("one more", make)
         again.cancel()  # who leaves takes nothing from the others
         go_on.set()
-        assert await asyncio.gather(*waiting) == [b"page"] * MOST_IN_THE_MAKING
+        assert await asyncio.gather(*waiting) == [b"page"] * MOST_PENDING
         assert await shared.get("one more", make) == b"page"
 
     asyncio.run(run())

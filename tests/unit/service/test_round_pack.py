@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from databases import DATABASES, fresh_database
-from searchblend.search.index import SearchIndex
+from searchblend.search.build_pack import SearchIndex
 from searchblend.search.pack import decode_pack
 from searchblend.search.pack_delta import apply_delta
 from searchblend.service.workers.round_pack import PACK_FILE, make_pack_files

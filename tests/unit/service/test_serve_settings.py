@@ -37,12 +37,12 @@ def test_mistakes_in_a_file(tmp_path, text):
     [
         ("port = 8470.9", "port: expected a whole number"),
         ('queue = "100"', "queue: expected a whole number"),
-        ("host = 5", "host: expected a text"),
-        ('data_dir = ["a", "b"]', "data_dir: expected a text"),
-        ("[data_dir]\na = 1", "data_dir: expected a text"),
+        ("host = 5", "host: expected a string"),
+        ('data_dir = ["a", "b"]', "data_dir: expected a string"),
+        ("[data_dir]\na = 1", "data_dir: expected a string"),
         ('poll_seconds = "1"', "poll_seconds: expected a number"),
         ("poll_seconds = nan", "poll_seconds: expected more than 0"),
-        ("host = 1979-05-27", "host: expected a text"),
+        ("host = 1979-05-27", "host: expected a string"),
         ("port = 70000", "port: expected 0 to 65535"),
     ],
 )

@@ -152,7 +152,7 @@ def test_metrics_are_in_the_exposition_format():
     metrics.set("reports_waiting", 3)
     for seconds in (0.001, 0.004, 5):
         metrics.commit_took(seconds)
-    text = metrics.text()
+    text = metrics.exposition()
     assert '# TYPE searchblend_reports_total counter\nsearchblend_reports_total{result="accepted"} 12345678\n' in text
     assert "searchblend_reports_waiting 3\n" in text
     assert 'searchblend_commit_seconds_bucket{le="0.005"} 2\n' in text

@@ -5,14 +5,19 @@ from __future__ import annotations
 import errno
 import gzip
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 
 import duckdb
+import psutil
 import pytest
 
 from searchblend.cli.main import main
 from searchblend.core.errors import InvalidParameter, OutputError, UsageError
 from searchblend.synthetic import generator
-from searchblend.synthetic import output as generate_output
 from searchblend.synthetic.generator import generate_log
 from searchblend.synthetic.pieces import LogRequest, jobs_of, make_piece
 
@@ -166,7 +171,7 @@ def test_nothing_is_left_of_a_log_that_could_not_be_finished(tmp_path, monkeypat
 
 
 def test_parquet_that_cannot_be_written_ends_with_an_error(tmp_path, monkeypatch):
-    monkeypatch.setattr(generate_output._Copy, "_statement", lambda self: "COPY nonsense")
+    monkeypatch.setattr(generator._Copy, "_statement", lambda self: "COPY nonsense")
     with pytest.raises(OutputError, match="log: cannot be written"):
         made(tmp_path, form="parquet", n_users=5_000)
     assert list(tmp_path.iterdir()) == []
@@ -181,7 +186,7 @@ def test_command(tmp_path, capsys):
     assert document["bytes"] == path.stat().st_size
     assert document["lines"] == path.read_bytes().count(b"\n") - 1
     assert main([*arguments, "--force"]) == 0
-    assert "50 made-up users" in capsys.readouterr().out
+    assert "50 synthetic users" in capsys.readouterr().out
     assert main(arguments) == 1
     assert "exists" in capsys.readouterr().err
 
@@ -194,3 +199,24 @@ def test_misuse_of_the_command(tmp_path, wrong, capsys):
     assert exit_.value.code == 2
     assert main(["generate", "--profile", "aol", "--users", "5", "--format", "yandex", "-o", "log"]) == 2
     assert "error:" in capsys.readouterr().err
+
+
+def test_an_interrupt_ends_in_one_line_whatever_workers_do(tmp_path):
+    """Ctrl-C goes to the whole group: also to workers that are only just starting."""
+    command = [sys.executable, "-m", "searchblend.cli", "generate", "--profile", "aol", "--users", "600000"]
+    process = subprocess.Popen(
+        [*command, "--workers", "2", "-o", str(tmp_path / "log.txt")], stderr=subprocess.PIPE, start_new_session=True
+    )
+    try:
+        give_up = time.monotonic() + 240
+        while len(psutil.Process(process.pid).children()) < 2:
+            assert process.poll() is None
+            assert time.monotonic() < give_up
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=240)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert errors.decode() == "searchblend: interrupted; nothing was released\n"
+    assert list(tmp_path.iterdir()) == []

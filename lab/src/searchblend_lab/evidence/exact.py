@@ -20,7 +20,6 @@ from searchblend.blender.best.subset_report import PLAIN_SETS, TWO_STAGE, Report
 from searchblend.blender.paper.local_report import local_report
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.clickgraph.release.design import ClickGraphDesign
-from searchblend.clickgraph.release.gaussian_account import gaussian_delta
 from searchblend.clickgraph.release.step import StepDesign
 from searchblend.core.params import BlenderParams, ClickGraphParams
 from searchblend.core.privacy import Budget
@@ -28,6 +27,7 @@ from searchblend.core.randomness import accept_below
 from searchblend.core.records import HeadList, Record
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.fixed_point import exp_fraction_bounds
+from searchblend.mechanisms.gaussian_account import gaussian_delta
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian
 from searchblend.mechanisms.threshold import printed_threshold
 from searchblend_lab.evidence.drive import Law, driven_law, intervals, period, residues

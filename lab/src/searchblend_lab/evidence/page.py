@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from searchblend.pages.layout import Cell, PageTable, TableColumn, page_assets
-from searchblend.pages.render import render
+from searchblend.pages.layout import Cell, PageTable, TableColumn, page_assets, render
 from searchblend_lab.evidence.evidence import Finding, Kind
 from searchblend_lab.evidence.plan import CANNOT_SEE, STATEMENTS
 from searchblend_lab.evidence.run import AuditReport, machine

@@ -24,12 +24,12 @@ from searchblend.blender.paper.estimate_optin import estimate_optin_probabilitie
 from searchblend.blender.paper.local_report import local_report
 from searchblend.blender.paper.local_report_bulk import BulkReporter
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
-from searchblend.clickgraph.release.gaussian_account import gaussian_delta
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.randomness import SystemRandomness
 from searchblend.core.records import WILDCARD, HeadList, Record
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
+from searchblend.mechanisms.gaussian_account import gaussian_delta
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian
 from searchblend.mechanisms.threshold import printed_threshold
 from searchblend_lab.evidence.bounds import bound_of_event, choose_event, epsilon_bound, resolution

@@ -10,8 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from searchblend.core.statement import PAGE
 from searchblend.files.durable import whole_files
-from searchblend.pages.layout import Cell, PageTable, TableColumn, page_assets
-from searchblend.pages.render import render
+from searchblend.pages.layout import Cell, PageTable, TableColumn, page_assets, render
 from searchblend_lab.papers.experiment import Finding, Table
 from searchblend_lab.papers.outputs import findings_table, markdown_table
 from searchblend_lab.papers.registry import EXPERIMENTS

@@ -58,6 +58,26 @@ class CuratorDesign:
     def delta(self) -> float:
         return self.selection_delta + self.sampler_delta
 
+    @property
+    def contribution(self) -> str:
+        """What bounds one user's part, in words."""
+        return f"each user counted by the curator has weight 1, over up to {self.spread.records} random records"
+
+    @property
+    def figures(self) -> dict[str, object]:
+        """For people who read the result."""
+        return {
+            "name": "stability histogram with residual counts",
+            "threshold": self.threshold.printed,
+            "integer_threshold": self.threshold.integer,
+            "selection_delta": self.selection_delta,
+            "noise_scale": self.threshold.noise.scale,
+            "units_per_user": self.spread.units,
+            "residual_clip": self.clip,
+            "residual_noise_scale": self.residual_noise.scale,
+            "wide_threshold": self.wide_threshold.integer if self.wide_threshold else None,
+        }
+
     @classmethod
     def of(cls, budget: Budget, spread: Spread, *, wide: bool = False) -> CuratorDesign:
         """The least threshold that the budget allows, then the least clip, then what is left of δ for the wide list."""

@@ -47,8 +47,8 @@ def run(options: argparse.Namespace) -> None:
         raise UsageError("--master: expected with --engine spark")
     if options.output and options.output.exists():
         raise OutputError(f"{options.output}: exists; choose a new name")
-    found = _aggregate(options)
-    document = found.as_json()
+    aggregate = _aggregate(options)
+    document = aggregate.as_json()
     if options.output:
         try:
             options.output.write_text(json.dumps(document) + "\n")

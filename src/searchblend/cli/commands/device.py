@@ -11,7 +11,6 @@ from searchblend.cli.arguments import Commands, add_actions, add_command, positi
 from searchblend.cli.printing import new_table, print_json, print_line, print_table
 from searchblend.core.documents import JsonObject, encode
 from searchblend.core.errors import InputError, UsageError
-from searchblend.device.consent_texts import OFF, OPT_IN, TEXTS, text_digest
 from searchblend.device.device_errors import DeviceError
 
 if TYPE_CHECKING:
@@ -187,6 +186,8 @@ def _enrol(agent: DeviceAgent, options: argparse.Namespace) -> None:
 
 
 def _consent(agent: DeviceAgent, options: argparse.Namespace) -> None:
+    from searchblend.device.consent_texts import OFF, OPT_IN, text_digest
+
     if options.text is not None and options.mode != OPT_IN:
         raise UsageError("--text: only opt-in has a text of the task's own")
     text = None if options.mode == OFF else _text(options)
@@ -203,6 +204,8 @@ def _consent(agent: DeviceAgent, options: argparse.Namespace) -> None:
 
 
 def _text(options: argparse.Namespace) -> str:
+    from searchblend.device.consent_texts import TEXTS
+
     if options.text is None:
         return TEXTS[options.mode]
     try:
@@ -344,7 +347,7 @@ def _time(seconds: int) -> str:
 
 
 def _search(agent: DeviceAgent, options: argparse.Namespace) -> None:
-    from searchblend.search.index import SearchIndex
+    from searchblend.search.build_pack import SearchIndex
 
     pack = agent.pack()
     if pack is None:

@@ -1,4 +1,4 @@
-"""``searchblend generate``: a made-up log with the published shape of a real one."""
+"""``searchblend generate``: a synthetic log with the published shape of a real one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--profile", choices=["aol", "yandex"], required=True, help="whose published figures to follow")
-    parser.add_argument("--users", type=positive_int, required=True, metavar="N", help="made-up people")
+    parser.add_argument("--users", type=positive_int, required=True, metavar="N", help="synthetic users")
     parser.add_argument("--format", choices=["aol", "yandex", "tsv", "parquet"], help="how to write it (the profile's)")
     parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same bytes (1)")
     parser.add_argument("--workers", type=positive_int, metavar="W", help="processes (as many as there are cores)")
@@ -45,14 +45,14 @@ def run(options: argparse.Namespace) -> None:
     request = LogRequest(options.profile, options.users, options.format or options.profile, options.seed)
     started = time.perf_counter()
     with _progress(request.n_users) as on_progress:
-        made = generate_log(
+        log = generate_log(
             request,
             options.output,
             workers=options.workers or _available_cores(),
             replace=options.force,
             on_progress=on_progress,
         )
-    _show(request, made, time.perf_counter() - started, as_json=options.json)
+    _show(request, log, time.perf_counter() - started, as_json=options.json)
 
 
 def _available_cores() -> int:
@@ -83,23 +83,23 @@ def _progress(n_users: int) -> Iterator[Callable[[int, int], None]]:
         yield on_progress
 
 
-def _show(request: LogRequest, made: GeneratedLog, seconds: float, *, as_json: bool) -> None:
+def _show(request: LogRequest, log: GeneratedLog, seconds: float, *, as_json: bool) -> None:
     if as_json:
         document: dict[str, Any] = {
             "profile": request.profile,
             "format": request.format,
             "users": request.n_users,
             "seed": request.seed,
-            "files": [str(path) for path in made.files],
-            "bytes": made.n_bytes,
-            **made.counts,
+            "files": [str(path) for path in log.files],
+            "bytes": log.n_bytes,
+            **log.counts,
             "seconds": round(seconds, 3),
         }
         print_json(document)
         return
-    lines = made.counts["lines"]
-    where = str(made.files[0]) if len(made.files) == 1 else f"{made.files[0].parent}/ ({len(made.files)} files)"
+    lines = log.counts["lines"]
+    where = str(log.files[0]) if len(log.files) == 1 else f"{log.files[0].parent}/ ({len(log.files)} files)"
     print_line(
-        f"{request.n_users:,} made-up users, {lines:,} lines, {made.n_bytes / 1e9:.2f} GB in {seconds:.1f} s "
+        f"{request.n_users:,} synthetic users, {lines:,} lines, {log.n_bytes / 1e9:.2f} GB in {seconds:.1f} s "
         f"({lines / seconds:,.0f} lines/s): {where}",
     )

@@ -1,4 +1,4 @@
-"""``searchblend graph``: keywords, similar queries, suggestions, spelling, studies and made-up logs of a release."""
+"""``searchblend graph``: keywords, similar queries, suggestions, spelling, studies and synthetic logs of a release."""
 
 from __future__ import annotations
 
@@ -134,9 +134,9 @@ def _add_study(actions: Commands) -> None:
 
 
 def _add_synthesize(actions: Commands) -> None:
-    parser = _action(actions, "synthesize", "a made-up log drawn from the release alone", SYNTHESIZE_EXAMPLES)
+    parser = _action(actions, "synthesize", "a synthetic log drawn from the release alone", SYNTHESIZE_EXAMPLES)
     parser.add_argument("--searches", type=positive_int, required=True, metavar="N", help="lines of the log")
-    parser.add_argument("--users", type=positive_int, metavar="N", help="made-up users (a tenth of the searches)")
+    parser.add_argument("--users", type=positive_int, metavar="N", help="synthetic users (a tenth of the searches)")
     _add_cut(parser)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the log, tab-separated")
     parser.add_argument("--force", action="store_true", help="replace FILE")
@@ -200,18 +200,19 @@ def _keywords(options: argparse.Namespace) -> None:
     seeds = _seeds(options)
     with step_progress() as on_step:
         graph = _open(options.release, on_step)
-        found = _walk(graph, seeds, options, on_step)
+        keywords = _walk(graph, seeds, options, on_step)
         other = _walk(_open(options.compare, on_step), seeds, options, on_step) if options.compare else None
-    if found.unmatched_seeds:
-        warn(f"{found.unmatched_seeds} seeds fit no URL of the released graph")
-    document = {name: value for name, value in asdict(found).items() if name != "keywords"}
-    compared = _Rows(KeywordComparison, compare_keywords(other, found, _thresholds(options.threshold)) if other else [])
+    if keywords.unmatched_seeds:
+        warn(f"{keywords.unmatched_seeds} seeds fit no URL of the released graph")
+    document = {name: value for name, value in asdict(keywords).items() if name != "keywords"}
+    thresholds = _thresholds(options.threshold)
+    compared = _Rows(KeywordComparison, compare_keywords(other, keywords, thresholds) if other else [])
     if other:
         document["comparison"] = compared.rows
-    rows = _Rows(Keyword, found.keywords)
-    _show(options, graph, rows, document, f"Keywords with a relevance of {found.threshold:g} or more")
+    rows = _Rows(Keyword, keywords.keywords)
+    _show(options, graph, rows, document, f"Keywords with a relevance of {keywords.threshold:g} or more")
     if not options.json:
-        print_line(_walk_note(found), style="dim")
+        print_line(_walk_note(keywords), style="dim")
         if other:
             print_table(compared.table(f"Against {options.compare} (first)", SHOWN_ROWS))
 
@@ -259,12 +260,12 @@ def _seeds(options: argparse.Namespace) -> dict[str, list[str]]:
     return classes
 
 
-def _walk_note(found: Keywords) -> str:
-    seeds = ", ".join(f"{count} of {name}" for name, count in found.seed_urls.items())
-    bound = "" if found.error_bound is None else f", relevances off by {found.error_bound:.1e} at most"
+def _walk_note(keywords: Keywords) -> str:
+    seeds = ", ".join(f"{count} of {name}" for name, count in keywords.seed_urls.items())
+    bound = "" if keywords.error_bound is None else f", relevances off by {keywords.error_bound:.1e} at most"
     return (
-        f"{found.kept_edges:,} of {found.all_edges:,} click edges pass the cut; seed URLs: {seeds}; "
-        f"{found.iterations} iterations{bound}."
+        f"{keywords.kept_edges:,} of {keywords.all_edges:,} click edges pass the cut; seed URLs: {seeds}; "
+        f"{keywords.iterations} iterations{bound}."
     )
 
 
@@ -297,8 +298,8 @@ def _suggest(options: argparse.Namespace) -> None:
 
     with step_progress() as on_step:
         graph = _open(options.release, on_step)
-        found = suggest(graph, options.query, limit=options.limit, cut=options.cut)
-    _show(options, graph, _Rows(Suggestion, found), {}, "What to ask next")
+        suggestions = suggest(graph, options.query, limit=options.limit, cut=options.cut)
+    _show(options, graph, _Rows(Suggestion, suggestions), {}, "What to ask next")
 
 
 def _spell(options: argparse.Namespace) -> None:
@@ -307,11 +308,11 @@ def _spell(options: argparse.Namespace) -> None:
     with step_progress() as on_step:
         graph = _open(options.release, on_step)
         on_step("comparing")
-        found = spelling_corrections(graph)
+        corrections = spelling_corrections(graph)
     if options.query is not None:
         query = graph.queries[graph.number_of(options.query)]
-        found = [correction for correction in found if correction.query == query]
-    _show(options, graph, _Rows(Correction, found), {}, "Corrections")
+        corrections = [correction for correction in corrections if correction.query == query]
+    _show(options, graph, _Rows(Correction, corrections), {}, "Corrections")
 
 
 def _study(options: argparse.Namespace) -> None:
@@ -417,24 +418,24 @@ def _cell(value: Any) -> str:
 
 
 def _show(
-    options: argparse.Namespace, graph: ClickGraph, found: _Rows, document: Row, title: str, limit: int = SHOWN_ROWS
+    options: argparse.Namespace, graph: ClickGraph, results: _Rows, document: Row, title: str, limit: int = SHOWN_ROWS
 ) -> None:
     """One JSON document, or a table of the first rows; all rows into the file if one is named."""
     path = getattr(options, "output", None)
     if path:
         with whole_files([path], replace=options.force) as (partial,):
-            partial.write_bytes(found.text("\t" if path.suffix == ".tsv" else ",").encode())
+            partial.write_bytes(results.text("\t" if path.suffix == ".tsv" else ",").encode())
     if options.json:
         notice = {} if graph.notice is None else {"notice": graph.notice}
-        print_json({**notice, **document, "rows": found.rows})
+        print_json({**notice, **document, "rows": results.rows})
         return
-    if not found.rows:
+    if not results.rows:
         print_line("Nothing found.")
     else:
-        print_table(found.table(title, limit))
-    more = len(found.rows) - limit
+        print_table(results.table(title, limit))
+    more = len(results.rows) - limit
     if path:
-        print_line(f"{len(found.rows):,} rows: {path}")
+        print_line(f"{len(results.rows):,} rows: {path}")
     elif more > 0:
         print_line(f"… and {more:,} more; --json prints all.", style="dim")
 

@@ -86,14 +86,12 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _build(options: argparse.Namespace) -> Document:
-    from searchblend.releases.pack_files import build_from_release
+    from searchblend.releases.pack_files import build_from_release, signed_content
 
     task, number = _task(options)
     built = build_from_release(options.release, task=task, round_number=number)
     content = built.content
     if options.key:
-        from searchblend.releases.signed_pack_files import signed_content  # needs cryptography, a plain pack does not
-
         content = signed_content(content, options.key)
     _write(options, content)
     left_out = built.pairs_listed - built.pairs_kept

@@ -40,8 +40,8 @@ def run(options: argparse.Namespace) -> None:
             partial.write_bytes(content)
     except OSError as error:
         raise OutputError(f"{options.output}: cannot be written: {error.strerror or error}") from error
-    made = {"file": str(options.output), "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    page = {"file": str(options.output), "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
     if options.json:
-        print_json(made)
+        print_json(page)
     else:
-        print_line(f"{made['file']} ({made['bytes']:,} bytes): one file that needs nothing else")
+        print_line(f"{page['file']} ({page['bytes']:,} bytes): one file that needs nothing else")

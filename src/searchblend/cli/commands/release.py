@@ -10,11 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from searchblend.cli.arguments import Commands, add_actions, add_command, positive_int
 from searchblend.cli.commands.run import malformed_warnings, now, warn_without_page
-from searchblend.cli.log_options import add_log, read_options
+from searchblend.cli.log_options import (
+    NO_LEDGER,
+    add_log,
+    add_release_options,
+    ledger_entry,
+    read_options,
+    summary_file,
+)
 from searchblend.cli.printing import new_table, print_json, print_line, print_table, run_progress, step_progress, warn
-from searchblend.cli.release_options import add_release_options, ledger_entry, summary_file
 from searchblend.core.errors import InputError, RunError, UsageError
-from searchblend.core.params import AS_ALGORITHM, ClickGraphParams, Shares
+from searchblend.core.params import AS_ALGORITHM, ClickGraphParams, Shares, suggested_delta
 from searchblend.core.privacy import Budget
 from searchblend.core.suspects import EXPLAINED, Suspects
 
@@ -139,17 +145,12 @@ def _moment(text: str) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-_LARGEST_DELTA = 1e-6
-
-
 def run(options: argparse.Namespace) -> None:
     {"run": _run, "plan": _plan, "verify": _verify, "review": _review}[options.action](options)
 
 
 def _params(options: argparse.Namespace, **fixed: Any) -> ClickGraphParams:
-    delta = options.delta
-    if delta is None:
-        delta = min(_LARGEST_DELTA, 0.1 / options.population) if options.population else _LARGEST_DELTA
+    delta = suggested_delta(options.population) if options.delta is None else options.delta
     choices = {
         "count_unit": options.count_unit or AS_ALGORITHM,
         "accounting": options.accounting or AS_ALGORITHM,
@@ -205,6 +206,8 @@ def _run(options: argparse.Namespace) -> None:
         ledger=ledger_entry(options, population="--people"),
         created=now(),
     )
+    if settings.ledger is None:
+        warn(NO_LEDGER)
     if options.population is None:
         warn("the number of users was not declared (--population): δ was not compared with it")
     with (

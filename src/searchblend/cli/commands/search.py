@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from searchblend.cli.arguments import positive_int
 from searchblend.cli.printing import new_table, print_json, print_line, print_table, warn
 from searchblend.search.pack import PackInfo
-from searchblend.search.pack_index import Found, PackIndex
+from searchblend.search.pack_index import Match, PackIndex
 
 if TYPE_CHECKING:
     from searchblend.releases.pack_files import PackFile
@@ -40,28 +40,26 @@ def add_pin(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     read = read_checked(options)
-    found = PackIndex(read.pack).search(options.query, options.limit, typos=not options.prefix)
+    matches = PackIndex(read.pack).search(options.query, options.limit, typos=not options.prefix)
     info = read.pack.info
     if options.json:
         document = {
             "typed": options.query,
             "pack": read.pack.digest,
-            "found": [_row(item, info) for item in found],
+            "found": [_row(item, info) for item in matches],
         }
         print_json(document)
-    elif not found:
+    elif not matches:
         print_line("Nothing in the pack fits.")
     else:
-        _show_matches(found, info)
+        _show_matches(matches, info)
 
 
 def read_checked(options: argparse.Namespace) -> PackFile:
     """The pack, signed by a pinned key if there are pins. A signature that nobody looked at is worth nothing."""
-    from searchblend.releases.pack_files import read_pack_file
+    from searchblend.releases.pack_files import read_pack_file, read_pinned
 
     if options.pin:
-        from searchblend.releases.signed_pack_files import read_pinned  # needs cryptography, a plain pack does not
-
         return read_pinned(options.pack, options.pin)
     read = read_pack_file(options.pack)
     if read.signatures:
@@ -69,7 +67,7 @@ def read_checked(options: argparse.Namespace) -> PackFile:
     return read
 
 
-def _row(item: Found, info: PackInfo) -> dict[str, Any]:
+def _row(item: Match, info: PackInfo) -> dict[str, Any]:
     entry, unit = item.entry, info.unit
     return {
         "query": entry.query,
@@ -81,11 +79,11 @@ def _row(item: Found, info: PackInfo) -> dict[str, Any]:
     }
 
 
-def _show_matches(found: list[Found], info: PackInfo) -> None:
+def _show_matches(matches: list[Match], info: PackInfo) -> None:
     table = new_table("Best first: by the lower bound of the share")
     for name in ("query", "fits", "share", "at least", "URL"):
         table.add_column(name, justify="right" if name in ("share", "at least") else "left", no_wrap=name != "URL")
-    for item in found:
+    for item in matches:
         entry, fits = item.entry, item.kind if not item.distance else f"{item.distance} off"
         table.add_row(entry.query, fits, *_shares(entry.probability, entry.lower, info), "")
         for url in entry.urls:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from searchblend.accounting.totals import Cap
+from searchblend.accounting.totals import BudgetCap
 from searchblend.cli.arguments import positive_int
 from searchblend.cli.printing import messages, new_table, print_line, print_table, progress_bar, warn
 from searchblend.cli.service_options import add_place, print_document, serve_settings
@@ -28,6 +28,7 @@ from searchblend.service.settings import ServeSettings
 
 if TYPE_CHECKING:
     from searchblend.core.records import Record
+    from searchblend.service.console.planner_page import Forecast, Question
     from searchblend.service.demo import OnProgress, PlayedRound, Population, Staff
 
 EXAMPLES = """\
@@ -77,10 +78,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 _OPTIN_SHARE = 0.25
 _START_SECONDS = 30.0
+_PLANNER_RUNS = 3
+_PLANNER_SEED = 2
 
 
 def run(options: argparse.Namespace) -> None:
-    from searchblend.cli.console_planner import forecast
     from searchblend.service.serve import serve
 
     if (options.once or options.json) and not options.demo:
@@ -98,9 +100,36 @@ def run(options: argparse.Namespace) -> None:
     serve(
         settings,
         anonymous_intake=options.demo_server,
-        on_ready=_say_where,
+        on_ready=_print_addresses,
         planner=forecast,
     )
+
+
+def forecast(question: Question, epsilons: Sequence[float]) -> Forecast:
+    """The console's planner, which the service itself does not know: the simulations of ``searchblend plan``.
+
+    Both methods over ε on synthetic users: figures with the middle 80 % of runs.
+    """
+    from dataclasses import asdict
+
+    from searchblend.core.params import BlenderParams
+    from searchblend.synthetic.count_group import RecordModel
+    from searchblend.synthetic.plan import Situation, curve
+    from searchblend.synthetic.population import profile_named
+
+    model = RecordModel.of_profile(profile_named("aol"))
+    params = BlenderParams(Budget(question.epsilon, question.delta), max_head_queries=question.max_head_queries)
+    situation = Situation(question.users, question.optin_percent / 100, params)
+    curves = curve(model, situation, epsilons, runs=_PLANNER_RUNS, seed=_PLANNER_SEED, on_run=lambda: None)
+    return {
+        "curves": {
+            method: {
+                name: [asdict(band) if (band := getattr(point, name)) else None for point in forecasts]
+                for name in ("head_queries", "query_l1", "ndcg")
+            }
+            for method, forecasts in curves.items()
+        }
+    }
 
 
 def _end_with_input() -> None:
@@ -109,7 +138,7 @@ def _end_with_input() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _say_where(address: str, health: str) -> None:
+def _print_addresses(address: str, health: str) -> None:
     """One write: whoever started us may close the pipe after the first line."""
     print(f"{address}\nhealth: {health}" if health else address, flush=True)
 
@@ -181,7 +210,7 @@ def _prepare(settings: ServeSettings, options: argparse.Namespace) -> tuple[str,
     now, label = SystemClock().now(), f"demo {time.time_ns()}"
     with open_store(settings.where) as store:
         if store.ledger.book().cap is None:
-            store.ledger.set_cap(Cap(window=Budget(80.0, 1e-2)))  # ten rounds a week: enough to play with
+            store.ledger.set_cap(BudgetCap(window=Budget(80.0, 1e-2)))  # ten rounds a week: enough to play with
         n_clients = options.people - int(_OPTIN_SHARE * options.people)
         wanted = TaskSettings(
             name=label,

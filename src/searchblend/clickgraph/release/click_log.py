@@ -6,7 +6,6 @@ decided here and nowhere else. An engine answers for a log on disk, ``InMemoryCl
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -36,11 +35,6 @@ class Cap:
     def __post_init__(self) -> None:
         if not isinstance(self.first, int) or self.first < 1:
             raise InvalidParameter("first", f"expected a whole number of at least 1, found {self.first!r}")
-
-
-def weight(units: int, queries: int) -> int:
-    """floor(units/√s), exactly: what each of a user's s queries gets"""
-    return math.isqrt(units * units // queries)
 
 
 class ClickLog(Protocol):

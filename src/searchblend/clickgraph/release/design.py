@@ -8,8 +8,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from searchblend.clickgraph.release.click_log import Cap
-from searchblend.clickgraph.release.gaussian_account import gaussian_total_delta
-from searchblend.clickgraph.release.gaussian_design import gaussian_steps
+from searchblend.clickgraph.release.gaussian_design import gaussian_steps, gaussian_total_delta
 from searchblend.clickgraph.release.laplace_design import laplace_steps
 from searchblend.clickgraph.release.step import StepDesign, StepPlan
 from searchblend.core.errors import InvalidParameter

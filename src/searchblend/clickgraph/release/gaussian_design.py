@@ -16,7 +16,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
-from searchblend.clickgraph.release.gaussian_account import (
+from searchblend.clickgraph.release.step import StepDesign, StepPlan
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.privacy import Budget
+from searchblend.mechanisms.gaussian_account import (
     Reach,
     largest_mu,
     least_epsilon,
@@ -26,9 +29,6 @@ from searchblend.clickgraph.release.gaussian_account import (
     total_delta,
     units_for,
 )
-from searchblend.clickgraph.release.step import StepDesign, StepPlan
-from searchblend.core.errors import InvalidParameter
-from searchblend.core.privacy import Budget
 from searchblend.mechanisms.rounded_gaussian import LARGEST_SIGMA, RoundedGaussian, distance_bound, on_sigma_grid
 
 _COARSE: Final = tuple(1 + step / 64 for step in range(24))
@@ -60,10 +60,10 @@ def gaussian_steps(plans: Sequence[StepPlan], budget: Budget) -> list[StepDesign
     ceiling = largest_mu(budget.epsilon, budget.delta)
     best: tuple[tuple[float, float], float, list[_Sized]] | None = None
     for factor in _COARSE:
-        found = _at(plans, ceiling / factor, budget)
-        if found and (best is None or _merit(found) < best[0]):
-            best = _merit(found), factor, found
-        if found and plans[0].delta:
+        steps = _at(plans, ceiling / factor, budget)
+        if steps and (best is None or _merit(steps) < best[0]):
+            best = _merit(steps), factor, steps
+        if steps and plans[0].delta:
             break  # thresholds are given their δ: more noise is only worse
     if best is None:
         raise InvalidParameter("delta", "too small at this ε: it must cover the thresholds and the noise sampler")
@@ -121,9 +121,9 @@ def _refined(
     low, high = max(factor - (_COARSE[1] - _COARSE[0]), 1.0), factor
     for _ in range(_REFINEMENTS):
         middle = (low + high) / 2
-        found = _at(plans, ceiling / middle, budget)
-        if found and _merit(found) <= _merit(best):
-            high, best = middle, found
+        steps = _at(plans, ceiling / middle, budget)
+        if steps and _merit(steps) <= _merit(best):
+            high, best = middle, steps
         else:
             low = middle
     return best
@@ -157,3 +157,9 @@ def in_rounds(plans: Sequence[StepPlan], delta: float) -> list[StepPlan]:
         for number, share in enumerate(ROUNDS, start=1)
     ]
     return [*rounds, *others]
+
+
+def gaussian_total_delta(epsilon: float, steps: Sequence[StepDesign]) -> float:
+    """δ at this ε of all steps together, with ideal noise."""
+    first, *later = [reach(step.cap.first, step.units, step.noise.scale, step.threshold) for step in steps]
+    return total_delta(epsilon, first, *later)

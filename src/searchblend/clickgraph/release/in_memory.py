@@ -9,8 +9,9 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from searchblend.clickgraph.release.click_log import SESSION_GAP, Cap, weight
+from searchblend.clickgraph.release.click_log import SESSION_GAP, Cap
 from searchblend.core.records import WILDCARD, Record
+from searchblend.mechanisms.gaussian_account import weight
 from searchblend.mechanisms.tally import InMemoryTally, ListedRecords
 
 

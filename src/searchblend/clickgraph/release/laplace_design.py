@@ -11,12 +11,12 @@ from fractions import Fraction
 from typing import Final
 
 from searchblend.clickgraph.release.click_log import Cap
-from searchblend.clickgraph.release.gaussian_account import least_threshold
 from searchblend.clickgraph.release.step import StepDesign, StepPlan
 from searchblend.clickgraph.release.theorem1 import printed_threshold
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.privacy import Budget
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
+from searchblend.mechanisms.gaussian_account import least_threshold
 
 _SLACK: Final = 1e-9
 """more than the relative floating-point error of a tail"""

@@ -103,8 +103,8 @@ class ReusedNoise:
 
     def _tail(self, values: Ints) -> Floats:
         """P(Y ≥ value)"""
-        found: Floats = self._tails[self._position(values)]
-        return found
+        tails: Floats = self._tails[self._position(values)]
+        return tails
 
     def _position(self, values: Ints) -> Ints:
         return np.clip(values + self._reach + 2, 0, len(self._tails) - 1)

@@ -114,7 +114,7 @@ def absorption(
     solve = _conjugate_gradients if settings.method == "cg" else _pruned_iteration
     solutions = solve(part, classes, settings, on_iteration)
     probability = np.zeros((everywhere.shape[0], len(seeds)))
-    probability[queries] = np.clip(np.column_stack([found for found, _, _ in solutions]), 0.0, 1.0)
+    probability[queries] = np.clip(np.column_stack([solution for solution, _, _ in solutions]), 0.0, 1.0)
     bounds = [bound for _, _, bound in solutions if bound is not None]
     return Absorption(probability, sum(rounds for _, rounds, _ in solutions), max(bounds, default=None))
 
@@ -149,14 +149,14 @@ def _reached(clicks: Any, seeds: Integers) -> tuple[Integers, Integers]:
     return np.flatnonzero(queries), np.flatnonzero(urls)
 
 
-def _neighbours(matrix: Any, rows: Integers, seen: NDArray[np.bool_]) -> Integers:
+def _neighbours(matrix: Any, rows: Integers, visited: NDArray[np.bool_]) -> Integers:
     """The columns that these rows lead to and that were not seen before; marks them as seen."""
     starts, lengths = matrix.indptr[rows], np.diff(matrix.indptr)[rows]
     within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     entries = np.repeat(starts, lengths) + within
     columns = matrix.indices[entries[matrix.data[entries] > 0]]
-    fresh: Integers = np.unique(columns[~seen[columns]]).astype(np.int64)
-    seen[fresh] = True
+    fresh: Integers = np.unique(columns[~visited[columns]]).astype(np.int64)
+    visited[fresh] = True
     return fresh
 
 

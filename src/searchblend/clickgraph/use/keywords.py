@@ -73,8 +73,8 @@ def generate_keywords(
             "threshold", f"expected a number in (0, {1 - settings.alpha:g}]: no walk is surer than 1 - alpha"
         )
     named = seeds if isinstance(seeds, Mapping) else {ONE_CLASS: seeds}
-    found = find_seeds(graph, named)
-    numbers = {name: np.unique(np.concatenate(lists)) for name, lists in found.items()}
+    matches = find_seeds(graph, named)
+    numbers = {name: np.unique(np.concatenate(lists)) for name, lists in matches.items()}
     clicks = graph.click_matrix(cut)
     walked = absorption(clicks, list(numbers.values()), settings, on_iteration=on_iteration)
     return Keywords(
@@ -82,7 +82,7 @@ def generate_keywords(
         threshold,
         tuple(named),
         {name: len(urls) for name, urls in numbers.items()},
-        sum(not len(urls) for lists in found.values() for urls in lists),
+        sum(not len(urls) for lists in matches.values() for urls in lists),
         int(clicks.nnz),
         len(graph.clicks),
         walked.iterations,
@@ -110,8 +110,8 @@ def compare_keywords(first: Keywords, second: Keywords, thresholds: Sequence[flo
         if threshold < max(first.threshold, second.threshold):
             raise InvalidParameter("thresholds", "expected none below the thresholds of the keywords")
         one, other = (
-            {(word.seed_class, word.query) for word in found.keywords if word.relevance >= threshold}
-            for found in (first, second)
+            {(word.seed_class, word.query) for word in keywords.keywords if word.relevance >= threshold}
+            for keywords in (first, second)
         )
         ratio = len(other) / len(one) if one else None
         shared = len(one & other) / len(other) if other else None
@@ -122,7 +122,7 @@ def compare_keywords(first: Keywords, second: Keywords, thresholds: Sequence[flo
 def _above(graph: ClickGraph, classes: Sequence[str], walked: Absorption, threshold: float) -> list[Keyword]:
     rows, columns = np.nonzero(walked.probability >= threshold)
     counts = graph.searches
-    found = [
+    above = [
         Keyword(
             graph.queries[row],
             classes[column],
@@ -133,7 +133,7 @@ def _above(graph: ClickGraph, classes: Sequence[str], walked: Absorption, thresh
         )
         for row, column in zip(rows.tolist(), columns.tolist(), strict=True)
     ]
-    return sorted(found, key=lambda word: (-round(word.relevance, _DIGITS), -word.count, word.query))
+    return sorted(above, key=lambda word: (-round(word.relevance, _DIGITS), -word.count, word.query))
 
 
 def find_seeds(graph: ClickGraph, classes: Mapping[str, Sequence[str]]) -> dict[str, list[NDArray[np.int64]]]:
@@ -145,15 +145,15 @@ def find_seeds(graph: ClickGraph, classes: Mapping[str, Sequence[str]]) -> dict[
     if not classes or not all(classes.values()):
         raise InvalidParameter("seeds", "expected at least one seed in each class")
     index = _UrlIndex(graph.urls)
-    found = {name: [index.matching(entry) for entry in entries] for name, entries in classes.items()}
-    for name, lists in found.items():
+    matched = {name: [index.matching(entry) for entry in entries] for name, entries in classes.items()}
+    for name, lists in matched.items():
         if not any(len(urls) for urls in lists):
             raise InvalidParameter("seeds", f"class {name}: none of its {len(lists)} seeds is in the released graph")
-    distinct = [np.unique(np.concatenate(lists)) for lists in found.values()]
+    distinct = [np.unique(np.concatenate(lists)) for lists in matched.values()]
     together = np.concatenate(distinct)
     if twice := len(together) - len(np.unique(together)):
         raise InvalidParameter("seeds", f"expected each URL in one class; {twice} are in two or more")
-    return found
+    return matched
 
 
 class _UrlIndex:
@@ -165,10 +165,10 @@ class _UrlIndex:
 
     def matching(self, entry: str) -> NDArray[np.int64]:
         exact = self._numbers.get(entry, self._numbers.get(normalize_url(entry) or ""))
-        found: Sequence[int] = () if exact is None else (exact,)
+        numbers: Sequence[int] = () if exact is None else (exact,)
         if exact is None and "/" not in entry:
-            found = self._under.get(normalize_url(entry.strip().strip("."), host_only=True) or "", ())
-        return np.array(found, dtype=np.int64)
+            numbers = self._under.get(normalize_url(entry.strip().strip("."), host_only=True) or "", ())
+        return np.array(numbers, dtype=np.int64)
 
     @cached_property
     def _under(self) -> Mapping[str, Sequence[int]]:

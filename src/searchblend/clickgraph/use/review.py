@@ -60,11 +60,11 @@ def _suspicious(graph: ClickGraph, table: TableName, suspects: Suspects) -> Iter
     """In the tables of edges only what stands second is looked at: the first is a released query already."""
     columns = graph.columns(table)
     texts = list(columns[{"queries": "query", "clicks": "url", "reformulations": "next_query"}[table]])
-    found = {text: tuple(reason.value for reason in suspects.in_text(text)) for text in dict.fromkeys(texts)}
+    reasons = {text: tuple(reason.value for reason in suspects.in_text(text)) for text in dict.fromkeys(texts)}
     for row, text in enumerate(texts, start=1):
-        if found[text]:
+        if reasons[text]:
             first = () if table == "queries" else (str(columns["query"][row - 1]),)
-            yield Finding(table, row, found[text], (*first, text))
+            yield Finding(table, row, reasons[text], (*first, text))
 
 
 def _abandoned(graph: ClickGraph, head: int, below: float) -> list[Finding]:

@@ -182,12 +182,12 @@ def suggest(graph: ClickGraph, query: str, *, limit: int = 10, cut: float | None
     """
     if limit < 1:
         raise InvalidParameter("limit", "expected at least 1")
-    found = _reformulations(graph, graph.number_of(query), cut)[:limit]
-    known = {suggestion.query for suggestion in found}
+    suggestions = _reformulations(graph, graph.number_of(query), cut)[:limit]
+    known = {suggestion.query for suggestion in suggestions}
     for other in similar_queries(graph, query, limit=limit + len(known), cut=cut):
-        if len(found) < limit and other.query not in known:
-            found.append(Suggestion(other.query, "similar clicks", other.score))
-    return found
+        if len(suggestions) < limit and other.query not in known:
+            suggestions.append(Suggestion(other.query, "similar clicks", other.score))
+    return suggestions
 
 
 def _reformulations(graph: ClickGraph, number: int, cut: float | None) -> list[Suggestion]:
@@ -195,8 +195,8 @@ def _reformulations(graph: ClickGraph, number: int, cut: float | None) -> list[S
     own = (edges.source == number) & (edges.target != number)
     own &= edges.kept(graph.cut("reformulations", cut)) & (edges.counts.low > 0)
     searches = max(int(graph.searches.count[number]), 1)
-    found = [
+    suggestions = [
         Suggestion(graph.queries[edges.target[i]], "reformulation", min(float(edges.counts.low[i]) / searches, 1.0))
         for i in np.flatnonzero(own)
     ]
-    return sorted(found, key=lambda suggestion: (-suggestion.score, suggestion.query))
+    return sorted(suggestions, key=lambda suggestion: (-suggestion.score, suggestion.query))

@@ -55,13 +55,13 @@ def spelling_corrections(graph: ClickGraph, rules: SpellingRules | None = None) 
     plausible = (edges.counts.count > 0) & (share >= rules.least_share)
     plausible &= searches.low[edges.target] >= rules.least_count_ratio * np.maximum(searches.high[edges.source], 0)
     plausible &= high_rate[edges.source] < rules.largest_click_ratio * low_rate[edges.target]
-    found: list[Correction] = []
+    corrections: list[Correction] = []
     for i in np.flatnonzero(plausible):
         query, correction = graph.queries[edges.source[i]], graph.queries[edges.target[i]]
         edits = edit_distance(query, correction)
         if 0 < edits <= (rules.most_edits if len(query) >= SHORT else min(1, rules.most_edits)):
-            found.append(Correction(query, correction, min(float(share[i]), 1.0), edits))
-    return sorted(found, key=lambda c: (-c.share, c.query, c.correction))
+            corrections.append(Correction(query, correction, min(float(share[i]), 1.0), edits))
+    return sorted(corrections, key=lambda c: (-c.share, c.query, c.correction))
 
 
 def _click_rates(graph: ClickGraph) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -108,8 +108,8 @@ def _terms(queries: Sequence[str], pattern: str) -> list[tuple[int, str]]:
     except re.error as error:
         raise InvalidParameter("pattern", f"expected a regular expression: {error}") from error
     group = 1 if compiled.groups else 0
-    found = [(number, compiled.search(query)) for number, query in enumerate(queries)]
-    return [(number, _form(match[group])) for number, match in found if match and match[group]]
+    matches = [(number, compiled.search(query)) for number, query in enumerate(queries)]
+    return [(number, _form(match[group])) for number, match in matches if match and match[group]]
 
 
 def _form(text: str) -> str:

@@ -1,4 +1,4 @@
-"""A made-up log drawn from a release alone: [KKMN09] §8. Post-processing, so it costs no privacy.
+"""A synthetic log drawn from a release alone: [KKMN09] §8. Post-processing, so it costs no privacy.
 
 A session starts with q in proportion to max(n_q − Σ r_{q'q}, 0), the searches that no released reformulation leads to.
 Each search clicks URL u with probability c_qu / max(n_q, Σ_u c_qu), else nothing, and goes on to q' with probability
@@ -85,13 +85,13 @@ def _sessions(
         raise RunError("no released query has a positive count from which a session could start")
     ends = np.cumsum(starts)
     pieces: list[tuple[Integers, Integers, Integers]] = []
-    made = n_sessions = 0
-    while made < searches:
-        wanted = max(searches - made, 64)
+    drawn = n_sessions = 0
+    while drawn < searches:
+        wanted = max(searches - drawn, 64)
         first = np.searchsorted(ends, _uniform(np.full(wanted, ends[-1]), source), side="right").astype(np.int64)
         for piece in _followed(first, next_query, n_sessions, source):
             pieces.append(piece)
-            made += len(piece[0])
+            drawn += len(piece[0])
         n_sessions += wanted
     session, step, query = (np.concatenate(columns) for columns in zip(*pieces, strict=True))
     order = np.lexsort((step, session))[:searches]

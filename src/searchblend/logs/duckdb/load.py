@@ -16,10 +16,18 @@ from searchblend.core.errors import InputError, RunError
 from searchblend.logs.duckdb.activity import LogStrings, moment_of
 from searchblend.logs.duckdb.feed import Feed, Feeder, Known, WrongGuess
 from searchblend.logs.duckdb.normal_forms import ODD_BYTES
-from searchblend.logs.duckdb.scan import REJECTED_TABLE, Scan, scan_columns, scan_delimited, scan_json
+from searchblend.logs.duckdb.scan import (
+    REJECTED_TABLE,
+    Scan,
+    queries_without_click,
+    scan_columns,
+    scan_delimited,
+    scan_json,
+    scan_yandex,
+    yandex_rows,
+)
 from searchblend.logs.duckdb.searches import count_problems, grouped_searches, normalize_other_queries
 from searchblend.logs.duckdb.session import DatabaseError, DuckDBSession, quoted
-from searchblend.logs.duckdb.yandex import queries_without_click, scan_yandex, yandex_rows
 from searchblend.logs.engine import Drawing, Reading
 from searchblend.logs.formats import judge
 from searchblend.logs.formats.files import WHOLE, Span

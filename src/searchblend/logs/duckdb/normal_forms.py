@@ -174,11 +174,11 @@ def normal_table(
         columns: what stays as it is
         forms: the columns in normal form
     """
-    found = {form.column: form.joined(session, f"SELECT {form.column} FROM {source}") for form in forms}
-    selected = [*columns, *(f"{joined.form} AS {column}" for column, joined in found.items())]
-    joins = "".join(joined.join for joined in found.values())
+    joined_by = {form.column: form.joined(session, f"SELECT {form.column} FROM {source}") for form in forms}
+    selected = [*columns, *(f"{joined.form} AS {column}" for column, joined in joined_by.items())]
+    joins = "".join(joined.join for joined in joined_by.values())
     session.execute(f"CREATE TEMP TABLE {name} AS SELECT {', '.join(selected)} FROM {source}{joins}")
-    for joined in found.values():
+    for joined in joined_by.values():
         if joined.table is not None:
             session.execute(f"DROP TABLE {joined.table}")
 

@@ -115,7 +115,7 @@ def _parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, tup
         raise InputError(path, "the Parquet file cannot be read: missing, cut off or damaged") from error
 
 
-def _check_columns(path: Path, found: Sequence[str], columns: Sequence[str]) -> None:
-    missing = [column for column in columns if column not in found]
+def _check_columns(path: Path, header: Sequence[str], columns: Sequence[str]) -> None:
+    missing = [column for column in columns if column not in header]
     if missing:
         raise InputError(path, f"no column {' and '.join(missing)}; expected {' and '.join(columns)}", line=1)

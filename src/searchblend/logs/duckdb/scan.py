@@ -15,12 +15,13 @@ from searchblend.logs.duckdb.feed import Feed, Feeder
 from searchblend.logs.duckdb.normal_forms import surely_usable_query, surely_usable_url
 from searchblend.logs.duckdb.session import DuckDBSession, quoted, quoted_name
 from searchblend.logs.formats.files import WHOLE, Span
-from searchblend.logs.formats.gate import MAX_LINE, SEPARATOR
+from searchblend.logs.formats.gate import MAX_LINE, MOST_BLANK, SEPARATOR
 from searchblend.logs.formats.judge import NO, PROBLEMS, WITHOUT_URL, YES
-from searchblend.logs.formats.layout import Columns, Delimited, JsonLines
+from searchblend.logs.formats.layout import Columns, Delimited, JsonLines, Sessions
 from searchblend.logs.summary import (
     BAD_LINE,
     BAD_OPTIN,
+    CLICK_WITHOUT_QUERY,
     MISSING_USER,
     TOO_FEW_FIELDS,
     UNUSABLE_QUERY,
@@ -170,18 +171,99 @@ def scan_columns(layout: Columns, files: Sequence[Path], *, places: bool = False
     return Scan(select, {role: role for role in layout.columns})
 
 
+def yandex_rows(feed: Feed) -> str:
+    """SELECT of every line as (kind, session, moment, page, id); ``id`` is the user, the query or the URL.
+
+    ``kind`` is M, Q or C, and NULL if the line is none of them. DuckDB reads only the fields that are used.
+    """
+    lines = read_text(feed.names, [f"f{i}" for i in range(Sessions.rules.n_fields)], "\t", header=False)
+    return f"""
+        SELECT
+            CASE WHEN session IS NOT NULL AND moment IS NOT NULL AND id IS NOT NULL AND (kind = 'M' OR page IS NOT NULL)
+                THEN kind END AS kind,
+            session, moment, page, id
+        FROM (
+            SELECT kind,
+                {_id("f0")} AS session,
+                {_id("CASE WHEN kind = 'M' THEN f2 ELSE f1 END")} AS moment,
+                {_id("CASE WHEN kind <> 'M' THEN f3 END")} AS page,
+                {_id("CASE WHEN kind = 'M' THEN f3 ELSE f4 END")} AS id
+            FROM (
+                SELECT *, CASE
+                    WHEN f1 = 'M' AND f3 IS NOT NULL AND f4 IS NULL THEN 'M'
+                    WHEN f2 IN ('Q', 'T') AND f5 IS NOT NULL THEN 'Q'
+                    WHEN f2 = 'C' AND f4 IS NOT NULL AND f5 IS NULL THEN 'C'
+                END AS kind
+                FROM ({lines})
+            )
+        )
+    """
+
+
+def _id(field: str) -> str:
+    """SQL: the number that a field spells as we would, else NULL. A cast alone takes ``+5`` and ``5.4`` for 5."""
+    return f"CASE WHEN try_cast({field} AS UBIGINT)::VARCHAR = {field} THEN try_cast({field} AS UBIGINT) END"
+
+
+def scan_yandex(rows: str, *, searches: bool) -> Scan:
+    """The clicks in a table of such rows, and the lines that are no rows. Who clicked is said by the session.
+
+    With ``searches`` a line is at the time of its query, its rank is the time of the click, and queries without a click
+    are lines without URL; those of nobody are left out.
+    """
+    users = f"SELECT session, min(id) AS id, min(moment) AS day FROM {rows} WHERE kind = 'M' GROUP BY session"
+    moment, rank = ("queries.moment", "clicks.moment::VARCHAR") if searches else ("clicks.moment", "NULL::VARCHAR")
+    lines = f"""
+        SELECT coalesce(users.id::VARCHAR, '') AS user, coalesce(queries.id::VARCHAR, '') AS query,
+            clicks.id::VARCHAR AS url, {_time("clicks.session", moment)} AS time, {rank} AS rank,
+            clicks.kind IS NULL AS is_broken
+        FROM (SELECT * FROM {rows} WHERE kind = 'C' OR kind IS NULL) AS clicks
+        LEFT JOIN ({users}) AS users USING (session)
+        LEFT JOIN (
+            SELECT session, page, arg_max(id, row(moment, id)) AS id, max(moment) AS moment
+            FROM {rows} WHERE kind = 'Q' GROUP BY session, page
+        ) AS queries USING (session, page)
+    """
+    if searches:
+        lines += f"""
+            UNION ALL SELECT users.id::VARCHAR, queries.id::VARCHAR, NULL, {_time("session", "moment")}, NULL, false
+            FROM ({_without_click(rows)}) AS queries JOIN ({users}) AS users USING (session)
+        """
+    return Scan(
+        lines,
+        {"user": "user", "query": "query", "url": "url", "time": "time", "rank": "rank"},
+        [(BAD_LINE, "is_broken"), (CLICK_WITHOUT_QUERY, "query = ''")],
+        ascii_only=True,
+        no_odd_bytes=True,
+    )
+
+
+def _time(session: str, moment: str) -> str:
+    return f"printf('%05d %020d %020d', users.day, {session}, {moment})"
+
+
+def _without_click(rows: str) -> str:
+    clicked = f"SELECT session, page FROM {rows} WHERE kind = 'C'"
+    return f"SELECT * FROM (SELECT * FROM {rows} WHERE kind = 'Q') ANTI JOIN ({clicked}) USING (session, page)"
+
+
+def queries_without_click(session: DuckDBSession, rows: str) -> int:
+    return int(session.value(f"SELECT count(*) FROM ({_without_click(rows)})"))
+
+
 def read_text(files: Sequence[Path], names: Sequence[str], delimiter: str, *, header: bool) -> str:
     """SELECT of the fields of text files that passed the gate.
 
     Nothing is left to DuckDB's guesses: no quotes, no comments, no word for NULL (a line feed cannot occur in a
-    field). A line with too many fields is noted, without its text, in the table of rejected lines.
+    field). A line with too many fields is noted, without its text, in the table of rejected lines. To the length of a
+    line DuckDB adds the blank lines before it, so it may be longer than any that passes the gate.
     """
     columns = ", ".join(f"'{name}': 'VARCHAR'" for name in names)
     return f"""
         SELECT * FROM read_csv([{_paths(files)}],
             auto_detect = false, columns = {{{columns}}}, header = {str(header).lower()},
             delim = {quoted(delimiter)}, quote = '', escape = '', comment = '', nullstr = chr(10), new_line = '\\n',
-            compression = 'none', null_padding = true, strict_mode = true, max_line_size = {MAX_LINE + 1},
+            compression = 'none', null_padding = true, strict_mode = true, max_line_size = {MAX_LINE + MOST_BLANK},
             ignore_errors = true, store_rejects = true, rejects_limit = 0, rejects_line_size_limit = 1,
             rejects_table = '{REJECTED_TABLE}', rejects_scan = '{REJECTED_TABLE}_scans')
     """
@@ -204,9 +286,9 @@ def parquet_types(session: DuckDBSession, path: Path) -> dict[str, str]:
     """name → type of a file's columns, in DuckDB's words."""
     link = Feeder(session.directory, name="schema").link(path)
     try:
-        found = session.rows(f"DESCRIBE SELECT * FROM {read_parquet([link])}")
+        described = session.rows(f"DESCRIBE SELECT * FROM {read_parquet([link])}")
     except RunError as error:
         raise InputError(path, "the Parquet file cannot be read: cut off or damaged") from error
     finally:
         link.unlink()
-    return {name: kind for name, kind, *_ in found}
+    return {name: kind for name, kind, *_ in described}

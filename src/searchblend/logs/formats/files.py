@@ -48,16 +48,16 @@ _PROBLEMS: Final = {
 def expand(paths: LogPaths) -> list[Path]:
     """The files behind paths, globs and directories, each once; the files of a glob or directory are sorted."""
     given = [paths] if isinstance(paths, str | Path) else list(paths)
-    found = list(dict.fromkeys(file for one in given for file in _expand_one(Path(one))))
-    if not found:
+    files = list(dict.fromkeys(file for one in given for file in _expand_one(Path(one))))
+    if not files:
         raise InputError("log", "no file was given")
-    ways = [way for file in found for way in (file.absolute(), file.resolve())]
+    ways = [way for file in files for way in (file.absolute(), file.resolve())]
     for folder in dict.fromkeys(folder for way in ways for folder in way.parents):
         refuse_table(folder)
-    for file in found:
+    for file in files:
         if other := _OTHER_NAMES.get(file.suffix.lower()):
             raise InputError(file, f"is compressed with {other}, which is not read: decompress it, or use .gz or .zst")
-    return found
+    return files
 
 
 def _expand_one(path: Path) -> list[Path]:

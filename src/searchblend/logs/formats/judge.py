@@ -107,13 +107,13 @@ def _judge_json(layout: JsonLines, line: str, *, host_only: bool) -> str | None:
     if SEPARATOR in line:
         return TOO_MANY_FIELDS
     try:
-        found = json.loads(line, object_pairs_hook=_first_of_each)
-        json.dumps(found, ensure_ascii=False).encode()  # half of a surrogate pair is no text
+        document = json.loads(line, object_pairs_hook=_first_of_each)
+        json.dumps(document, ensure_ascii=False).encode()  # half of a surrogate pair is no text
     except (ValueError, RecursionError):
         return BAD_LINE
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         return BAD_LINE
-    members = {role: found.get(key) for role, key in layout.keys.items()}
+    members = {role: document.get(key) for role, key in layout.keys.items()}
     if any(isinstance(member, dict | list) for member in members.values()):
         return BAD_LINE
     texts = {role: "" if member is None else str(member) for role, member in members.items()}

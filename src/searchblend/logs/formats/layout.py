@@ -189,7 +189,7 @@ def _no_such_column(path: Path, missing: Sequence[str], names: Sequence[str], ex
     absent = " and ".join(f"'{name}'" for name in missing)
     if set(expected).isdisjoint(names):
         first_line = f"the {len(names)} fields of its first line (is it a header? {NO_HEADER})"
-        found = f"none of the expected names is among {first_line}"
+        present = f"none of the expected names is among {first_line}"
     else:
-        found = f"there are {listed(names)}"
-    return f"{path}: no column {absent}: {found}; say which is which with --columns user=NAME,query=NAME,url=NAME"
+        present = f"there are {listed(names)}"
+    return f"{path}: no column {absent}: {present}; say which is which with --columns user=NAME,query=NAME,url=NAME"

@@ -28,7 +28,7 @@ _RARE: Final = np.array([byte not in b"\t\n" and (byte < 32 or byte > 126 or byt
 
 def locate(sources: Sequence[Source], counts: Mapping[str, int], *, host_only: bool) -> dict[str, Malformed]:
     """The first places of each problem that was counted."""
-    found = {problem: Malformed(count) for problem, count in counts.items()}
+    located = {problem: Malformed(count) for problem, count in counts.items()}
     left = {problem: min(count, FIRST_PLACES) for problem, count in counts.items()}
     for layout, paths in sources:
         if isinstance(layout, Columns):  # its rows are found by the engine
@@ -39,11 +39,11 @@ def locate(sources: Sequence[Source], counts: Mapping[str, int], *, host_only: b
             for line, text in _doubtful_lines(path, layout, look_at_all=look_at_all):
                 problem = judge(text)
                 if problem is not None and left.get(problem):
-                    found[problem].first.append(Place(str(path), line))
+                    located[problem].first.append(Place(str(path), line))
                     left[problem] -= 1
                     if not any(left.values()):
-                        return found
-    return found
+                        return located
+    return located
 
 
 def _doubtful_lines(path: Path, layout: TextLayout, *, look_at_all: bool) -> Iterator[tuple[int, str]]:

@@ -104,8 +104,8 @@ def _layout(
     header = _header_line(path, start)
     if name == "aol" or (name == "auto" and _is_aol(header)):
         return _aol_layout(path, header, columns)
-    said = None if name == "auto" else name
-    return _delimited_layout(path, header, said, columns, quoted_line_feeds=quoted_line_feeds)
+    given = None if name == "auto" else name
+    return _delimited_layout(path, header, given, columns, quoted_line_feeds=quoted_line_feeds)
 
 
 def _is_named_json(path: Path) -> bool:
@@ -181,19 +181,19 @@ def _header_line(path: Path, start: bytes) -> str:
 
 def _refuse_duplicates(path: Path, names: Sequence[str]) -> None:
     for name in names:
-        found = [str(position + 1) for position, other in enumerate(names) if other == name]
-        if name and len(found) > 1:
-            where = f"{', '.join(found[:-1])} and {found[-1]}"
+        places = [str(position + 1) for position, other in enumerate(names) if other == name]
+        if name and len(places) > 1:
+            where = f"{', '.join(places[:-1])} and {places[-1]}"
             raise InputError(path, f"columns {where} of the header have the same name", line=1)
 
 
 def _columns_layout(path: Path, types: Mapping[str, str], columns: ColumnMap) -> Columns:
     """The layout of a file whose columns have these types (in DuckDB's words)."""
-    found = columns.find(path, list(types))
-    for role, name in found.items():
+    named = columns.find(path, list(types))
+    for role, name in named.items():
         fits = STRING_OR_NUMBER.fullmatch(types[name]) is not None
         fits = fits or (role == "time" and _TIME.fullmatch(types[name]) is not None)
         fits = fits or (role == "optin" and types[name] == "BOOLEAN")
         if not fits:
             raise InvalidColumns(f"{path}: column '{name}' has type {types[name]}; expected texts or whole numbers")
-    return Columns(found, types={role: types[name] for role, name in found.items()})
+    return Columns(named, types={role: types[name] for role, name in named.items()})

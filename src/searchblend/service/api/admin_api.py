@@ -61,8 +61,8 @@ Gives = TypeVar("Gives")
 
 
 @dataclass(frozen=True)
-class Desk:
-    """What an endpoint works with: the store, who calls, and the task and round that the address names."""
+class AdminCall:
+    """What an endpoint works with: the store, the caller, and the task and round that the address names."""
 
     store: ServiceStore
     lifecycle: Lifecycle
@@ -89,7 +89,7 @@ class Endpoint(Generic[Needs, Gives]):
     summary: str
     needs: type[Needs]
     gives: type[Gives]
-    answer: Callable[[Desk, Needs], Gives]
+    answer: Callable[[AdminCall, Needs], Gives]
 
     @property
     def has_body(self) -> bool:
@@ -124,8 +124,8 @@ class AdminApi:
             body = await read_json(request) if endpoint.has_body else {}
 
             def run(store: ServiceStore) -> Any:
-                desk = Desk(store, Lifecycle(store, self._services.clock), admin, request.path_params)
-                return endpoint.answer(desk, decode(endpoint.needs, body))
+                call = AdminCall(store, Lifecycle(store, self._services.clock), admin, request.path_params)
+                return endpoint.answer(call, decode(endpoint.needs, body))
 
             return document_response(await self._services.actions.call(run))
 
@@ -150,9 +150,9 @@ def endpoints() -> list[Endpoint[Any, Any]]:
 
 
 def _of_action(action: Action[Any, Any]) -> Endpoint[Any, Any]:
-    def answer(desk: Desk, needs: Any) -> Any:
-        target = desk.task if action.on == "task" else desk.round
-        return _view(action.take(desk.lifecycle, target, needs, desk.admin.name))
+    def answer(call: AdminCall, needs: Any) -> Any:
+        target = call.task if action.on == "task" else call.round
+        return _view(action.take(call.lifecycle, target, needs, call.admin.name))
 
     path = f"{_TASK if action.on == 'task' else _ROUND}/{action.path}"
     return Endpoint("POST", path, (action.role,), action.summary, action.needs, _VIEWS[action.gives], answer)
@@ -167,23 +167,23 @@ def _view(result: Round | Task | list[str]) -> RoundView | TaskView | Codes:
 _VIEWS: Final[Mapping[str, type]] = {"round": RoundView, "task": TaskView, "codes": Codes}
 
 
-def _candidate(desk: Desk, needs: Nothing) -> CandidateList:
-    figures, hits = desk.lifecycle.show_candidate(desk.round, actor=desk.admin.name)
+def _candidate(call: AdminCall, needs: Nothing) -> CandidateList:
+    figures, hits = call.lifecycle.show_candidate(call.round, actor=call.admin.name)
     return CandidateList(figures.head.as_json(), hits, figures.n_users)
 
 
-def _detail(desk: Desk, needs: Nothing) -> RoundDetail:
-    round_ = desk.round
-    return RoundDetail.with_numbers(round_, RoundNumbers.read(desk.store, round_))
+def _detail(call: AdminCall, needs: Nothing) -> RoundDetail:
+    round_ = call.round
+    return RoundDetail.with_numbers(round_, RoundNumbers.read(call.store, round_))
 
 
-def _set_blocklist(desk: Desk, blocklist: Blocklist) -> BlocklistSize:
-    desk.lifecycle.set_blocklist(blocklist.words, actor=desk.admin.name)
+def _set_blocklist(call: AdminCall, blocklist: Blocklist) -> BlocklistSize:
+    call.lifecycle.set_blocklist(blocklist.words, actor=call.admin.name)
     return BlocklistSize(len(blocklist.words))
 
 
 def _get(
-    path: str, roles: tuple[str, ...], summary: str, gives: type[Gives], answer: Callable[[Desk, Nothing], Gives]
+    path: str, roles: tuple[str, ...], summary: str, gives: type[Gives], answer: Callable[[AdminCall, Nothing], Gives]
 ) -> Endpoint[Nothing, Gives]:
     return Endpoint("GET", path, roles, summary, Nothing, gives, answer)
 
@@ -194,22 +194,22 @@ _READ: Final[tuple[Endpoint[Nothing, Any], ...]] = (
         ROLES,
         "Name and role of the token.",
         WhoAmI,
-        lambda desk, _: WhoAmI(desk.admin.name, desk.admin.role),
+        lambda call, _: WhoAmI(call.admin.name, call.admin.role),
     ),
     _get(
         f"{_ADMIN}/tasks",
         ROLES,
         "All tasks.",
         TaskList,
-        lambda desk, _: TaskList([TaskView.of(task) for task in desk.store.rounds.tasks()]),
+        lambda call, _: TaskList([TaskView.of(task) for task in call.store.rounds.tasks()]),
     ),
-    _get(_TASK, ROLES, "One task with its settings.", TaskView, lambda desk, _: TaskView.of(desk.task)),
+    _get(_TASK, ROLES, "One task with its settings.", TaskView, lambda call, _: TaskView.of(call.task)),
     _get(
         f"{_TASK}/rounds",
         ROLES,
         "The rounds of a task.",
         RoundList,
-        lambda desk, _: RoundList([RoundView.of(round_) for round_ in desk.store.rounds.rounds(desk.task.task)]),
+        lambda call, _: RoundList([RoundView.of(round_) for round_ in call.store.rounds.rounds(call.task.task)]),
     ),
     _get(_ROUND, ROLES, "One round: state, sizes, refusals, conservation.", RoundDetail, _detail),
     _get(f"{_ROUND}/candidate", _REVIEWER, "The list to review, with filter hits.", CandidateList, _candidate),
@@ -218,21 +218,21 @@ _READ: Final[tuple[Endpoint[Nothing, Any], ...]] = (
         _REVIEWER,
         "Words that no entry may contain.",
         Blocklist,
-        lambda desk, _: Blocklist(desk.lifecycle.blocklist()),
+        lambda call, _: Blocklist(call.lifecycle.blocklist()),
     ),
     _get(
         f"{_ADMIN}/ledger",
         ROLES,
         "Debits and what they add up to.",
         LedgerView,
-        lambda desk, _: LedgerView.of(desk.store.ledger.book()),
+        lambda call, _: LedgerView.of(call.store.ledger.book()),
     ),
     _get(
         f"{_ADMIN}/audit",
         _AUDITOR,
         "The audit log with its hashes.",
         AuditView,
-        lambda desk, _: AuditView([row.entry for row in desk.store.audit.rows()]),
+        lambda call, _: AuditView([row.entry for row in call.store.audit.rows()]),
     ),
 )
 _SET: Final[tuple[Endpoint[Any, Any], ...]] = (
@@ -243,7 +243,7 @@ _SET: Final[tuple[Endpoint[Any, Any], ...]] = (
         "Make a task.",
         TaskSettings,
         TaskView,
-        lambda desk, settings: TaskView.of(desk.lifecycle.add_task(settings, actor=desk.admin.name)),
+        lambda call, settings: TaskView.of(call.lifecycle.add_task(settings, actor=call.admin.name)),
     ),
     Endpoint(
         "PUT", f"{_ADMIN}/blocklist", _REVIEWER, "Replace the blocklist.", Blocklist, BlocklistSize, _set_blocklist

@@ -1,4 +1,4 @@
-"""How every route reads a body and says no. A refusal names its kind and never repeats what was sent."""
+"""How every route reads a body and refuses. A refusal names its kind and never repeats what was sent."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def problem_response(problem: str, detail: str | None = None) -> Response:
     kind = PROBLEMS[problem]
     headers = {"Cache-Control": "no-store"}
     if kind.retry:
-        # Spread out, so that everybody who was turned away does not come back at once.
+        # Spread out, so that those who were turned away do not all come back at once.
         headers["Retry-After"] = str(random.SystemRandom().randint(1, 5))
     if kind.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
@@ -48,7 +48,7 @@ def document_response(document: object, cache: str = "no-store") -> Response:
 
 
 def refusal_of(error: Exception) -> Refusal | None:
-    """The problem that an error of the lower layers is to a caller; None if it is a mistake of ours."""
+    """The problem document for an error of the lower layers; None if the error is a bug of ours."""
     if isinstance(error, Refusal):
         return error
     if isinstance(error, StoreUnavailable):
@@ -70,14 +70,14 @@ def refusal_of(error: Exception) -> Refusal | None:
     return None
 
 
-def number_of(text: str) -> int | None:
-    """A number in the one way it is written: ASCII digits, no leading zeros, at most nine. Else nothing."""
-    return int(text) if _DECIMAL.fullmatch(text) else None
+def number_of(digits: str) -> int | None:
+    """A number in its one spelling: ASCII digits, no leading zeros, at most nine. Else nothing."""
+    return int(digits) if _DECIMAL.fullmatch(digits) else None
 
 
-def round_number(text: str) -> int:
+def round_number(digits: str) -> int:
     """The round that an address names: every round has one address."""
-    number = number_of(text)
+    number = number_of(digits)
     if not number:
         raise Refusal("unknown-task")
     return number
@@ -122,7 +122,7 @@ def bearer(request: Request) -> str | None:
 
 
 MOST_BYTES: Final = 64 * 2**20
-MOST_IN_THE_MAKING: Final = 8
+MOST_PENDING: Final = 8
 
 
 class SharedAnswers:
@@ -130,28 +130,28 @@ class SharedAnswers:
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most_bytes, self._bytes = most_bytes, 0
-        self._made: OrderedDict[Hashable, bytes] = OrderedDict()
-        self._making: dict[Hashable, asyncio.Task[bytes]] = {}
+        self._ready: OrderedDict[Hashable, bytes] = OrderedDict()
+        self._pending: dict[Hashable, asyncio.Task[bytes]] = {}
 
     async def get(self, key: Hashable, make: Callable[[], Awaitable[bytes]]) -> bytes:
-        """The answer; whoever asks while it is made waits for the same one. Too many that differ are turned away."""
-        if key in self._made:
-            self._made.move_to_end(key)
-            return self._made[key]
-        if key not in self._making:
-            if len(self._making) >= MOST_IN_THE_MAKING:
+        """The answer; who asks while it is made waits for it. Too many pending ones are refused."""
+        if key in self._ready:
+            self._ready.move_to_end(key)
+            return self._ready[key]
+        if key not in self._pending:
+            if len(self._pending) >= MOST_PENDING:
                 raise Refusal("overloaded")
-            self._making[key] = asyncio.create_task(self._make(key, make))
-        # Who leaves early must not take the answer away from the others.
-        return await asyncio.shield(self._making[key])
+            self._pending[key] = asyncio.create_task(self._make(key, make))
+        # A caller that disconnects must not cancel the answer for the others.
+        return await asyncio.shield(self._pending[key])
 
     async def _make(self, key: Hashable, make: Callable[[], Awaitable[bytes]]) -> bytes:
         try:
             content = await make()
         finally:
-            del self._making[key]
-        self._made[key] = content
+            del self._pending[key]
+        self._ready[key] = content
         self._bytes += len(content)
         while self._bytes > self._most_bytes:
-            self._bytes -= len(self._made.popitem(last=False)[1])
+            self._bytes -= len(self._ready.popitem(last=False)[1])
         return content

@@ -17,8 +17,8 @@ from searchblend.service.api.collector import Collector
 from searchblend.service.api.distribution import Distribution
 from searchblend.service.api.intake import Intake
 from searchblend.service.api.operations import Handler, Operation, openapi_document
-from searchblend.service.console.door import console_routes, public_routes
 from searchblend.service.console.planner_page import Planner
+from searchblend.service.console.sign_in import console_routes, public_routes
 from searchblend.service.console.visit import error_page
 from searchblend.service.http.health import healthz
 from searchblend.service.services import Services

@@ -27,7 +27,7 @@ REFUSALS: Final[dict[str, Advice]] = {
     ),
     "id-mismatch": Advice(
         "The report's id is not that of its bytes: it was changed on its way, or made by hand.",
-        "Look for a proxy that rewrites bodies; else somebody is trying things, and nothing was counted.",
+        "Look for a proxy that rewrites bodies. If there is none, someone is probing the service; nothing was counted.",
     ),
     "wrong-round": Advice(
         "It was made for another task or round.",
@@ -50,7 +50,7 @@ REFUSALS: Final[dict[str, Advice]] = {
         "The enrolment code or token is missing or unknown.",
         "Make new enrolment codes on the task's page, or check the issuer's key.",
     ),
-    "spent-token": Advice("The token was used before.", "Many: somebody replays tokens; each counts once anyway."),
+    "spent-token": Advice("The token was used before.", "Many: tokens are being replayed; each counts once anyway."),
     "wrong-consent": Advice(
         "The record was made under another consent text.",
         "Contributors must agree to the text of this round; check what the program shows them.",
@@ -60,7 +60,7 @@ REFUSALS: Final[dict[str, Advice]] = {
         "One code on two devices, or a changed mind. The first record stays; it can be taken back and sent anew.",
     ),
     "not-admitted": Advice(
-        "An opened record holds what no device keeps: control characters, no web address, somebody's own.",
+        "An opened record holds what no device keeps: control characters, personal data, or no web address.",
         "Devices of this project never send one. The audit log says how many of which kind; each was dropped alone.",
     ),
 }

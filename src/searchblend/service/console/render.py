@@ -12,7 +12,7 @@ from jinja2 import Environment
 from starlette.requests import Request
 from starlette.responses import Response
 
-from searchblend.pages.render import environment as pages_environment
+from searchblend.pages.layout import environment as pages_environment
 from searchblend.service.api.answers import Refusal
 from searchblend.service.console.words import FILTERS
 
@@ -38,7 +38,7 @@ HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
-"""on every page: scripts and styles are files of ours, and nobody frames us"""
+"""on every page: scripts and styles are files of ours, and no site frames a page of ours"""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The list before anybody else sees it: filter hits first in sight, every removal with a reason."""
+"""The list before anyone else sees it: filter hits stand out, and every removal has a reason."""
 
 from __future__ import annotations
 

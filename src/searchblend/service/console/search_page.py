@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from searchblend.search.index import EXACT, PREFIX, TYPO, SearchIndex
+from searchblend.search.build_pack import SearchIndex
 from searchblend.search.pack import Pack
+from searchblend.search.pack_index import EXACT, PREFIX, TYPO
 from searchblend.service.workers.round_pack import PACK_FILE
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from searchblend.core.errors import InputError, MessageError, OutputError, UsageError
-from searchblend.files.durable import keep_first_secret, make_private_folder, write_secret
-from searchblend.files.private import read_private
+from searchblend.files.durable import keep_first_secret, make_private_folder, read_private, write_secret
 from searchblend.service.settings import ServeSettings
 from searchblend.store.errors import StoreError
 from searchblend.store.service_store import ServiceStore

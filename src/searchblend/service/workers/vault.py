@@ -1,13 +1,13 @@
 """The rounds' private keys, as files that only the curator reads. Destroying one makes its round's records unreadable.
 
-A key is in no database, so no copy of a database helps anybody once its file is gone. Destroying overwrites the bytes
+A key is in no database, so no copy of a database is of use once its file is gone. Destroying overwrites the bytes
 before the name goes; a file system that keeps old blocks (copy on write, flash) needs its own encryption below.
 
-Beside a key lies what was drawn with it, from before anybody sees it until both are destroyed: rows of a database can
+Beside a key lies what was drawn with it, from before anyone sees it until both are destroyed: rows of a database can
 be set back, and a second draw would have noise of its own that no ledger knows of.
 
 Making a key touches no other: each has a file of its own name, and the public key that the round was opened with says
-which of them counts. So a curator that was overtaken while it made one leaves a file that nobody needs, and no damage.
+which of them counts. So a curator that was overtaken while it made one leaves a file that none needs, and no damage.
 
 A key's deadline is in the name of its file: rows can be changed, and the promise of when raw records end is the
 curator's own. It is read without opening the key, and cannot be lost without it.
@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from searchblend.core.errors import OutputError, RunError
-from searchblend.files.durable import destroy, keep_first_secret, make_private_folder, write_secret
-from searchblend.files.private import read_private
+from searchblend.files.durable import destroy, keep_first_secret, make_private_folder, read_private, write_secret
 from searchblend.store.errors import StoreUnavailable
 from searchblend.store.rounds import KeyFacts
 from searchblend.store.states import PAST_RAW
@@ -36,7 +35,7 @@ _DRAWN: Final = ".drawn"
 
 
 class KeyLost(RunError):
-    """The private key of a round is not there: its records cannot be opened by anybody."""
+    """The private key of a round is not there: its records cannot be opened any more."""
 
 
 class HeldKey(NamedTuple):

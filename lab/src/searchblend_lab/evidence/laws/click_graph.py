@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from scipy.stats import binom, binomtest, norm
 
-from searchblend.clickgraph.release.click_log import Cap, ClickLog, weight
+from searchblend.clickgraph.release.click_log import Cap, ClickLog
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.release_data import select_queries
 from searchblend.clickgraph.release.step import StepDesign
 from searchblend.core.randomness import SystemRandomness
+from searchblend.mechanisms.gaussian_account import weight
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian
 from searchblend.mechanisms.tally import InMemoryTally
 from searchblend_lab.evidence.laws.sampler import check_counts

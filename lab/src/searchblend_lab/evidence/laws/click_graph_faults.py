@@ -9,9 +9,9 @@ from fractions import Fraction
 
 from searchblend.clickgraph.release.click_log import Cap
 from searchblend.clickgraph.release.design import ClickGraphDesign
-from searchblend.clickgraph.release.gaussian_account import least_threshold
 from searchblend.clickgraph.release.step import StepDesign
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
+from searchblend.mechanisms.gaussian_account import least_threshold
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian, on_sigma_grid
 from searchblend.mechanisms.tally import InMemoryTally
 from searchblend_lab.zipf_log import ZipfLog

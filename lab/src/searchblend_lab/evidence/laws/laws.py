@@ -25,7 +25,7 @@ from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.fixed_point import exp_fraction_bounds
 from searchblend.mechanisms.subset_selection import PlainSubsetSelection, SubsetSelection
 from searchblend.mechanisms.threshold import Threshold, noise_for_one_record, printed_threshold
-from searchblend_lab.evidence.laws import best_faults, faults, shuffled
+from searchblend_lab.evidence.laws import best_faults, faults, many_records_faults, shuffled
 from searchblend_lab.evidence.laws.best_curator import Curator, check_listing, check_moves, one_record_moves
 from searchblend_lab.evidence.laws.best_reports import (
     Report,
@@ -47,6 +47,8 @@ from searchblend_lab.evidence.laws.channel import (
     check_channel_is_figure_6,
     driven_channel,
 )
+from searchblend_lab.evidence.laws.many_records import check_many_records
+from searchblend_lab.evidence.laws.many_records import shipped_curator as shipped_many_records
 from searchblend_lab.evidence.laws.selection import Law as NoiseLaw
 from searchblend_lab.evidence.laws.selection import Select, check_noisy_counts, check_selection, release_rates
 from searchblend_lab.evidence.laws.selection_faults import noise_of_scale
@@ -269,6 +271,14 @@ LAWS: Final = (
         best_faults.WIDE,
         [Budget(1, 1e-3), Budget(0.7, 1e-2)],
         0.5,
+    ),
+    ExactLaw(
+        "curator over many records",
+        check_many_records,
+        shipped_many_records,
+        many_records_faults.FAULTS,
+        [(Budget(4, 1e-4), False), (Budget(4, 1e-4), True)],
+        2.0,
     ),
     ExactLaw("listing rule", check_listed, shipped_curator, best_faults.LISTING, _CURATOR_BUDGETS),
     ExactLaw(

@@ -13,8 +13,8 @@ from searchblend.core.privacy import Budget
 from searchblend.core.records import HeadList
 from searchblend.search.build_pack import pack_of_release
 from searchblend.synthetic.count_group import CountGroup
-from searchblend.synthetic.count_reports import CountedDevices
 from searchblend.synthetic.seeded import SeededRandomness
+from searchblend_lab.papers.blender.count_reports import CountedDevices
 from searchblend_lab.papers.people import generator, people_named, seed_of
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from searchblend.clickgraph.release.design import ClickGraphDesign
-from searchblend.clickgraph.release.release_probability import release_probability, step_release_probability
+from searchblend.clickgraph.release.step import release_probability, step_release_probability
 from searchblend.synthetic.plan_plots import new_figure
 from searchblend_lab.papers.cells import Cell, Results, Scalar
 from searchblend_lab.papers.clickgraph.cells import selection_params

@@ -12,21 +12,21 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from searchblend.clickgraph.release.click_log import weight
 from searchblend.clickgraph.release.design import ClickGraphDesign
-from searchblend.clickgraph.release.gaussian_account import (
+from searchblend.clickgraph.release.gaussian_design import gaussian_total_delta
+from searchblend.clickgraph.release.step import StepDesign
+from searchblend.core.params import ClickGraphParams, Shares
+from searchblend.core.privacy import Budget
+from searchblend.mechanisms.gaussian_account import (
     SLACK,
     Reach,
     gaussian_delta,
-    gaussian_total_delta,
     largest_mu,
     least_epsilon,
     reach,
     total_delta,
+    weight,
 )
-from searchblend.clickgraph.release.step import StepDesign
-from searchblend.core.params import ClickGraphParams, Shares
-from searchblend.core.privacy import Budget
 
 LN10 = math.log(10)
 Law = dict[object, float]

@@ -1,5 +1,7 @@
 """What Gaussian noise costs: one account for every Gaussian part of a release. proofs/gaussian_threshold.md
 
+``total_delta`` is for a user who is added or removed, ``replaced_delta`` for one who is replaced by another.
+
 What one user can do to a step has two sides. Counts that are there without the user move: together they are as easy to
 tell apart as one normal variable moved by μ = Δ/σ. Counts that are there through the user alone may reach the threshold
 and be named; nothing of theirs is named with probability e^{quiet}. Steps that follow each other, each knowing what the
@@ -15,17 +17,14 @@ query gets floor(units/√s) (proofs/weighted_gaussian.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, ndtr
 
-from searchblend.clickgraph.release.click_log import weight
-from searchblend.clickgraph.release.step import StepDesign
 from searchblend.core.errors import InvalidParameter
 from searchblend.mechanisms.rounded_gaussian import gaussian_at_least
 
@@ -56,6 +55,14 @@ class Reach:
         return cls(np.array([mu_squared]), np.array([quiet]))
 
     @property
+    def frontier(self) -> Reach:
+        """The ways that no other way is worse than on both sides: the others need not be looked at."""
+        order = np.lexsort((self.quiet, -self.mu_squared))
+        quiet = self.quiet[order]
+        louder = np.concatenate([[True], quiet[1:] < np.minimum.accumulate(quiet)[:-1]])
+        return Reach(self.mu_squared[order][louder], quiet[louder])
+
+    @property
     def worst(self) -> Reach:
         """The worst of both sides at once: it dominates every way, so that it may follow other steps."""
         return Reach.one(float(self.mu_squared.max()), float(self.quiet.min()))
@@ -75,6 +82,21 @@ def total_delta(epsilon: float, first: Reach, *later: Reach) -> float:
     return float(np.maximum(appears, vanishes).max()) * (1 + SLACK)
 
 
+def replaced_delta(epsilon: float, first: Reach, *later: Reach) -> float:
+    """δ at this ε when one user is replaced by another: ``total_delta`` with two users, one gone and one come.
+
+    Each of the two has a way in the first step, whatever the other's is. What both add to counts that are there anyway
+    is not negative, so that the squares of their norms add up (proofs/many_records.md).
+    """
+    worst, ways = [step.worst for step in later], first.frontier
+    after = math.fsum(float(step.mu_squared[0]) for step in worst)
+    quiet = ways.quiet + math.fsum(float(step.quiet[0]) for step in worst)
+    mu = np.sqrt(ways.mu_squared[:, None] + ways.mu_squared[None, :] + 2 * after)
+    gone, come = quiet[:, None], quiet[None, :]
+    delta = -np.expm1(gone) + np.exp(gone) * gaussian_delta(epsilon + come - gone, mu)
+    return float(delta.max()) * (1 + SLACK)
+
+
 def gaussian_delta(epsilon: float | NDArray[np.float64], mu: float | NDArray[np.float64]) -> NDArray[np.float64]:
     """Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ): the hockey-stick divergence of N(μ, 1) and N(0, 1), at any real ε.
 
@@ -82,11 +104,18 @@ def gaussian_delta(epsilon: float | NDArray[np.float64], mu: float | NDArray[np.
     """
     epsilon, mu = np.asarray(epsilon, dtype=np.float64), np.asarray(mu, dtype=np.float64)
     moved = np.where(mu > 0, mu, 1.0)
-    above = log_ndtr(moved / 2 - epsilon / moved)
-    below = log_ndtr(-moved / 2 - epsilon / moved)
+    above = _special().log_ndtr(moved / 2 - epsilon / moved)
+    below = _special().log_ndtr(-moved / 2 - epsilon / moved)
     delta = np.exp(above) * -np.expm1(np.minimum(epsilon + below - above, 0.0))
     still: NDArray[np.float64] = np.where(mu > 0, delta, -np.expm1(np.minimum(epsilon, 0.0)))
     return still
+
+
+def _special() -> Any:
+    """Loaded when a design is made: it takes a quarter of a second, and most commands make none."""
+    from scipy import special
+
+    return special
 
 
 def largest_mu(epsilon: float, delta: float) -> float:
@@ -111,11 +140,6 @@ def least_epsilon(delta: float, first: Reach, *later: Reach) -> float:
         middle = (low + high) / 2
         low, high = (low, middle) if total_delta(middle, first, *later) <= delta else (middle, high)
     return high
-
-
-def reach_of_counts(moved: Sequence[int] | NDArray[np.int64], sigma: float) -> Reach:
-    """Counts without a threshold: the user moves them by at most these whole numbers."""
-    return Reach.one(float(np.square(np.asarray(moved, dtype=np.float64)).sum()) / sigma**2)
 
 
 def reach_of_users(cap: int, sigma: float, threshold: int) -> Reach:
@@ -143,6 +167,11 @@ def least_threshold(is_private: Callable[[int], bool], above: int) -> int:
     return high
 
 
+def weight(units: int, items: int) -> int:
+    """floor(units/√s), exactly: what each of a user's s items gets"""
+    return math.isqrt(units * units // items)
+
+
 def units_for(relative_sigma: float, cap: int) -> int:
     """As many units as the noise table allows; ``relative_sigma`` is σ for weight 1."""
     units = min(MOST_UNITS, math.floor(_LARGEST_SIGMA / relative_sigma))
@@ -156,7 +185,7 @@ def units_for(relative_sigma: float, cap: int) -> int:
 def reach_of_weights(cap: int, units: int, sigma: float, threshold: int) -> Reach:
     """A user with s ≤ ``cap`` queries, of which j are there without the user."""
     queries, there, weights = _ways(cap, units)
-    named = ndtr(-(threshold - weights - 0.5) / sigma)
+    named = _special().ndtr(-(threshold - weights - 0.5) / sigma)
     return Reach(there * (weights / sigma) ** 2, (queries - there) * np.log1p(-named))
 
 
@@ -167,12 +196,6 @@ def _ways(cap: int, units: int) -> tuple[Floats, Floats, Floats]:
     there = np.concatenate([np.arange(s + 1) for s in range(1, cap + 1)])
     weights = np.array([weight(units, s) for s in range(1, cap + 1)])[queries - 1]
     return queries.astype(np.float64), there.astype(np.float64), weights.astype(np.float64)
-
-
-def gaussian_total_delta(epsilon: float, steps: Sequence[StepDesign]) -> float:
-    """δ at this ε of all steps together, with ideal noise."""
-    first, *later = [reach(step.cap.first, step.units, step.noise.scale, step.threshold) for step in steps]
-    return total_delta(epsilon, first, *later)
 
 
 def reach(cap: int, units: int, sigma: float, threshold: int | None) -> Reach:

@@ -1,4 +1,4 @@
-"""The way in: signing in and out, and the guard before every other page."""
+"""Signing in and out, and the check of session, form and role before every other page."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class FailureLimit:
         return failures
 
 
-class Door:
+class SignIn:
     """Sessions over HTTP."""
 
     def __init__(self, services: Services) -> None:
@@ -98,7 +98,7 @@ class Door:
         return answer
 
     async def sign_in(self, request: Request) -> Response:
-        """An attempt counts as failed before anything is compared, so that many at once are not more than a few."""
+        """An attempt counts as failed before anything is compared: sending many at once gains nothing."""
         form = await read_form(request)
         secret = secret_of(request, FORM_COOKIE)
         check_form(request, secret, (form.get("form") or [""])[0])
@@ -170,13 +170,13 @@ class Door:
 
 def console_table(services: Services, planner: Planner | None = None) -> list[ConsoleRoute]:
     """Everything that needs a session, with the roles that may."""
-    return [*Pages(services, planner).table(), *Forms(services).table(), *Door(services).table()]
+    return [*Pages(services, planner).table(), *Forms(services).table(), *SignIn(services).table()]
 
 
 def console_routes(services: Services, planner: Planner | None = None) -> list[Route]:
-    door = Door(services)
+    sign_in = SignIn(services)
     rows = console_table(services, planner)
-    return [*door.routes(), *(Route(row.path, door.guarded(row), methods=[row.method]) for row in rows)]
+    return [*sign_in.routes(), *(Route(row.path, sign_in.guarded(row), methods=[row.method]) for row in rows)]
 
 
 def public_routes(services: Services, seconds: int, *, has_artifacts: bool) -> list[Route]:

@@ -19,8 +19,8 @@ from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.records import HeadList
 from searchblend.mechanisms.subset_selection import WORDS, PlainSubsetSelection, SubsetSelection
-from searchblend.synthetic.count_reports import CountedDevices, draw_sets, draw_two_stage, uniform_sets
 from searchblend.synthetic.seeded import SeededRandomness
+from searchblend_lab.papers.blender.count_reports import CountedDevices, draw_sets, draw_two_stage, uniform_sets
 
 Law = dict[tuple[int, ...], float]
 DRAWS = 3_000

@@ -1,0 +1,138 @@
+"""The curator over many records: its design, what it publishes, and what is made of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from searchblend.blender.best.calibrate_weights import Observed, calibrate
+from searchblend.blender.best.many_records import Measurement, measure_head_list, measured_shares
+from searchblend.blender.best.many_records_design import many_records_design
+from searchblend.blender.groups import InMemoryGroup, Weights
+from searchblend.blender.method import BestMethod
+from searchblend.core.errors import InvalidParameter
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
+from searchblend.core.records import HeadList, Record
+from searchblend.synthetic.seeded import SeededRandomness
+
+PARAMS = BlenderParams(Budget(4, 1e-5), max_head_queries=10, records_per_optin=100)
+DESIGN = many_records_design(PARAMS.budget, 100, has_urls=True)
+
+
+def people(n: int, seed: int = 1) -> list[list[Record]]:
+    """Everybody searches for a few of twenty common things, some of them often, and for things of their own."""
+    chance = np.random.Generator(np.random.PCG64(seed))
+    users = []
+    for i in range(n):
+        common = (20 * chance.random(int(chance.integers(1, 12))) ** 2).astype(int)
+        rows = [Record(f"q{q:02}", f"u{int(chance.integers(0, 2))}") for q in common]
+        users.append([*rows, *(Record(f"own {i} {j}", "u") for j in range(int(chance.integers(0, 5))))])
+    return users
+
+
+PEOPLE = people(3000)
+GROUP = InMemoryGroup.from_users(PEOPLE, randomness=SeededRandomness(1))
+
+
+def true_shares(head: HeadList) -> np.ndarray:
+    shares = np.zeros(head.n_cells)
+    for rows in PEOPLE:
+        for row in rows:
+            shares[head.cell_of(row)] += 1 / len(rows)
+    return shares[:-1] / len(PEOPLE)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0, 8.0])
+@pytest.mark.parametrize("has_urls", [True, False])
+def test_a_design_is_within_its_budget_and_uses_it(epsilon: float, has_urls: bool):
+    design = many_records_design(Budget(epsilon, 1e-6), 100, has_urls=has_urls)
+    assert 0.9e-6 <= design.delta <= 1e-6
+    assert design.selection_delta <= 1e-6
+    assert (design.records is None) is not has_urls
+
+
+def test_a_lower_threshold_or_less_noise_would_be_too_much():
+    queries = DESIGN.queries
+    assert replace(DESIGN, queries=replace(queries, integer=queries.integer - 1)).delta > PARAMS.budget.delta
+    less = many_records_design(Budget(4.2, 1e-5), 100, has_urls=True)
+    assert replace(less, budget=PARAMS.budget).delta > PARAMS.budget.delta
+
+
+def test_a_budget_that_names_nothing_is_refused():
+    with pytest.raises(InvalidParameter, match="records_per_optin 1"):
+        many_records_design(Budget(0.01, 1e-9), 100, has_urls=True)
+
+
+def test_weights_have_norm_one():
+    weights = Weights(100, 573)
+    assert all(n * w * w <= 573**2 < n * (w + 1) ** 2 for n, w in enumerate(weights.table) if n)
+
+
+def test_shares_are_measured_without_bias_and_with_the_stated_noise():
+    """χ² of 40 runs against the variances that the curator states; the false-alarm rate is below 1e-6."""
+    total, freedom = 0.0, 0
+    for seed in range(40):
+        found = measure_head_list(GROUP, PARAMS, DESIGN, randomness=SeededRandomness(seed))
+        exact = GROUP.own_shares(found.head, DESIGN.units, randomness=SeededRandomness(seed)).cells[:-1]
+        gap = (found.counts - exact) / DESIGN.noise.scale
+        total, freedom = total + float((gap**2).sum()), freedom + len(gap)
+        assert len(found.head) == 10
+    # Another order of rows moves a user's units by less than one a cell: far below the noise.
+    assert abs(total - freedom) < 5.5 * math.sqrt(2 * freedom) + 0.1 * freedom
+
+
+def test_calibrated_shares_are_close_to_the_truth_and_say_how_close():
+    gaps = []
+    for seed in range(20):
+        found = measure_head_list(GROUP, PARAMS, DESIGN, randomness=SeededRandomness(seed))
+        shares = measured_shares(found)
+        first = found.head.first_cells()[:-1]
+        gap = np.add.reduceat(shares.cells.value - true_shares(found.head), first)
+        gaps.append(gap / np.sqrt(shares.total_variance[first]))
+        assert shares.rho is not None
+        assert 0.1 < shares.rho < 0.6
+    assert np.sqrt(np.mean(np.square(gaps))) < 1.5
+
+
+def test_nobody_alone_is_named():
+    alone = InMemoryGroup.from_users([[Record(f"q{i}", "u")] * 3 for i in range(2000)], randomness=SeededRandomness(1))
+    assert not len(measure_head_list(alone, PARAMS, DESIGN, randomness=SeededRandomness(2)).head)
+
+
+def test_a_reviewer_removes_entries():
+    figures = BestMethod().list_head(GROUP, PARAMS, randomness=SeededRandomness(3))
+    assert figures.counts is not None
+    assert figures.measurement is not None
+    with_urls = next(i for i, n in enumerate(figures.head.n_urls[:-1]) if n > 1)
+    left = figures.without([(0 if with_urls else 1, None), (with_urls, 0)], PARAMS)
+    assert left.counts is not None
+    assert left.measurement is not None
+    everything = [int(f.counts.sum()) + f.measurement.rest for f in (figures, left) if f.measurement is not None]
+    assert everything[0] == everything[1]
+    assert len(left.measurement.query_weights) == len(left.head)
+    assert len(left.measurement.record_weights) == left.head.n_cells - 1
+    assert Measurement.of_json(left.measurement.as_json()).as_json() == left.measurement.as_json()
+
+
+def test_weights_that_follow_the_shares_help():
+    chance = np.random.Generator(np.random.PCG64(5))
+    true = 1000 / np.arange(1, 61)
+    weights = Observed(3 * true + 5 * chance.standard_normal(60), np.full(60, 25.0))
+    measured = Observed(true + 15 * chance.standard_normal(60), np.full(60, 225.0))
+    better = calibrate(measured, weights)
+    assert np.abs(better.value - true).sum() < 0.5 * np.abs(measured.value - true).sum()
+    assert np.mean((better.value - true) ** 2 / better.variance) < 2
+
+
+def test_weights_that_mean_something_else_are_not_believed():
+    chance = np.random.Generator(np.random.PCG64(6))
+    true = 1000 / np.arange(1, 61)
+    weights = Observed(true * np.exp(chance.standard_normal(60)), np.full(60, 1.0))
+    measured = Observed(true + 5 * chance.standard_normal(60), np.full(60, 25.0))
+    better = calibrate(measured, weights)
+    assert np.mean((better.value - true) ** 2 / better.variance) < 2
+    assert np.abs(better.value - true).sum() < 1.3 * np.abs(measured.value - true).sum()
