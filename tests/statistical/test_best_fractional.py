@@ -46,5 +46,5 @@ def test_stated_variance_is_not_too_small():
             cells = slice(result.head.first_cells()[i], result.head.first_cells()[i + 1])
             total = float(source.observed[cells].sum())
             errors.append((total - people.true_queries[int(query[1:])]) ** 2)
-            stated.append(float(source.variance(cells, np.maximum(source.observed, 0)).sum()))
+            stated.append(source.sampling * max(total, 0.0) + float(source.noise_variance[cells].sum()))
     assert np.mean(errors) <= np.mean(stated)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from searchblend.blender.best.observations import SetLaw
+from searchblend.blender.best.set_law import SetLaw
 from searchblend.blender.method import METHODS
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.blender.pipeline import run_blender
@@ -133,10 +133,11 @@ def recommend(
 
 
 def influence(release: BlenderRelease) -> dict[str, float | None]:
-    """How far one made-up report can move a raw estimate: of a query and of a cell, clients alone and in the blend."""
-    moves = _paper_influence(release) if release.design is None else _best_influence(release)
-    weight = 1 - float(np.min(release.queries.optin_weight[:-1]))
-    return {**moves, "query_in_blend": moves["query"] * weight if moves["query"] else None}
+    """How far one made-up report can move what the clients' reports say: of a query and of a cell.
+
+    A round states the bound for the published blend, which depends on what was reported (``best/influence.py``).
+    """
+    return _paper_influence(release) if release.design is None else _best_influence(release)
 
 
 def _paper_influence(release: BlenderRelease) -> dict[str, float | None]:

@@ -122,7 +122,8 @@ def _show(document: Mapping[str, Any], plot: Path | None) -> None:
     moves, colluding = document["one_report_moves"], document["colluding_optin_users"]
     if moves and colluding:
         print_line(
-            f"One made-up report moves a query's blended share by at most {moves['query_in_blend'] or 0:.1e}; "
+            f"One made-up report moves the clients' figure of an item by at most "
+            f"{max(filter(None, moves.values()), default=0):.1e}; "
             f"{colluding['half_of_the_time']} opt-in users who agree force a record in half of the time, "
             f"{colluding['99_percent']} almost surely."
         )

@@ -199,7 +199,7 @@ def malformed_warnings(summary: Any) -> list[str]:
 def show_result(
     result: Result, settings: HybridSettings, *, as_json: bool, explain: bool = False, limit: int = 20
 ) -> None:
-    from searchblend.cli.tables import comparison_table, explanation, trends_table
+    from searchblend.cli.tables import comparison_table, explanation, group_warnings, trends_table
     from searchblend.wire.release import encode_result
 
     if as_json:
@@ -213,13 +213,8 @@ def show_result(
         print_table(trends_table(result, limit))
     if hint := short_list_hint(result, settings.params):
         print_line(hint)
-    check = result.group_check
-    if check and not check.agrees:
-        print_line(
-            f"Opt-in users and clients differ (p = {check.p_value:.1g}, divergence {check.divergence:.2f}): "
-            "the opt-in counts were given less weight",
-            style="yellow",
-        )
+    for warning in group_warnings(result):
+        print_line(warning, style="yellow")
     for part in explanation(result) if explain else []:
         print_table(part)
     show_promise(result)
