@@ -454,7 +454,7 @@ def test_alerts(fresh):
     operator = Person(fresh, "operator")
     parts = fresh.parts
     assert "All is well" in operator.get("/console").text
-    parts.store.ledger.set_cap(BudgetCap(lifetime=Budget(10.0, 1e-2)))
+    parts.store.ledger.set_cap(BudgetCap(lifetime=Budget(4.5, 1e-2)))
     task = parts.task(**SETTINGS, name="alarming")
     parts.contribute(parts.open(task), people(400, seed=1))
     found = parts.head_list(task)
