@@ -14,6 +14,7 @@ from searchblend.core.privacy import Budget
 from searchblend.core.randomness import SystemRandomness
 from searchblend.core.records import Record
 from searchblend_lab.evidence.laws.click_graph import CountsLog, check_law, noise_law
+from searchblend_lab.evidence.laws.sampled_graph import check_reused_counts, unchanged
 
 N = 40_000
 BUDGET = Budget(2.0, 0.01)
@@ -41,6 +42,11 @@ def fresh_counts(design: ClickGraphDesign, count: int) -> Sequence[int]:
     log, source = CountsLog([count] * N), SystemRandomness()
     chosen, tally = select_queries(log, design, randomness=source)
     return list(fresh_query_counts(log, sorted(chosen), tally, design, randomness=source).values())
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_reused_counts_below_the_threshold_have_the_law_of_the_selection(name):
+    check_reused_counts(unchanged, (OPTIONS[name], 2))
 
 
 @pytest.mark.parametrize("name", FRESH)

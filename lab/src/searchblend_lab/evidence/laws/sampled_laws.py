@@ -97,7 +97,7 @@ SAMPLED_LAWS: Final = (
         graph.check_reused_counts,
         graph.unchanged,
         graph.COUNT_FAULTS,
-        list(product(graph.REUSED, (0, 2))),
+        [(options, 0) for options in graph.REUSED],
     ),
     Law(
         "counts with noise of their own",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from searchblend_lab.papers.algorithms import UNCHECKED
 from searchblend_lab.papers.experiment import Finding, Request
 from searchblend_lab.papers.panels import Curve, Curves, Panel, PanelExperiment
+from searchblend_lab.papers.prose import prose
 
 TILTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.45, 0.6)
 _EPSILONS = (1.0, 4.0)
@@ -70,12 +71,7 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
                 None,
             )
         )
-    text = (
-        "The odds of opting in are multiplied by exp(N(0, tilt)), drawn for each query; the truth is the share "
-        f"among all users. {' '.join(sentences)} The more a method rests on the opt-in users, the more a difference "
-        f"costs it; heeding the check saves method best {saved[0]:.0%} of its error at the largest tilt and "
-        f"ε = {_EPSILONS[0]:g}, {saved[1]:.0%} at ε = {_EPSILONS[1]:g}."
-    )
+    text = prose("groups", epsilons=_EPSILONS, saved=saved, sentences=sentences)
     return text, findings
 
 

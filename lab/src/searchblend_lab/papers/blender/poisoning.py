@@ -5,6 +5,7 @@ from __future__ import annotations
 from searchblend_lab.papers.algorithms import UNCHECKED
 from searchblend_lab.papers.experiment import Finding, Request
 from searchblend_lab.papers.panels import Curve, Curves, Panel, PanelExperiment
+from searchblend_lab.papers.prose import prose
 
 SHARES = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03)
 _EPSILONS = (1.0, 4.0)
@@ -72,18 +73,10 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
             )
         )
     if all(factor > 1 for factor in worse):
-        verdict = (
-            f"Heeding the check makes it worse, {worse[0]:.1f} and {worse[1]:.1f} times at 1 %: it takes groups that "
-            "disagree for groups that differ, trusts the opt-in users less and lets the fakes through."
-        )
+        verdict = prose("poisoning_verdict", worse=worse)
     else:
         verdict = f"Heeding the check changes the shift by factors of {worse[0]:.1f} and {worse[1]:.1f} at 1 %."
-    text = (
-        "Fake clients all promote the query of true rank 10, without the noise of an honest device. One fake "
-        f"report is worth 1/(t − a) honest ones, so the damage per fake grows as ε falls. {' '.join(sentences)} "
-        f"{verdict} What the check gives is the alarm with the query's name, where enough opt-in users search for it. "
-        "Whoever expects fake clients should look at flagged queries before publishing."
-    )
+    text = prose("poisoning", sentences=sentences, verdict=verdict)
     return text, findings
 
 
