@@ -26,7 +26,7 @@ def batch(folder: Path, format_name: str, number: int, n: int) -> None:
         write(folder / "mine", format_name, [[line for world in made for line in world.mine]], b"\n"),
     ]
     anchor = write(folder / "anchor", format_name, [], b"\n")
-    options: dict[str, Any] = {"draws": 2, "picks": 2}
+    options: dict[str, Any] = {"draws": 2}
     both, others = (found_in(part, format_name, engine="spark", **options) for part in parts[:2])
     mine, alone = (found_in(part, format_name, threads=1, **options) for part in (parts[2], anchor))
     assert differences(both, others, mine, alone) == []

@@ -57,6 +57,7 @@ CHECKS: Final[tuple[Audited, ...]] = (
     Audited("distribution-subset-reports", Kind.DISTRIBUTION, distributions.subset_reports, 3),
     Audited("boundary-head-list", Kind.BOUNDARY, boundaries.head_list, 1),
     Audited("boundary-stability-histogram", Kind.BOUNDARY, boundaries.stability_histogram, 2),
+    Audited("boundary-many-records", Kind.BOUNDARY, boundaries.many_records, 1),
     *(
         Audited(f"boundary-click-graph-{name}", Kind.BOUNDARY, partial(boundaries.click_graph, name), 3)
         for name in ALGORITHMS

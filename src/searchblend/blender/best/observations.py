@@ -20,7 +20,6 @@ from searchblend.blender.best.stability_histogram import CountedHeadList
 from searchblend.blender.best.subset_report import SetMechanism
 from searchblend.blender.best.subset_report_bulk import SubsetCounts
 from searchblend.blender.estimates import Estimates, Floats
-from searchblend.blender.groups import Spread
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.core.records import HeadList
 from searchblend.mechanisms.subset_selection import PlainSubsetSelection
@@ -86,13 +85,13 @@ class OptinCounts:
             selected[residual] = False
         counts = counted.counts.astype(np.float64)
         totals = np.add.reduceat(counts, head.first_cells()[:-1])
-        counts[selected] -= selection_bias(counts[selected], variance[selected], design.spread)
+        counts[selected] -= selection_bias(counts[selected], variance[selected])
         return cls(
-            counts / counted.n_units,
-            variance / counted.n_units**2,
+            counts / counted.n_users,
+            variance / counted.n_users**2,
             counted.n_users,
             certain=totals >= 2 * design.threshold.integer,
-            raw_totals=totals / counted.n_units,
+            raw_totals=totals / counted.n_users,
         )
 
     def variance(self, query: slice, shares: Floats) -> Floats:
@@ -114,14 +113,13 @@ class OptinCounts:
         return matrix, matrix @ self.observed[query]
 
 
-def selection_bias(counts: Floats, noise_variance: Floats, spread: Spread) -> Floats:
+def selection_bias(counts: Floats, noise_variance: Floats) -> Floats:
     """How much too large the count of a record is that was listed *because* it was large.
 
     Rare records are more numerous than common ones: with a density of 1/p² of shares, a count N of variance V has its
     posterior mean about V/N lower, one user and more where the noise is. V adds the users' own sampling to the noise.
     """
-    sampling = counts * (spread.units / spread.records)
-    bias: Floats = (sampling + noise_variance) / np.maximum(counts, 1.0)
+    bias: Floats = (counts + noise_variance) / np.maximum(counts, 1.0)
     return bias
 
 
