@@ -111,9 +111,19 @@ def test_query_only_logs_are_first_class(tmp_path: Path, capsys: pytest.CaptureF
         assert {row["kind"] for row in document["records"]} == {"record", "rest"}
 
 
-def test_a_large_delta_is_warned_about(log: Path, capsys: pytest.CaptureFixture[str]):
-    assert main(["run", str(log), "--opt-in", "0.5", "--delta", "0.001"]) == 0
+def test_a_large_delta_is_refused_before_anything_is_paid(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    ledger = ["--ledger", str(tmp_path / "budget.db"), "--release-id", "a"]
+    arguments = ["run", str(log), "-o", str(tmp_path / "out"), "--opt-in", "0.5", "--delta", "0.001"]
+    assert main([*arguments, *ledger]) == 2
     assert "not below 1/users" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    assert main([*arguments, "--allow-large-delta"]) == 0
+    assert "without --ledger nothing keeps account" in capsys.readouterr().err
+    assert main([*arguments, *ledger, "--allow-large-delta", "--force"]) == 0
+    assert main(["ledger", "show", str(tmp_path / "budget.db"), "--json"]) == 0
+    assert "0.001" in capsys.readouterr().out
 
 
 def test_malformed_lines_are_counted_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

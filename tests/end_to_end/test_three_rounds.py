@@ -7,7 +7,7 @@ import json
 import pytest
 
 from databases import DATABASES, fresh_database
-from searchblend.accounting.totals import Cap
+from searchblend.accounting.totals import BudgetCap
 from searchblend.core.privacy import Budget
 from searchblend.service.round_model import sealing_context
 from searchblend.store.errors import BudgetExceeded
@@ -34,7 +34,7 @@ def groups(n_round):
 def test_three_rounds(kind, tmp_path):
     with http_service(fresh_database(kind, tmp_path), tmp_path) as http:
         parts = http.parts
-        parts.store.ledger.set_cap(Cap(lifetime=Budget(24.0, 1e-3)))
+        parts.store.ledger.set_cap(BudgetCap(lifetime=Budget(24.0, 1e-3)))
         task = parts.task(min_clients=100, expected_clients=400)
         codes = parts.lifecycle.enrol(task, N, actor="ann")
         memberships, earlier, old_message = [], None, b""

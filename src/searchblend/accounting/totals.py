@@ -60,7 +60,7 @@ class Totals:
 
 
 @dataclass(frozen=True)
-class Cap:
+class BudgetCap:
     """The most that one user id may be charged: for each window, and over all windows of the population.
 
     Kept by summing, which holds even if each release is chosen after looking at the ones before. ``planned`` says

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from searchblend.blender.result import GroupShare, Result, ResultRow
-from searchblend.cli.printing import new_table
+from searchblend.cli.printing import new_table, styled
 
 _STAR = "⋆ (all other)"
 
@@ -49,10 +49,10 @@ def comparison_table(result: Result, limit: int) -> Table:
     for name, values in columns:
         table.add_column(name, justify="right")
         for cell, value, regressed in zip(cells, values, regressions(values), strict=True):
-            cell.append(Text(f"{_percent(value)} ▲", style="bold red") if regressed else Text(f"{_percent(value)}  "))
+            cell.append(styled(f"{_percent(value)} ▲", "bold red") if regressed else f"{_percent(value)}  ")
     for cell in cells:
         table.add_row(*cell)
-    table.caption = "▲ regression: larger than the estimate above it, against the true order"
+    table.caption = "▲ larger than the estimate above it, although the true share is smaller"
     return table
 
 
@@ -75,7 +75,7 @@ def explanation(result: Result) -> list[Table | str]:
 def _compared_table(compared: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any]) -> Table:
     table = new_table("Client designs, by the errors predicted from the opt-in users' released counts (least Q²R wins)")
     for name in ("mechanism", "about queries", "query L1 (Q)", "record L1 (R)", ""):
-        table.add_column(name, justify="left" if name == "mechanism" else "right")
+        table.add_column(name, justify="left" if name in ("mechanism", "") else "right")
     for entry in compared:
         is_chosen = (entry["name"], entry["query_share"]) == (chosen["name"], chosen["query_share"])
         table.add_row(
@@ -100,7 +100,7 @@ def _shown(trends: Sequence[ResultRow], limit: int) -> list[ResultRow]:
 
 
 def _name(query: str | None) -> Text | str:
-    return Text(_STAR, style="dim") if query is None else query
+    return styled(_STAR, "dim") if query is None else query
 
 
 def _value(share: GroupShare | None) -> float | None:

@@ -38,7 +38,7 @@ from searchblend.logs.activity import ActivityRules
 from searchblend.logs.formats.gate import OnBytes
 from searchblend.logs.formats.layout import Source
 from searchblend.logs.options import ReadOptions
-from searchblend.logs.relational import Database, SqlGroup
+from searchblend.logs.relational import SqlEngine, SqlGroup
 from searchblend.logs.summary import LogStatistics, Malformed
 
 _OPTIN_DIGITS: Final = 13
@@ -88,7 +88,7 @@ class LogEngine(ABC):
     opted_in = "false"
     """SQL condition on ``drawn``: the person's every usable line says so"""
 
-    def __init__(self, database: Database, options: ReadOptions) -> None:
+    def __init__(self, database: SqlEngine, options: ReadOptions) -> None:
         self._database, self._drawing = database, Drawing.of(options)
         self._keep_lines, self._keep_rows = options.keep_lines or not options.draws, options.rows
 

@@ -31,8 +31,8 @@ class ReadOptions:
     """whether URLs are read; without, the log is one of queries alone"""
     quoted_line_feeds: bool = False
     """whether a quoted CSV field may go on in the next line. Then the privacy promise rests on every line's quotes
-    being well formed: one person's line can swallow those of others. Else a record is one line, and one whose quotes
-    do not balance is held back alone"""
+    being well formed, and on no record being longer than 1 MiB: one person's line can swallow those of others. Else a
+    record is one line, and one whose quotes do not balance is held back alone"""
     host_only: bool = False
     """whether the host alone of every URL is kept"""
     strict: bool = False

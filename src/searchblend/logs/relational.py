@@ -50,7 +50,7 @@ class Words:
     """by count, then place as an unsigned number, then by the record"""
 
 
-class Database(Protocol):
+class SqlEngine(Protocol):
     """What runs the SQL."""
 
     @property
@@ -86,7 +86,7 @@ class SqlTally:
     sorting, and only the shelves with wanted records are looked at.
     """
 
-    def __init__(self, database: Database, counted: str, hashed: str = "query, url") -> None:
+    def __init__(self, database: SqlEngine, counted: str, hashed: str = "query, url") -> None:
         """``counted`` is SQL that selects the record and n; ``hashed`` names the columns that tell records apart."""
         self._database, self._words = database, database.words
         place = f"{self._words.hash}({hashed})"
@@ -174,7 +174,7 @@ class SqlGroup:
 
     def __init__(
         self,
-        database: Database,
+        database: SqlEngine,
         table: str,
         *,
         has_urls: bool,

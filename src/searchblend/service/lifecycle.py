@@ -23,6 +23,7 @@ from searchblend.service.round_model import (
     settings_of,
     shape_document,
     shape_of,
+    shredding_deadline,
 )
 from searchblend.service.task_settings import TaskSettings
 from searchblend.store.backup import read_backup
@@ -265,7 +266,8 @@ class Lifecycle:
     def _tick_round(self, round_: Round) -> bool:
         now = self._now
         try:
-            if round_.state in HOLDS_RAW and round_.shred_by is not None and now >= round_.shred_by:
+            shred_by = shredding_deadline(round_) if round_.state in HOLDS_RAW else None
+            if shred_by is not None and now >= shred_by:
                 self.abort(round_, actor=CLOCK, reason="shredding-deadline")
             elif round_.state is State.OPTIN_OPEN and round_.optin_closes is not None and now >= round_.optin_closes:
                 self.close_optin(round_, actor=CLOCK)

@@ -19,7 +19,7 @@ from searchblend.core.errors import MessageError, SearchblendError
 from searchblend.core.records import HeadList
 from searchblend.service.task_settings import TaskSettings
 from searchblend.store.reports import ConservationLaw
-from searchblend.store.rounds import Round, Task
+from searchblend.store.rounds import RawLeft, Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
 from searchblend.wire.manifest import Signature, decode_signature
@@ -54,6 +54,19 @@ def round_key_of(round_: Round) -> RoundKey:
         records_per_optin=settings.records_per_optin,
         settings=settings_digest(round_),
     )
+
+
+def shredding_deadline(round_: Round | RawLeft) -> int | None:
+    """When raw records and their key must be gone, by whatever in the row says so soonest; None if nothing does.
+
+    ``shred_by`` is not signed, and whoever writes to the database can put it off. When opt-in ends and all settings
+    are: with them the curator has signed when it opened the round, and for how long.
+    """
+    optin, shred = (round_.settings.get(name) for name in ("optin_seconds", "shred_seconds"))
+    signed = None
+    if round_.optin_closes is not None and isinstance(optin, int) and isinstance(shred, int):
+        signed = round_.optin_closes - optin + shred
+    return min((moment for moment in (signed, round_.shred_by) if moment is not None), default=None)
 
 
 def settings_digest(round_: Round) -> str:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from searchblend.accounting.spend import Spend
-from searchblend.accounting.totals import Cap, Totals, default_delta, total_of
+from searchblend.accounting.totals import BudgetCap, Totals, default_delta, total_of
 from searchblend.core.errors import EmptyHeadList, InvalidParameter
 from searchblend.store.database import Database
 from searchblend.store.errors import BudgetExceeded, ConflictingRelease, CorruptLedger, LedgerError
@@ -61,7 +61,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
     def close(self) -> None:
         self._database.close()
 
-    def set_cap(self, cap: Cap, *, replace: bool = True) -> None:
+    def set_cap(self, cap: BudgetCap, *, replace: bool = True) -> None:
         """Put a cap on record; it holds from the next debit on. The same cap again changes nothing."""
         with self._database.transaction():
             book = self.book()
@@ -153,7 +153,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         return files
 
 
-def open_ledger(path: Path | str, *, cap: Cap | None = None, create: bool = True) -> Ledger:
+def open_ledger(path: Path | str, *, cap: BudgetCap | None = None, create: bool = True) -> Ledger:
     """The ledger in a SQLite file, made if it is not there. ``cap`` is put on record, and must be the one there."""
     ledger = Ledger(LedgerFile(Path(path), create=create))
     try:

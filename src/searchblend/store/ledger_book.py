@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from searchblend.accounting.spend import Spend
-from searchblend.accounting.totals import Cap, fits, remaining
+from searchblend.accounting.totals import BudgetCap, fits, remaining
 from searchblend.core.documents import JsonObject, Natural, Sha256, decode, encode
 from searchblend.core.errors import SearchblendError
 from searchblend.core.privacy import Budget
@@ -57,7 +57,7 @@ class Row(ChainedRow):
 class CapRow:
     """The most that a user id may be charged; a later one replaces it and stays on record."""
 
-    cap: Cap
+    cap: BudgetCap
     recorded: str
     kind: Literal["cap"] = "cap"
 
@@ -116,7 +116,7 @@ class Book:
 
     head: str = GENESIS
     length: int = 0
-    cap: Cap | None = None
+    cap: BudgetCap | None = None
     entries: dict[str, Entry] = field(default_factory=dict)
     """by release id, oldest first"""
     published: dict[str, Mapping[str, PublishedFile]] = field(default_factory=dict)

@@ -121,7 +121,8 @@ def test_an_error_of_the_system_is_a_sentence(run, monkeypatch, error, says):
         raise error
 
     monkeypatch.setattr("searchblend.cli.commands.doctor.run", fail)
-    assert run("doctor") == (1, "", f"searchblend: error: {says}\n")
+    code, printed, errors = run("doctor")
+    assert (code, printed, json.loads(errors)) == (1, "", {"error": says, "exit_code": 1})
 
 
 def test_keys_and_tokens(run):

@@ -16,7 +16,7 @@ import pytest
 
 from console_person import Person
 from console_site import BAD_URL, SCRIPT, SETTINGS, searchers
-from searchblend.accounting.totals import Cap
+from searchblend.accounting.totals import BudgetCap
 from searchblend.core.documents import encode
 from searchblend.core.privacy import Budget
 from searchblend.service.console.render import HEADERS, static_files
@@ -454,7 +454,7 @@ def test_alerts(fresh):
     operator = Person(fresh, "operator")
     parts = fresh.parts
     assert "All is well" in operator.get("/console").text
-    parts.store.ledger.set_cap(Cap(lifetime=Budget(10.0, 1e-2)))
+    parts.store.ledger.set_cap(BudgetCap(lifetime=Budget(10.0, 1e-2)))
     task = parts.task(**SETTINGS, name="alarming")
     parts.contribute(parts.open(task), people(400, seed=1))
     found = parts.head_list(task)

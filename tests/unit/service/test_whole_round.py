@@ -7,7 +7,7 @@ import json
 import pytest
 
 from databases import DATABASES, fresh_database
-from searchblend.accounting.totals import Cap
+from searchblend.accounting.totals import BudgetCap
 from searchblend.core.documents import decode, encode
 from searchblend.core.errors import InvalidParameter, UsageError
 from searchblend.core.privacy import Budget
@@ -160,7 +160,7 @@ def test_raw_records_do_not_outlive_their_deadline(service):
 
 
 def test_scheduled_rounds_follow_each_other_until_the_budget_is_gone(service):
-    service.store.ledger.set_cap(Cap(lifetime=Budget(16.0, 1e-2)))
+    service.store.ledger.set_cap(BudgetCap(lifetime=Budget(16.0, 1e-2)))
     task = service.task(repeat_seconds=500)
     for n in (1, 2):
         if n == 1:
@@ -179,7 +179,7 @@ def test_scheduled_rounds_follow_each_other_until_the_budget_is_gone(service):
 
 
 def test_a_round_that_the_budget_cannot_pay_is_not_opened(service):
-    service.store.ledger.set_cap(Cap(window=Budget(7.9, 1e-2)))
+    service.store.ledger.set_cap(BudgetCap(window=Budget(7.9, 1e-2)))
     task = service.task()
     found = service.lifecycle.draft_round(task, actor="ann")
     with pytest.raises(BudgetExceeded):
@@ -191,7 +191,7 @@ def test_a_cap_that_shrank_meanwhile_ends_the_round_before_anything_is_seen(serv
     task = service.task()
     found = service.open(task)
     service.contribute(found, people(400, seed=1))
-    service.store.ledger.set_cap(Cap(lifetime=Budget(1.0, 1e-2)))
+    service.store.ledger.set_cap(BudgetCap(lifetime=Budget(1.0, 1e-2)))
     service.lifecycle.close_optin(found, actor="ann")
     service.work()
     assert service.current(task).state is State.ABORTED
@@ -209,7 +209,7 @@ def ending(service):
 
 def test_a_budget_that_another_task_took_ends_the_round_before_its_list_is_public(service):
     """The cap fits three debits; both rounds were opened when none was made."""
-    service.store.ledger.set_cap(Cap(lifetime=Budget(12.0, 1e-2)))
+    service.store.ledger.set_cap(BudgetCap(lifetime=Budget(12.0, 1e-2)))
     tasks = [service.task(name=name) for name in ("first", "second")]
     for task in tasks:
         service.contribute(service.open(task), people(400, seed=1))

@@ -8,6 +8,7 @@ import pytest
 
 from databases import DATABASES, fresh_database
 from searchblend.core.records import Record
+from searchblend.service.checkup import overdue_shredding
 from searchblend.service.lifecycle import CANDIDATE
 from searchblend.service.round_model import sealing_context
 from searchblend.service.workers.worker import INTERRUPTED_SECONDS, MOST_ATTEMPTS
@@ -133,7 +134,7 @@ def test_a_round_in_an_unknown_state_stops_nobody_and_its_key_goes_at_its_deadli
     service.clock.time += 1000
     service.work()
     assert service.vault.held() == []
-    assert [entry[:2] for entry in service.store.rounds.overdue_shredding(service.clock.now() + 1)] == [(odd.task, 1)]
+    assert [entry[:2] for entry in overdue_shredding(service.store, service.clock.now() + 1)] == [(odd.task, 1)]
 
 
 def test_a_curator_without_the_key_leaves_the_round_to_the_one_that_has_it(service, tmp_path):

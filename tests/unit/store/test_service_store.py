@@ -13,7 +13,7 @@ import pytest
 
 from databases import DATABASES, fresh_database, fresh_schema, postgres_server
 from searchblend.accounting.spend import Spend
-from searchblend.accounting.totals import Cap
+from searchblend.accounting.totals import BudgetCap
 from searchblend.core.errors import InvalidParameter, UsageError
 from searchblend.core.privacy import Budget, Neighbors
 from searchblend.store import schema
@@ -98,7 +98,7 @@ def test_compare_and_set_lets_one_of_two_through(store):
 
 
 def test_an_arrow_whose_debit_is_refused_is_not_taken(store):
-    store.ledger.set_cap(Cap(lifetime=Budget(1.5, 1e-5)))
+    store.ledger.set_cap(BudgetCap(lifetime=Budget(1.5, 1e-5)))
     store.ledger.debit("earlier", "everybody", "w", ONE)
     found = a_round(store)
     n_rows = len(store.audit.rows())
@@ -305,7 +305,7 @@ def test_credentials_are_stored_as_hashes(store, where):
 
 
 def test_the_ledger_lives_in_the_same_database(store):
-    store.ledger.set_cap(Cap(window=Budget(1.0, 1e-5), lifetime=Budget(2.0, 1e-5)))
+    store.ledger.set_cap(BudgetCap(window=Budget(1.0, 1e-5), lifetime=Budget(2.0, 1e-5)))
     store.ledger.debit("r1", "everybody", "w1", ONE)
     store.ledger.debit("r1", "everybody", "w1", ONE)
     with pytest.raises(BudgetExceeded):

@@ -199,7 +199,10 @@ def _clicks(log: ClickLog, cap: Cap) -> Counts:
 
 _PAIRS: Final = [Record(q, u) for q in _QUERIES[:3] for u in ("u", "v", "u.example", "v.example")]
 _POLICIES: Final[Mapping[str, tuple[Callable[[], Bound], Callable[[ClickLog], Counts]]]] = {
-    "searches, 2 different ones": (lambda: Bound(1, 2, math.sqrt(2)), lambda log: counted(log.searches(Cap(2)))),
+    "searches, 2 different ones": (
+        lambda: Bound(1, 2, math.sqrt(2)),
+        lambda log: counted(log.searches(Cap(2))),
+    ),
     "searches, the first 3": (lambda: Bound(3, 3), lambda log: counted(log.searches(Cap(3, distinct=False)))),
     "weighted searches": (
         lambda: Bound(100, math.inf, 100),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from searchblend.accounting.spend import UNIT, Spend
-from searchblend.accounting.totals import BASIC, Cap, Totals, default_delta, fits, for_group, remaining, total_of
+from searchblend.accounting.totals import BASIC, BudgetCap, Totals, default_delta, fits, for_group, remaining, total_of
 from searchblend.cli.arguments import add_actions, add_command, epsilon_delta, share
 from searchblend.cli.printing import new_table, print_json, print_line, print_table, warn, write
 from searchblend.core.documents import encode
@@ -89,7 +89,7 @@ def _named(where: str) -> str:
 
 def set_cap(options: argparse.Namespace) -> None:
     window, lifetime = (Budget(*pair) if pair else None for pair in (options.per_window, options.lifetime))
-    cap = Cap(window, lifetime, options.planned)
+    cap = BudgetCap(window, lifetime, options.planned)
     with _opened(options.ledger) as ledger:
         ledger.set_cap(cap)
     print_line(f"{_named(options.ledger)}: cap on record: {_cap_words(cap)}")
@@ -296,7 +296,7 @@ def _scope_words(scope: Scope) -> str:
     return f"population {scope[0]}, {'lifetime' if scope[1] is None else f'window {scope[1]}'}"
 
 
-def _cap_words(cap: Cap) -> str:
+def _cap_words(cap: BudgetCap) -> str:
     parts = [
         f"{name} ε = {budget.epsilon:g}, δ = {budget.delta:g}"
         for name, budget in (("per window", cap.window), ("lifetime", cap.lifetime))

@@ -29,7 +29,7 @@ from searchblend.logs.relational import SqlTally
 from searchblend.logs.spark.parts import (
     SCHEMA,
     Part,
-    Task,
+    ReadTask,
     keyed_by_session,
     parts_of,
     read_parts,
@@ -84,7 +84,7 @@ class SparkEngine(LogEngine):
 
     def _rows(self, parts: Sequence[Part]) -> DataFrame:
         """What the executors read of the parts. Lines of one session may be in several parts: they come together."""
-        task = Task(self._drawing, self._keep_lines)
+        task = ReadTask(self._drawing, self._keep_lines)
         rows = self._runner.spark.sparkContext.parallelize(parts, len(parts)).mapPartitions(partial(read_parts, task))
         if isinstance(parts[0].layout, Sessions):
             by_session = rows.map(keyed_by_session).partitionBy(self._runner.cores, session_of)

@@ -23,7 +23,7 @@ from searchblend.service.round_model import method_of, settings_of, shape_of
 from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.worker import RoundJobs
 from searchblend.store.errors import StoreError
-from searchblend.store.jobs import Job
+from searchblend.store.jobs import LeasedJob
 from searchblend.store.rounds import Round
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
@@ -57,7 +57,7 @@ class Estimator(RoundJobs):
     def __init__(self, store: ServiceStore, clock: Clock) -> None:
         super().__init__(store, clock, ESTIMATOR, {"estimate": self._run})
 
-    def _run(self, job: Job, round_: Round) -> None:
+    def _run(self, job: LeasedJob, round_: Round) -> None:
         shape = shape_of(round_)
         law = self._store.reports.conservation(round_.key, shape.counts_per_report, round_.reports)
         if not law.holds:

@@ -30,7 +30,7 @@ from searchblend.service.workers.signing_keys import (
 from searchblend.service.workers.worker import RoundJobs
 from searchblend.store.artifacts import TrendRow
 from searchblend.store.errors import BudgetExceeded, StoreError, StoreUnavailable
-from searchblend.store.jobs import Job
+from searchblend.store.jobs import LeasedJob
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
@@ -72,7 +72,7 @@ class Publisher(RoundJobs):
         super().__init__(store, clock, PUBLISHER, {"client-open": self._client_open, "publish": self._publish})
         self._keys, self._curators = keys, curators
 
-    def _client_open(self, job: Job, round_: Round) -> None:
+    def _client_open(self, job: LeasedJob, round_: Round) -> None:
         """The head list becomes public and every client is charged: one commit."""
         settings, figures = settings_of(round_), self._reviewed_list(round_)
         document = encode_head_list(figures.head, settings.params, figures.design)
@@ -84,7 +84,9 @@ class Publisher(RoundJobs):
             # Another task of the population was faster. Nothing of the list was published.
             self._give_up(job, round_, "budget-exceeded")
 
-    def _open_to_clients(self, job: Job, round_: Round, content: bytes, settings: TaskSettings, spend: Spend) -> None:
+    def _open_to_clients(
+        self, job: LeasedJob, round_: Round, content: bytes, settings: TaskSettings, spend: Spend
+    ) -> None:
         now = self._clock.now()
         closes, window = now + settings.client_seconds, settings.window_at(now)
         with self._store.transaction():
@@ -104,7 +106,7 @@ class Publisher(RoundJobs):
             self._store.jobs.finish(job)
             self._store.on_point("client open: before commit")
 
-    def _publish(self, job: Job, round_: Round) -> None:
+    def _publish(self, job: LeasedJob, round_: Round) -> None:
         """What the estimator left becomes public as it is, once."""
         files = {name: self._store.artifacts.kept(round_.key, FILE_PREFIX + name) for name in _FILES}
         contents = {name: content for name, content in files.items() if content is not None}
