@@ -10,6 +10,7 @@ from rich.text import Text
 
 from searchblend.blender.result import GroupShare, Result, ResultRow
 from searchblend.cli.printing import new_table, styled
+from searchblend.core.visible import visible
 
 _STAR = "⋆ (all other)"
 
@@ -65,11 +66,35 @@ def explanation(result: Result) -> list[Table | str]:
         f"Clients: {client['name']}, {client['cells_per_report']} per report.",
     ]
     if check := result.group_check:
-        verdict = "search alike" if check.agrees else f"DIFFER (relative divergence {check.divergence:.2f})"
-        lines.append(f"Groups {verdict}: p = {check.p_value:.2g} over {check.tested_queries} queries.")
+        verdict = "search alike as far as a test can tell" if check.agrees else "DIFFER"
+        lines.append(
+            f"Groups {verdict}: p = {check.p_value:.2g} over {check.tested_queries} queries, relative divergence "
+            f"{check.divergence:.2f}. Estimates are averaged over how much they may differ."
+        )
     if compared := client.get("compared"):
         lines.append(_compared_table(compared, client))
     return lines
+
+
+def group_warnings(result: Result) -> list[str]:
+    """What the reader should know of the groups: that they differ, and queries that clients report too often."""
+    check = result.group_check
+    if check is None:
+        return []
+    warnings = []
+    if not check.agrees:
+        warnings.append(
+            f"Opt-in users and clients differ (p = {check.p_value:.1g}, relative divergence {check.divergence:.2f}): "
+            "estimates are averaged over how much, and intervals are wider for it"
+        )
+    for row in result.trends:
+        if row.query is not None and row.query in check.flagged_queries and row.optin and row.client:
+            warnings.append(
+                f"Alarm: clients report {visible(row.query)} far more often ({row.client.probability or 0:.2%}) than "
+                f"opt-in users search for it ({row.optin.probability or 0:.2%}), perhaps because reports are "
+                "fabricated; what is published follows the opt-in users"
+            )
+    return warnings
 
 
 def _compared_table(compared: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any]) -> Table:

@@ -34,6 +34,15 @@ class RecordModel:
     def of_records(cls, records: Sequence[Record], shares: Sequence[float]) -> RecordModel:
         return cls(ListedRecords(records), np.array(shares, dtype=np.float64))
 
+    def top_queries(self, n: int) -> dict[str, float]:
+        """The n most frequent queries with their shares, most frequent first."""
+        numbers, first, where = np.unique(
+            self.universe.query_numbers(np.arange(len(self.shares))), return_index=True, return_inverse=True
+        )
+        totals = np.bincount(where, weights=self.shares, minlength=len(numbers))
+        order = np.argsort(-totals, kind="stable")[:n]
+        return {str(self.universe[int(first[i])].query): float(totals[i]) for i in order.tolist()}
+
     def draw(self, n_users: int, generator: np.random.Generator) -> CountGroup:
         """A group of this many people."""
         rest = max(1 - float(self.shares.sum()), 0.0)

@@ -35,8 +35,8 @@ def counted_like(held: np.ndarray, params: BlenderParams = PARAMS, n: int = 2000
 
 def estimated(design: ReportDesign, counted: CountedHeadList | None = None, **options: bool):
     reports = simulate_subset_reports(HELD, HEAD, design, PARAMS, randomness=SeededRandomness(2))
-    counted = counted or counted_like(HELD)
-    return estimate_best(counted.head, OptinCounts.of(counted), reports, design, PARAMS, int(HELD.sum()), **options)
+    optin = OptinCounts.of(counted or counted_like(HELD))
+    return estimate_best(HEAD, optin, reports, design, PARAMS, int(HELD.sum()), **options)
 
 
 def test_a_wide_list_has_a_threshold_of_its_own():
@@ -94,8 +94,7 @@ def test_groups_that_differ_are_noticed_and_both_count_by_their_size():
     fewer[5:7] //= 2
     result = estimated(ReportDesign(20, 1, 1), counted_like(fewer, n=20_000))
     assert not result.check.agrees
-    assert 2 in result.check.flagged
-    assert result.check.tilt > 0
+    assert result.check.divergence > 0.2
     both = (result.optin.queries.probability + result.client.queries.probability) / 2
     assert result.queries.raw.probability[2] == pytest.approx(both[2], abs=0.002)
 
@@ -103,8 +102,7 @@ def test_groups_that_differ_are_noticed_and_both_count_by_their_size():
 def test_no_reports_at_all_leave_the_optin_figures():
     """Nobody's coin fell on cells, and nobody reports: only the opt-in users speak."""
     design = ReportDesign(0, 1, 1)
-    counted = counted_like(HELD)
-    result = estimate_best(counted.head, OptinCounts.of(counted), ReportCounts(), design, PARAMS, 1000)
+    result = estimate_best(HEAD, OptinCounts.of(counted_like(HELD)), ReportCounts(), design, PARAMS, 1000)
     np.testing.assert_allclose(result.records.raw.probability, result.optin.records.probability, atol=1e-9)
 
 

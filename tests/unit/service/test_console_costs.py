@@ -27,7 +27,7 @@ def sites(tmp_path_factory):
         folder = tmp_path_factory.mktemp(name)
         service = http_service(str(folder / "service.db"), folder)
         http = service.__enter__()
-        task = long_history(http.parts.store, http.parts.clock, rounds=rounds, queries=500)
+        task = long_history(http.parts.store, http.parts.clock, rounds=rounds, queries=500, different=3)
         made[name] = (
             service,
             http,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from fractions import Fraction
 from typing import Any
 from unittest.mock import patch
@@ -11,8 +11,8 @@ from unittest.mock import patch
 import numpy as np
 
 from searchblend.blender.best import stability_histogram
-from searchblend.blender.best.group_check import GroupCheck, check_groups
-from searchblend.blender.best.observations import SetLaw
+from searchblend.blender.best.group_check import p_value_of
+from searchblend.blender.best.set_law import SetLaw
 from searchblend.blender.best.stability_histogram import CountedHeadList, CuratorDesign, count_head_list
 from searchblend.blender.best.subset_report import ReportDesign, SubsetReport, subset_report
 from searchblend.blender.best.subset_report_bulk import SubsetCounts, simulate_subsets
@@ -372,7 +372,7 @@ class _OthersAsStar(SetLaw):
     """q for q_w: holders of other items treated as holders of ⋆."""
 
     def estimate(self, counts: SubsetCounts) -> Any:
-        return replace_law(self, other=self.star).estimate(counts)
+        return SetLaw(**(asdict(self) | {"other": self.star})).estimate(counts)
 
 
 class _NoCovariance(SetLaw):
@@ -389,38 +389,48 @@ class _AllHoldStar(SetLaw):
         return super().noise(np.zeros_like(share), 0.0)
 
 
-def replace_law(law: SetLaw, **changes: float) -> SetLaw:
-    values = {name: getattr(law, name) for name in ("own", "other", "star", "sink_of_holder", "sink_of_star")}
-    return SetLaw(**(values | changes))
-
-
 SET_ESTIMATE = {"estimate: sinks ignored": _SinksIgnored, "estimate: q for q_w": _OthersAsStar}
 SET_NOISE = {"noise: no covariance with the sink": _NoCovariance, "noise: everybody holds ⋆": _AllHoldStar}
 
-# --- do the groups agree: check_groups -------------------------------------------------------------------------------
+
+class _IndependentItems(SetLaw):
+    """Items named independently: what one more item takes from the others is forgotten."""
+
+    def covariance(self, share: Any, holders: float, repeated: float = 0.0) -> Any:
+        return self.noise(share, holders) + share * (1 - share), np.zeros((2, 2))
 
 
-def _less_variance(gap: Any, variance: Any, total: Any, testable: Any) -> GroupCheck:
+class _SinksApart(SetLaw):
+    """Two items that a sink moves together are taken to move apart."""
+
+    def covariance(self, share: Any, holders: float, repeated: float = 0.0) -> Any:
+        own, strength = super().covariance(share, holders, repeated)
+        common = self._sink_weight**2 * (holders * self.sink_of_holder + (1 - holders) * self.sink_of_star)
+        return own, strength - np.array([[common / self.gap**2, 0.0], [0.0, 0.0]])
+
+
+SET_COVARIANCE = {
+    "covariance: items independent": _IndependentItems,
+    "covariance: sinks left out": _SinksApart,
+}
+
+# --- do the groups agree: p_value_of ---------------------------------------------------------------------------------
+
+
+def _less_variance(z: Any, testable: Any) -> float:
     """As if one of the two groups were known exactly."""
-    return check_groups(gap, 0.5 * variance, total, testable)
+    return p_value_of(np.sqrt(2) * z, testable)
 
 
-def _sampling_forgotten(gap: Any, variance: Any, total: Any, testable: Any) -> GroupCheck:
-    """The opt-in users' own randomness is left out."""
-    return check_groups(gap, np.maximum(variance - total / _OPTIN_USERS, 0.1 * variance), total, testable)
+def _always_agrees(z: Any, testable: Any) -> float:
+    return 1.0
 
 
-def _always_agrees(gap: Any, variance: Any, total: Any, testable: Any) -> GroupCheck:
-    return GroupCheck(int(testable.sum()), 1.0, 0.0, ())
-
-
-def _gap_averaged(gap: Any, variance: Any, total: Any, testable: Any) -> GroupCheck:
+def _gap_averaged(z: Any, testable: Any) -> float:
     """Only the sum of all gaps is looked at: differences that cancel are not seen."""
-    mean = np.full_like(gap, gap[testable].sum() / np.sqrt(variance[testable].sum()))
-    return check_groups(mean / np.sqrt(max(testable.sum(), 1)), np.ones_like(gap), total, testable)
+    tested = max(int(testable.sum()), 1)
+    return p_value_of(np.full_like(z, z[testable].sum() / tested), testable)
 
 
-_OPTIN_USERS = 25_969
-
-ALARMING_CHECK = {"check: half the variance": _less_variance, "check: sampling forgotten": _sampling_forgotten}
+ALARMING_CHECK = {"check: half the variance": _less_variance}
 BLIND_CHECK = {"check: always agrees": _always_agrees, "check: gaps averaged": _gap_averaged}
