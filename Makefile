@@ -50,7 +50,7 @@ extension: $(INSTALLED) ## dist/searchblend-chromium.zip and dist/searchblend-fi
 extension-lint: extension browsers ## Mozilla's linter on the Firefox build (the linter takes minutes to install)
 	npm exec --yes --package web-ext@10.7.0 -- web-ext lint --self-hosted --warnings-as-errors --source-dir build/extension/firefox
 
-run: $(INSTALLED) ## the main job: a hybrid private run on a made-up log, shown as a table
+run: $(INSTALLED) ## the main job: a hybrid private run on a synthetic log, shown as a table
 	$(BIN)/searchblend demo
 
 test: install browsers ## all tests (but for the slow ones): every part runs, whether or not another fails
@@ -76,8 +76,9 @@ coverage: install ## branch coverage of the code that promises privacy (core to 
 	$(BIN)/coverage run -m pytest -q -m 'not slow and not thorough and not database_server' --hypothesis-profile quick tests/unit/core tests/unit/mechanisms tests/unit/accounting tests/unit/blender tests/unit/clickgraph tests/properties tests/vectors
 	$(BIN)/coverage report
 
-check: install $(NODE) ## lint, format, types (Python and JavaScript), import rule
+check: install $(NODE) ## lint, spelling, format, types (Python and JavaScript), import rule
 	$(BIN)/ruff check .
+	$(BIN)/codespell
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	npm --prefix extension run --silent check

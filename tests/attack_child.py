@@ -12,6 +12,8 @@ import psutil
 from attack_service import wait_for
 from service_process import ServerProcess
 
+_LOOKS = 200
+"""at the clock: a worker takes some in each pass, ten times a second"""
 CHILD = Path(__file__).parent / "attack" / "child"
 
 
@@ -26,6 +28,12 @@ class WrongClock:
         written = self._path.with_suffix(".new")
         written.write_text(str(seconds))
         written.replace(self._path)
+
+    def wait_seen(self) -> None:
+        """Until the processes have looked at it dozens of times more: what they do about it is done."""
+        looks = self._path.with_name(self._path.name + ".looks")
+        enough = (looks.stat().st_size if looks.exists() else 0) + _LOOKS
+        wait_for(lambda: looks.exists() and looks.stat().st_size >= enough, "somebody to look at the clock")
 
     @property
     def environment(self) -> dict[str, str]:

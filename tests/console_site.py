@@ -12,7 +12,7 @@ from pathlib import Path
 
 import uvicorn
 
-from searchblend.accounting.totals import Cap
+from searchblend.accounting.totals import BudgetCap
 from searchblend.core.privacy import Budget
 from searchblend.core.records import Record
 from searchblend.service.api.app import build_app
@@ -120,7 +120,7 @@ class ConsoleSite:
     def seed(self) -> dict[str, Task]:
         """Tasks by what they show."""
         parts = self.parts
-        parts.store.ledger.set_cap(Cap(window=Budget(16.0, 1e-3), lifetime=Budget(60.0, 1e-2)))
+        parts.store.ledger.set_cap(BudgetCap(window=Budget(16.0, 1e-3), lifetime=Budget(60.0, 1e-2)))
         lively = parts.task(**SETTINGS, name="Web searches, English")
         for i, news in enumerate((0.3, 0.5, 2.5)):
             self.publish(lively, seed=10 + i, news=news, odd=i == 2)

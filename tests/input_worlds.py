@@ -10,26 +10,26 @@ import gzip
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+from unittest import mock
 
 import duckdb
 import zstandard
 
 from searchblend.clickgraph.release.click_log import Cap
+from searchblend.logs.duckdb import feed
+from searchblend.logs.formats import gate
 from searchblend.logs.formats.gate import MAX_LINE
 from searchblend.logs.read import SearchLog, read_log
 
 KEY: Final = bytes(range(16))
 BOM: Final = b"\xef\xbb\xbf"
 FORMATS: Final = ("aol", "tsv", "csv", "jsonl", "yandex", "excite")
-HEADERS: Final = {
-    "aol": b"AnonID\tQuery\tQueryTime\tItemRank\tClickURL",
-    "tsv": b"user\tquery\turl\ttime\trank",
-    "csv": b"user,query,url,time,rank",
-}
+AOL_NAMES: Final = {"user": "AnonID", "query": "Query", "time": "QueryTime", "rank": "ItemRank", "url": "ClickURL"}
 PIECES: Final = {
     "quote": [b'"', b'""', b'"x"'],
     "return": [b"\r", b"\r\r"],
@@ -39,7 +39,8 @@ PIECES: Final = {
     "separator": [b"\x1f", b"\x1e", b"\x1c"],
     "control": [b"\x01", b"\x0b", b"\x0c", b"\x1b", b"\x7f", "\x85".encode()],
     "joiner": ["\u200c".encode(), "\u202e".encode(), "\u2028".encode(), "\u0378".encode()],
-    "letter": ["é".encode(), "東".encode(), "😀".encode(), "ſ".encode()],
+    "letter": ["é".encode(), "e\u0301".encode(), "東".encode(), "😀".encode(), "ſ".encode()],
+    "escape": [b"\\u0000", b"\\ud800", b"\\u001f", b"\\n", b"\\u0022", b"\\ufeff"],
     "syntax": [b"{", b"}", b"[", b"]", b"\\", b":", b"#", b"'", b"\\N", b"=", b"NULL", b"://"],
     "blank": [b" ", b"  ", "\u3000".encode()],
     "long": [b"x" * 2100],
@@ -53,33 +54,117 @@ ONLY_X: Final = {
 """Bytes that make other lines or fields of one: then who the others are could not be said beforehand."""
 
 
+# --- how files are laid out ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The columns of a log's files and the options that say which is which. Files of one log have two headers."""
+
+    format: str
+    headers: tuple[tuple[str, ...], ...] = ((), ())
+    """the roles of the columns, in their order; one that nobody asks for is called as it stands here"""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """role → what the files call it"""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    start: bytes = b""
+    end_of_header: bytes = b""
+
+    @property
+    def quoted_line_feeds(self) -> bool:
+        return bool(self.options.get("quoted_line_feeds"))
+
+    def header(self, file: int) -> bytes:
+        names = [self.names.get(role, role) for role in self.headers[file % 2]]
+        return ("," if self.format == "csv" else "\t").join(names).encode()
+
+    def line(self, file: int, texts: Mapping[str, bytes], chance: random.Random, *, plain: bool) -> bytes:
+        """A line of a file with these fields; plain: without quotes."""
+        roles = self.headers[file % 2]
+        if self.format == "excite":
+            return b"\t".join([texts["user"], texts["time"], texts["query"]])
+        if self.format == "jsonl":
+            members = {self.names.get(role, role): text.decode() for role, text in texts.items()}
+            if not texts["url"]:
+                del members[self.names.get("url", "url")]
+            return json.dumps(members, ensure_ascii=chance.random() < 0.5).encode()
+        fields = [texts[role] for role in roles]
+        if self.format == "aol" and not texts["url"]:
+            fields = fields[:3]
+        if self.format != "csv":
+            return b"\t".join(fields)
+        quote = self.quoted_line_feeds or (not plain and chance.random() < 0.3)
+        return b",".join(b'"%b"' % one.replace(b'"', b'""') if quote or b"," in one else one for one in fields)
+
+
+def shape_of(format_name: str, chance: random.Random) -> Shape:
+    """The usual layout, or one with other names, another order, more or fewer columns, an opt-in column, no URLs."""
+    if format_name in ("yandex", "excite"):
+        return Shape(format_name)
+    usual = tuple(AOL_NAMES) if format_name == "aol" else ("user", "query", "url", "time", "rank")
+    names = dict(AOL_NAMES) if format_name == "aol" else {}
+    options: dict[str, Any] = {}
+    start = chance.choice([b"", b"", BOM]) if format_name != "jsonl" else b""
+    headers = [usual, usual]
+    if chance.random() < 0.4:
+        names |= (
+            {} if format_name == "aol" else {"user": "who", "query": "what was typed", "url": "a.b", "time": "when"}
+        )
+        named = {"user", "query", *chance.sample(["url", "time"], chance.randrange(3))}
+        named |= {"url"} if format_name == "jsonl" else set()  # nothing but a header can say that there are none
+        options["columns"] = {role: names[role] for role in sorted(named)}
+    if chance.random() < 0.3 and format_name != "aol":
+        options["optin_column"] = "joined"
+        headers = [(*header, "joined") for header in headers]
+    if chance.random() < 0.2 and "url" not in options.get("columns", {}):
+        options["urls"] = False
+    if format_name in ("tsv", "csv") and chance.random() < 0.5:
+        other = [*headers[1], "remark"]
+        chance.shuffle(other)
+        headers[1] = tuple(other)
+    if format_name == "csv" and chance.random() < 0.2:
+        options["quoted_line_feeds"] = True
+    return Shape(format_name, (headers[0], headers[1]), names, options, start, chance.choice([b"", b"", b"\r"]))
+
+
+# --- people ----------------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class World:
     others: list[bytes]
     mine: list[bytes]
     mixed: list[bytes]
-    ending: bytes
 
 
-def worlds(format_name: str, n: int, theirs: str | None, chance: random.Random) -> list[World]:
+@dataclass(frozen=True)
+class _Habits:
+    """What somebody's lines may hold."""
+
+    pieces: Sequence[bytes]
+    plain: bool = False
+    """no quotes and no commas"""
+    timed: bool = False
+    """every time is one"""
+
+
+def worlds(shape: Shape, n: int, theirs: str | None, chance: random.Random) -> list[World]:
     """Worlds in which the others' lines have one kind of odd bytes, or none; sometimes another kind as well.
 
     X's lines have some kinds: the same in all worlds, or others in each. Unless quotes are what is odd about the
-    others, theirs may be free of them: then it is X who decides how such a file must be read.
+    others, theirs may be free of them: then it is X who decides how such a file must be read. So may all times of
+    theirs be proper ones.
     """
     pieces = [
         piece
         for kind in (theirs, *chance.sample(sorted(PIECES), chance.choice([0, 0, 1])))
         for piece in (PIECES[kind] if kind else [])
     ]
-    plain = theirs != "quote" and chance.random() < 0.75
+    habits = _Habits(pieces, plain=theirs != "quote" and chance.random() < 0.75, timed=chance.random() < 0.5)
     mine = _some_kinds(chance)
     same = chance.random() < 0.5
-    found = [
-        _world(format_name, number, pieces, mine if same else _some_kinds(chance), chance, plain=plain)
-        for number in range(n)
-    ]
-    if chance.random() < 0.2:
+    found = [_world(shape, number, habits, mine if same else _some_kinds(chance), chance) for number in range(n)]
+    if chance.random() < 0.2 and not shape.quoted_line_feeds:
         found[0].mine.append(b"X" * (MAX_LINE + chance.randrange(-1, 3)) + chance.choice([b"", b"\r"]))
         found[0].mixed.insert(chance.randrange(len(found[0].mixed) + 1), found[0].mine[-1])
     return found
@@ -91,72 +176,67 @@ def _some_kinds(chance: random.Random) -> list[bytes]:
     return [piece for kind in chance.choices(often, k=chance.choice([0, 1, 1, 2, 4])) for piece in kinds[kind]]
 
 
-def _world(
-    format_name: str, number: int, theirs: list[bytes], mine: list[bytes], chance: random.Random, *, plain: bool
-) -> World:
-    others = [
-        _odd(line, theirs, chance)
-        for person in range(chance.randrange(1, 4))
-        for line in _lines(format_name, number, person, chance, plain=plain)
-    ]
+def _world(shape: Shape, number: int, theirs: _Habits, mine: list[bytes], chance: random.Random) -> World:
+    """Nobody else at all in one of ten: then the file is empty, but for a header, without X."""
+    people = range(chance.randrange(1, 4) if chance.random() < 0.9 else 0)
+    others = [line for person in people for line in _lines(shape, number, person, theirs, chance)]
     chance.shuffle(others)
-    lines = _lines(format_name, number, None, chance) if chance.random() < 0.7 else []
-    lines = [_odd(line, mine, chance) for line in lines]
-    if mine and chance.random() < 0.3:
+    lines = _lines(shape, number, None, _Habits(mine), chance) if chance.random() < 0.7 else []
+    if mine and chance.random() < 0.3 and not shape.quoted_line_feeds:
         lines.append(b"".join(chance.choices(mine, k=chance.randrange(1, 4))))
     if chance.random() < 0.1:
-        lines.append(HEADERS.get(format_name, b"{}"))
+        lines.append(shape.header(number) or b"{}")
     places = sorted(chance.choices(range(len(others) + 1), k=len(lines)))
     mixed = list(others)
     for place, line in sorted(zip(places, lines, strict=True), key=lambda pair: -pair[0]):
         mixed.insert(place, line)
-    return World(others, lines, mixed, chance.choice([b"", b"\n"]))
+    return World(others, lines, mixed)
 
 
-def _odd(line: bytes, pieces: list[bytes], chance: random.Random) -> bytes:
+def _odd(line: bytes, pieces: Sequence[bytes], chance: random.Random) -> bytes:
     for _ in range(chance.choice([0, 1, 1, 2]) if pieces else 0):
         place = chance.choice([0, len(line), chance.randrange(len(line) + 1)])
         line = line[:place] + chance.choice(pieces) + line[place:]
     return line
 
 
-def _lines(
-    format_name: str, world: int, person: int | None, chance: random.Random, *, plain: bool = False
-) -> list[bytes]:
-    """A few lines of somebody; ``person`` None is X, none of whose texts anybody else has."""
+def _lines(shape: Shape, world: int, person: int | None, habits: _Habits, chance: random.Random) -> list[bytes]:
+    """A few lines of somebody; ``person`` None is X, none of whose texts anybody else has.
+
+    Odd bytes go anywhere in a line, but where line feeds may be quoted: there the promise rests on well-formed quotes,
+    so they go into fields.
+    """
     n = chance.randrange(1, 4 if person is not None else 6)
-    if format_name == "yandex":
-        return _session(world, person, n, chance)
-    user = f"X{world}" if person is None else f"o{world}n{person}"
-    host = "x" if person is None else "o"
-    words = ["Weather", "news ", "27 inch", *([] if plain else ["a, b"])]
-    found = []
+    if shape.format == "yandex":
+        return [_odd(line, habits.pieces, chance) for line in _session(world, person, n, chance)]
+    found: list[bytes] = []
     for _ in range(n):
-        query = f"{host}{chance.randrange(3)} {chance.choice(words)}"
-        url = chance.choice([f"http://{host}.example/{chance.randrange(2)}", f"HTTP://{host.upper()}.example:80/", ""])
-        year = 2007 if person is None else 2006
-        time = chance.choice([f"{year}-01-0{chance.randrange(1, 4)} 10:00:00", f"{year}", f"{year} noon", ""])
-        rank = f"{chance.randrange(3)}{host}" if chance.random() < 0.1 else str(chance.randrange(3))
-        found.append(_line(format_name, [user, query, url, time, rank], chance, plain=plain))
+        texts = {role: text.encode() for role, text in _texts(world, person, habits, chance).items()}
+        if shape.quoted_line_feeds:
+            role = chance.choice(sorted(texts))
+            texts[role] = _odd(texts[role], habits.pieces, chance)
+        line = shape.line(world, texts, chance, plain=habits.plain)
+        found.append(line if shape.quoted_line_feeds else _odd(line, habits.pieces, chance))
         found += [found[-1]] * (chance.random() < 0.2)
     return found
 
 
-def _line(format_name: str, fields: list[str], chance: random.Random, *, plain: bool) -> bytes:
-    user, query, url, time, rank = fields
-    if format_name == "aol":
-        return "\t".join([user, query, time, rank, url] if url else [user, query, time]).encode()
-    if format_name == "excite":
-        return "\t".join([user, time, query]).encode()
-    if format_name == "jsonl":
-        members = dict(zip(("user", "query", "url", "time", "rank"), fields, strict=True))
-        if not url:
-            del members["url"]
-        return json.dumps(members, ensure_ascii=chance.random() < 0.5).encode()
-    if format_name == "csv":
-        quote = not plain and chance.random() < 0.3
-        return ",".join(f'"{field}"' if quote or "," in field else field for field in fields).encode()
-    return "\t".join(fields).encode()
+def _texts(world: int, person: int | None, habits: _Habits, chance: random.Random) -> dict[str, str]:
+    host, year = ("x", 2007) if person is None else ("o", 2006)
+    words = ["Weather", "news ", "27 inch", *([] if habits.plain else ["a, b"])]
+    times = [f"{year}-01-0{chance.randrange(1, 4)} 10:00:00", f"{year}"]
+    times += [] if habits.timed else [f"{year} noon", ""]
+    return {
+        "user": f"X{world}" if person is None else f"o{world}n{person}",
+        "query": f"{host}{chance.randrange(3)} {chance.choice(words)}",
+        "url": chance.choice(
+            [f"http://{host}.example/{chance.randrange(2)}", f"HTTP://{host.upper()}.example:80/", ""]
+        ),
+        "time": chance.choice(times),
+        "rank": f"{chance.randrange(3)}{host}" if chance.random() < 0.1 else str(chance.randrange(3)),
+        "joined": chance.choice(["yes", "yes", "1", "TRUE ", "no", "", "perhaps"]),
+        "remark": chance.choice(["", "nobody reads this"]),
+    }
 
 
 def _session(world: int, person: int | None, n: int, chance: random.Random) -> list[bytes]:
@@ -190,34 +270,67 @@ def _almost_others(number: str, chance: random.Random) -> list[str]:
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
-ANCHORS: Final = {
-    "aol": [b"anchor\tsure\t2005-01-01 10:00:00\t1\thttp://anchor.example"],
-    "tsv": [b"anchor\tsure\thttp://anchor.example\t2005-01-01 10:00:00\t1"],
-    "csv": [b"anchor,sure,http://anchor.example,2005-01-01 10:00:00,1"],
-    "jsonl": [b'{"user": "anchor", "query": "sure", "url": "http://anchor.example", "time": "2005", "rank": "1"}'],
-    "yandex": [b"6\tM\t1\t6", b"6\t0\tQ\t0\t6\t1\t1,1", b"6\t1\tC\t0\t6"],
-    "excite": [b"anchor\t2005\tsure"],
-}
-"""One person more, in a file of their own: a log without a usable line is refused."""
+def write(folder: Path, shape: Shape, made: Sequence[World], ending: bytes, suffix: str = "") -> list[Path]:
+    """Three logs: both, the others alone, X alone. A log without a usable line is refused, so there is somebody more in
+    the last two, each in a file of their own, and both of these are in the first."""
+    anchors = [anchor(shape, name) for name in ("anchor1", "anchor2")]
+    both = _log(folder / "both", shape, [world.mixed for world in made], anchors, ending, suffix)
+    others = _log(folder / "others", shape, [world.others for world in made], anchors[:1], ending, suffix)
+    by_header = [[line for world in made[first::2] for line in world.mine] for first in (0, 1)]
+    return [both, others, _log(folder / "mine", shape, by_header, anchors[1:], b"\n", "")]
 
 
-def write(folder: Path, format_name: str, files: Iterable[list[bytes]], ending: bytes, suffix: str = "") -> Path:
-    """One file for each list of lines and one for the anchor, all in a folder."""
+def anchor(shape: Shape, name: str) -> list[bytes]:
+    if shape.format == "yandex":
+        number = f"6{name[-1]}"  # no part of a line of X spells it
+        return [
+            line.encode()
+            for line in (f"{number}\tM\t1\t{number}", f"{number}\t0\tQ\t0\t6\t1\t1,1", f"{number}\t1\tC\t0\t6")
+        ]
+    texts = {"user": name, "query": f"sure {name}", "url": "http://anchor.example", "time": "2005-01-01 10:00:00"}
+    texts |= {"rank": "1", "joined": "yes", "remark": ""}
+    plain = {role: text.encode() for role, text in texts.items()}
+    return [shape.line(0, plain, random.Random(0), plain=True)]
+
+
+def _log(
+    folder: Path, shape: Shape, files: Sequence[list[bytes]], anchors: Sequence[list[bytes]], ending: bytes, suffix: str
+) -> Path:
+    """One file for each list of lines and for each anchor, all in a folder; every second one has the other header."""
     folder.mkdir(parents=True)
-    ways: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.compress}
-    header = [HEADERS[format_name]] if format_name in HEADERS else []
-    for number, lines in enumerate([ANCHORS[format_name], *files]):
-        content = b"\n".join([*header, *lines]) + ending
-        (folder / f"{number:04}.{format_name}{suffix}").write_bytes(ways[suffix](content))
+    for number, lines in enumerate(files):
+        _write_file(folder / f"{number:04}.{shape.format}{suffix}", shape, number, lines, ending)
+    for number, lines in enumerate(anchors):
+        _write_file(folder / f"anchor{number}.{shape.format}", shape, 0, lines, b"\n")
     return folder
 
 
-def write_parquet(folder: Path, tables: Iterable[list[list[str]]]) -> Path:
+def _write_file(path: Path, shape: Shape, number: int, lines: list[bytes], ending: bytes) -> None:
+    header = (
+        [shape.start + shape.header(number) + shape.end_of_header]
+        if shape.headers[0] and shape.format != "jsonl"
+        else []
+    )
+    content = b"\n".join([*header, *lines]) + ending
+    ways: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".zst": zstandard.compress}
+    cut = len(content) * (number % 4) // 3  # in several members, which may end in the middle of a line
+    parts = [content] if path.suffix not in ways or cut in (0, len(content)) else [content[:cut], content[cut:]]
+    path.write_bytes(b"".join(ways.get(path.suffix, bytes)(part) for part in parts))
+
+
+Row = tuple[str | None, ...]
+_TYPES: Final = ("VARCHAR", "TIMESTAMP")
+"""of the times in every second file"""
+
+
+def write_parquet(folder: Path, tables: Sequence[Sequence[Row]], anchors: Sequence[str]) -> Path:
+    """One file for each table (user, query, url, time) and for each anchor."""
     folder.mkdir(parents=True)
-    anchor = [["anchor", "sure", "http://anchor.example", "2005"]]
+    more = [[(name, f"sure {name}", "http://anchor.example", None)] for name in anchors]
     with duckdb.connect() as connection:
-        for number, rows in enumerate([anchor, *tables]):
-            connection.execute("CREATE OR REPLACE TABLE t (user VARCHAR, query VARCHAR, url VARCHAR, time VARCHAR)")
+        for number, rows in enumerate([*tables, *more]):
+            kind = _TYPES[number % 2] if number < len(tables) else "VARCHAR"
+            connection.execute(f"CREATE OR REPLACE TABLE t (user VARCHAR, query VARCHAR, url VARCHAR, time {kind})")
             if rows:
                 connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", rows)
             connection.execute(f"COPY t TO '{folder}/{number:04}.parquet'")
@@ -244,7 +357,10 @@ def _rows(log: SearchLog, options: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     engine: Any = log._engine
     found: list[tuple[Any, ...]] = []
     if options.get("draws"):
-        found += [("drawn", *row) for row in engine._database.rows(f"SELECT {', '.join(_DRAWN)} FROM {engine.drawn}")]
+        rows = engine._database.rows
+        found += [("drawn", *row) for row in rows(f"SELECT {', '.join(_DRAWN)} FROM {engine.drawn}")]
+        if "optin_column" in options:
+            found += [("joined", *row) for row in rows(f"SELECT person FROM {engine.drawn} WHERE {engine.opted_in}")]
     if options.get("keep_lines"):
         found += [("lines", *row) for row in engine._session.rows("SELECT * FROM lines")]
     return found
@@ -273,7 +389,16 @@ _DRAWN: Final = ("person", "draw", "pick", "query", "url")
 _QUERIES: Final = [f"{host}{i} {words}" for host in "ox" for i in range(3) for words in ("weather", "news", "27 inch")]
 
 
-def differences(both: Counter[Any], others: Counter[Any], mine: Counter[Any], anchor: Counter[Any]) -> list[Any]:
+def differences(both: Counter[Any], others: Counter[Any], mine: Counter[Any]) -> list[Any]:
     """What is not the sum of all people; empty if nobody's line has changed anybody else's."""
-    whole, sum_of_parts = both + anchor, others + mine
-    return [*(whole - sum_of_parts), *(sum_of_parts - whole)]
+    sum_of_parts = others + mine
+    return [*(both - sum_of_parts), *(sum_of_parts - both)]
+
+
+@contextmanager
+def small_blocks() -> Iterator[None]:
+    """Files of a few lines are read as large ones are: in many blocks, and after a look at their beginning alone."""
+    with ExitStack() as stack:
+        for module, name, size in ((feed, "_BEGINNING", 256), (gate, "_SCAN_BLOCK", 256), (gate, "_BLOCK", 4096)):
+            stack.enter_context(mock.patch.object(module, name, size))
+        yield

@@ -31,6 +31,7 @@ LOADED_BY_NAME = {
     "pytest-xdist": "make test",
     "coverage": "make coverage",
     "mypy": "make check",
+    "codespell": "make check",
     "ruff": "make check",
     "mkdocs": "make docs",
     "mkdocs-material": "mkdocs.yml",

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import sqlite3
 import threading
 import time
+from urllib.parse import urlsplit
 
-import httpx2
 import pytest
 
-from attack_service import COMMON, attacked, wait_for
+from attack_service import COMMON, SECONDS, attacked, wait_for
 from databases import fresh_database, fresh_tables
 from service_process import REPORT
 
@@ -54,18 +55,45 @@ def open_to_clients(service):
     return task, service.manifest(task, "client")
 
 
+class Waiting:
+    """Reports that are sent by threads of their own, and what is answered to them."""
+
+    def __init__(self, service, manifest, messages):
+        parts = urlsplit(service.server.address)
+        self._place = parts.hostname, parts.port
+        self._path = f"/v1/tasks/{manifest['task']}/rounds/{manifest['round']}/reports"
+        self._sent = threading.Semaphore(0)
+        self.answers = []
+        self._threads = [threading.Thread(target=self._send, args=(message,), daemon=True) for message in messages]
+        for thread in self._threads:
+            thread.start()
+        assert all(self._sent.acquire(timeout=SECONDS) for _ in messages), "a report was not even sent"
+
+    def _send(self, message):
+        connection = http.client.HTTPConnection(*self._place, timeout=SECONDS)
+        with contextlib.suppress(OSError, http.client.HTTPException), contextlib.closing(connection):
+            connection.request("POST", self._path, message, {"content-type": REPORT})
+            self._sent.release()
+            self.answers.append(connection.getresponse().status)
+
+    def join(self):
+        for thread in self._threads:
+            thread.join(SECONDS)
+        assert not any(thread.is_alive() for thread in self._threads), "somebody still waits"
+        return self.answers
+
+
 def test_sigterm_ends_a_server_whose_database_is_frozen(stage):
     service, frozen = stage
     task, manifest = open_to_clients(service)
+    messages = service.messages(manifest, HONEST[:8])
     with frozen():
-        sender = threading.Thread(target=lambda: silently(service.report, manifest, HONEST[:8]), daemon=True)
-        sender.start()
-        time.sleep(2)
+        senders = Waiting(service, manifest, messages)
         started = time.monotonic()
         service.server.process.terminate()
         service.server.process.wait(STOPS)
         assert time.monotonic() - started < STOPS
-    sender.join(60)
+    senders.join()
     service.stop()
     service.start()
     service.report(manifest, HONEST)
@@ -79,7 +107,6 @@ def test_health_answers_and_readiness_fails_while_the_database_is_frozen(stage):
     is_postgres = service.where.startswith("postgresql")
     open_to_clients(service)
     with frozen():
-        time.sleep(1)
         assert service.health("/healthz").status_code == 200
         if is_postgres:  # readers of SQLite need no lock: it is ready
             assert service.health("/readyz", seconds=ANSWERS).status_code == 503
@@ -94,9 +121,10 @@ def test_work_goes_on_by_itself_when_the_database_is_back(stage):
     other = service.task()
     optin = service.open_round(other)
     service.contribute(optin, HONEST, service.codes(other, len(HONEST)))
+    messages = service.messages(manifest, HONEST[:1])
     service.act(other, "close-opt-in")
-    with frozen():
-        time.sleep(20)
+    with frozen():  # until somebody who had to wait was answered, one way or the other
+        Waiting(service, manifest, messages).join()
     started = time.monotonic()
     service.wait_state(other, "SHREDDED")
     assert time.monotonic() - started < 60
@@ -110,31 +138,17 @@ def test_work_goes_on_by_itself_when_the_database_is_back(stage):
 
 
 def test_reports_that_wait_for_a_frozen_database_are_refused_or_counted_once(stage):
+    """Some have been answered when it is back, others still wait."""
     service, frozen = stage
     task, manifest = open_to_clients(service)
-    answers = []
     messages = service.messages(manifest, HONEST[:12])
-
-    def send(message):
-        path = f"/v1/tasks/{manifest['task']}/rounds/{manifest['round']}/reports"
-        with contextlib.suppress(httpx2.HTTPError), httpx2.Client(base_url=service.server.address, timeout=60) as http:
-            answers.append(http.post(path, content=message, headers={"content-type": REPORT}).status_code)
-
-    threads = [threading.Thread(target=send, args=(message,)) for message in messages]
     with frozen():
-        for thread in threads:
-            thread.start()
-        time.sleep(15)
-    for thread in threads:
-        thread.join(90)
-    assert set(answers) <= {200, 503}
+        first = Waiting(service, manifest, messages[:6])
+        first.join()
+        others = Waiting(service, manifest, messages[6:])
+    assert {*first.answers, *others.join()} <= {200, 503}
     for message in messages:  # the same bytes again, as devices do
         wait_for(lambda message=message: service.send_report(manifest, message).status_code == 200, "an answer")
     counted = service.done("GET", f"/tasks/{task}/rounds/{manifest['round']}")
     assert counted["reports_counted"] == len(messages)
     assert counted["conservation"]["holds"]
-
-
-def silently(call, *arguments):
-    with contextlib.suppress(Exception):
-        call(*arguments)

@@ -15,6 +15,7 @@ import pytest
 
 import searchblend
 from searchblend.blender.best.stability_histogram import curator_design
+from searchblend.blender.best.trust import ALARM_LEVEL
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.pipeline import run_blender
 from searchblend.blender.report_odds import ReportOdds, list_odds
@@ -147,9 +148,15 @@ def test_consent_says_how_many_searches_are_sent():
         TaskSettings("t", records_per_optin=20, consent=TaskSettings("t").consent).check_for_rounds()
 
 
-def test_influence_is_not_called_a_bound():
-    assert not [caveat for caveat in _CAVEATS if "influence" in caveat and "at most" in caveat]
-    assert "not a bound" in page("docs/reference/glossary.md")
+def test_influence_is_called_a_bound_and_is_one():
+    """The search for a report that moves more is tests/unit/blender/test_influence.py."""
+    assert [caveat for caveat in _CAVEATS if "influence" in caveat and "bounds" in caveat]
+    assert "no single report can move" in page("docs/reference/glossary.md")
+
+
+def test_the_alarms_rate_is_the_stated_one():
+    assert ALARM_LEVEL == 0.01
+    assert "one release in a hundred" in page("docs/explanation/method-best.md")
 
 
 def test_the_form_does_not_say_that_more_records_cost_accuracy():

@@ -18,6 +18,12 @@ from made_click_graph import write_release
 from searchblend.cli.parser import build_parser
 
 PLACEHOLDERS = {"TASK": "0" * 32}
+NEWCOMERS: dict[str, dict[str, str]] = {
+    "docs/tutorial/first-release.md": {"release/index.html": "weather", "release/trends.csv": "weather"},
+    "docs/tutorial/first-click-graph.md": {"graph/queries.csv": "weather", "graph/statement.txt": "users"},
+    "docs/tutorial/first-round.md": {},
+}
+"""tutorials, and what a reader has at their end"""
 
 
 @pytest.fixture(scope="session")
@@ -60,11 +66,9 @@ def run_program(block: Block, following: Block | None, somebody: Reader) -> None
         assert printed == following.text
 
 
-@pytest.mark.parametrize("page", pages())
-def test_snippets_run_and_print_what_they_say(page: str, folder: Path):
+def follow(page: str, folder: Path) -> None:
+    """Type everything that a page says, in its order."""
     found = blocks(page)
-    if page == "docs/how-to/use-a-released-graph.md":
-        write_release(folder / "release")
     with reader(folder) as somebody:
         numbers: list[int] = []
         for position, block in enumerate(found):
@@ -74,6 +78,27 @@ def test_snippets_run_and_print_what_they_say(page: str, folder: Path):
                 run_commands(block, somebody, numbers)
             elif block.language == "python":
                 run_program(block, found[position + 1] if position + 1 < len(found) else None, somebody)
+
+
+@pytest.mark.parametrize("page", [page for page in pages() if page not in NEWCOMERS])
+def test_snippets_run_and_print_what_they_say(page: str, folder: Path):
+    if page == "docs/how-to/use-a-released-graph.md":
+        write_release(folder / "release")
+    follow(page, folder)
+
+
+@pytest.mark.parametrize("page", [page for page, ends in NEWCOMERS.items() if ends])
+def test_a_newcomer_gets_from_the_readme_through_a_tutorial_in_an_empty_folder(page: str, tmp_path: Path):
+    """To the letter, with nothing but what the page itself makes; the first round is test_console_tutorial's."""
+    follow(page, tmp_path)
+    for name, content in NEWCOMERS[page].items():
+        assert content in (tmp_path / name).read_text(encoding="utf-8")
+
+
+def test_the_readme_has_a_door_for_each_tutorial():
+    doors = (ROOT / "README.md").read_text().split("## How it works")[0]
+    assert [page for page in NEWCOMERS if f"({page})" not in doors] == []
+    assert sorted(NEWCOMERS) == sorted(page for page in pages() if page.startswith("docs/tutorial/"))
 
 
 @pytest.mark.parametrize("page", pages())

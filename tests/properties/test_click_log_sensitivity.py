@@ -143,7 +143,12 @@ OTHERS = [[Search("f", 9)], [Search("a", 100)]]
 
 @pytest.mark.parametrize(
     ("mutant", "cap"),
-    [(Uncapped, Cap(3)), (Uncapped, Cap(3, distinct=False)), (Repeating, Cap(3)), (CapOfEverybody, Cap(2))],
+    [
+        (Uncapped, Cap(3)),
+        (Uncapped, Cap(3, distinct=False)),
+        (Repeating, Cap(3)),
+        (CapOfEverybody, Cap(2)),
+    ],
 )
 def test_a_log_that_limits_wrongly_is_rejected(mutant, cap):
     with pytest.raises(AssertionError):

@@ -53,7 +53,10 @@ def same(mine: ClickLog, theirs: ClickLog) -> None:
         typed = counts_of(mine.reformulations(LISTED, cap))
         assert typed == counts_of(theirs.reformulations(LISTED, cap))
         assert typed
-    for cap, within in ((Cap(2), Cap(3)), (Cap(3, distinct=False), Cap(5, distinct=False))):
+    for cap, within in (
+        (Cap(2), Cap(3)),
+        (Cap(3, distinct=False), Cap(5, distinct=False)),
+    ):
         clicks = counts_of(mine.clicks(LISTED, cap, within=within))
         assert clicks == counts_of(theirs.clicks(LISTED, cap, within=within))
         assert clicks

@@ -38,6 +38,9 @@ class Run:
 
     release: BlenderRelease
     true_cells: np.ndarray
+    """among the drawn people: what holds if each has no other record (ρ_b = 1)"""
+    expected_cells: np.ndarray
+    """among all who could have been drawn: what holds if all people search alike (ρ_b = 0)"""
 
     @property
     def true_queries(self) -> np.ndarray:
@@ -53,7 +56,14 @@ def run_once(
     optin_users, clients = _tilted(people, optin_share, tilt, generator) if tilt else people.split(optin_share)
     params = BlenderParams(Budget(epsilon, 1e-5), max_head_queries=max_queries)
     release = run_blender(optin_users, clients, params, project=project, randomness=SeededRandomness(seed))
-    return Run(release, people.cell_counts(release.head) / people.n_users)
+    return Run(release, people.cell_counts(release.head) / people.n_users, _expected_cells(release.head))
+
+
+def _expected_cells(head: HeadList) -> np.ndarray:
+    model, parts = _model(), 10**15
+    counts = np.rint(model.shares * parts).astype(np.int64)
+    everybody = CountGroup(model.universe, counts, parts, np.random.Generator(np.random.PCG64(0)))
+    return everybody.cell_counts(head) / parts
 
 
 def _tilted(
@@ -80,9 +90,12 @@ class Coverage:
 
     def add(self, run: Run) -> None:
         head, release = run.release.head, run.release
-        self._add("queries", release.queries.raw, run.true_queries, np.arange(len(head)))
-        self._add("records", release.records.raw, run.true_cells, listed_cells(head))
-        self._add("⟨q,⋆⟩", release.records.raw, run.true_cells, stars(head))
+        for which, cells in (("", run.expected_cells), (" drawn", run.true_cells)):
+            queries = np.add.reduceat(cells, head.first_cells())
+            self._add("queries" + which, release.queries.raw, queries, np.arange(len(head)))
+            self._add("records" + which, release.records.raw, cells, listed_cells(head))
+            self._add("⟨q,⋆⟩" + which, release.records.raw, cells, stars(head))
+            self._add("⋆" + which, release.queries.raw, queries, np.array([len(head)]))
 
     def _add(self, kind: str, estimates: Estimates, truth: np.ndarray, where: np.ndarray) -> None:
         low, high = estimates.interval[where].T

@@ -1,4 +1,4 @@
-"""Do the groups search alike? False alarms, power, and what the verdict does to the blend.
+"""Do the groups search alike? False alarms, power, and what a difference does to the blend.
 
 5 % opt-in users, M = 50. A tilt of 0.3 multiplies the odds of opting in by exp(N(0, 0.3)), query by query.
 """
@@ -10,10 +10,9 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from best_runs import disagreements, run_once
+from best_runs import Coverage, disagreements, run_once
 
-from searchblend.blender.best import blend
-from searchblend.blender.best.group_check import check_groups
+from searchblend.blender.best import blend, trust
 from searchblend_lab.evidence.laws import best_faults
 
 
@@ -49,7 +48,7 @@ def test_power_in_many_runs():
 
 
 def _with(wrong: Any, runs: int, **options: Any) -> float:
-    with patch.object(blend, "check_groups", wrong):
+    with patch.object(blend, "p_value_of", wrong):
         return disagreements(runs, seed=5000, **options)
 
 
@@ -65,22 +64,29 @@ def test_blind_check_is_rejected(name: str):
         check_power(_with(best_faults.BLIND_CHECK[name], 12, tilt=0.3))
 
 
-def test_blend_leans_to_the_clients_when_the_groups_differ():
-    """ε = 2, tilt 0.3: with the verdict the query L1 is at least a tenth lower than without (recipe: 28 %)."""
-    errors: dict[bool, list[float]] = {True: [], False: []}
-    for heeded in errors:
-        wrong = check_groups if heeded else best_faults.BLIND_CHECK["check: always agrees"]
-        with patch.object(blend, "check_groups", wrong):
-            for seed in range(12):
-                run = run_once(2.0, 0.05, 50, 700 + seed, tilt=0.3)
-                difference = run.release.queries.probability - run.true_queries
-                errors[heeded].append(float(np.abs(difference)[:-1].sum()))
-    assert np.mean(errors[True]) <= 0.9 * np.mean(errors[False])
+def query_l1(tilt: float, seed: int) -> float:
+    run = run_once(2.0, 0.05, 50, seed, tilt=tilt)
+    return float(np.abs(run.release.queries.probability - run.true_queries)[:-1].sum())
+
+
+def test_blend_leans_to_the_clients_when_the_groups_differ(monkeypatch: pytest.MonkeyPatch):
+    """ε = 2, tilt 0.3: averaged over tilts the query L1 is at least a tenth lower than at none."""
+    averaged = np.mean([query_l1(0.3, 700 + seed) for seed in range(12)])
+    monkeypatch.setattr(trust, "prior", lambda: np.eye(len(trust.TILTS))[0] + 1e-300)
+    assert averaged <= 0.9 * np.mean([query_l1(0.3, 700 + seed) for seed in range(12)])
+
+
+def test_intervals_hold_where_the_groups_differ():
+    """ε = 2, tilt 0.3: some 500 intervals of queries, of which 94 % should hold and 90 % must."""
+    coverage = Coverage()
+    for seed in range(20):
+        coverage.add(run_once(2.0, 0.05, 50, 1700 + seed, tilt=0.3))
+    assert coverage.rate("queries") >= 0.9
 
 
 def test_agreeing_groups_are_left_alone():
-    """No tilt: the verdict "agrees" changes nothing in the blend."""
     run = run_once(4.0, 0.05, 50, 5001)
+    assert run.release.check is not None
     assert run.release.check.agrees
-    assert run.release.check.tilt == 0
-    assert run.release.check.divergence == 0
+    assert not run.release.check.flagged
+    assert run.release.check.divergence < 0.03

@@ -15,11 +15,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from searchblend.blender.best.blend import estimate_best
+import numpy as np
+
+from searchblend.blender.best.blend import client_sources, estimate_best
 from searchblend.blender.best.choose_design import choose_design
+from searchblend.blender.best.influence import best_influence
 from searchblend.blender.best.many_records import MeasuredHeadList, measure_head_list, measured_shares
 from searchblend.blender.best.many_records_design import ManyRecordsDesign, design_of
-from searchblend.blender.best.observations import OptinCounts
+from searchblend.blender.best.observations import OptinCounts, People
 from searchblend.blender.best.stability_histogram import (
     CountedHeadList,
     CuratorDesign,
@@ -29,12 +32,14 @@ from searchblend.blender.best.stability_histogram import (
 from searchblend.blender.best.subset_report import ReportDesign
 from searchblend.blender.best.subset_report_bulk import ReportCounts
 from searchblend.blender.devices import EACH_DEVICE, Devices
+from searchblend.blender.estimates import Floats
 from searchblend.blender.groups import UserGroup
 from searchblend.blender.guarantees import best_guarantee, paper_guarantee
 from searchblend.blender.paper.blend import blend_probabilities
 from searchblend.blender.paper.create_head_list import create_head_list
 from searchblend.blender.paper.estimate_client import estimate_client_probabilities
 from searchblend.blender.paper.estimate_optin import estimate_optin_probabilities
+from searchblend.blender.paper.influence import paper_influence
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.blender.release import BlenderRelease, GroupSizes, HeadFigures
 from searchblend.core.errors import InvalidParameter
@@ -105,6 +110,10 @@ class Method(ABC):
         """
 
     @abstractmethod
+    def influence(self, figures: HeadFigures, reports: ReportCounts, params: BlenderParams, n_clients: int) -> Floats:
+        """By query, ⋆ last: no single report moves the published share by more, whatever it and the others say."""
+
+    @abstractmethod
     def guarantee(self, figures: HeadFigures, params: BlenderParams, trust: TrustModel) -> Guarantee:
         """What is promised to both groups, and whether its conditions hold."""
 
@@ -172,6 +181,11 @@ class PaperMethod(Method):
             guarantee=self.guarantee(figures, params, trust),
         )
 
+    def influence(self, figures: HeadFigures, reports: ReportCounts, params: BlenderParams, n_clients: int) -> Floats:
+        assert figures.optin is not None
+        assert reports.two_stage is not None
+        return paper_influence(reports.two_stage, figures.head, figures.optin.queries, params)
+
     def guarantee(self, figures: HeadFigures, params: BlenderParams, trust: TrustModel) -> Guarantee:
         return paper_guarantee(params, trust, cryptographic=figures.cryptographic)
 
@@ -183,8 +197,6 @@ class BestMethod(Method):
     name = "best"
     wide_list: bool = False
     """whether queries without a listed URL may be listed; only where records have URLs"""
-    heed_check: bool = True
-    """whether the opt-in counts lose weight when the groups are found to search differently"""
 
     def list_head(
         self, optin_users: UserGroup, params: BlenderParams, *, randomness: Randomness, on_step: OnStep = _silent
@@ -203,7 +215,7 @@ class BestMethod(Method):
         curator = self._design(params)
         if isinstance(curator, ManyRecordsDesign):
             return math.ceil(curator.queries.integer / curator.queries.weights.table[-1])
-        return -(-curator.threshold.integer // curator.spread.units)
+        return curator.threshold.integer
 
     def design_reports(
         self, figures: HeadFigures, params: BlenderParams, n_clients: int, *, on_step: OnStep = _silent
@@ -236,16 +248,8 @@ class BestMethod(Method):
         project: bool = True,
     ) -> BlenderRelease:
         curator, design = self._curator(figures, params), _design_of(figures)
-        estimates = estimate_best(
-            figures.head,
-            self._observed(figures, params),
-            reports,
-            design,
-            params,
-            n_clients,
-            project=project,
-            heed_check=self.heed_check,
-        )
+        optin = self._observed(figures, params)
+        estimates = estimate_best(figures.head, optin, reports, design, params, n_clients, project=project)
         return BlenderRelease(
             method=self.name,
             params=params,
@@ -261,6 +265,13 @@ class BestMethod(Method):
             design=design,
             check=estimates.check,
         )
+
+    def influence(self, figures: HeadFigures, reports: ReportCounts, params: BlenderParams, n_clients: int) -> Floats:
+        optin, design = self._observed(figures, params), _design_of(figures)
+        clients = client_sources(figures.head, reports, design, params)
+        if len(clients) < design.kinds:
+            return np.ones(len(figures.head) + 1)  # the first report of a kind may decide everything
+        return best_influence(figures.head, optin, clients, People.of(optin, params, n_clients))
 
     def guarantee(self, figures: HeadFigures, params: BlenderParams, trust: TrustModel) -> Guarantee:
         return best_guarantee(params, self._curator(figures, params), trust, cryptographic=figures.cryptographic)
@@ -280,11 +291,14 @@ class BestMethod(Method):
             assert figures.measurement is not None, "expected the figures of a curator over many records"
             return OptinCounts.of_shares(
                 measured_shares(
-                    MeasuredHeadList(figures.head, figures.counts, figures.measurement, figures.n_users, curator)
+                    MeasuredHeadList(
+                        figures.head, figures.counts, figures.measurement, figures.n_users, curator, figures.merged
+                    )
                 ),
                 figures.n_users,
             )
-        return OptinCounts.of(CountedHeadList(figures.head, figures.counts, figures.n_users, curator))
+        counted = CountedHeadList(figures.head, figures.counts, figures.n_users, curator)
+        return OptinCounts.of(counted, figures.merged)
 
 
 def _design_of(figures: HeadFigures) -> ReportDesign:
@@ -295,11 +309,11 @@ def _design_of(figures: HeadFigures) -> ReportDesign:
 METHODS: Final[Mapping[str, Method]] = {"best": BestMethod(), "paper": PaperMethod()}
 
 
-def method_named(name: str, *, wide_list: bool = False, heed_check: bool = True) -> Method:
-    """One of ``METHODS``; the options are those of ``best``, and mean nothing to ``paper``."""
+def method_named(name: str, *, wide_list: bool = False) -> Method:
+    """One of ``METHODS``; the option is that of ``best``, and means nothing to ``paper``."""
     if name not in METHODS:
         raise InvalidParameter("method", f"expected one of {', '.join(METHODS)}")
-    return BestMethod(wide_list, heed_check) if name == "best" else METHODS[name]
+    return BestMethod(wide_list) if name == "best" else METHODS[name]
 
 
 def split_optin(optin_users: UserGroup, params: BlenderParams, randomness: Randomness) -> tuple[UserGroup, UserGroup]:
@@ -356,7 +370,7 @@ def _best_figures(
             "cell_subset": design.cell_subset if cells else None,
             "keep_query": queries.include if queries else None,
             "keep_cell": cells.include if cells else None,
-            "variances_valid": params.records_per_client == 1,
+            "variances_valid": True,
             "compared": [
                 {
                     "name": entry.design.mechanism,

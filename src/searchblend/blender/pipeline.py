@@ -20,7 +20,6 @@ def run_blender(
     method: str = "best",
     project: bool = True,
     wide_list: bool = False,
-    heed_check: bool = True,
     devices: Devices = EACH_DEVICE,
     randomness: Randomness | None = None,
     on_step: OnStep = lambda step: None,
@@ -31,10 +30,9 @@ def run_blender(
     private as their reports make it, but only real devices give them the local model.
 
     ``method`` is ``best`` or ``paper``; ``project`` makes shares of the estimates; ``wide_list`` lists queries without
-    a common URL, too; ``heed_check=False`` blends in method ``best`` as if both groups were known to search alike;
-    ``devices`` is who reports for the clients; ``on_step`` is told the name of each step.
+    a common URL, too; ``devices`` is who reports for the clients; ``on_step`` is told the name of each step.
     """
-    chosen = method_named(method, wide_list=wide_list and optin_users.has_urls, heed_check=heed_check)
+    chosen = method_named(method, wide_list=wide_list and optin_users.has_urls)
     for group, n in (("opt-in users", optin_users.n_users), ("clients", clients.n_users)):
         if n < 2:
             raise InvalidParameter(group, f"at least 2 are needed, found {n}")

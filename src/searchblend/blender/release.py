@@ -45,6 +45,8 @@ class HeadFigures:
     """method ``best``: noisy counts by cell, without ⟨⋆,⋆⟩; in units of own shares where ``measurement`` is set"""
     measurement: Measurement | None = None
     """method ``best`` over many records: what else its curator published"""
+    merged: Ints | None = None
+    """by cell: how many removed records' counts, each with noise of its own, are part of it; None: none"""
     optin: GroupEstimates | None = None
     """method ``paper``"""
     head_users: int = 0
@@ -80,15 +82,18 @@ class HeadFigures:
             moved |= {first[i] + j: first[i] + len(names) for j in range(len(names)) if (i, j) in urls}
         head = HeadList(listed)
         if self.counts is not None:
-            counts = self.counts.copy()
+            counts, merged = self.counts.copy(), np.zeros_like(self.counts)
+            if self.merged is not None:
+                merged += self.merged
             for cell, rest in moved.items():
                 counts[rest] += counts[cell]
+                merged[rest] += 1
             measurement = self.measurement and self.measurement.of_cells(
                 cells,
                 [i for i in range(len(self.head)) if i not in queries],
                 removed=int(self.counts.sum()) - int(counts[cells].sum()),
             )
-            return replace(self, head=head, counts=counts[cells], measurement=measurement)
+            return replace(self, head=head, counts=counts[cells], merged=merged[cells], measurement=measurement)
         assert self.optin is not None
         return replace(self, head=head, optin=_printed_without(self.optin, head, cells, params))
 

@@ -67,13 +67,14 @@ class HeadSummary:
 
 @dataclass(frozen=True)
 class StatedCheck:
-    """Whether the groups search alike, in names instead of positions."""
+    """Whether the groups search alike, for the reader; no estimate depends on the verdict."""
 
     agrees: bool
     p_value: float
     tested_queries: int
     divergence: float
     flagged_queries: tuple[str, ...]
+    """the alarm: the clients' figure contradicts the opt-in users' by more than groups that differ explain"""
 
     @classmethod
     def of(cls, check: GroupCheck, names: Sequence[str]) -> StatedCheck:

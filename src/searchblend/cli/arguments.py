@@ -3,22 +3,61 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import math
 import re
-from typing import TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+Commands: TypeAlias = "argparse._SubParsersAction[Any]"
+
+
+class Misuse(SystemExit):
+    """Words that a command does not understand: one line of usage, and what is wrong."""
+
+    def __init__(self, usage: str, message: str) -> None:
+        super().__init__(2)
+        self.usage, self.message = usage, message
+
+
+class CommandParser(argparse.ArgumentParser):
+    """Names what is wrong in one line, and the word that was probably meant; ``main`` prints it."""
+
+    def error(self, message: str) -> NoReturn:
+        places = " ".join(str(action.metavar or action.dest) for action in self._get_positional_actions())
+        raise Misuse(f"usage: {self.prog} [OPTIONS] {places}; see {self.prog} --help", self._with_suggestion(message))
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """What is left over is refused here, by the command that knows its own options."""
+        found, rest = super().parse_known_args(args, namespace)
+        if rest and self._subparsers is None:
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
+        return found, rest
+
+    def _with_suggestion(self, message: str) -> str:
+        if unknown := re.fullmatch(
+            r"argument (?:COMMAND|ACTION): invalid choice: '(.*?)' \(choose from (.*)\)", message
+        ):
+            message = f"there is no {unknown[1]!r}"
+            wrong, right = unknown[1], re.findall(r"'([^']*)'", unknown[2])
+        else:
+            left_over = re.findall(r"(?<!\S)--[\w-]+", message) if message.startswith("unrecognized") else []
+            wrong, right = "".join(left_over[:1]), list(self._option_string_actions)
+        meant = difflib.get_close_matches(wrong, right, 1) if wrong else []
+        return f"{message}; did you mean {meant[0]}?" if meant else message
 
 
 def add_command(commands: Commands, name: str, summary: str, examples: str | None = None) -> argparse.ArgumentParser:
     """A command whose help ends with examples."""
-    return commands.add_parser(
+    parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=summary,
         description=summary[0].upper() + summary[1:] + ".",
         epilog=examples,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    for flags, what in ((("-q", "--quiet"), "no notes and no progress"), (("-v", "--verbose"), "a line for each step")):
+        parser.add_argument(*flags, action="store_true", default=argparse.SUPPRESS, help=f"{what} on stderr")
+    return parser
 
 
 def add_actions(parser: argparse.ArgumentParser) -> Commands:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from searchblend.releases.make_release import LedgerEntry
 
 ALL_USERS: Final = "all users"
+NO_LEDGER: Final = (
+    "note: without --ledger nothing keeps account: every further release about the same users adds its ε and δ"
+)
 WriteSummary = Callable[[Mapping[str, Any] | None], None]
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import io
 import os
 import sys
 from collections.abc import Sequence
 from typing import Final
 
+from searchblend.cli.arguments import Misuse
 from searchblend.cli.parser import build_parser, load_command
+from searchblend.cli.printing import json_text, speak
 from searchblend.core.errors import RunError, SearchblendError, UsageError
 
 EXTRA_OF: Final = {
@@ -36,17 +39,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     try:
         options = build_parser(words[0] if words else "").parse_args(words)
+        speak(quiet=getattr(options, "quiet", False), verbose=getattr(options, "verbose", False))
         load_command(options.command).run(options)
+    except Misuse as misuse:
+        _print_error(words, misuse.message, misuse.usage)
+        raise
     except ModuleNotFoundError as error:
         lacking = missing_extra(error, words[0])
         if lacking is None:
             raise
-        print(f"searchblend: error: {lacking}", file=sys.stderr)
-        return UsageError.exit_code
+        return _print_error(words, lacking)
     except SearchblendError as error:
-        sys.stdout.flush()
-        print(f"searchblend: error: {error}", file=sys.stderr)
-        return error.exit_code
+        return _print_error(words, str(error), exit_code=error.exit_code)
     except KeyboardInterrupt:
         print("searchblend: interrupted; nothing was released", file=sys.stderr)
         return 130
@@ -55,10 +59,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         # Places that expect one say more; this is for a disk that fills up, or a file that goes meanwhile.
-        sys.stdout.flush()
-        print(f"searchblend: error: {_words(error)}", file=sys.stderr)
-        return RunError.exit_code
+        return _print_error(words, _words(error), exit_code=RunError.exit_code)
     return 0
+
+
+def _print_error(words: Sequence[str], message: str, usage: str = "", *, exit_code: int = UsageError.exit_code) -> int:
+    """On stderr, as a JSON document for whoever asked for JSON."""
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.flush()
+    if "--json" in words:
+        print(json_text({"error": message, "exit_code": exit_code}), end="", file=sys.stderr)
+    else:
+        print(*filter(None, [usage]), f"searchblend: error: {message}", sep="\n", file=sys.stderr)
+    return exit_code
 
 
 def missing_extra(error: ModuleNotFoundError, command: str = "") -> str | None:

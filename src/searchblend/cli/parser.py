@@ -10,12 +10,12 @@ import argparse
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-from searchblend.cli.arguments import add_command
+from searchblend.cli.arguments import CommandParser, add_command
 from searchblend.core.errors import UsageError
 
 GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     "Release": {
-        "demo": "a private run on a made-up log, start to finish",
+        "demo": "a private run on a synthetic log, start to finish",
         "run": "the private head of your own log",
         "release": "a private query click graph of a log",
         "plan": "what a run would give, without reading any data",
@@ -41,7 +41,7 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     "Devices": {"device": "a device that searches locally and reports privately"},
     "Data": {
         "stats": "what a log holds, counted exactly (not private)",
-        "generate": "a made-up log with the shape of a real one",
+        "generate": "a synthetic log with the shape of a real one",
     },
     "Evidence": {
         "evaluate": "the papers' figures and more, reproduced",
@@ -171,7 +171,7 @@ def _load_plugin(name: str) -> Command:
 
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     """The parser of all commands; if one is chosen, the others have their names alone."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="searchblend",
         usage="searchblend [-h] [--version] COMMAND ...",
         description=f"The head of a search log, computed privately.\n\n{_overview()}",

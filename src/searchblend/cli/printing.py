@@ -6,41 +6,48 @@ Light to import, so that ``--help`` is instant: Rich and ``json`` are loaded by 
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
-
-from searchblend.core.visible import visible
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
-    from rich.progress import Progress, ProgressColumn
+    from rich.progress import Progress, ProgressColumn, TaskID
     from rich.table import Table
-
-
-@cache
-def output() -> Console:
-    """Standard output; 110 characters wide where it is not a terminal."""
-    return _terminal(width=None if sys.stdout.isatty() else 110)
-
-
-@cache
-def messages() -> Console:
-    """Standard error: progress, notes and warnings."""
-    return _terminal(stderr=True)
-
-
-def _terminal(**options: Any) -> Console:
-    """Shows what others wrote, such as a pack's queries, without obeying it: no cursor or direction of theirs."""
-    from rich.console import Console
     from rich.text import Text
 
-    class Terminal(Console):
-        def render_str(self, text: str, **options: Any) -> Text:
-            return super().render_str(visible(text), **options)
+    from searchblend.cli.terminal import Terminal
 
-    return Terminal(highlight=False, markup=False, emoji=False, **options)
+
+@cache
+def output() -> Terminal:
+    """Standard output; 110 characters wide where it is not a terminal and ``COLUMNS`` does not say otherwise."""
+    from searchblend.cli.terminal import Terminal
+
+    return Terminal(
+        highlight=False,
+        markup=False,
+        emoji=False,
+        width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 110,
+    )
+
+
+@cache
+def messages() -> Terminal:
+    """Standard error: progress, notes and warnings."""
+    from searchblend.cli.terminal import Terminal
+
+    return Terminal(stderr=True, highlight=False, markup=False, emoji=False)
+
+
+def speak(*, quiet: bool, verbose: bool) -> None:
+    """How much is said on stderr, for ``-q`` and ``-v``."""
+    _SPOKEN.update(quiet=quiet, verbose=verbose)
+
+
+_SPOKEN = {"quiet": False, "verbose": False}
 
 
 def print_line(text: str, style: str | None = None) -> None:
@@ -49,8 +56,15 @@ def print_line(text: str, style: str | None = None) -> None:
 
 
 def warn(text: str, style: str = "yellow") -> None:
-    """A sentence on stderr, left in one line."""
-    messages().print(text, style=style, soft_wrap=True)
+    """A sentence on stderr, left in one line; none with ``-q``."""
+    if not _SPOKEN["quiet"]:
+        messages().print(text, style=style, soft_wrap=True)
+
+
+def note_step(step: str) -> None:
+    """With ``-v`` a line for each step, also where stderr is not a terminal."""
+    if _SPOKEN["verbose"]:
+        warn(f"searchblend: {step}", "dim")
 
 
 def new_table(title: str) -> Table:
@@ -61,8 +75,49 @@ def new_table(title: str) -> Table:
 
 
 def print_table(*parts: RenderableType) -> None:
-    """A table on stdout, or whatever else Rich renders."""
-    output().print(*parts)
+    """Tables on stdout as wide as it is, or whatever else Rich renders."""
+    from rich.table import Table
+
+    for part in parts:
+        if isinstance(part, Table):
+            title, part.title = part.title, None
+            print_line(str(title), style="bold")
+            fit(part, output())
+        output().print(part)
+
+
+def fit(table: Table, console: Console) -> None:
+    """Drop columns of figures, the last first, until the names have room; names are folded and never cut."""
+    from rich.measure import Measurement
+
+    for column in table.columns:
+        column.overflow, column.no_wrap = "fold", column.justify == "right"
+
+    def width() -> int:
+        wide = console.options.update(max_width=10_000)
+        natural = Measurement.get(console, wide, table).maximum
+        folded = [
+            max(0, Measurement.get(console, wide, cell).maximum - NAME_WIDTH)
+            for column in table.columns
+            if not column.no_wrap
+            for cell in [max((str(cell) for cell in column.cells), key=len, default="")]
+        ]
+        return natural - sum(folded)
+
+    figures = [column for column in table.columns if column.no_wrap]
+    while len(figures) > 1 and width() > console.width:
+        table.columns.remove(figures.pop())
+
+
+NAME_WIDTH: Final = 24
+"""what a column of words keeps of its width while columns of figures can go"""
+
+
+def styled(text: str, style: str) -> Text:
+    """For a cell of a table."""
+    from rich.text import Text
+
+    return Text(output().plain(text), style=style)
 
 
 def write(text: str) -> None:
@@ -86,7 +141,8 @@ def progress_bar(*columns: ProgressColumn | str, transient: bool = True) -> Iter
     """Progress on stderr, silent when stderr is not a terminal; Rich's own columns if none are named."""
     from rich.progress import Progress
 
-    with Progress(*columns, console=messages(), transient=transient, disable=not messages().is_terminal) as progress:
+    silent = _SPOKEN["quiet"] or not messages().is_terminal
+    with Progress(*columns, console=messages(), transient=transient, disable=silent) as progress:
         yield progress
 
 
@@ -114,7 +170,7 @@ def run_progress() -> Iterator[tuple[Callable[[int, int], None], Callable[[str],
         task = progress.add_task("reading", total=None)
         yield (
             lambda done, total: progress.update(task, completed=done, total=total),
-            lambda step: progress.update(task, description=step),
+            lambda step: _show_step(progress, task, step),
         )
 
 
@@ -125,4 +181,9 @@ def step_progress() -> Iterator[Callable[[str], None]]:
 
     with progress_bar(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()) as progress:
         task = progress.add_task("starting", total=None)
-        yield lambda step: progress.update(task, description=step)
+        yield lambda step: _show_step(progress, task, step)
+
+
+def _show_step(progress: Progress, task: TaskID, step: str) -> None:
+    note_step(step)
+    progress.update(task, description=step)

@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from searchblend.blender.result import GroupShare, Result, ResultRow
-from searchblend.cli.printing import new_table
+from searchblend.cli.printing import new_table, styled
+from searchblend.core.visible import visible
 
 _STAR = "⋆ (all other)"
 
@@ -49,10 +50,10 @@ def comparison_table(result: Result, limit: int) -> Table:
     for name, values in columns:
         table.add_column(name, justify="right")
         for cell, value, regressed in zip(cells, values, regressions(values), strict=True):
-            cell.append(Text(f"{_percent(value)} ▲", style="bold red") if regressed else Text(f"{_percent(value)}  "))
+            cell.append(styled(f"{_percent(value)} ▲", "bold red") if regressed else f"{_percent(value)}  ")
     for cell in cells:
         table.add_row(*cell)
-    table.caption = "▲ regression: larger than the estimate above it, against the true order"
+    table.caption = "▲ larger than the estimate above it, although the true share is smaller"
     return table
 
 
@@ -65,17 +66,41 @@ def explanation(result: Result) -> list[Table | str]:
         f"Clients: {client['name']}, {client['cells_per_report']} per report.",
     ]
     if check := result.group_check:
-        verdict = "search alike" if check.agrees else f"DIFFER (relative divergence {check.divergence:.2f})"
-        lines.append(f"Groups {verdict}: p = {check.p_value:.2g} over {check.tested_queries} queries.")
+        verdict = "search alike as far as a test can tell" if check.agrees else "DIFFER"
+        lines.append(
+            f"Groups {verdict}: p = {check.p_value:.2g} over {check.tested_queries} queries, relative divergence "
+            f"{check.divergence:.2f}. Estimates are averaged over how much they may differ."
+        )
     if compared := client.get("compared"):
         lines.append(_compared_table(compared, client))
     return lines
 
 
+def group_warnings(result: Result) -> list[str]:
+    """What the reader should know of the groups: that they differ, and queries that clients report too often."""
+    check = result.group_check
+    if check is None:
+        return []
+    warnings = []
+    if not check.agrees:
+        warnings.append(
+            f"Opt-in users and clients differ (p = {check.p_value:.1g}, relative divergence {check.divergence:.2f}): "
+            "estimates are averaged over how much, and intervals are wider for it"
+        )
+    for row in result.trends:
+        if row.query is not None and row.query in check.flagged_queries and row.optin and row.client:
+            warnings.append(
+                f"Alarm: clients report {visible(row.query)} far more often ({row.client.probability or 0:.2%}) than "
+                f"opt-in users search for it ({row.optin.probability or 0:.2%}), perhaps because reports are "
+                "fabricated; what is published follows the opt-in users"
+            )
+    return warnings
+
+
 def _compared_table(compared: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any]) -> Table:
     table = new_table("Client designs, by the errors predicted from the opt-in users' released counts (least Q²R wins)")
     for name in ("mechanism", "about queries", "query L1 (Q)", "record L1 (R)", ""):
-        table.add_column(name, justify="left" if name == "mechanism" else "right")
+        table.add_column(name, justify="left" if name in ("mechanism", "") else "right")
     for entry in compared:
         is_chosen = (entry["name"], entry["query_share"]) == (chosen["name"], chosen["query_share"])
         table.add_row(
@@ -100,7 +125,7 @@ def _shown(trends: Sequence[ResultRow], limit: int) -> list[ResultRow]:
 
 
 def _name(query: str | None) -> Text | str:
-    return Text(_STAR, style="dim") if query is None else query
+    return styled(_STAR, "dim") if query is None else query
 
 
 def _value(share: GroupShare | None) -> float | None:

@@ -15,7 +15,7 @@ device/device_errors.py, wire/report.py, core/randomness.py, clickgraph/use/abso
 service/workers/signing_keys.py and service/workers/vault.py.
 
 No message holds a raw query, URL or user id: an error says *where* (file, line, field) and *what was
-expected*, never what stood there.
+expected*, never the content itself.
 """
 
 from __future__ import annotations

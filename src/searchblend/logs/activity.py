@@ -29,7 +29,7 @@ from typing import Final, Literal
 from searchblend.clickgraph.release.click_log import SESSION_GAP, Cap
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.records import Record
-from searchblend.logs.relational import Database, SqlTally
+from searchblend.logs.relational import SqlEngine, SqlTally
 from searchblend.mechanisms.gaussian_account import weight
 
 MILLISECONDS_FROM: Final = 1e11
@@ -76,7 +76,7 @@ class SqlActivity(ABC):
     by_time = "moment NULLS LAST, unparsed_time NULLS LAST, q"
     """the order of searches"""
 
-    def __init__(self, database: Database, key: str) -> None:
+    def __init__(self, database: SqlEngine, key: str) -> None:
         self._database, self._key = database, key
 
     @abstractmethod

@@ -41,7 +41,7 @@ EXPECTED: Final[Mapping[str, tuple[str | None, str]]] = {
     UNUSABLE_URL: ("url", "expected a usable URL"),
     BAD_OPTIN: ("opt-in", "expected yes or no (also true, false, 1, 0)"),
 }
-"""For each reason the field it is about and what was expected; never what stood there."""
+"""For each reason the field it is about and what was expected; never the content itself."""
 
 
 @dataclass(frozen=True, order=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from markupsafe import Markup
+
 from searchblend.blender.result import Result, ResultRow
 from searchblend.core.statement import Statement
 from searchblend.pages.charts import IntervalRow, Mark, interval_rows, rank_curve, shares_bar
@@ -13,6 +15,7 @@ from searchblend.pages.layout import (
     Cell,
     PageTable,
     TableColumn,
+    foreign,
     page_assets,
     render,
     rows_left_out,
@@ -37,6 +40,7 @@ def hybrid_page(result: Result, statement: Statement) -> str:
         words=StatementWords(statement, TITLE, result.head.digest),
         result=result,
         figures=_figures(result),
+        alarms=_alarms(result),
         charts=_charts(trends, evaluated),
         queries=_query_table(trends, evaluated),
         records=_record_table([row for row in result.records if row.kind != "rest"], evaluated),
@@ -52,6 +56,16 @@ def _figures(result: Result) -> list[tuple[str, str]]:
         ("clients", f"{groups.clients:,}"),
         ("ε of each person", f"{guarantee.epsilon:g}"),
         ("δ of each person", small_number(guarantee.delta)),
+    ]
+
+
+def _alarms(result: Result) -> list[tuple[Markup, str, str]]:
+    """Queries that clients report too often, with both groups' own shares."""
+    flagged = result.group_check.flagged_queries if result.group_check else ()
+    return [
+        (foreign(row.query), percent(row.optin.probability or 0.0), percent(row.client.probability or 0.0))
+        for row in result.trends
+        if row.query is not None and row.query in flagged and row.optin and row.client
     ]
 
 

@@ -12,6 +12,7 @@ from searchblend.blender.pipeline import run_blender
 from searchblend.blender.release import BlenderRelease
 from searchblend.blender.result import Result, result_of
 from searchblend.core.documents import JsonObject
+from searchblend.core.errors import InvalidParameter
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Neighbors
 from searchblend.core.randomness import Randomness, SystemRandomness
@@ -50,6 +51,8 @@ class HybridSettings:
     html: bool = False
     """whether the folder gets a page for people, too"""
     replace: bool = False
+    allow_large_delta: bool = False
+    """whether δ may reach 1/users, at which a mechanism may expose a user outright"""
     ledger: LedgerEntry | None = None
     created: str = ""
     """when, in ISO 8601; enters the statement"""
@@ -90,6 +93,7 @@ def run_hybrid(
 
     def make(log: SearchLog) -> tuple[Result, Files]:
         optin, clients = log.split(optin_fraction=settings.optin_fraction)
+        _check_delta(settings, optin.n_users + clients.n_users)
         release = run_blender(
             optin,
             clients,
@@ -113,6 +117,17 @@ def run_hybrid(
         ledger=settings.ledger,
         on_step=on_step,
     )
+
+
+def _check_delta(settings: HybridSettings, n_users: int) -> None:
+    """Before anything is drawn or paid. Group sizes are public under replace-one, so the refusal gives nothing away."""
+    delta = settings.params.budget.delta
+    if delta * n_users >= 1 and not settings.allow_large_delta:
+        raise InvalidParameter(
+            "delta",
+            f"{delta:g} is not below 1/users = {1 / n_users:.2g}: such a δ lets a mechanism expose a user outright; "
+            "choose a smaller --delta, or --allow-large-delta",
+        )
 
 
 def beside_the_truth(release: BlenderRelease, evaluation: Evaluation) -> Result:

@@ -8,7 +8,7 @@ from typing import Final
 
 from searchblend.core.errors import SearchblendError
 from searchblend.service.clock import Clock
-from searchblend.service.round_model import is_signed_by_curator, settings_of, shape_of
+from searchblend.service.round_model import is_signed_by_curator, settings_of, shape_of, shredding_deadline
 from searchblend.service.settings import ServeSettings
 from searchblend.service.workers.publisher import MANIFEST_SECONDS, has_refused_key
 from searchblend.service.workers.signing_keys import SigningKeys, curator_points, keys_trouble
@@ -56,8 +56,16 @@ def check_up(store: ServiceStore, clock: Clock, settings: ServeSettings) -> list
 
 def trouble(store: ServiceStore, clock: Clock) -> str | None:
     """Why a server should not be called ready: what must not wait has waited too long. Names no task."""
-    late = store.rounds.overdue_shredding(clock.now() - _SHREDDING_SLACK)
+    late = overdue_shredding(store, clock.now() - _SHREDDING_SLACK)
     return f"shredding is overdue in {len(late)} rounds" if late else None
+
+
+def overdue_shredding(store: ServiceStore, now: int) -> list[tuple[str, int, int]]:
+    """Task, number and lateness of rounds whose raw records or private key have outlived their deadline, as far as the
+    database tells: a process without the curator's folder knows no more."""
+    deadlines = [(shredding_deadline(left), left) for left in store.rounds.raw_left()]
+    late = [(now - moment, left) for moment, left in deadlines if moment is not None and moment < now]
+    return [(left.task, left.number, seconds) for seconds, left in sorted(late, reverse=True)]
 
 
 def keys_overdue(vault: Vault, clock: Clock) -> str | None:
@@ -66,15 +74,20 @@ def keys_overdue(vault: Vault, clock: Clock) -> str | None:
     return f"{len(late)} round keys are past their deadline" if late else None
 
 
-def gauges(store: ServiceStore, clock: Clock) -> dict[str, float]:
-    """Numbers for alarms, cheap enough for every look at the metrics. None of them is about one person."""
+def gauges(store: ServiceStore, clock: Clock, vault: Vault | None = None) -> dict[str, float]:
+    """Numbers for alarms, cheap enough for every look at the metrics. None of them is about one person.
+
+    ``vault``: the round keys of this process, if its role has them; then their own deadlines count too.
+    """
     now, rounds = clock.now(), store.rounds.rounds()
+    late = {(task, number) for task, number, _ in overdue_shredding(store, now)}
+    late |= {(held.task, held.number) for held in (vault.overdue(now) if vault else [])}
     manifests = [store.artifacts.manifest(task.task) for task in store.rounds.tasks() if not task.killed]
     waiting = store.jobs.waiting()
     states = {f'rounds{{state="{state}"}}': float(sum(round_.state is state for round_ in rounds)) for state in State}
     return {
         **states,
-        "shredding_overdue": len(store.rounds.overdue_shredding(now)),
+        "shredding_overdue": len(late),
         "oldest_unfinished_round_seconds": max(
             (now - round_.changed for round_ in rounds if round_.state not in ENDED), default=0
         ),
@@ -117,7 +130,7 @@ def settings_trouble(row: Task | Round) -> str | None:
 
 
 def _overdue(store: ServiceStore, clock: Clock) -> Iterator[CheckResult]:
-    for task, number, late in store.rounds.overdue_shredding(clock.now()):
+    for task, number, late in overdue_shredding(store, clock.now()):
         yield CheckResult(f"shredding {task[:8]}/{number}", False, f"overdue by {late} s")
 
 

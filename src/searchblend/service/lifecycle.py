@@ -8,11 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
-from searchblend.accounting.spend import Spend
 from searchblend.blender.release import HeadFigures
 from searchblend.core.documents import JsonObject, encode
 from searchblend.core.errors import InvalidParameter, SearchblendError
-from searchblend.core.privacy import Neighbors
 from searchblend.service.aggregate import read_counts
 from searchblend.service.clock import Clock
 from searchblend.service.review import REASONS, Hit, Review, suspicious_entries
@@ -23,10 +21,12 @@ from searchblend.service.round_model import (
     settings_of,
     shape_document,
     shape_of,
+    shredding_deadline,
 )
 from searchblend.service.task_settings import TaskSettings
 from searchblend.store.backup import read_backup
 from searchblend.store.errors import BudgetExceeded, StoreError, StoreUnavailable, WrongState
+from searchblend.store.ledger_book import planned_round
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import ENDED, HOLDS_RAW, State
@@ -265,7 +265,8 @@ class Lifecycle:
     def _tick_round(self, round_: Round) -> bool:
         now = self._now
         try:
-            if round_.state in HOLDS_RAW and round_.shred_by is not None and now >= round_.shred_by:
+            shred_by = shredding_deadline(round_) if round_.state in HOLDS_RAW else None
+            if shred_by is not None and now >= shred_by:
                 self.abort(round_, actor=CLOCK, reason="shredding-deadline")
             elif round_.state is State.OPTIN_OPEN and round_.optin_closes is not None and now >= round_.optin_closes:
                 self.close_optin(round_, actor=CLOCK)
@@ -296,15 +297,14 @@ class Lifecycle:
         return True
 
     def _refuse_unpayable(self, round_: Round) -> None:
-        """Before anyone sends anything: both groups' debits must fit. The debits themselves come with the arrows."""
+        """Before anyone sends anything: the round must fit. The debits themselves come with the arrows."""
         settings, book = settings_of(round_), self._store.ledger.book()
         if book.cap is None and not settings.uncapped:
             raise BudgetExceeded(f"population {settings.population}: {NO_CAP}")
-        spend = Spend.generic(settings.params.budget, Neighbors.REPLACE_ONE, "planned round")
         first_debit = settings.window_at(self._now + settings.optin_seconds)
-        if book.exceeded_by(settings.population, first_debit, [spend, spend]):
+        if book.exceeded_by(planned_round(settings.population, first_debit, settings.params.budget)):
             raise BudgetExceeded(
-                f"population {settings.population}: the round costs ε = {spend.epsilon:g} for each group, "
+                f"population {settings.population}: the round costs ε = {settings.epsilon:g} in each group, "
                 "more than the cap has left; nothing was debited"
             )
 

@@ -19,7 +19,7 @@ from searchblend.core.errors import MessageError, SearchblendError
 from searchblend.core.records import HeadList
 from searchblend.service.task_settings import TaskSettings
 from searchblend.store.reports import ConservationLaw
-from searchblend.store.rounds import Round, Task
+from searchblend.store.rounds import RawLeft, Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
 from searchblend.wire.manifest import Signature, decode_signature
@@ -54,6 +54,19 @@ def round_key_of(round_: Round) -> RoundKey:
         records_per_optin=settings.records_per_optin,
         settings=settings_digest(round_),
     )
+
+
+def shredding_deadline(round_: Round | RawLeft) -> int | None:
+    """When raw records and their key must be gone, by whatever in the row says so soonest; None if nothing does.
+
+    ``shred_by`` is not signed, and whoever writes to the database can put it off. When opt-in ends and all settings
+    are: with them the curator has signed when it opened the round, and for how long.
+    """
+    optin, shred = (round_.settings.get(name) for name in ("optin_seconds", "shred_seconds"))
+    signed = None
+    if round_.optin_closes is not None and isinstance(optin, int) and isinstance(shred, int):
+        signed = round_.optin_closes - optin + shred
+    return min((moment for moment in (signed, round_.shred_by) if moment is not None), default=None)
 
 
 def settings_digest(round_: Round) -> str:
@@ -127,6 +140,7 @@ def encode_figures(figures: HeadFigures) -> bytes:
         "n_users": figures.n_users,
         "counts": None if figures.counts is None else figures.counts.tolist(),
         "measurement": figures.measurement.as_json() if figures.measurement else None,
+        "merged": None if figures.merged is None else figures.merged.tolist(),
         "optin": None if figures.optin is None else _estimates_json(figures.optin),
         "head_users": figures.head_users,
         "cryptographic": figures.cryptographic,
@@ -144,6 +158,7 @@ def decode_figures(content: bytes) -> HeadFigures:
         n_users=document["n_users"],
         counts=None if document["counts"] is None else np.array(document["counts"], dtype=np.int64),
         measurement=Measurement.of_json(document["measurement"]) if document.get("measurement") else None,
+        merged=None if document.get("merged") is None else np.array(document["merged"], dtype=np.int64),
         optin=None if document["optin"] is None else _estimates(document["optin"]),
         head_users=document["head_users"],
         cryptographic=cryptographic if isinstance(cryptographic, bool) else None,

@@ -103,7 +103,7 @@ def _add_troubles(settings: ServeSettings, clock: SteadyClock, services: Service
     if settings.role not in ("collector", "intake"):
         services.troubles.append(lambda store: clock.trouble())
     if settings.plays("curator"):
-        vault = Vault(settings.vault_folder)
+        services.vault = vault = Vault(settings.vault_folder)
         services.troubles.append(lambda store: keys_overdue(vault, clock))
     if settings.plays("publisher"):
         keys = SigningKeys(settings.signing_folder)

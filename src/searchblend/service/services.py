@@ -19,6 +19,7 @@ from searchblend.service.api.writers import (
 from searchblend.service.clock import Clock, SystemClock
 from searchblend.service.round_model import sealing_context, shape_of
 from searchblend.service.telemetry import Logbook, ServiceMetrics
+from searchblend.service.workers.vault import Vault
 from searchblend.store.errors import UnknownName
 from searchblend.store.service_store import ServiceStore
 from searchblend.wire.report import ReportShape
@@ -107,6 +108,8 @@ class Services:
         """whether the worker beside the server does its part; a role without one has nothing to ask"""
         self.troubles: list[Callable[[ServiceStore], str | None]] = []
         """why this process should not be called ready, each by a look at something of its own"""
+        self.vault: Vault | None = None
+        """the folder of round keys, where the role has one"""
         self.is_answering: Callable[[], bool] = lambda: True
         """whether the public address is attended to"""
         self._facts: dict[tuple[str, int], RoundFacts] = {}

@@ -56,7 +56,7 @@ HELP: Final[Mapping[str, tuple[str, str]]] = {
     "connections": ("gauge", "Open connections of the public address."),
     "reports_waiting": ("gauge", "Reports that wait for a commit."),
     "rounds": ("gauge", "Rounds by state."),
-    "shredding_overdue": ("gauge", "Rounds whose raw records are past their deadline."),
+    "shredding_overdue": ("gauge", "Rounds whose raw records or key are past their deadline."),
     "oldest_unfinished_round_seconds": ("gauge", "Time since the round that waits longest has changed its state."),
     "signature_expires_seconds": ("gauge", "Time until the first manifest expires."),
     "round_keys_refused": ("gauge", "Rounds whose public key the curator has not signed."),

@@ -15,7 +15,7 @@ from searchblend.store.errors import LeaseLost
 
 
 @dataclass(frozen=True)
-class Job:
+class LeasedJob:
     """A leased job."""
 
     round_key: int
@@ -40,7 +40,7 @@ class Jobs:
 
     def lease(
         self, kinds: Collection[str], now: int, seconds: int, *, exclude: Collection[tuple[int, str]] = ()
-    ) -> Job | None:
+    ) -> LeasedJob | None:
         """A job of these kinds that is due and not leased; ``exclude``: those that another worker has to do."""
         skip = " FOR UPDATE SKIP LOCKED" if self._database.dialect == "postgresql" else ""
         excluded = " AND NOT (round_key = ? AND kind = ?)" * len(exclude)
@@ -59,9 +59,9 @@ class Jobs:
                 "WHERE round_key = ? AND kind = ? RETURNING attempts",
                 (token, now + seconds, key, kind),
             )[0][0]
-        return Job(key, kind, token, attempts)
+        return LeasedJob(key, kind, token, attempts)
 
-    def finish(self, job: Job) -> None:
+    def finish(self, job: LeasedJob) -> None:
         """In the transaction of the job's result."""
         rows = self._database.execute(
             "DELETE FROM jobs WHERE round_key = ? AND kind = ? AND lease_token = ? RETURNING 1",
@@ -70,7 +70,7 @@ class Jobs:
         if not rows:
             raise LeaseLost(f"job {job.kind}: another worker has it")
 
-    def give_back(self, job: Job, due: int, *, counted: bool = True) -> None:
+    def give_back(self, job: LeasedJob, due: int, *, counted: bool = True) -> None:
         """Any worker may try again from ``due`` on. Not ``counted``: what stopped the attempt was not the job."""
         self._database.execute(
             "UPDATE jobs SET lease_token = NULL, lease_until = 0, due = ?, attempts = attempts - ? "

@@ -81,6 +81,16 @@ class KeyFacts(NamedTuple):
     """None also for what is not a number: SQLite keeps a string in a column of numbers"""
 
 
+class RawLeft(NamedTuple):
+    """What the row of a round says of its deadline; None for what is not a number, as above."""
+
+    task: str
+    number: int
+    settings: JsonObject
+    optin_closes: int | None
+    shred_by: int | None
+
+
 class Rounds:
     """Tasks and rounds in a database.
 
@@ -163,22 +173,25 @@ class Rounds:
         rows = self._database.execute(
             "SELECT state, shred_by FROM rounds WHERE task = ? AND number = ?", (task, number)
         )
-        return KeyFacts(rows[0][0], rows[0][1] if isinstance(rows[0][1], int) else None) if rows else None
+        return KeyFacts(rows[0][0], _number(rows[0][1])) if rows else None
 
-    def overdue_shredding(self, now: int) -> list[tuple[str, int, int]]:
-        """Task, number and lateness of rounds whose raw records or private key have outlived their deadline.
+    def raw_left(self) -> list[RawLeft]:
+        """Rounds of which raw records or the private key may be left, and what says until when they may be.
 
         The state is compared as a string: a round that cannot be read has its deadline all the same.
         """
         rows = self._database.execute(
-            "SELECT task, number, shred_by FROM rounds WHERE shred_by < ? AND ("
-            f"state NOT IN ({marks(PAST_RAW)}) "
+            "SELECT task, number, settings, optin_closes, shred_by FROM rounds "
+            f"WHERE state NOT IN ({marks(PAST_RAW)}) "
             "OR EXISTS (SELECT 1 FROM jobs WHERE jobs.round_key = rounds.round_key AND kind = 'shred') "
-            "OR EXISTS (SELECT 1 FROM contributions WHERE contributions.round_key = rounds.round_key)"
-            ") ORDER BY shred_by",
-            (now, *PAST_RAW),
+            "OR EXISTS (SELECT 1 FROM contributions WHERE contributions.round_key = rounds.round_key) "
+            "ORDER BY task, number",
+            tuple(PAST_RAW),
         )
-        return [(task, int(number), now - int(shred_by)) for task, number, shred_by in rows]
+        return [
+            RawLeft(task, int(number), _object(text), _number(closes), _number(shred_by))
+            for task, number, text, closes, shred_by in rows
+        ]
 
     def published(self, name: str) -> tuple[Task, tuple[int, int]]:
         """A task, and what changes whenever one of its rounds is published: how many are, and the newest."""
@@ -282,6 +295,10 @@ def _round(row: tuple[Any, ...]) -> Round:
         raise StoreError(f"round {values['number']}: is in a state that this version does not know") from None
     shape = (_object(values["shape"]) or None) if values["shape"] else None
     return Round(**{**values, "state": state, "settings": _object(values["settings"]), "shape": shape})
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) else None
 
 
 def _object(content: str) -> JsonObject:

@@ -1,4 +1,4 @@
-"""A chunk of made-up users as text: the AOL format, the Yandex format, and a plain table of four columns.
+"""A chunk of synthetic users as text: the AOL format, the Yandex format, and a plain table of four columns.
 
 A column is an array of byte strings of fixed width (with a second dimension: several columns in a row), or one byte
 string for all rows; or it is a pair of places and such texts, and stays empty in the other rows. Columns are laid side

@@ -156,11 +156,12 @@ def _pieces(jobs: Iterable[Job], workers: int) -> Generator[Piece, None, None]:
     if workers == 1:
         yield from map(make_piece, jobs)
         return
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _leave_interrupts_to_the_parent)
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
     waiting: deque[Future[Piece]] = deque()
     try:
         for job in jobs:
-            waiting.append(pool.submit(make_piece, job))
+            with _leaving_interrupts_to_the_parent():
+                waiting.append(pool.submit(make_piece, job))
             if len(waiting) > 2 * workers:
                 yield waiting.popleft().result()
         while waiting:
@@ -171,8 +172,25 @@ def _pieces(jobs: Iterable[Job], workers: int) -> Generator[Piece, None, None]:
         pool.shutdown(cancel_futures=True)
 
 
-def _leave_interrupts_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+@contextlib.contextmanager
+def _leaving_interrupts_to_the_parent() -> Iterator[None]:
+    """Workers that start here never hear Ctrl-C, which they would answer with a traceback, not even while they start.
+
+    A child inherits what the thread that starts it has blocked. Another thread of the parent may still be told, so
+    there the interrupt is kept until the workers have all they need.
+    """
+    told: list[int] = []
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    is_main = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, lambda number, _: told.append(number)) if is_main else None
+    try:
+        yield
+    finally:
+        if is_main:
+            signal.signal(signal.SIGINT, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        if told:
+            signal.raise_signal(signal.SIGINT)
 
 
 def write_aol_like_log(path: Path, n_users: int, *, seed: int) -> None:

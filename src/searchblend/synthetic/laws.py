@@ -1,4 +1,4 @@
-"""The laws a made-up log is drawn from: ranks by power laws, and numbers that belong to numbers.
+"""The laws a synthetic log is drawn from: ranks by power laws, and numbers that belong to numbers.
 
 No table of a vocabulary is held: a rank comes from the inverse of a piecewise power law, and everything fixed about
 a query or a URL (its intent, its results) is a hash of its number, the same for every seed and every worker.

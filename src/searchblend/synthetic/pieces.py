@@ -1,4 +1,4 @@
-"""Chunks of a made-up log: what to make, and the text of one chunk. Runs in worker processes."""
+"""Chunks of a synthetic log: what to make, and the text of one chunk. Runs in worker processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Made-up people with the shape of the AOL and Yandex logs: one random record each.
+"""Synthetic users with the shape of the AOL and Yandex logs: one random record each.
 
 AOL is calibrated to published figures: the shares of the ten most frequent queries ([BLJ] Fig. 9), 8.8 % of the mass
 in the 50 most frequent, 4,811,646 clicked queries and 519,371 clicking users (Fig. 8), and 50 head queries first
@@ -54,7 +54,7 @@ class Profile:
         return RankedRecords()
 
     def population(self, n_users: int | None = None, *, seed: int) -> InMemoryGroup:
-        """Made-up people, one record each."""
+        """Synthetic users, one record each."""
         n = n_users or self.n_users
         numbers = self.record_numbers(n, np.random.Generator(np.random.PCG64(seed)))
         each = np.ones(n, dtype=np.int64)

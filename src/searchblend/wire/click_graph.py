@@ -164,7 +164,8 @@ def data_dictionary() -> str:
         "",
         "Counts are of limited activity: every user adds a bounded number of searches and clicks, which the statement "
         "names. Intervals cover the limited count without noise in 95 % of all draws; they say nothing of the limit "
-        "itself. A query or pair that is missing was rare, or noise left it out: absence is no zero. Edges below "
+        "itself. A query or pair that is missing was rare, or noise left it out: missing does not mean zero. Edges "
+        "below "
         "`false_edge_cut` in the statement's parameters may well be noise alone; leave them out before computing with "
         "the graph.",
         "",

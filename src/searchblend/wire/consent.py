@@ -7,9 +7,10 @@ same ones.
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from searchblend.blender.report_odds import ReportOdds
+if TYPE_CHECKING:
+    from searchblend.blender.report_odds import ReportOdds
 
 BELIEF: Final = 0.02
 """what a reader believes before a report, in the sentences that say what becomes of it"""

@@ -352,7 +352,8 @@ def _file_entry(entry: Any) -> FileEntry:
 
 QUOTED_LINE_FEEDS_CAVEAT: Final = (
     "The log was read with line feeds inside quotes. That no line changes how another person's is read then rests on "
-    "the quotes of every line being well formed: one line with an open quote can swallow those that follow."
+    "the quotes of every line being well formed and on no record being longer than 1 MiB: one line with an open quote "
+    "can swallow those that follow."
 )
 
 

@@ -1,4 +1,4 @@
-"""A made-up log as a file, and the document beside it that says what it is not."""
+"""A synthetic log as a file, and the document beside it that says what it is not."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Loaded by servers under attack, from PYTHONPATH: the attacker moves their clock and stops them where he likes.
 
-``ATTACK_CLOCK``: a file with the seconds by which the machine's clock is wrong. ``ATTACK_STOP_AT``:
+``ATTACK_CLOCK``: a file with the seconds by which the machine's clock is wrong; each look at the clock adds a byte to
+the file of that name with ``.looks`` behind it, so that the attacker knows when it was believed. ``ATTACK_STOP_AT``:
 ``file.py:function``; at its first call the process stops (SIGSTOP) until the attacker lets it go on.
 """
 
@@ -17,7 +18,10 @@ _right_time = time.time
 
 def _wrong_time() -> float:
     with open(os.environ["ATTACK_CLOCK"]) as file:  # noqa: PTH123  # before anything else is imported
-        return _right_time() + float(file.read() or 0)
+        wrong_by = float(file.read() or 0)
+    with open(os.environ["ATTACK_CLOCK"] + ".looks", "ab") as looks:  # noqa: PTH123
+        looks.write(b".")
+    return _right_time() + wrong_by
 
 
 def _stop_at(place: str) -> Callable[[FrameType, str, object], None]:

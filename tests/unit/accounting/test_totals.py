@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from searchblend.accounting.client_spends import randomized_response_spend
 from searchblend.accounting.spend import Spend
-from searchblend.accounting.totals import BASIC, Cap, default_delta, fits, for_group, remaining, total_of
+from searchblend.accounting.totals import BASIC, BudgetCap, default_delta, fits, for_group, remaining, total_of
 from searchblend.core.documents import decode, encode
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.privacy import Budget, Neighbors
@@ -100,11 +100,11 @@ def test_group_privacy_ends_at_one():
 
 
 def test_caps():
-    cap = Cap(Budget(1.0, 1e-6), Budget(4.0, 1e-5), planned=True)
-    assert decode(Cap, encode(cap)) == cap
-    assert decode(Cap, encode(Cap(lifetime=Budget(1.0, 1e-6)))) == Cap(lifetime=Budget(1.0, 1e-6))
+    cap = BudgetCap(Budget(1.0, 1e-6), Budget(4.0, 1e-5), planned=True)
+    assert decode(BudgetCap, encode(cap)) == cap
+    assert decode(BudgetCap, encode(BudgetCap(lifetime=Budget(1.0, 1e-6)))) == BudgetCap(lifetime=Budget(1.0, 1e-6))
     with pytest.raises(InvalidParameter):
-        Cap()
+        BudgetCap()
 
 
 def test_a_total_delta_must_be_a_probability():

@@ -15,9 +15,8 @@ from searchblend.blender.best.choose_design import (
     candidates,
     choose_design,
     forecast,
-    pooled_shares,
 )
-from searchblend.blender.best.observations import OptinCounts
+from searchblend.blender.best.observations import OptinCounts, People
 from searchblend.blender.best.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
@@ -75,13 +74,14 @@ def test_the_least_score_wins(epsilon: float):
 
 def test_more_clients_make_better_forecasts():
     design = ReportDesign(10, 1, 2)
-    few, many = (forecast(HEAD, OPTIN, SHARES, design, params_for(4), n) for n in (10_000, 1_000_000))
+    few, many = (forecast(HEAD, OPTIN, design, params_for(4), People(20_000, n)) for n in (10_000, 1_000_000))
     assert many.query_l1 < few.query_l1
     assert many.record_l1 < few.record_l1
 
 
 def test_reports_about_queries_help_queries_and_those_about_cells_records():
-    queries, cells = (forecast(HEAD, OPTIN, SHARES, ReportDesign(s, 1, 1), params_for(6), 400_000) for s in (20, 0))
+    people = People(20_000, 400_000)
+    queries, cells = (forecast(HEAD, OPTIN, ReportDesign(s, 1, 1), params_for(6), people) for s in (20, 0))
     assert queries.query_l1 < cells.query_l1
     assert cells.record_l1 < queries.record_l1
 
@@ -93,14 +93,14 @@ def test_the_choice_looks_at_released_figures_only():
 
 
 def test_shares_are_never_below_half_a_person():
-    assert pooled_shares(OptinCounts(np.array([-0.01, 0.0, 0.2]), np.zeros(3), 100)).tolist() == [0.005, 0.005, 0.2]
+    assert OptinCounts(np.array([-0.01, 0.0, 0.2]), np.zeros(3), 100).shares.tolist() == [0.005, 0.005, 0.2]
 
 
 def test_forecasts_are_standard_errors_times_the_mean_of_a_half_normal():
-    """One query, no clients to speak of: √(2/π)·√(c/n + v − c/N)."""
+    """One query, no clients to speak of: √(2/π)·√(c(1 − c)/n + v)."""
     head = HeadList({"a": []})
     optin = OptinCounts(np.array([0.04]), np.array([1e-6]), 1000)
-    said = forecast(head, optin, np.array([0.04]), ReportDesign(20, 1, 1), params_for(0.01), 1e-3)
-    expected = math.sqrt(2 / math.pi) * math.sqrt(0.05 * (0.04 / 1000 + 1e-6))
+    said = forecast(head, optin, ReportDesign(20, 1, 1), params_for(0.01), People(1000, 1e-3))
+    expected = math.sqrt(2 / math.pi) * math.sqrt(0.04 * 0.96 / 1000 + 1e-6)
     assert said.query_l1 == pytest.approx(expected, rel=0.01)
     assert isinstance(said, Forecast)

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pytest
 
+from searchblend.blender.best.joint_least_squares import Layout, LinearData
 from searchblend.blender.best.observations import (
     CellSets,
     OptinCounts,
+    People,
     QuerySets,
-    SetLaw,
     TwoStageReports,
     query_slices,
     selection_bias,
 )
+from searchblend.blender.best.set_law import SetLaw
 from searchblend.blender.best.stability_histogram import CountedHeadList, curator_design
-from searchblend.blender.groups import InMemoryGroup, Spread
+from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.blender.pipeline import run_blender
+from searchblend.blender.release import HeadFigures
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.records import HeadList, Record
@@ -30,7 +35,6 @@ from searchblend.synthetic.seeded import SeededRandomness
 HEAD = HeadList({"a": ["1", "2"], "b": ["1"]})
 PARAMS = BlenderParams(Budget(2, 1e-5))
 SHARES = np.array([0.05, 0.02, 0.01, 0.03, 0.004])
-A, B = query_slices(HEAD)
 
 
 def test_slices():
@@ -59,10 +63,9 @@ def test_listed_counts_are_corrected_for_having_been_listed():
     assert fewer[1] > fewer[0]
 
 
-def test_correction_follows_a_users_weight():
-    one, spread = (selection_bias(np.array([720.0 * 50]), np.zeros(1), s) for s in (Spread(1, 720), Spread(20, 720)))
-    assert one[0] == pytest.approx(720)
-    assert spread[0] == pytest.approx(36)
+def test_selection_bias_is_about_one_user_and_what_the_noise_adds():
+    assert selection_bias(np.array([50.0]), np.zeros(1))[0] == pytest.approx(1)
+    assert selection_bias(np.array([50.0]), np.array([100.0]))[0] == pytest.approx(3)
 
 
 def test_without_urls_every_query_was_listed_by_its_count():
@@ -76,27 +79,69 @@ def test_a_wide_list_of_a_log_without_urls_has_no_residuals():
     head = HeadList({"a": [], "b": []})
     optin = InMemoryGroup.from_users([[Record("a")]] * 60 + [[Record("b")]] * 40)
     release = run_blender(optin, optin, PARAMS, wide_list=True, randomness=SeededRandomness(1))
-    expected = curator_design(PARAMS).threshold.noise.variance / 100**2 + release.optin.records.probability[:2] / 100
+    shares = release.optin.records.probability[:2]
+    expected = curator_design(PARAMS).threshold.noise.variance / 100**2 + shares * (1 - shares) / 100
     assert release.head.queries == head.queries
     assert release.optin.records.variance[:2] == pytest.approx(expected, rel=1e-6)
 
 
-def test_optin_information_is_one_over_variance():
-    optin = optin_of([60, 30, 12, 40, 5])
-    matrix, vector = optin.information(A, SHARES)
-    np.testing.assert_allclose(np.diag(matrix), 1 / (SHARES[A] / 1000 + optin.noise_variance[A]))
-    np.testing.assert_allclose(vector, np.diag(matrix) * optin.observed[A])
-    assert np.count_nonzero(matrix - np.diag(np.diag(matrix))) == 0
+LAYOUT = Layout(HEAD)
+PADDED = LAYOUT.padded(SHARES)
+PEOPLE = People(1000, 9000)
 
 
-def test_a_tilt_is_one_more_direction_of_variance():
-    """(D + τ²ππᵀ)⁻¹ by Sherman and Morrison."""
-    optin = optin_of([60, 30, 12, 40, 5])
-    tilted = OptinCounts(optin.observed, optin.noise_variance, optin.n_users, tilt=0.09)
-    covariance = np.diag(optin.variance(A, SHARES)) + 0.09 * np.outer(SHARES[A], SHARES[A])
-    matrix, vector = tilted.information(A, SHARES)
-    np.testing.assert_allclose(matrix, np.linalg.inv(covariance), rtol=1e-9)
-    np.testing.assert_allclose(vector, matrix @ optin.observed[A])
+def covariance_of(data: LinearData) -> np.ndarray:
+    """Of all observations that there are, as one matrix."""
+    asked = np.any(data.response != 0, axis=2)
+    common = data.common[asked]
+    matrix = common @ data.strength @ common.T
+    numbers = np.cumsum(asked).reshape(asked.shape) - 1
+    for query, row in enumerate(asked):
+        here = numbers[query][row]
+        matrix[np.ix_(here, here)] += data.covariance[query][np.ix_(row, row)]
+    return matrix
+
+
+@pytest.mark.parametrize("rho", [None, 0.3])
+def test_optin_errors_are_those_of_counts_and_noise(rho: float | None):
+    """ρ(diag c − ccᵀ)/n from who is in the group, v from the noise, and what all clips take together."""
+    optin = replace(optin_of([60, 30, 12, 40, 5]), rho=rho)
+    sampling = (rho or 1.0) / 1000 * (np.diag(SHARES) - np.outer(SHARES, SHARES))
+    clips = np.array([0, 0, 1, 0, 1]) / 1000
+    expected = sampling + np.diag(optin.noise_variance) + np.outer(clips, clips)
+    np.testing.assert_allclose(covariance_of(optin.data(LAYOUT, PADDED, PEOPLE)), expected, rtol=1e-9)
+
+
+def test_the_noise_of_a_removed_record_stays():
+    """Its count is part of ⟨q,⋆⟩ from then on, and so is its noise."""
+    kept = OptinCounts.of(CountedHeadList(HEAD, np.array([60, 30, 12, 40, 5]), 1000, curator_design(PARAMS)))
+    figures = HeadFigures(HEAD, 1000, counts=np.array([60, 30, 12, 40, 5])).without([(0, 1)], PARAMS)
+    assert figures.counts is not None
+    counted = CountedHeadList(figures.head, figures.counts, 1000, curator_design(PARAMS))
+    merged = OptinCounts.of(counted, figures.merged)
+    assert figures.counts.tolist() == [60, 42, 40, 5]
+    np.testing.assert_allclose(merged.noise_variance[1], kept.noise_variance[1] + kept.noise_variance[2])
+    np.testing.assert_allclose(merged.noise_variance[[0, 2, 3]], kept.noise_variance[[0, 3, 4]])
+    again = figures.without([(0, 0)], PARAMS)
+    assert again.merged is not None
+    assert again.merged.tolist() == [2, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("rho", "drawn", "between"), [(None, 1, None), (None, 20, None), (0.4, 20, (0.4 - 0.05) / 0.95), (0.01, 20, 0.0)]
+)
+def test_how_unlike_people_are_follows_from_what_a_few_records_of_each_vary(rho, drawn, between):
+    params = BlenderParams(Budget(2, 1e-5), records_per_optin=drawn)
+    optin = OptinCounts(SHARES, np.zeros(5), 1000, rho=rho)
+    assert People.of(optin, params, 9000).between == (None if between is None else pytest.approx(between))
+
+
+def test_what_is_known_of_the_people_is_subtracted():
+    assert People(1000, 9000, 0.3).known == pytest.approx(0.3 / 10_000)
+    assert People(1000, 9000).known == 0
+    assert People(1000, 9000, None, 5).known == 0
+    few = People(9000, 1000, None, 5)  # one in ten is a client, who sends five: at worst these five are one record
+    assert few.known == pytest.approx(1 / 10_000 - 0.8 / 1000)
 
 
 @pytest.mark.parametrize(("m", "d", "epsilon"), [(50, 2, 4.0), (16, 5, 1.0), (1, 1, 2.0)])
@@ -137,31 +182,70 @@ def test_influence_is_the_most_that_one_report_moves():
     assert law.influence == pytest.approx((max(1.0, kappa) - min(0.0, kappa)) / (law.own - law.other))
 
 
+@pytest.mark.parametrize("kind", [SubsetSelection, PlainSubsetSelection])
+@pytest.mark.parametrize(("m", "d"), [(1, 1), (5, 1), (5, 3), (4, 2)])
+def test_the_extremes_are_those_of_all_reports(kind: type, m: int, d: int):
+    mechanism = kind.of(Fraction(2), m, d)
+    law, row = SetLaw.of(mechanism), np.array([[0.3, -0.2, 0.7, 0.1, -0.5][:m]])
+    hit, miss, sink = law.one_report
+    items = m + (kind is PlainSubsetSelection)
+    sums = [
+        sum((hit if i in chosen else miss) * row[0, i] for i in range(m)) for chosen in combinations(range(items), d)
+    ]
+    sums += [] if kind is PlainSubsetSelection else [sink * row.sum()]
+    low, high = law.extremes(row, row)
+    assert (low[0], high[0]) == (pytest.approx(min(sums)), pytest.approx(max(sums)))
+
+
+def sets(people: People = PEOPLE) -> LinearData:
+    law = SetLaw.of(SubsetSelection.of(Fraction(2), 5, 2))
+    return CellSets(law, 5000, 2 * SHARES).data(LAYOUT, PADDED, people)
+
+
 def test_query_sets_say_one_thing_about_a_query():
     law = SetLaw.of(SubsetSelection.of(Fraction(2), 2, 1))
-    source = QuerySets(law, 5000, np.array([0.09, 0.03]), np.array(HEAD.query_of_cells()))
-    matrix, vector = source.information(A, SHARES)
-    noise = law.noise(np.array([0.08]), SHARES.sum())[0]
-    np.testing.assert_allclose(matrix, np.full((3, 3), 5000 / (0.08 + noise)))
-    np.testing.assert_allclose(vector, matrix[0, 0] * 0.09)
-    assert source.information(B, SHARES)[1][0] / source.information(B, SHARES)[0][0, 0] == pytest.approx(0.03)
+    data = QuerySets(law, 5000, np.array([0.09, 0.03])).data(LAYOUT, PADDED, PEOPLE)
+    totals = np.array([0.08, 0.034])
+    assert (data.response[:, 0] == LAYOUT.present).all()
+    assert data.observed[:, 0].tolist() == [0.09, 0.03]
+    variance = np.diag(covariance_of(data))
+    np.testing.assert_allclose(variance, (totals * (1 - totals) + law.noise(totals, totals.sum())) / 5000)
 
 
 def test_cell_sets_say_one_thing_about_each_cell():
-    law = SetLaw.of(SubsetSelection.of(Fraction(2), 5, 2))
-    source = CellSets(law, 5000, 2 * SHARES)
-    matrix, vector = source.information(B, SHARES)
-    np.testing.assert_allclose(np.diag(matrix), 5000 / (SHARES[B] + law.noise(SHARES[B], SHARES.sum())))
-    np.testing.assert_allclose(vector, np.diag(matrix) * 2 * SHARES[B])
+    data, law = sets(), SetLaw.of(SubsetSelection.of(Fraction(2), 5, 2))
+    np.testing.assert_allclose(LAYOUT.flat(data.observed), 2 * SHARES)
+    variance = np.diag(covariance_of(data))
+    np.testing.assert_allclose(variance, (SHARES * (1 - SHARES) + law.noise(SHARES, SHARES.sum())) / 5000)
 
 
-def test_two_stages_are_undone():
-    """Fractions at their mean: J c = b for every query, so least squares gives back c."""
+def test_several_reports_of_one_person_repeat_what_they_hold():
+    """m reports of each: the records drawn are alike by ρ_b, the noise is not."""
+    more = covariance_of(sets(replace(PEOPLE, between=0.5, reports_each=4))) - covariance_of(sets())
+    np.testing.assert_allclose(more, 1.5 / 5000 * (np.diag(SHARES) - np.outer(SHARES, SHARES)), atol=1e-15)
+
+
+def two_stages(people: People) -> LinearData:
     stages = ReportProbabilities.exact(HEAD, PARAMS)
     cells = np.append(SHARES, 1 - SHARES.sum())
     rows = [stages.channel_row(q, u) for q, width in enumerate(stages.n_urls) for u in range(width)]
     reported = cells @ np.array([[float(p) for p in row] for row in rows])
-    source = TwoStageReports(stages, 5000, reported, np.array(HEAD.query_of_cells()))
-    for query in (A, B):
-        matrix, vector = source.information(query, SHARES)
-        np.testing.assert_allclose(np.linalg.solve(matrix, vector), SHARES[query], rtol=1e-9)
+    return TwoStageReports(stages, 5000, reported[:-1]).data(LAYOUT, PADDED, people)
+
+
+def test_two_stages_are_undone():
+    """Fractions at their mean are the response to the shares; their counts are multinomial."""
+    data = two_stages(PEOPLE)
+    np.testing.assert_allclose(data.observed, (data.response @ PADDED[:, :, None])[:, :, 0], rtol=1e-9, atol=1e-15)
+    expected = data.common[:, :, 0][LAYOUT.present]
+    np.testing.assert_allclose(
+        covariance_of(data), (np.diag(expected) - np.outer(expected, expected)) / 5000, atol=1e-15
+    )
+
+
+def test_several_two_stage_reports_of_one_person():
+    more = covariance_of(two_stages(replace(PEOPLE, between=0.5, reports_each=3))) - covariance_of(two_stages(PEOPLE))
+    response = np.zeros((5, 5))
+    response[:3, :3], response[3:, 3:] = two_stages(PEOPLE).response[0], two_stages(PEOPLE).response[1][:2, :2]
+    between = response @ (np.diag(SHARES) - np.outer(SHARES, SHARES)) @ response.T
+    np.testing.assert_allclose(more, 2 * 0.5 / 5000 * between, atol=1e-15)

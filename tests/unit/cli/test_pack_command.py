@@ -10,6 +10,7 @@ import pytest
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.pipeline import run_blender
 from searchblend.blender.result import result_of
+from searchblend.cli import printing
 from searchblend.cli.main import main
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
@@ -53,7 +54,9 @@ def said(capsys):
     return json.loads(capsys.readouterr().out)
 
 
-def test_a_terminal_obeys_nothing_of_a_pack(tmp_path, capsys):
+def test_a_terminal_obeys_nothing_of_a_pack(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    printing.output.cache_clear()
     entry = PackEntry("turned\u202edrow \x1b[31m", 40, 50, (PackUrl("t.example/\u202eg\x9b2J", 30, 40),))
     path = tmp_path / "odd.sbpack"
     path.write_bytes(encode_pack(PackInfo("best", 4.0, 1e-5, bytes(range(16)), 1), [entry]))

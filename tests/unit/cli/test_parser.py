@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from searchblend.cli import printing
+from searchblend.cli.main import main
 from searchblend.cli.parser import build_parser
 from searchblend.cli.tables import regressions
 
@@ -27,9 +31,59 @@ from searchblend.cli.tables import regressions
 )
 def test_misuse(arguments, capsys):
     with pytest.raises(SystemExit) as exit_:
-        build_parser().parse_args(arguments)
+        main(arguments)
     assert exit_.value.code == 2
-    assert "error:" in capsys.readouterr().err
+    usage, error = capsys.readouterr().err.splitlines()
+    assert usage.startswith("usage: searchblend")
+    assert error.startswith("searchblend: error: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["runn", "log"], "run"),
+        (["run", "log", "--epsilonn", "3"], "--epsilon"),
+        (["run", "log", "--optin", "0.1"], "--opt-in"),
+        (["device", "synk"], "sync"),
+    ],
+)
+def test_the_word_that_was_probably_meant_is_named(arguments, meant, capsys):
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert capsys.readouterr().err.endswith(f"; did you mean {meant}?\n")
+
+
+def test_a_word_like_no_other_gets_no_suggestion(capsys):
+    with pytest.raises(SystemExit):
+        main(["run", "log", "--xyzzy"])
+    assert "did you mean" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["run", "--json"], ["run", "no-such-file", "--json"], ["runn", "--json"]])
+def test_an_error_is_json_for_whoever_asked_for_json(arguments, capsys):
+    try:
+        code = main(arguments)
+    except SystemExit as ended:
+        code = ended.code
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    document = json.loads(printed.err)
+    assert document["exit_code"] == code != 0
+    assert document["error"]
+
+
+def test_quiet_and_verbose(tmp_path, capsys):
+    log = tmp_path / "log.tsv"
+    log.write_text("user\tquery\turl\n" + "".join(f"{user}\tweather\thttp://a.example\n" for user in range(400)))
+    said = {}
+    for flag in ("-q", "-v"):
+        printing.messages.cache_clear()
+        assert main(["run", str(log), "--opt-in", "0.5", flag]) == 0
+        said[flag] = capsys.readouterr().err
+    printing.messages.cache_clear()
+    assert said["-q"] == ""
+    assert "without --ledger nothing keeps account" in said["-v"]
+    assert said["-v"].count("searchblend: ") >= 2
 
 
 def test_columns():

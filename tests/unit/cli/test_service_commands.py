@@ -121,7 +121,8 @@ def test_an_error_of_the_system_is_a_sentence(run, monkeypatch, error, says):
         raise error
 
     monkeypatch.setattr("searchblend.cli.commands.doctor.run", fail)
-    assert run("doctor") == (1, "", f"searchblend: error: {says}\n")
+    code, printed, errors = run("doctor")
+    assert (code, printed, json.loads(errors)) == (1, "", {"error": says, "exit_code": 1})
 
 
 def test_keys_and_tokens(run):
@@ -176,7 +177,7 @@ def test_a_round_is_driven_by_commands(run, filled, token_file):
     queries = run("round", "candidate", *at, "--token-file", rob)[1]["queries"]
     assert queries[0][:2] == [0, "weather"]
     code, _, err = run("round", "review", *at, "--token-file", ann)
-    assert (code, "somebody else" in err) == (1, True)
+    assert (code, "must not be the person who opened the round" in err) == (1, True)
     assert run("round", "review", *at, "--token-file", rob, "--remove", "x:other")[0] == 2
     assert run("round", "review", *at, "--token-file", rob, "--remove", "1:other")[1]["state"] == "REVIEWED"
     service.work()

@@ -43,4 +43,4 @@ def test_line_breaks_are_blanks_and_numbers_are_formatted_as_python_does():
         "Does not hold: “it rises” (1 of 2)."
     )
     assert prose("claims", verdicts=[1], failed=[]) == "1 of 1 claims hold for method paper on the made-up logs."
-    assert "1.2 and 2.0 times" in prose("poisoning_verdict", worse=[1.25, 2])
+    assert " in 12.5 % of these honest runs." in prose("groups", sentences=[], covered=[0.9], alarms=[0.25, 0.0])

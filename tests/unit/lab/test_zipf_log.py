@@ -31,7 +31,10 @@ def both() -> tuple[ZipfLog, InMemoryClickLog]:
     return made, InMemoryClickLog(users.values())
 
 
-@pytest.mark.parametrize("cap", [Cap(1), Cap(4), Cap(1000), Cap(1, distinct=False), Cap(7, distinct=False)])
+@pytest.mark.parametrize(
+    "cap",
+    [Cap(1), Cap(4), Cap(1000), Cap(1, distinct=False), Cap(7, distinct=False)],
+)
 def test_searches(both, cap):
     made, listed = both
     assert counts(made.searches(cap)) == counts(listed.searches(cap))

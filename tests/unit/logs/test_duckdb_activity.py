@@ -23,7 +23,13 @@ from searchblend.logs.activity import ActivityRules
 
 pytestmark = pytest.mark.thorough
 
-CAPS = [Cap(1), Cap(3), Cap(100), Cap(2, distinct=False), Cap(100, distinct=False)]
+CAPS = [
+    Cap(1),
+    Cap(3),
+    Cap(100),
+    Cap(2, distinct=False),
+    Cap(100, distinct=False),
+]
 TIMES = [
     "",
     "5",
@@ -311,7 +317,12 @@ def test_a_click_on_a_suggestion_is_a_click(tmp_path: Path, suffix):
     queries = ["a", "b", "c", "ä"]
     with read(path, draws=0, columns={"suggestion": "offered"}) as log:
         activity, renamed = log.activity(), log.activity(ActivityRules(synonyms={"b": "z"}))
-        assert counts_of(activity.searches(Cap(9))) == {Record("a"): 2, Record("b"): 3, Record("c"): 1, Record("ä"): 1}
+        assert counts_of(activity.searches(Cap(9))) == {
+            Record("a"): 2,
+            Record("b"): 3,
+            Record("c"): 1,
+            Record("ä"): 1,
+        }
         assert counts_of(activity.clicks(queries, Cap(9), within=Cap(9))) == {
             Record("a", "http://x.example"): 2,
             Record("a", "suggestion:b"): 1,

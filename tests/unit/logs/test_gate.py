@@ -166,6 +166,16 @@ def test_an_open_quote_is_not_looked_for_beyond_a_line_of_full_length(tmp_path: 
     assert passed.held_back["bad_quotes"].count == 1
 
 
+@pytest.mark.parametrize("extra", [-1, 1])
+def test_a_record_of_several_lines_is_not_longer_than_one_line_may_be(extra, tmp_path: Path):
+    """With a blank for each line feed."""
+    n = MAX_LINE // 2 - len(b'1,""') // 2 + extra
+    text = b'u,q\n1,"' + b"y\n" * n + b'"\n2,fine\n'
+    found, _ = through(tmp_path / "log", text, OVER_LINES)
+    assert max(len(line) for _, line in found) <= MAX_LINE
+    assert (len(found) == 3) is (extra < 0)
+
+
 BOM = b"\xef\xbb\xbf"
 WHOLE_LINES = [b"a,b", b'"a,b",c', b'"', b"a\x1fb,c", b"\r", b"\r\r", b"a\rb\r", BOM + b"a,b", BOM]
 LINES = st.lists(

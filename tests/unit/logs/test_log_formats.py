@@ -15,6 +15,7 @@ from reference_rules import tsv
 
 from searchblend.core.errors import InputError, InvalidColumns, InvalidParameter
 from searchblend.core.records import Record
+from searchblend.logs.formats.gate import MAX_LINE
 
 AOL = (
     "AnonID\tQuery\tQueryTime\tItemRank\tClickURL\n"
@@ -369,6 +370,17 @@ def test_a_separator_in_a_field_is_a_blank_whatever_others_wrote(theirs, tmp_pat
     (tmp_path / "log.csv").write_text(f"user,query\n1,a\x1fb\n{theirs}\n", newline="")
     with read(tmp_path / "log.csv") as log:
         assert everybody(log)[Record("a b")] == 1
+
+
+@pytest.mark.parametrize("blanks", [b"\n" * (2**20 + 1), b"\n" * 2**16])
+def test_blank_lines_do_not_swallow_the_next_person(blanks, tmp_path: Path):
+    """One text with a million line feeds: the database would add them to the length of the line that follows."""
+    longest = MAX_LINE - len("3\ta\thttp://b.example\t")
+    texts = [b"user\tquery\turl\tremark\n1\ta\thttp://a.example\t\n", blanks, b"2\ta\thttp://b.example\t\n", blanks]
+    texts += [b"3\ta\thttp://b.example\t", b"x" * longest, b"\n"]
+    (tmp_path / "log.tsv").write_bytes(b"".join(texts))
+    with read(tmp_path / "log.tsv") as log:
+        assert (log.summary.users, log.summary.malformed) == (3, {})
 
 
 def test_a_header_with_bad_quotes_is_refused(tmp_path: Path):

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from console_person import Person
 from restricted_roles import RestrictedRoles
-from searchblend.accounting.totals import Cap
+from searchblend.accounting.totals import BudgetCap
 from searchblend.core.privacy import Budget
 from searchblend.service.api.app import build_app
 from searchblend.service.console.sign_in import console_table
@@ -23,7 +23,7 @@ from searchblend.service.services import Services
 from searchblend.service.telemetry import Logbook
 from searchblend.store.backup import write_backup
 from searchblend.store.grants import GRANTS
-from searchblend.store.jobs import Job
+from searchblend.store.jobs import LeasedJob
 from searchblend.store.reports import Arrivals
 from searchblend.store.states import State
 from searchblend.store.tokens import ROLES
@@ -153,11 +153,11 @@ def play(played: Played) -> None:
     played.close_by("curator")
     played.admin("POST", f"{played.at}/review", "reviewer")
     with roles.parts("owner") as owner:
-        owner.store.ledger.set_cap(Cap(None, Budget(0.5, 1e-9)))
+        owner.store.ledger.set_cap(BudgetCap(None, Budget(0.5, 1e-9)))
     roles.work("publisher")
     played.reach(State.ABORTED)
     with roles.parts("owner") as owner:
-        owner.store.ledger.set_cap(Cap(None, Budget(1000, 0.5)))
+        owner.store.ledger.set_cap(BudgetCap(None, Budget(1000, 0.5)))
     played.open()
     played.contribute()
     played.close_by("curator")
@@ -179,7 +179,7 @@ def play(played: Played) -> None:
     roles.work("publisher")
     for role in ("curator", "publisher", "admin"):
         with roles.parts(role) as worker:  # as after a failed attempt
-            worker.store.jobs.give_back(Job(1, "shred", "token", 1), roles.clock.now())
+            worker.store.jobs.give_back(LeasedJob(1, "shred", "token", 1), roles.clock.now())
     with roles.parts("backup") as backup:
         backup.store.audit.append("os:t", "backup asked for", roles.clock.now(), {})
         write_backup(backup.store.database, roles.folder / "backup.db")
@@ -270,7 +270,7 @@ def played(tmp_path_factory):
 def test_whole_rounds_with_a_database_user_for_each_role(played):
     assert "InsufficientPrivilege" not in played.roles.log.getvalue()
     with played.roles.parts("owner") as owner:
-        states = [found.state for found in owner.store.rounds.rounds(played.task)]
+        states = [round_.state for round_ in owner.store.rounds.rounds(played.task)]
         assert states.count(State.PUBLISHED) == 2
         owner.store.audit.verify()
 

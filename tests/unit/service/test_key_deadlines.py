@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from databases import DATABASES, fresh_database
-from searchblend.service.checkup import keys_overdue
+from searchblend.service.checkup import gauges, keys_overdue, overdue_shredding, trouble
 from searchblend.service.lifecycle import Lifecycle
 from searchblend.service.workers.curator import HOLDER, Curator
 from searchblend.store.errors import StoreUnavailable
@@ -30,16 +30,16 @@ def write(service, statement, *values):
 @pytest.mark.parametrize("shred_by", [None, 2**40])
 def test_a_key_does_not_outlive_its_deadline_whatever_its_row_says(service, shred_by):
     task = service.task()
-    found = service.open(task)
-    service.contribute(found, people(60, seed=1))
+    round_ = service.open(task)
+    service.contribute(round_, people(60, seed=1))
     write(service, "UPDATE rounds SET shred_by = ?", shred_by)
     write(
         service,
         "INSERT INTO jobs (round_key, kind, due, lease_token, lease_until, attempts) VALUES (?, 'shred', 0, 'x', ?, 0)",
-        found.key,
+        round_.key,
         2**40,
     )
-    service.lifecycle.close_optin(found, actor="ann")
+    service.lifecycle.close_optin(round_, actor="ann")
     service.work()
     assert (service.current(task).state, len(service.vault.held())) == (State.HEADLIST_READY, 1)
     service.clock.time += SHRED_SECONDS - 1
@@ -84,11 +84,38 @@ def test_a_key_that_is_left_past_its_deadline_is_reported_whatever_its_row_says(
     (path,) = (service.folder / "keys").glob("*.key")
     path.unlink()
     path.mkdir()
-    write(service, "UPDATE rounds SET shred_by = NULL")
+    write(service, "UPDATE rounds SET shred_by = NULL, optin_closes = NULL")
     assert keys_overdue(service.vault, service.clock) is None
     service.clock.time += SHRED_SECONDS + 60
     service.work()
     assert keys_overdue(service.vault, service.clock) == "1 round keys are past their deadline"
+    assert gauges(service.store, service.clock, service.vault)["shredding_overdue"] == 1
+    assert gauges(service.store, service.clock)["shredding_overdue"] == 0, "a process without the folder"
+
+
+@pytest.mark.parametrize("shred_by", [None, 2**40])
+def test_a_process_without_the_keys_knows_the_deadline_that_the_curator_signed(service, shred_by):
+    """Moving the row's own deadline hides nothing from it, and does not keep the round."""
+    task = service.task()
+    service.open(task)
+    write(service, "UPDATE rounds SET shred_by = ?", shred_by)
+    service.clock.time += SHRED_SECONDS
+    assert overdue_shredding(service.store, service.clock.now()) == []
+    service.clock.time += 60
+    assert overdue_shredding(service.store, service.clock.now()) == [(task.task, 1, 60)]
+    assert trouble(service.store, service.clock) == "shredding is overdue in 1 rounds"
+    assert gauges(service.store, service.clock)["shredding_overdue"] == 1
+    service.lifecycle.tick()
+    assert service.current(task).state is State.ABORTED
+
+
+def test_a_deadline_is_the_sooner_of_the_rows_and_the_signed_one(service):
+    task = service.task()
+    service.open(task)
+    write(service, "UPDATE rounds SET shred_by = ?", service.clock.now() + 1)
+    service.clock.time += 1
+    service.lifecycle.tick()
+    assert service.current(task).state is State.ABORTED
 
 
 @pytest.mark.parametrize("column", ["public_key", "shred_by"])
@@ -112,10 +139,10 @@ def test_a_row_of_the_wrong_type_keeps_no_key_alive(tmp_path, column):
 def test_a_holder_of_the_wrong_type_stops_no_job_of_another_task(tmp_path):
     service = Service.start(fresh_database("sqlite", tmp_path), tmp_path)
     odd, fine = service.task(name="odd"), service.task(name="fine")
-    found = service.open(odd)
-    service.vault.destroy(odd.task, found.number)  # so that the document decides
-    write(service, "UPDATE documents SET content = 'zz' WHERE round_key = ? AND name = ?", found.key, HOLDER)
+    round_ = service.open(odd)
+    service.vault.destroy(odd.task, round_.number)  # so that the document decides
+    write(service, "UPDATE documents SET content = 'zz' WHERE round_key = ? AND name = ?", round_.key, HOLDER)
     curator = Curator(service.store, service.clock, service.vault, service.curator_key)
-    assert curator.leaves() == []
+    assert curator.excluded_jobs() == []
     assert service.open(fine).state is State.OPTIN_OPEN
     service.store.close()

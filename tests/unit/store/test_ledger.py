@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from searchblend.accounting.client_spends import randomized_response_spend
 from searchblend.accounting.spend import Spend
-from searchblend.accounting.totals import Cap, fits
+from searchblend.accounting.totals import BudgetCap, fits
 from searchblend.core.errors import EmptyHeadList, InvalidParameter, UsageError
 from searchblend.core.privacy import Budget, Neighbors
 from searchblend.store.errors import BudgetExceeded, ConflictingRelease, LedgerError
@@ -87,7 +87,7 @@ def test_entries_by_population_and_window(ledger):
     "windows", [("2027-W02", "2027-01", "2027"), ("2027", "2027-01", "2027-W02"), ("all time", "w1")]
 )
 def test_windows_with_days_in_common_share_one_cap(path, windows):
-    with open_ledger(path, cap=Cap(window=Budget(0.1, 1e-6))) as ledger:
+    with open_ledger(path, cap=BudgetCap(window=Budget(0.1, 1e-6))) as ledger:
         debit(ledger, "first", window=windows[0])
         for window in windows[1:]:
             with pytest.raises(BudgetExceeded, match="nothing was debited"):
@@ -98,7 +98,7 @@ def test_windows_with_days_in_common_share_one_cap(path, windows):
 
 def test_the_cap_of_a_year_in_use_holds_over_its_weeks(path):
     """Each week alone would fit; the year, of which one release has been made, would not."""
-    with open_ledger(path, cap=Cap(window=Budget(0.3, 1e-6))) as ledger:
+    with open_ledger(path, cap=BudgetCap(window=Budget(0.3, 1e-6))) as ledger:
         for number, window in enumerate(("2027", "2027-W02", "2027-W03")):
             debit(ledger, f"r{number}", window=window)
         with pytest.raises(BudgetExceeded, match="window 2027:"):
@@ -109,7 +109,7 @@ def test_the_cap_of_a_year_in_use_holds_over_its_weeks(path):
 
 
 def test_exactly_up_to_the_cap_of_a_window_and_of_a_lifetime(path):
-    cap = Cap(window=Budget(0.3, 1e-6), lifetime=Budget(0.5, 1e-6))
+    cap = BudgetCap(window=Budget(0.3, 1e-6), lifetime=Budget(0.5, 1e-6))
     with open_ledger(path, cap=cap) as ledger:
         for number in range(3):
             debit(ledger, f"r{number}")
@@ -125,7 +125,7 @@ def test_exactly_up_to_the_cap_of_a_window_and_of_a_lifetime(path):
 
 
 def test_delta_counts_against_the_cap(path):
-    with open_ledger(path, cap=Cap(lifetime=Budget(9.0, 2e-8))) as ledger:
+    with open_ledger(path, cap=BudgetCap(lifetime=Budget(9.0, 2e-8))) as ledger:
         debit(ledger, "r1")
         debit(ledger, "r2")
         with pytest.raises(BudgetExceeded):
@@ -134,7 +134,7 @@ def test_delta_counts_against_the_cap(path):
 
 def test_planned_releases_are_capped_by_the_smaller_total(path):
     weekly = randomized_response_spend(0.1, 100)
-    with open_ledger(path, cap=Cap(lifetime=Budget(0.3, 1e-6), planned=True)) as ledger:
+    with open_ledger(path, cap=BudgetCap(lifetime=Budget(0.3, 1e-6), planned=True)) as ledger:
         for week in range(13):
             debit(ledger, f"week {week}", spend=weekly)
         total = ledger.totals("people", delta=1e-6)
@@ -144,7 +144,7 @@ def test_planned_releases_are_capped_by_the_smaller_total(path):
 
 
 def test_a_cap_is_kept_and_changed_only_on_purpose(path):
-    first, second = Cap(lifetime=Budget(1.0, 1e-6)), Cap(lifetime=Budget(2.0, 1e-6))
+    first, second = BudgetCap(lifetime=Budget(1.0, 1e-6)), BudgetCap(lifetime=Budget(2.0, 1e-6))
     open_ledger(path, cap=first).close()
     with pytest.raises(LedgerError, match="another cap"):
         open_ledger(path, cap=second)
@@ -226,7 +226,7 @@ class TestReleaseOnce:
             release_once(ledger, lambda: FILES, **WHO)
 
     def test_nothing_is_made_when_the_debit_is_refused(self, path):
-        with open_ledger(path, cap=Cap(lifetime=Budget(0.05, 1e-6))) as ledger, pytest.raises(BudgetExceeded):
+        with open_ledger(path, cap=BudgetCap(lifetime=Budget(0.05, 1e-6))) as ledger, pytest.raises(BudgetExceeded):
             release_once(ledger, lambda: pytest.fail("made without a debit"), **WHO)
 
 
@@ -238,7 +238,7 @@ DEBITS = st.tuples(st.sampled_from("abcdef"), st.sampled_from("pq"), st.sampled_
 @given(st.lists(DEBITS, max_size=12))
 def test_any_sequence_of_debits(debits):
     """Each id at most once, caps never passed, refusals only where one more would pass, the chain always sound."""
-    cap = Cap(window=Budget(0.9, 1e-6), lifetime=Budget(1.2, 1e-6))
+    cap = BudgetCap(window=Budget(0.9, 1e-6), lifetime=Budget(1.2, 1e-6))
     accepted: dict[str, tuple[str, str, float]] = {}
     with tempfile.TemporaryDirectory() as folder, open_ledger(Path(folder) / "ledger", cap=cap) as ledger:
         for release_id, population, window, epsilon in debits:

@@ -9,13 +9,13 @@ import sqlite3
 import pytest
 
 from searchblend.accounting.client_spends import randomized_response_spend
-from searchblend.accounting.totals import Cap
+from searchblend.accounting.totals import BudgetCap
 from searchblend.cli.main import main
 from searchblend.cli.printing import output
 from searchblend.core.privacy import Budget
 from searchblend.store.ledger import open_ledger
 
-CAP = Cap(window=Budget(2.0, 1e-6), lifetime=Budget(6.0, 1e-6))
+CAP = BudgetCap(window=Budget(2.0, 1e-6), lifetime=Budget(6.0, 1e-6))
 
 
 @pytest.fixture

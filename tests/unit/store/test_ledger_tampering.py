@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 
 from searchblend.accounting.spend import Spend
-from searchblend.accounting.totals import Cap
+from searchblend.accounting.totals import BudgetCap
 from searchblend.core.privacy import Budget, Neighbors
 from searchblend.store.errors import CorruptLedger, LedgerError
 from searchblend.store.ledger import open_ledger
@@ -20,7 +20,7 @@ ROWS = 7
 @pytest.fixture
 def path(tmp_path):
     """Row 1 a cap; then a debit and a publication for each of three releases."""
-    with open_ledger(tmp_path / "ledger", cap=Cap(lifetime=Budget(9.0, 1e-6))) as ledger:
+    with open_ledger(tmp_path / "ledger", cap=BudgetCap(lifetime=Budget(9.0, 1e-6))) as ledger:
         for number in range(3):
             ledger.debit(f"r{number}", "people", "w1", SPEND)
             ledger.publish(f"r{number}", {"data": bytes([number])})

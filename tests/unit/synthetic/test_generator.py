@@ -5,8 +5,14 @@ from __future__ import annotations
 import errno
 import gzip
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 
 import duckdb
+import psutil
 import pytest
 
 from searchblend.cli.main import main
@@ -180,7 +186,7 @@ def test_command(tmp_path, capsys):
     assert document["bytes"] == path.stat().st_size
     assert document["lines"] == path.read_bytes().count(b"\n") - 1
     assert main([*arguments, "--force"]) == 0
-    assert "50 made-up users" in capsys.readouterr().out
+    assert "50 synthetic users" in capsys.readouterr().out
     assert main(arguments) == 1
     assert "exists" in capsys.readouterr().err
 
@@ -193,3 +199,24 @@ def test_misuse_of_the_command(tmp_path, wrong, capsys):
     assert exit_.value.code == 2
     assert main(["generate", "--profile", "aol", "--users", "5", "--format", "yandex", "-o", "log"]) == 2
     assert "error:" in capsys.readouterr().err
+
+
+def test_an_interrupt_ends_in_one_line_whatever_workers_do(tmp_path):
+    """Ctrl-C goes to the whole group: also to workers that are only just starting."""
+    command = [sys.executable, "-m", "searchblend.cli", "generate", "--profile", "aol", "--users", "600000"]
+    process = subprocess.Popen(
+        [*command, "--workers", "2", "-o", str(tmp_path / "log.txt")], stderr=subprocess.PIPE, start_new_session=True
+    )
+    try:
+        give_up = time.monotonic() + 240
+        while len(psutil.Process(process.pid).children()) < 2:
+            assert process.poll() is None
+            assert time.monotonic() < give_up
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=240)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert errors.decode() == "searchblend: interrupted; nothing was released\n"
+    assert list(tmp_path.iterdir()) == []

@@ -121,7 +121,7 @@ _HYBRID: Final[tuple[Mutant, ...]] = (
         quick=True,
     ),
     Mutant(
-        "several records: each with the whole weight",
+        "many records: each query with the whole weight",
         "bound on contributions skipped",
         faults.whole_weight_each,
         sensitivity.groups,
@@ -129,10 +129,10 @@ _HYBRID: Final[tuple[Mutant, ...]] = (
         4,
     ),
     Mutant(
-        "several records: threshold for shares alone",
+        "many records: threshold lower by one user",
         "threshold",
-        faults.threshold_for_shares,
-        boundaries.stability_histogram,
+        faults.weight_threshold_lower,
+        boundaries.many_records,
         "boundary test",
     ),
     Mutant(

@@ -51,6 +51,7 @@ CHECKS: Final[tuple[Audited, ...]] = (
     Audited("sampled-values", Kind.SAMPLED, values.selection, 8, quick=False),
     Audited("boundary-head-list", Kind.BOUNDARY, boundaries.head_list, 1),
     Audited("boundary-stability-histogram", Kind.BOUNDARY, boundaries.stability_histogram, 2),
+    Audited("boundary-many-records", Kind.BOUNDARY, boundaries.many_records, 1),
     *(
         Audited(f"boundary-click-graph-{name}", Kind.BOUNDARY, partial(boundaries.click_graph, name), 3)
         for name in ALGORITHMS

@@ -10,7 +10,7 @@ import os
 import sys
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Final, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from searchblend.blender.devices import Devices
 from searchblend.blender.estimates import Blended, Estimates, GroupEstimates
@@ -54,7 +54,6 @@ class Shipped:
     """A method of this package."""
 
     name: str
-    heed_check: bool = True
 
     def run(
         self,
@@ -70,7 +69,6 @@ class Shipped:
             clients,
             params,
             method=self.name,
-            heed_check=self.heed_check,
             devices=devices,
             randomness=randomness,
         )
@@ -141,15 +139,10 @@ class PrintedSteps:
         )
 
 
-UNCHECKED: Final = "best, check not heeded"
-
-
 def algorithm_named(name: str) -> Algorithm:
     """``paper``, ``best``, or ``package.module:object``."""
     if name in METHODS:
         return Shipped(name)
-    if name == UNCHECKED:
-        return Shipped("best", heed_check=False)
     return load_algorithm(name)
 
 

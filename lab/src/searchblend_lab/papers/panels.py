@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MultipleLocator, NullFormatter
 
 from searchblend.synthetic.plan_plots import new_figure
-from searchblend_lab.papers.algorithms import UNCHECKED, algorithm_named
+from searchblend_lab.papers.algorithms import algorithm_named
 from searchblend_lab.papers.cells import Cell, Results, Scalar
 from searchblend_lab.papers.experiment import (
     METHODS,
@@ -283,7 +283,7 @@ def add_legend(figure: Figure, panels: Sequence[Panel]) -> None:
     """One legend for all panels: colours say what, line styles say which method, open marks are the paper's."""
     curves = sorted((curve for panel in panels for curve in panel.curves), key=lambda curve: curve.settings_size)
     colors = {curve.label: curve.color for curve in curves}
-    styles = {curve.method: curve.style for curve in curves if curve.method != UNCHECKED}
+    styles = {curve.method: curve.style for curve in curves}
     handles = [Line2D([], [], color=color, marker="o", markersize=3, label=label) for label, color in colors.items()]
     handles += [
         Line2D([], [], color="#555555", linestyle=style, label=algorithm_label(method))
@@ -298,7 +298,7 @@ def add_legend(figure: Figure, panels: Sequence[Panel]) -> None:
 
 
 def algorithm_label(method: str) -> str:
-    return method if method in (*METHODS, UNCHECKED) else algorithm_named(method).name
+    return method if method in METHODS else algorithm_named(method).name
 
 
 def by_size(request: Request, people: People, quantity: str, sizes: Sequence[int] | None = None) -> tuple[Curve, ...]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from searchblend.blender.method import METHODS
 from searchblend.core.errors import RunError
-from searchblend_lab.papers.algorithms import UNCHECKED, algorithm_named
+from searchblend_lab.papers.algorithms import algorithm_named
 from searchblend_lab.papers.cells import Cell, Result, Results
 from searchblend_lab.papers.people import People, make_known
 from searchblend_lab.papers.store import CellStore
@@ -99,7 +99,7 @@ def compute_chunk(cells: list[Cell], seed: int) -> list[tuple[Cell, dict[str, An
 def code_of(cell: Cell) -> str:
     """The source of somebody's own algorithm: a changed one is computed anew."""
     method = dict(cell.settings).get("method")
-    if not isinstance(method, str) or method in (*METHODS, UNCHECKED):
+    if not isinstance(method, str) or method in METHODS:
         return ""
     file = inspect.getsourcefile(type(algorithm_named(method)))
     return Path(file).read_text(encoding="utf-8") if file else ""

@@ -13,16 +13,16 @@ from typing import Final
 
 import numpy as np
 
+from searchblend.blender.best.joint_least_squares import Equations, Layout
 from searchblend.blender.best.observations import (
     CellSets,
+    ClientSource,
     OptinCounts,
+    People,
     QuerySets,
-    SetLaw,
-    Solution,
-    Source,
     TwoStageReports,
-    predict,
 )
+from searchblend.blender.best.set_law import SetLaw
 from searchblend.blender.best.subset_report import GAMMA_STEPS, PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign
 from searchblend.blender.estimates import Floats
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
@@ -54,10 +54,8 @@ def choose_design(
     head: HeadList, optin: OptinCounts, params: BlenderParams, n_clients: int
 ) -> tuple[Forecast, list[Forecast]]:
     """The best forecast and all that were compared."""
-    shares = pooled_shares(optin)
-    forecasts = [
-        forecast(head, optin, shares, design, params, n_clients) for design in candidates(head, shares, params)
-    ]
+    people = People.of(optin, params, n_clients)
+    forecasts = [forecast(head, optin, design, params, people) for design in candidates(head, optin.shares, params)]
     return min(forecasts, key=lambda entry: entry.score), forecasts
 
 
@@ -71,11 +69,6 @@ def candidates(head: HeadList, shares: Floats, params: BlenderParams) -> list[Re
         sizes = best_subset_size(epsilon, queries, kind), best_subset_size(epsilon, shares, kind)
         designs += [ReportDesign(step, *sizes, name) for step in steps]
     return [*designs, ReportDesign(0, 1, 1, TWO_STAGE)] if head.has_urls else designs
-
-
-def pooled_shares(optin: OptinCounts) -> Floats:
-    """The opt-in figures, never below half a person."""
-    return np.maximum(optin.observed, 0.5 / optin.n_users)
 
 
 def best_subset_size(
@@ -96,39 +89,37 @@ def best_subset_size(
     return int(min(sizes, key=deviation))
 
 
-def client_sources(
-    head: HeadList, design: ReportDesign, params: BlenderParams, n_clients: float, observed: tuple[Floats, Floats]
-) -> list[Source]:
-    """The clients' sources under a design; ``observed`` are estimates of queries and of cells."""
+def client_sources(head: HeadList, design: ReportDesign, params: BlenderParams, n_clients: float) -> list[ClientSource]:
+    """What the clients would say under a design; nothing is observed yet."""
+    n, nothing = n_clients * params.records_per_client, np.zeros(head.n_cells - 1)
     if design.mechanism == TWO_STAGE:
-        stages, n = ReportProbabilities.exact(head, params), n_clients * params.records_per_client
-        return [TwoStageReports(stages, n, observed[1], np.array(head.query_of_cells()))]
-    sources: list[Source] = []
+        return [TwoStageReports(ReportProbabilities.exact(head, params), n, nothing)]
+    sources: list[ClientSource] = []
     if (queries := design.about_queries(head, params)) is not None:
-        n = n_clients * params.records_per_client * design.query_share
-        sources.append(QuerySets(SetLaw.of(queries), n, observed[0], np.array(head.query_of_cells())))
+        sources.append(QuerySets(SetLaw.of(queries), n * design.query_share, np.zeros(len(head))))
     if (cells := design.about_cells(head, params)) is not None:
-        n = n_clients * params.records_per_client * (1 - design.query_share)
-        sources.append(CellSets(SetLaw.of(cells), n, observed[1]))
+        sources.append(CellSets(SetLaw.of(cells), n * (1 - design.query_share), nothing))
     return sources
 
 
 def forecast(
-    head: HeadList, optin: OptinCounts, shares: Floats, design: ReportDesign, params: BlenderParams, n_clients: float
+    head: HeadList, optin: OptinCounts, design: ReportDesign, params: BlenderParams, people: People
 ) -> Forecast:
-    """The errors of the blend that this design would give if these were the shares."""
-    nothing = np.zeros(len(head)), np.zeros(head.n_cells - 1)
-    sources = [optin, *client_sources(head, design, params, n_clients, nothing)]
-    solution = predict(head, sources, shares, optin.n_users + n_clients)
-    return Forecast(design, *predicted_l1(head, solution))
+    """The errors of the blend that this design would give if the opt-in figures were everybody's."""
+    layout = Layout(head)
+    shares = layout.padded(optin.shares)
+    clients = client_sources(head, design, params, people.n_clients)
+    data = [source.data(layout, shares, people) for source in clients]
+    joint = Equations(layout, [optin.data(layout, shares, people), *data], shares).solve()
+    return Forecast(design, *predicted_l1(head, joint.total_variance, layout.flat(joint.cell_variance)))
 
 
-def predicted_l1(head: HeadList, solution: Solution) -> tuple[float, float]:
+def predicted_l1(head: HeadList, query_variance: Floats, cell_variance: Floats) -> tuple[float, float]:
     """Expected L1 of the queries and of the listed records."""
     records = np.ones(head.n_cells - 1, dtype=np.bool_)
     if head.has_urls:
         records[np.cumsum(head.n_urls[:-1], dtype=np.int64) - 1] = False
     return (
-        _MEAN_ABSOLUTE * float(np.sqrt(solution.queries.variance).sum()),
-        _MEAN_ABSOLUTE * float(np.sqrt(solution.cells.variance[records]).sum()),
+        _MEAN_ABSOLUTE * float(np.sqrt(query_variance).sum()),
+        _MEAN_ABSOLUTE * float(np.sqrt(cell_variance[records]).sum()),
     )

@@ -1,7 +1,7 @@
-"""Do opt-in users and clients search alike? Tests on released values, so they cost no privacy.
+"""Do opt-in users and clients search alike? A test of released values, for the reader: nothing is decided by it.
 
-The blend rests on it. If the groups differ, the result says so, the opt-in counts lose weight, and the difference is
-given as a number.
+The blend averages over how much the groups may differ (``trust.py``); the p-value, the size of the difference and the
+queries whose figures cannot be explained by it stand beside the result.
 """
 
 from __future__ import annotations
@@ -20,52 +20,26 @@ LEVEL: Final = 0.05
 
 @dataclass(frozen=True)
 class GroupCheck:
-    """The verdict for all tested queries together, and query by query."""
+    """What the reader is told about both groups."""
 
     tested: int
     p_value: float
     """of "both groups have the same shares", by χ² over the tested queries"""
-    tilt: float
-    """τ²: how much the opt-in users' preference varies from query to query, relative (0 if the groups agree)"""
+    divergence: float
+    """τ: the typical relative difference between the groups' shares of a query, averaged over what it may be"""
     flagged: tuple[int, ...]
-    """positions of queries whose own difference is significant after Holm's correction"""
+    """the alarm: positions of queries whose gap no difference of that size explains, fabricated reports perhaps; one
+    false alarm in a hundred releases"""
 
     @property
     def agrees(self) -> bool:
         return self.p_value >= LEVEL
 
-    @property
-    def divergence(self) -> float:
-        """τ: the typical relative difference between the groups' shares of a query"""
-        return math.sqrt(self.tilt)
 
-
-def check_groups(gap: Floats, variance: Floats, total: Floats, testable: NDArray[np.bool_]) -> GroupCheck:
-    """χ² of all gaps, Holm for each, and the tilt by the method of moments.
-
-    ``gap`` = opt-in minus client share of each query, ``variance`` its variance if the groups agree, ``total`` the
-    pooled share. Only ``testable`` queries are used: near the threshold selection alone makes the gap positive.
-    """
-    where = np.flatnonzero(testable)
-    if not len(where):
-        return GroupCheck(0, 1.0, 0.0, ())
-    gap, variance, total = gap[where], variance[where], total[where]
-    p_value = chi_square_tail(len(where), float((gap**2 / variance).sum()))
-    weight = total**4 / variance**2
-    moment = float((weight * (gap**2 - variance) / total**2).sum() / weight.sum())
-    tilt = max(moment, 0.0) if p_value < LEVEL else 0.0
-    return GroupCheck(len(where), p_value, tilt, tuple(where[_holm(gap / np.sqrt(variance))].tolist()))
-
-
-def _holm(z: Floats) -> list[int]:
-    """The positions rejected by Holm's step-down procedure at the 5 % level."""
-    p = np.array([math.erfc(abs(value) / math.sqrt(2)) for value in z.tolist()])
-    rejected: list[int] = []
-    for step, i in enumerate(np.argsort(p).tolist()):
-        if p[i] > LEVEL / (len(p) - step):
-            break
-        rejected.append(i)
-    return sorted(rejected)
+def p_value_of(z: Floats, testable: NDArray[np.bool_]) -> float:
+    """P(χ² ≥ Σ z²) over the testable queries; 1 if there is none."""
+    tested = int(testable.sum())
+    return chi_square_tail(tested, float((z**2)[testable].sum())) if tested else 1.0
 
 
 def chi_square_tail(freedom: int, value: float) -> float:

@@ -72,6 +72,8 @@ class MeasuredHeadList:
     measurement: Measurement
     n_users: int
     design: ManyRecordsDesign
+    merged: Ints | None = None
+    """by cell: how many removed records' counts, each with its own noise, are part of it; None: none"""
 
     @property
     def n_units(self) -> int:
@@ -129,11 +131,14 @@ def _with_record_weights(cells: Observed, measured: MeasuredHeadList) -> Observe
 
 def _summing_to_everybody(measured: MeasuredHeadList) -> Observed:
     """All cells with ⟨⋆,⋆⟩ are everybody's units: what noise adds to their sum is taken off, by its variances."""
-    own, rest = measured.design.noise.variance, measured.design.summary_noise.variance
+    rest = measured.design.summary_noise.variance
+    own = np.full(len(measured.counts), measured.design.noise.variance)
+    if measured.merged is not None:
+        own *= 1 + measured.merged
     excess = int(measured.counts.sum()) + measured.measurement.rest - measured.n_units
-    part = own / (len(measured.counts) * own + rest)
-    value = (measured.counts - excess * part).astype(np.float64)
-    return Observed(value, np.full(len(measured.counts), own * (1 - part)))
+    part = own / (own.sum() + rest)
+    value: Floats = measured.counts - excess * part
+    return Observed(value, own * (1 - part))
 
 
 def _without_selection(weights: Ints, step: WeightThreshold) -> Observed:

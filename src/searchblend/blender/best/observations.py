@@ -1,40 +1,98 @@
-"""What each source of data says about the shares c of one query's cells, and one least squares over all of them.
+"""What each source of data says about the shares c of the listed cells, with the covariance of its errors.
 
-A source says for each query: a k×k information matrix J and a vector b with E[b] = J c, where k counts the query's
-URLs and ⟨q,⋆⟩. Variances depend on the unknown shares; they are taken at *pooled* shares, the same for all
-sources, never at a source's own estimate (a group that saw nobody would otherwise look certain).
-Post-processing: costs no privacy.
+Variances depend on the unknown shares. They are taken at the opt-in users' figures, which are public before the first
+report is counted: no report can change how much it or another counts, so the blend is linear in the reports and the
+influence of one of them has a bound (``influence.py``). Derivations: proofs/estimates.md. Costs no privacy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from searchblend.blender.best.joint_least_squares import Layout, LinearData, diagonal, one_each
 from searchblend.blender.best.many_records import MeasuredShares
+from searchblend.blender.best.set_law import SetLaw
 from searchblend.blender.best.stability_histogram import CountedHeadList
-from searchblend.blender.best.subset_report import SetMechanism
-from searchblend.blender.best.subset_report_bulk import SubsetCounts
-from searchblend.blender.estimates import Estimates, Floats
-from searchblend.blender.groups import Spread
+from searchblend.blender.estimates import Floats
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.core.params import BlenderParams
 from searchblend.core.records import HeadList
-from searchblend.mechanisms.subset_selection import PlainSubsetSelection
-
-Information = tuple[Floats, Floats]
-_PASSES: Final = 4
+from searchblend.mechanisms.tally import Ints
 
 
-class Source(Protocol):
-    """One source of data about every query of a head list."""
+class ClientSource(Protocol):
+    """What the clients' reports of one kind say about a head list."""
 
-    def information(self, query: slice, shares: Floats) -> Information:
-        """J and b for the query whose cells are ``query``, variances at ``shares`` (of all cells but ⟨⋆,⋆⟩)."""
+    @property
+    def n(self) -> float:
+        """Reports of this kind."""
         ...
+
+    def data(self, layout: Layout, shares: Floats, people: People) -> LinearData:
+        """Observations and their covariance, at ``shares`` (queries × cells)."""
+        ...
+
+    def of_size(self, n: float) -> ClientSource:
+        """The same sum of reports as if there were ``n`` of them."""
+        ...
+
+    def extremes(self, rows: Floats, named: Floats) -> tuple[Floats, Floats]:
+        """The least and the largest Σ row·(observations of a single report), for every row; ``named`` as the rows, with
+        0 where a report is taken not to name the item."""
+        ...
+
+    @property
+    def named(self) -> int:
+        """How many items a report names at most."""
+        ...
+
+
+@dataclass(frozen=True)
+class People:
+    """Whose shares are estimated, and how unlike each other they are."""
+
+    n_optin: int
+    n_clients: float
+    between: float | None = None
+    """ρ_b = E[p²]/E[p] of a person's own share p of a cell: 0 if all search alike, 1 if each holds one record. None:
+    not known"""
+    reports_each: int = 1
+    """m_C: records that one client reports about, drawn with replacement"""
+
+    @classmethod
+    def of(cls, optin: OptinCounts, params: BlenderParams, n_clients: float) -> People:
+        """ρ_b from the opt-in users' ρ: of k records drawn from each, ρ = ρ_b + (1 − ρ_b)/k."""
+        drawn, between = params.records_per_optin, None
+        if optin.rho is not None and drawn > 1:
+            between = max((optin.rho - 1 / drawn) / (1 - 1 / drawn), 0.0)
+        return cls(optin.n_users, n_clients, between, params.records_per_client)
+
+    @property
+    def n(self) -> float:
+        return self.n_optin + self.n_clients
+
+    @property
+    def optin_fraction(self) -> float:
+        return self.n_optin / self.n
+
+    @property
+    def repeated(self) -> float:
+        """What one person's further reports add to the variance of a mean of reports, in units of c/n."""
+        return (self.reports_each - 1) * (self.between or 0.0)
+
+    @property
+    def known(self) -> float:
+        """What is subtracted from an estimate's variance, in units of c: the people are themselves part of the truth.
+
+        Where ρ_b is not known, the worse of 0 and 1: the variance is linear in it.
+        """
+        if self.between is not None:
+            return self.between / self.n
+        return min(0.0, 1 / self.n - (1 - 1 / self.reports_each) / max(self.n_clients, 1))
 
 
 def query_slices(head: HeadList) -> list[slice]:
@@ -51,18 +109,15 @@ class OptinCounts:
     noise_variance: Floats
     """of ``observed``, by cell"""
     n_users: int
-    tilt: float = 0.0
-    """τ²: variance of the opt-in users' own preference for a query, relative to its squared share"""
     rho: float | None = None
     """ρ = E[s²]/E[s] of a user's own share s of a cell, where that was measured: sampling has variance ρ c/n. None: one
     drawn record per user, for which s is 0 or 1 and ρ is 1"""
-
+    shared_error: Floats | None = None
+    """by cell: standard deviation of an error that all cells have in common, such as what a clip takes away"""
     total_noise_variance: Floats | None = None
     """by cell, of its query's total, where that is known better than its cells are; None: the sum over them"""
     certain: NDArray[np.bool_] | None = None
     """by query: counted so often that having been listed hardly shows; None: all"""
-    raw_totals: Floats | None = None
-    """by query, without a correction for having been listed; None: as observed"""
 
     @classmethod
     def of_shares(cls, shares: MeasuredShares, n_users: int) -> OptinCounts:
@@ -76,7 +131,8 @@ class OptinCounts:
         )
 
     @classmethod
-    def of(cls, counted: CountedHeadList) -> OptinCounts:
+    def of(cls, counted: CountedHeadList, merged: Ints | None = None) -> OptinCounts:
+        """``merged``: how many removed records' counts are part of a cell's, each with its own noise."""
         design, head = counted.design, counted.head
         variance = np.full(head.n_cells - 1, design.threshold.noise.variance)
         selected = np.ones(head.n_cells - 1, dtype=np.bool_)
@@ -84,103 +140,70 @@ class OptinCounts:
             residual = [cells.stop - 1 for cells in query_slices(head)]
             variance[residual] = design.residual_noise.variance
             selected[residual] = False
+        if merged is not None:
+            variance += merged * design.threshold.noise.variance
         counts = counted.counts.astype(np.float64)
         totals = np.add.reduceat(counts, head.first_cells()[:-1])
-        counts[selected] -= selection_bias(counts[selected], variance[selected], design.spread)
+        counts[selected] -= selection_bias(counts[selected], variance[selected])
         return cls(
-            counts / counted.n_units,
-            variance / counted.n_units**2,
+            counts / counted.n_users,
+            variance / counted.n_users**2,
             counted.n_users,
+            # A clip takes about a user from every ⟨q,⋆⟩: nothing for one query, and a bias for their sum.
+            shared_error=np.where(selected, 0.0, 1 / counted.n_users),
             certain=totals >= 2 * design.threshold.integer,
-            raw_totals=totals / counted.n_units,
         )
 
-    def variance(self, query: slice, shares: Floats) -> Floats:
-        rho = 1.0 if self.rho is None else self.rho
-        variance: Floats = rho * shares[query] / self.n_users + self.noise_variance[query]
-        return variance
+    def testable(self, n_queries: int) -> NDArray[np.bool_]:
+        """Which queries can say something about a difference between the groups."""
+        return np.ones(n_queries, dtype=np.bool_) if self.certain is None else self.certain
 
-    def information(self, query: slice, shares: Floats) -> Information:
-        variance = self.variance(query, shares)
-        matrix = np.diag(1 / variance)
-        if self.total_noise_variance is not None:
-            noise = self.noise_variance[query]
-            gain = (1 - self.total_noise_variance[query.start] / noise.sum()) / noise.sum()
-            matrix = np.linalg.inv(np.diag(variance) - gain * np.outer(noise, noise)).astype(np.float64)
-        if self.tilt:
-            # (D + τ²ππᵀ)⁻¹: the whole query may be more or less popular here, its URLs' proportions are kept.
-            scaled = matrix @ shares[query]
-            matrix -= self.tilt / (1 + self.tilt * float(shares[query] @ scaled)) * np.outer(scaled, scaled)
-        return matrix, matrix @ self.observed[query]
+    @property
+    def shares(self) -> Floats:
+        """The shares at which all variances are taken: the opt-in figures, half a person at least, together below 1."""
+        least = 0.5 / self.n_users
+        shares = np.maximum(self.observed, least)
+        return shares * min(1.0, (1 - least) / float(shares.sum()))
+
+    @property
+    def sampling(self) -> float:
+        """Variance of a share that comes from who happens to be in the group, per share."""
+        return (1.0 if self.rho is None else self.rho) / self.n_users
+
+    def noise_of_totals(self, layout: Layout) -> Floats:
+        """Variance of the queries' totals that comes from the noise."""
+        noise: Floats = layout.padded(self.noise_variance).sum(axis=1)
+        if self.total_noise_variance is None:
+            return noise
+        known: Floats = layout.padded(self.total_noise_variance)[:, 0]
+        return known
+
+    def data(self, layout: Layout, shares: Floats, people: People) -> LinearData:
+        noise = layout.padded(self.noise_variance)
+        variance = noise + self.sampling * shares
+        # Cells that were moved to a better known total V: D − (1 − V/Σd)/Σd·ddᵀ.
+        total = np.maximum(noise.sum(axis=1), 1e-300)
+        gain = (1 - self.noise_of_totals(layout) / total) / total
+        shared = np.zeros(layout.shape) if self.shared_error is None else layout.padded(self.shared_error)
+        return LinearData(
+            response=one_each(layout),
+            observed=layout.padded(self.observed),
+            covariance=diagonal(np.where(layout.present, variance, 1.0))
+            - gain[:, None, None] * noise[:, :, None] * noise[:, None, :],
+            common=np.stack([shares, shared], axis=2),
+            strength=np.diag([-self.sampling, 1.0]),
+            leans=1 - people.optin_fraction,
+        )
 
 
-def selection_bias(counts: Floats, noise_variance: Floats, spread: Spread) -> Floats:
+def selection_bias(counts: Floats, noise_variance: Floats) -> Floats:
     """How much too large the count of a record is that was listed *because* it was large.
 
     Rare records are more numerous than common ones: with a density of 1/p² of shares, a count N of variance V has its
     posterior mean about V/N lower, one user and more where the noise is. V adds the users' own sampling to the noise.
     """
-    sampling = counts * (spread.units / spread.records)
-    bias: Floats = (sampling + noise_variance) / np.maximum(counts, 1.0)
+    bias: Floats = (counts + noise_variance) / np.maximum(counts, 1.0)
     return bias
-
-
-@dataclass(frozen=True)
-class SetLaw:
-    """How sets and sinks follow from what people hold, and the estimator that undoes it."""
-
-    own: float
-    """p: the holder of an item names it"""
-    other: float
-    """q_w: the holder of another item names it"""
-    star: float
-    """q: the holder of ⋆ names it"""
-    sink_of_holder: float
-    sink_of_star: float
-
-    @classmethod
-    def of(cls, mechanism: SetMechanism) -> SetLaw:
-        m, d = mechanism.n_items, mechanism.subset_size
-        if isinstance(mechanism, PlainSubsetSelection):
-            keep = mechanism.include
-            other = (keep * (d - 1) + (1 - keep) * d) / m
-            return cls(keep, other, other, 0.0, 0.0)
-        include, sink = mechanism.include, mechanism.sink_of_holder
-        other = (include * (d - 1) + (1 - include - sink) * d) / (m - 1) if m > 1 else 0.0
-        return cls(include, other, (1 - include) * d / m, sink, include)
-
-    @property
-    def _sink_weight(self) -> float:
-        """κ: how much a sink moves an item's estimate, before the division by p − q_w"""
-        if self.other == self.star:
-            return 0.0
-        return (self.other - self.star) / (self.sink_of_star - self.sink_of_holder)
-
-    @property
-    def influence(self) -> float:
-        """n times the most that one report can move an item's estimate"""
-        moves = (1.0, 0.0, self._sink_weight)  # a set with the item, a set without it, the sink
-        return (max(moves) - min(moves)) / (self.own - self.other)
-
-    def estimate(self, counts: SubsetCounts) -> Floats:
-        """Unbiased shares of all items: the sinks tell how many people hold any item at all."""
-        fewer_sinks = self.sink_of_star - counts.sinks / counts.n
-        estimate: Floats = counts.items / counts.n - self.star - self._sink_weight * fewer_sinks
-        return estimate / (self.own - self.other)
-
-    def noise(self, share: Floats, holders: float) -> Floats:
-        """n · Var of the randomization in the estimate of an item with this share; sampling adds share/n."""
-        spread = (
-            share * self._variance(self.own, self.sink_of_holder)
-            + np.maximum(holders - share, 0.0) * self._variance(self.other, self.sink_of_holder)
-            + max(1 - holders, 0.0) * self._variance(self.star, self.sink_of_star)
-        )
-        result: Floats = spread / (self.own - self.other) ** 2
-        return result
-
-    def _variance(self, named: float, sink: float) -> float:
-        kappa = self._sink_weight
-        return named + kappa**2 * sink - (named + kappa * sink) ** 2
 
 
 @dataclass(frozen=True)
@@ -191,15 +214,28 @@ class QuerySets:
     n: float
     observed: Floats
     """by query; anything when only variances are asked for"""
-    query_of_cell: Floats
 
-    def information(self, query: slice, shares: Floats) -> Information:
-        total = float(shares[query].sum())
-        noise = self.law.noise(np.array([total]), min(float(shares.sum()), 1.0))[0]
-        weight = self.n / (total + noise)
-        width = query.stop - query.start
-        observed = float(self.observed[int(self.query_of_cell[query.start])])
-        return np.full((width, width), weight), np.full(width, weight * observed)
+    def of_size(self, n: float) -> QuerySets:
+        return replace(self, n=n, observed=self.observed * (self.n / n))
+
+    def extremes(self, rows: Floats, named: Floats) -> tuple[Floats, Floats]:
+        return self.law.extremes(rows, named)
+
+    @property
+    def named(self) -> int:
+        return self.law.named
+
+    def data(self, layout: Layout, shares: Floats, people: People) -> LinearData:
+        total = shares.sum(axis=1)
+        own, strength = self.law.covariance(total, min(float(total.sum()), 1.0), people.repeated)
+        return LinearData(
+            response=layout.present[:, None, :].astype(np.float64),
+            observed=self.observed[:, None],
+            covariance=own[:, None, None] / self.n,
+            common=np.stack([np.ones_like(total), total], axis=1)[:, None, :],
+            strength=strength / self.n,
+            leans=-people.optin_fraction,
+        )
 
 
 @dataclass(frozen=True)
@@ -210,84 +246,65 @@ class CellSets:
     n: float
     observed: Floats
 
-    def information(self, query: slice, shares: Floats) -> Information:
-        noise = self.law.noise(shares[query], min(float(shares.sum()), 1.0))
-        weight = self.n / (shares[query] + noise)
-        return np.diag(weight), weight * self.observed[query]
+    def of_size(self, n: float) -> CellSets:
+        return replace(self, n=n, observed=self.observed * (self.n / n))
+
+    def extremes(self, rows: Floats, named: Floats) -> tuple[Floats, Floats]:
+        return self.law.extremes(rows, named)
+
+    @property
+    def named(self) -> int:
+        return self.law.named
+
+    def data(self, layout: Layout, shares: Floats, people: People) -> LinearData:
+        own, strength = self.law.covariance(shares, min(float(shares.sum()), 1.0), people.repeated)
+        present = layout.present
+        return LinearData(
+            response=one_each(layout),
+            observed=layout.padded(self.observed),
+            covariance=diagonal(np.where(present, own / self.n, 1.0)),
+            common=np.stack([present.astype(np.float64), shares], axis=2),
+            strength=strength / self.n,
+            leans=-people.optin_fraction,
+        )
 
 
 @dataclass(frozen=True)
 class TwoStageReports:
     """Clients' two-stage reports: the fractions of a query's reported cells are linear in its shares.
 
-    E[r_u] = slope·c_u + (A − B)·Σc + B, with A and B as in [BLJ] Fig. 5, and the fractions of different cells are as
-    good as independent: each is small.
+    E[r_u] = slope·c_u + (A − B)·Σc + B, with A and B as in [BLJ] Fig. 5; counts of cells are multinomial.
     """
 
     probabilities: ReportProbabilities
     n: float
     reported: Floats
-    """r̂ by cell"""
-    query_of_cell: Floats
+    """r̂ by cell, without ⟨⋆,⋆⟩"""
+    named: int = 1
 
-    def information(self, query: slice, shares: Floats) -> Information:
-        number, width = int(self.query_of_cell[query.start]), query.stop - query.start
+    def of_size(self, n: float) -> TwoStageReports:
+        return replace(self, n=n, reported=self.reported * (self.n / n))
+
+    def extremes(self, rows: Floats, named: Floats) -> tuple[Floats, Floats]:
+        """One cell, or ⟨⋆,⋆⟩ and with it nothing."""
+        return np.minimum(named.min(axis=1), 0.0), np.maximum(named.max(axis=1), 0.0)
+
+    def data(self, layout: Layout, shares: Floats, people: People) -> LinearData:
         t, k = self.probabilities.keep_query, self.probabilities.n_queries
-        keep = t * self.probabilities.keep_url[number]
-        lie_url = (t - keep) / max(width - 1, 1)
+        width, present = layout.widths.astype(np.float64), layout.present
+        keep = t * np.array(self.probabilities.keep_url)[:-1]
+        lie_url = (t - keep) / np.maximum(width - 1, 1)
         lie_query = (1 - t) / (k - 1) / width
-        response = (keep - lie_url) * np.eye(width) + (lie_url - lie_query) * np.ones((width, width))
-        expected = response @ shares[query] + lie_query
-        weighted = response.T * (self.n / expected)
-        return weighted @ response, weighted @ (self.reported[query] - lie_query)
-
-
-@dataclass(frozen=True)
-class Solution:
-    """Shares of all cells but ⟨⋆,⋆⟩ and all queries but ⋆; variances of the error against the people's shares."""
-
-    cells: Estimates
-    queries: Estimates
-
-
-def solve(head: HeadList, sources: Sequence[Source], start: Floats, floor: float, n_users: float) -> Solution:
-    """ĉ = J⁻¹b for every query, variances at the pooled shares, iterated.
-
-    ``start`` are first shares, ``floor`` the least share used in a variance (half a person), ``n_users`` all people
-    whose shares are estimated: the error against *their* shares is J⁻¹ − diag(c)/n, as both groups are part of them.
-    """
-    slices = query_slices(head)
-    shares = np.maximum(start, floor)
-    for _ in range(_PASSES):
-        solved = [solve_query(sources, query, shares) for query in slices]
-        shares = np.maximum(np.concatenate([estimate for estimate, _ in solved]), floor)
-    return _against_people(solved, slices, shares, n_users)
-
-
-def predict(head: HeadList, sources: Sequence[Source], shares: Floats, n_users: float) -> Solution:
-    """The variances that ``solve`` would report at these shares; no observation is looked at."""
-    slices = query_slices(head)
-    return _against_people([solve_query(sources, query, shares) for query in slices], slices, shares, n_users)
-
-
-def solve_query(sources: Sequence[Source], query: slice, shares: Floats) -> tuple[Floats, Floats]:
-    """The estimate of one query's cells and its covariance matrix."""
-    pieces = [source.information(query, shares) for source in sources]
-    covariance = np.linalg.inv(sum(matrix for matrix, _ in pieces)).astype(np.float64)
-    return covariance @ sum(vector for _, vector in pieces), covariance
-
-
-def _against_people(
-    solved: list[tuple[Floats, Floats]], slices: list[slice], shares: Floats, n_users: float
-) -> Solution:
-    sampled = [shares[query] / n_users for query in slices]
-    cell_variance = [
-        np.maximum(np.diag(cov) - part, 0.05 * np.diag(cov)) for (_, cov), part in zip(solved, sampled, strict=True)
-    ]
-    query_variance = [
-        max(cov.sum() - part.sum(), 0.05 * cov.sum()) for (_, cov), part in zip(solved, sampled, strict=True)
-    ]
-    return Solution(
-        cells=Estimates(np.concatenate([estimate for estimate, _ in solved]), np.concatenate(cell_variance)),
-        queries=Estimates(np.array([estimate.sum() for estimate, _ in solved]), np.array(query_variance)),
-    )
+        inside = (present[:, :, None] & present[:, None, :]).astype(np.float64)
+        response = (keep - lie_url)[:, None, None] * one_each(layout) + (lie_url - lie_query)[:, None, None] * inside
+        by_shares = (response @ shares[:, :, None])[:, :, 0]
+        expected = by_shares + lie_query[:, None] * present
+        repeated = people.repeated / self.n * response @ diagonal(shares) @ response.swapaxes(1, 2)
+        return LinearData(
+            response=response,
+            observed=layout.padded(self.reported) - lie_query[:, None] * present,
+            covariance=diagonal(np.where(present, expected / self.n, 1.0)) + repeated,
+            common=np.stack([expected, by_shares], axis=2),
+            strength=np.diag([-1.0, -people.repeated]) / self.n,
+            leans=-people.optin_fraction,
+        )

@@ -65,6 +65,11 @@ class ReportDesign:
         """γ"""
         return self.query_steps / GAMMA_STEPS
 
+    @property
+    def kinds(self) -> int:
+        """How many kinds of report there are: about queries, about cells, or both."""
+        return 1 if self.query_steps in (0, GAMMA_STEPS) else 2
+
     def about_queries(self, head: HeadList, params: BlenderParams) -> SetMechanism | None:
         """The mechanism over the listed queries, if anybody reports about them."""
         return self._sets(params, len(head), self.query_subset) if self.query_steps else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from searchblend.blender.estimates import Estimates, GroupEstimates
+from searchblend.blender.estimates import Estimates, Floats, GroupEstimates
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.core.params import BlenderParams
@@ -43,13 +43,11 @@ def estimate_client_probabilities(report_counts: Ints, head: HeadList, params: B
     widths = np.array(probabilities.n_urls)
     query_of_cell = np.array(head.query_of_cells())
 
-    t, k = probabilities.keep_query, probabilities.n_queries
-    a = (1 - t) / max(k - 1, 1)
-    _refuse_if_uninformative(t - a, "epsilon", "too small: the reports would say nothing about the queries")
+    t, a = probabilities.keep_query, _lie(probabilities)
     r = report_counts / n
     r_query = np.add.reduceat(r, head.first_cells())
-    p_query = (r_query - a) / (t - a)
-    variance_query = r_query * (1 - r_query) / ((n - 1) * (t - a) ** 2)
+    queries = query_estimates(r_query, n, probabilities)
+    p_query, variance_query = queries.probability, queries.variance
 
     keep_record = t * np.array(probabilities.keep_url)
     lie_url = (t - keep_record) / np.maximum(widths - 1, 1)  # A
@@ -68,7 +66,21 @@ def estimate_client_probabilities(report_counts: Ints, head: HeadList, params: B
         + c**2 * variance_query[query_of_cell]
         + 2 * c * r * (1 - r_of_query) / ((n - 1) * (t - a))
     ) / slope**2
-    return GroupEstimates(n=n, records=Estimates(p_cell, variance_cell), queries=Estimates(p_query, variance_query))
+    return GroupEstimates(n=n, records=Estimates(p_cell, variance_cell), queries=queries)
+
+
+def query_estimates(r_query: Floats, n: int, probabilities: ReportProbabilities) -> Estimates:
+    """p̂_q and its variance from the fraction of the n reports that named each query, ⋆ last."""
+    t, a = probabilities.keep_query, _lie(probabilities)
+    return Estimates((r_query - a) / (t - a), r_query * (1 - r_query) / ((n - 1) * (t - a) ** 2))
+
+
+def _lie(probabilities: ReportProbabilities) -> float:
+    """a = (1−t)/(k−1): how often a given query is named by mistake."""
+    a = (1 - probabilities.keep_query) / max(probabilities.n_queries - 1, 1)
+    what = "too small: the reports would say nothing about the queries"
+    _refuse_if_uninformative(probabilities.keep_query - a, "epsilon", what)
+    return a
 
 
 def _refuse_if_uninformative(slope: float, field: str, problem: str) -> None:

@@ -1,4 +1,4 @@
-"""``searchblend demo``: a made-up log, a private run on it, and what it looks like."""
+"""``searchblend demo``: a synthetic log, a private run on it, and what it looks like."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, default=Path("out/demo"), help="where files go (out/demo)")
-    parser.add_argument("--users", type=positive_int, default=50_000, help="people in the made-up log (50000)")
+    parser.add_argument("--users", type=positive_int, default=50_000, help="users of the synthetic log (50000)")
     parser.add_argument("--opt-in", type=share, default=0.2, metavar="SHARE", help="share that opts in (0.2)")
     add_budget(parser)
     add_method(parser)
-    parser.add_argument("--seed", type=int, default=1, help="of the made-up log; the noise is never seeded (1)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the synthetic log; the noise is never seeded (1)")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
 
 
@@ -48,10 +48,14 @@ def run(options: argparse.Namespace) -> None:
         method=options.method,
         output=options.output / "release",
         replace=True,
+        allow_large_delta=True,  # of synthetic users, however few
         created=now(),
     )
     result = run_and_warn(settings, SystemRandomness(), evaluate=True)
     show_result(result.released, settings, as_json=options.json, limit=10)
     if not options.json:
-        print_line(f"\n{options.users:,} made-up people in {log}; done in {time.perf_counter() - started:.1f} s.")
+        print_line(
+            f"\nThe log is synthetic ({options.users:,} users, {log}), so its true shares may be shown; "
+            f"done in {time.perf_counter() - started:.1f} s."
+        )
         print_line("Your own log next:  searchblend run YOUR_LOG.tsv -o out   (columns user, query, url; see --help)")

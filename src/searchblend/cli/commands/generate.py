@@ -1,4 +1,4 @@
-"""``searchblend generate``: a made-up log with the published shape of a real one."""
+"""``searchblend generate``: a synthetic log with the published shape of a real one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--profile", choices=["aol", "yandex"], required=True, help="whose published figures to follow")
-    parser.add_argument("--users", type=positive_int, required=True, metavar="N", help="made-up people")
+    parser.add_argument("--users", type=positive_int, required=True, metavar="N", help="synthetic users")
     parser.add_argument("--format", choices=["aol", "yandex", "tsv", "parquet"], help="how to write it (the profile's)")
     parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same bytes (1)")
     parser.add_argument("--workers", type=positive_int, metavar="W", help="processes (as many as there are cores)")
@@ -100,6 +100,6 @@ def _show(request: LogRequest, log: GeneratedLog, seconds: float, *, as_json: bo
     lines = log.counts["lines"]
     where = str(log.files[0]) if len(log.files) == 1 else f"{log.files[0].parent}/ ({len(log.files)} files)"
     print_line(
-        f"{request.n_users:,} made-up users, {lines:,} lines, {log.n_bytes / 1e9:.2f} GB in {seconds:.1f} s "
+        f"{request.n_users:,} synthetic users, {lines:,} lines, {log.n_bytes / 1e9:.2f} GB in {seconds:.1f} s "
         f"({lines / seconds:,.0f} lines/s): {where}",
     )

@@ -1,4 +1,4 @@
-"""``searchblend graph``: keywords, similar queries, suggestions, spelling, studies and made-up logs of a release."""
+"""``searchblend graph``: keywords, similar queries, suggestions, spelling, studies and synthetic logs of a release."""
 
 from __future__ import annotations
 
@@ -134,9 +134,9 @@ def _add_study(actions: Commands) -> None:
 
 
 def _add_synthesize(actions: Commands) -> None:
-    parser = _action(actions, "synthesize", "a made-up log drawn from the release alone", SYNTHESIZE_EXAMPLES)
+    parser = _action(actions, "synthesize", "a synthetic log drawn from the release alone", SYNTHESIZE_EXAMPLES)
     parser.add_argument("--searches", type=positive_int, required=True, metavar="N", help="lines of the log")
-    parser.add_argument("--users", type=positive_int, metavar="N", help="made-up users (a tenth of the searches)")
+    parser.add_argument("--users", type=positive_int, metavar="N", help="synthetic users (a tenth of the searches)")
     _add_cut(parser)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the log, tab-separated")
     parser.add_argument("--force", action="store_true", help="replace FILE")

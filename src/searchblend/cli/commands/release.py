@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from searchblend.cli.arguments import Commands, add_actions, add_command, positive_int
 from searchblend.cli.commands.run import malformed_warnings, now, warn_without_page
-from searchblend.cli.log_options import add_log, add_release_options, ledger_entry, read_options, summary_file
+from searchblend.cli.log_options import (
+    NO_LEDGER,
+    add_log,
+    add_release_options,
+    ledger_entry,
+    read_options,
+    summary_file,
+)
 from searchblend.cli.printing import new_table, print_json, print_line, print_table, run_progress, step_progress, warn
 from searchblend.core.errors import InputError, RunError, UsageError
 from searchblend.core.params import AS_ALGORITHM, ClickGraphParams, Shares, suggested_delta
@@ -199,6 +206,8 @@ def _run(options: argparse.Namespace) -> None:
         ledger=ledger_entry(options, population="--people"),
         created=now(),
     )
+    if settings.ledger is None:
+        warn(NO_LEDGER)
     if options.population is None:
         warn("the number of users was not declared (--population): δ was not compared with it")
     with (

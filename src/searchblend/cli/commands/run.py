@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from searchblend.cli.arguments import add_budget, add_method, positive_int, share
-from searchblend.cli.log_options import add_log, add_release_options, ledger_entry, read_options, summary_file
+from searchblend.cli.log_options import (
+    NO_LEDGER,
+    add_log,
+    add_release_options,
+    ledger_entry,
+    read_options,
+    summary_file,
+)
 from searchblend.cli.printing import print_json, print_line, print_table, run_progress, warn
 from searchblend.core.errors import UsageError
 from searchblend.core.params import MANY_RECORDS, BlenderParams
@@ -23,6 +32,9 @@ if TYPE_CHECKING:
     from searchblend.blender.result import Result
     from searchblend.releases.hybrid import Evaluation, HybridSettings
     from searchblend.releases.make_release import LedgerEntry, WrittenRelease
+
+_DRY_RUNS: Final = 2
+"""simulated runs behind what a dry run expects"""
 
 EXAMPLES = """\
 examples:
@@ -62,12 +74,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"records of an opt-in user that count ({MANY_RECORDS}; 1 in method paper, which has no other)",
     )
+    parser.add_argument("--allow-large-delta", action="store_true", help="accept δ ≥ 1/users")
     add_method(parser)
     parser.add_argument("--wide-list", action="store_true", help="list queries without a listed URL too (method best)")
     parser.add_argument("--explain", action="store_true", help="say which mechanisms were chosen and why")
     parser.add_argument("--no-project", action="store_true", help="leave out the projection onto the simplex")
     add_release_options(parser, population="--population")
     parser.add_argument("--dry-run", action="store_true", help="say what would be promised; read nothing")
+    parser.add_argument(
+        "--users", type=positive_int, metavar="N", help="with --dry-run: users to expect (519371, of the AOL log)"
+    )
     parser.add_argument("--evaluate", action="store_true", help="compare with the truth; every output is NOT PRIVATE")
     parser.add_argument("--seed", type=int, help="repeatable noise, only with --evaluate")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON document")
@@ -79,6 +95,8 @@ def run(options: argparse.Namespace) -> None:
 
     if options.seed is not None and not options.evaluate:
         raise UsageError("--seed: only with --evaluate; a release draws its noise from the operating system")
+    if options.users is not None and not options.dry_run:
+        raise UsageError("--users: only with --dry-run; a run counts the users of its log")
     if options.html and options.output is None:
         raise UsageError("--html: the page goes into the folder of the release; name it with --output")
     params = BlenderParams(
@@ -103,6 +121,7 @@ def run(options: argparse.Namespace) -> None:
         html=options.html,
         replace=options.force,
         ledger=_ledger_entry(options),
+        allow_large_delta=options.allow_large_delta,
         created=now(),
     )
     randomness = SystemRandomness() if options.seed is None else SeededRandomness(options.seed)
@@ -135,13 +154,8 @@ def run_and_warn(settings: HybridSettings, randomness: Randomness, *, evaluate: 
             on_notice=lambda text: warn(text, "dim"),
             on_step=on_step,
         )
-    delta, groups = settings.params.budget.delta, result.released.groups
-    n_users = groups.optin_users + groups.clients
-    if delta >= 1 / n_users:
-        warn(
-            f"warning: δ = {delta:g} is not below 1/users = {1 / n_users:.2g}: at such a δ a mechanism may "
-            "expose somebody outright; choose a smaller --delta"
-        )
+    if settings.ledger is None and not evaluate:
+        warn(NO_LEDGER)
     if result.input_summary is None:
         warn("this release id was published before: the same files again, nothing was spent")
         warn_without_page(settings.output, html=settings.html)
@@ -188,7 +202,7 @@ def malformed_warnings(summary: Any) -> list[str]:
 def show_result(
     result: Result, settings: HybridSettings, *, as_json: bool, explain: bool = False, limit: int = 20
 ) -> None:
-    from searchblend.cli.tables import comparison_table, explanation, trends_table
+    from searchblend.cli.tables import comparison_table, explanation, group_warnings, trends_table
     from searchblend.wire.release import encode_result
 
     if as_json:
@@ -196,57 +210,92 @@ def show_result(
         return
     if (metrics := result.metrics) is not None:
         print_table(comparison_table(result, limit))
-        print_line(
-            f"L1: queries {metrics['query_l1']:.4f}, records {metrics['record_l1']:.4f}; NDCG {metrics['ndcg']:.4f}"
-        )
+        for line in metric_lines(metrics):
+            print_line(line)
     else:
         print_table(trends_table(result, limit))
-    check = result.group_check
-    if check and not check.agrees:
-        print_line(
-            f"Opt-in users and clients differ (p = {check.p_value:.1g}, divergence {check.divergence:.2f}): "
-            "the opt-in counts were given less weight",
-            style="yellow",
-        )
+    if hint := short_list_hint(result, settings.params):
+        print_line(hint)
+    for warning in group_warnings(result):
+        print_line(warning, style="yellow")
     for part in explanation(result) if explain else []:
         print_table(part)
-    guarantee = result.guarantee
-    print_line(
-        f"ε = {guarantee.epsilon:g}, δ = {guarantee.delta:g} for each person of either group; "
-        f"guarantee {'holds' if guarantee.holds else 'does NOT hold'}"
-    )
-    if result.notice:
-        print_line(result.notice, style="bold red")
+    show_promise(result)
     if settings.output:
-        print_line(f"files: {settings.output}/")
+        kind = "files with true shares, not for release" if result.notice else "files"
+        print_line(f"{kind}: {settings.output}/")
+
+
+def show_promise(result: Result) -> None:
+    """What is promised, or, beside the truth, what would be: true shares void every promise."""
+    guarantee = result.guarantee
+    budget = f"ε = {guarantee.epsilon:g}, δ = {guarantee.delta:g}"
+    if result.notice:
+        print_line(
+            f"{result.notice}. Without the true shares the run promises {budget} to each person.", style="bold red"
+        )
+        return
+    verdict = "holds" if guarantee.holds else "does NOT hold"
+    print_line(f"{budget} for each person of either group; guarantee {verdict}")
+
+
+def metric_lines(metrics: Mapping[str, Any]) -> list[str]:
+    """How far the estimates are from the truth, each figure with its meaning."""
+    if metrics["query_l1"] is None:
+        return []
+    return [
+        f"L1 (all errors of the listed shares added up): queries {metrics['query_l1']:.4f}, "
+        f"records {metrics['record_l1']:.4f}",
+        f"NDCG (1: every query and URL is in its true order): {metrics['ndcg']:.4f}",
+    ]
+
+
+def short_list_hint(result: Result, params: BlenderParams) -> str | None:
+    """Why a list is short, and what would make it longer."""
+    if result.head.queries >= params.max_head_queries:
+        return None
+    optin = result.mechanism["optin"]
+    needed = math.ceil(optin["integer_threshold"] / optin.get("units_per_user", 1))
+    return (
+        f"{result.head.queries} of at most {params.max_head_queries} queries: a record is listed from about {needed} "
+        "opt-in users on. More users, a larger --opt-in or --epsilon, or --host-only lists more."
+    )
 
 
 def show_dry_run(params: BlenderParams, options: argparse.Namespace) -> None:
     """What a run would promise, and what to expect of an AOL-shaped log; no file is opened."""
-    from searchblend.mechanisms.threshold import printed_threshold
-    from searchblend.synthetic.plan import expected_head_queries
-    from searchblend.synthetic.population import AOL_USERS
+    from searchblend.blender.method import method_named
+    from searchblend.synthetic.count_group import RecordModel
+    from searchblend.synthetic.plan import Situation, simulate
+    from searchblend.synthetic.population import profile_named
 
-    threshold = printed_threshold(params.budget)
-    share = 0.05 if options.opt_in_column else options.opt_in
-    n_head_users = round(AOL_USERS * share * params.head_fraction)
-    expected = expected_head_queries(n_head_users, threshold, params.max_head_queries)
+    profile = profile_named("aol")
+    users, share = options.users or profile.n_users, 0.05 if options.opt_in_column else options.opt_in
+    # A simulated user has one search: what is needed and what is expected are of the same users.
+    one_each = replace(params, records_per_optin=1)
+    needed = method_named(options.method, wide_list=options.wide_list).users_to_be_listed(one_each)
+    situation = Situation(users, share, params)
+    forecast = simulate(RecordModel.of_profile(profile), situation, options.method, runs=_DRY_RUNS, seed=1)
+    listed, covered = forecast.head_queries.mean, forecast.covered.mean
     document = {
         "epsilon": params.budget.epsilon,
         "delta": params.budget.delta,
-        "threshold": threshold.printed,
-        "integer_threshold": threshold.integer,
-        "selection_delta": threshold.single_person_rate,
-        "expected": {"population": "AOL profile", "users": AOL_USERS, "opt_in": share, "head_queries": expected},
+        "method": options.method,
+        "users_to_be_listed": needed,
+        "expected": {
+            "population": "AOL profile",
+            "users": users,
+            "opt_in": share,
+            "head_queries": listed,
+            "covered": covered,
+        },
     }
     if options.json:
         print_json(document)
         return
     print_line(
         f"ε = {params.budget.epsilon:g}, δ = {params.budget.delta:g} for each person; nothing was read.\n"
-        f"A record needs about {threshold.integer} of the opt-in users that make the list "
-        f"(τ = {threshold.printed:.4g}; a record of one person alone passes with probability "
-        f"{threshold.single_person_rate:.2g}).\n"
-        f"Expected on {AOL_USERS:,} people with the shape of the AOL log, {share:.0%} opting in: "
-        f"about {expected:.0f} head queries (at most {params.max_head_queries} asked for)."
+        f"Method {options.method}: a record needs about {needed} of the opt-in users that make the list.\n"
+        f"Expected on {users:,} users with the shape of the AOL log and one search each, {share:.0%} opting in: about "
+        f"{listed:.0f} head queries (at most {params.max_head_queries} asked for) with {covered:.0%} of all searches."
     )

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from searchblend.accounting.totals import Cap
+from searchblend.accounting.totals import BudgetCap
 from searchblend.cli.arguments import positive_int
 from searchblend.cli.printing import messages, new_table, print_line, print_table, progress_bar, warn
 from searchblend.cli.service_options import add_place, print_document, serve_settings
@@ -125,7 +125,7 @@ def forecast(question: Question, epsilons: Sequence[float]) -> Forecast:
         "curves": {
             method: {
                 name: [asdict(band) if (band := getattr(point, name)) else None for point in forecasts]
-                for name in ("head_queries", "query_l1", "ndcg")
+                for name in ("head_queries", "covered", "error")
             }
             for method, forecasts in curves.items()
         }
@@ -210,7 +210,7 @@ def _prepare(settings: ServeSettings, options: argparse.Namespace) -> tuple[str,
     now, label = SystemClock().now(), f"demo {time.time_ns()}"
     with open_store(settings.where) as store:
         if store.ledger.book().cap is None:
-            store.ledger.set_cap(Cap(window=Budget(80.0, 1e-2)))  # ten rounds a week: enough to play with
+            store.ledger.set_cap(BudgetCap(window=Budget(80.0, 1e-2)))  # ten rounds a week: enough to play with
         n_clients = options.people - int(_OPTIN_SHARE * options.people)
         wanted = TaskSettings(
             name=label,

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from searchblend.accounting.totals import Cap, default_delta, total_of
+from searchblend.accounting.totals import BudgetCap, default_delta, total_of
 from searchblend.cli.arguments import add_actions, add_command, epsilon_delta, positive_int
 from searchblend.cli.service_options import actor_of, add_place, add_token_file, opened, print_document
 from searchblend.core.documents import JsonObject, decode, encode
@@ -95,7 +95,7 @@ def _act(options: argparse.Namespace, store: ServiceStore, lifecycle: Lifecycle,
 def _set_cap(options: argparse.Namespace, store: ServiceStore) -> Any:
     actor = actor_of(options, store, "operator")
     window, lifetime = (Budget(*pair) if pair else None for pair in (options.per_window, options.lifetime))
-    cap = Cap(window, lifetime)
+    cap = BudgetCap(window, lifetime)
     with store.transaction():
         store.ledger.set_cap(cap)
         store.audit.append(actor, "cap set", SystemClock().now(), encode(cap))

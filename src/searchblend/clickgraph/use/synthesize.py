@@ -1,4 +1,4 @@
-"""A made-up log drawn from a release alone: [KKMN09] §8. Post-processing, so it costs no privacy.
+"""A synthetic log drawn from a release alone: [KKMN09] §8. Post-processing, so it costs no privacy.
 
 A session starts with q in proportion to max(n_q − Σ r_{q'q}, 0), the searches that no released reformulation leads to.
 Each search clicks URL u with probability c_qu / max(n_q, Σ_u c_qu), else nothing, and goes on to q' with probability

@@ -15,7 +15,7 @@ from searchblend.logs.duckdb.feed import Feed, Feeder
 from searchblend.logs.duckdb.normal_forms import surely_usable_query, surely_usable_url
 from searchblend.logs.duckdb.session import DuckDBSession, quoted, quoted_name
 from searchblend.logs.formats.files import WHOLE, Span
-from searchblend.logs.formats.gate import MAX_LINE, SEPARATOR
+from searchblend.logs.formats.gate import MAX_LINE, MOST_BLANK, SEPARATOR
 from searchblend.logs.formats.judge import NO, PROBLEMS, WITHOUT_URL, YES
 from searchblend.logs.formats.layout import Columns, Delimited, JsonLines, Sessions
 from searchblend.logs.summary import (
@@ -255,14 +255,15 @@ def read_text(files: Sequence[Path], names: Sequence[str], delimiter: str, *, he
     """SELECT of the fields of text files that passed the gate.
 
     Nothing is left to DuckDB's guesses: no quotes, no comments, no word for NULL (a line feed cannot occur in a
-    field). A line with too many fields is noted, without its text, in the table of rejected lines.
+    field). A line with too many fields is noted, without its text, in the table of rejected lines. To the length of a
+    line DuckDB adds the blank lines before it, so it may be longer than any that passes the gate.
     """
     columns = ", ".join(f"'{name}': 'VARCHAR'" for name in names)
     return f"""
         SELECT * FROM read_csv([{_paths(files)}],
             auto_detect = false, columns = {{{columns}}}, header = {str(header).lower()},
             delim = {quoted(delimiter)}, quote = '', escape = '', comment = '', nullstr = chr(10), new_line = '\\n',
-            compression = 'none', null_padding = true, strict_mode = true, max_line_size = {MAX_LINE + 1},
+            compression = 'none', null_padding = true, strict_mode = true, max_line_size = {MAX_LINE + MOST_BLANK},
             ignore_errors = true, store_rejects = true, rejects_limit = 0, rejects_line_size_limit = 1,
             rejects_table = '{REJECTED_TABLE}', rejects_scan = '{REJECTED_TABLE}_scans')
     """

@@ -4,7 +4,8 @@ A CSV reader of a database is fast and forgiving: DuckDB's drops a line of 100 M
 text, and gives up a whole file over one stray carriage return. So the gate looks at the bytes first. What it lets
 through are whole lines of valid UTF-8, at most 1 MiB each, ended by a line feed, without quotes; what it holds
 back it counts, by reason and line number. A line with very many fields is shortened to one field too many, since DuckDB
-takes a time that grows with the square of their number.
+takes a time that grows with the square of their number. Of very many blank lines none passes, since DuckDB adds them to
+the length of the line that follows.
 
 What becomes of a line depends on that line alone (``proofs/input_reading.md``): where one person's line begins and ends
 is decided by line feeds, and no other line is changed or held back for it.
@@ -31,11 +32,14 @@ from searchblend.logs.formats.layout import LineRules
 from searchblend.logs.summary import BAD_QUOTES, INVALID_UTF8, LINE_TOO_LONG, NUL_BYTE, Malformed, Place
 
 MAX_LINE: Final = 1 << 20
+MOST_BLANK: Final = 1 << 18
+"""More blank lines than ever come to a database in a row."""
 SEPARATOR: Final = "\x1f"
 """What stands between the fields of a CSV line that has passed the gate. In a field of CSV it counts as a blank."""
 
 _MANY: Final = 256
 """Lines with so many fields more than they may have are shortened."""
+_BLANK_LINES: Final = b"\n" * (MOST_BLANK // 4)
 _BLOCK: Final = 1 << 22
 _SCAN_BLOCK: Final = 1 << 16
 _LINE_FEED: Final = 10
@@ -87,7 +91,7 @@ def check_clean(
         while block := raw.read(_SCAN_BLOCK):
             if any(byte in block for byte in unwanted) or not utf8.accepts(block):
                 return None
-            if check.bytes == 0 and block.startswith(BOM):
+            if (check.bytes == 0 and block.startswith(BOM)) or _has_very_many_blank_lines(block):
                 return None
             if not (rules.header or utf8.only_ascii) and _LINE_WITH_BOM in tail + block:
                 return None
@@ -230,6 +234,7 @@ class Gate:
             or (self._rules.quotes and (b'"' in block or b"\x1f" in block))
             or (not self._rules.header and (block.startswith(BOM) or _LINE_WITH_BOM in block))
             or _may_have_a_byte_problem(block)
+            or _has_very_many_blank_lines(block)
             or _may_have_very_many_fields(block, self._rules)
         )
 
@@ -294,7 +299,7 @@ def _joined_record(lines: list[bytes], position: int, *, last: bool) -> tuple[by
         return first, 1
     length = len(first)
     for end in range(position + 1, len(lines)):
-        length += len(lines[end])
+        length += 1 + len(lines[end])
         if length > MAX_LINE:
             return first, 1
         if lines[end].count(b'"') % 2:  # only such a line can close the quote
@@ -320,6 +325,11 @@ def _may_have_very_many_fields(block: bytes, rules: LineRules) -> bool:
     step = rules.n_fields + _MANY
     separators = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord(rules.separator))[::step].tolist()
     return any(block.find(b"\n", first, second) < 0 for first, second in pairwise(separators))
+
+
+def _has_very_many_blank_lines(block: bytes) -> bool:
+    """Certain if a fourth of ``MOST_BLANK`` are in it; a longer run that others begin and end fills a block."""
+    return _BLANK_LINES in block or (len(block) > 1 and not block.strip(b"\n"))
 
 
 def _byte_problem(line: bytes) -> str | None:

@@ -29,7 +29,7 @@ from searchblend.logs.relational import SqlTally
 from searchblend.logs.spark.parts import (
     SCHEMA,
     Part,
-    Task,
+    ReadTask,
     keyed_by_session,
     parts_of,
     read_parts,
@@ -84,7 +84,7 @@ class SparkEngine(LogEngine):
 
     def _rows(self, parts: Sequence[Part]) -> DataFrame:
         """What the executors read of the parts. Lines of one session may be in several parts: they come together."""
-        task = Task(self._drawing, self._keep_lines)
+        task = ReadTask(self._drawing, self._keep_lines)
         rows = self._runner.spark.sparkContext.parallelize(parts, len(parts)).mapPartitions(partial(read_parts, task))
         if isinstance(parts[0].layout, Sessions):
             by_session = rows.map(keyed_by_session).partitionBy(self._runner.cores, session_of)
@@ -106,7 +106,7 @@ class SparkEngine(LogEngine):
             """,
         )
         strings = "line.query AS query, line.url AS url, line.optin AS optin"
-        chosen = f"SELECT person, draw, pick, {strings} FROM ({self._chosen_lines()})"
+        chosen = f"SELECT person, draw, {strings} FROM ({self._chosen_lines()})"
         self.drawn, self.opted_in = self._runner.make("drawn", chosen), "optin"
         ((users,),) = self._runner.rows(f"SELECT count(*) FROM {self.drawn} WHERE draw = 1")
         return int(users)
@@ -121,9 +121,6 @@ class SparkEngine(LogEngine):
         if draw == 1:
             score = f"CASE WHEN n = 1 THEN digest ELSE {score} END"
         return f"SELECT person, line, {score} AS score FROM {self._contents}"
-
-    def _all_scores(self) -> str:
-        return f"SELECT person, line, explode({self._scores(1)}) AS score FROM {self._contents}"
 
     @contextmanager
     def _used_records(self) -> Iterator[str]:

@@ -62,7 +62,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Task:
+class ReadTask:
     """What an executor must know to read a part."""
 
     drawing: Drawing
@@ -95,7 +95,7 @@ def _spans(layout: Layout, path: Path, bytes_each: int) -> Iterator[Span]:
         yield Span(start, end)
 
 
-def read_parts(task: Task, parts: Iterable[Part]) -> Iterator[Row]:
+def read_parts(task: ReadTask, parts: Iterable[Part]) -> Iterator[Row]:
     """On an executor: the rows of some parts. A file that cannot be read is said in its report, and not by an
     exception: what an executor raises is written into Spark's logs, with all that caused it."""
     for part in parts:
@@ -125,7 +125,7 @@ def _without_causes() -> Iterator[None]:
         judge.forget()
 
 
-def _read_part(session: DuckDBSession, task: Task, part: Part) -> Iterator[Row]:
+def _read_part(session: DuckDBSession, task: ReadTask, part: Part) -> Iterator[Row]:
     table = LineTable(session, task.drawing, keep_lines=task.keep_lines, searches_only=False)
     reading, lines = table.read_span(part.layout, part.location, part.span)
     yield _report_row(_report(reading, part.number, lines))
@@ -144,7 +144,7 @@ def session_of(key: int) -> int:
     return key
 
 
-def read_sessions(task: Task, rows: Iterable[tuple[int, Row]]) -> Iterator[Row]:
+def read_sessions(task: ReadTask, rows: Iterable[tuple[int, Row]]) -> Iterator[Row]:
     """On an executor: the lines of whole sessions, and the reports of the parts that they came from."""
     with _without_causes(), closing(DuckDBSession(_MEMORY, 1, None)) as session:
         table = LineTable(session, task.drawing, keep_lines=task.keep_lines, searches_only=False)
@@ -174,7 +174,7 @@ def _insert(session: DuckDBSession, batch: Sequence[Row]) -> None:
         )
 
 
-def _lines(session: DuckDBSession, task: Task, *, optin: bool, suggestions: bool) -> Iterator[Row]:
+def _lines(session: DuckDBSession, task: ReadTask, *, optin: bool, suggestions: bool) -> Iterator[Row]:
     """The rows of the table ``lines``, in the order of the schema."""
     problems = f"(0, {PROBLEMS.index(WITHOUT_URL)})" if task.keep_lines else "(0)"
     columns = [f"{person(task.drawing.key)} AS person", "problem = 0 AS is_used"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from searchblend.accounting.totals import Cap
+from searchblend.accounting.totals import BudgetCap
 from searchblend.core.documents import JsonObject, Matching, Natural, Sha256
 from searchblend.core.errors import InvalidParameter
 from searchblend.service.review import Hit
@@ -151,7 +151,7 @@ class Debit:
 class LedgerView:
     """All debits, the cap, and the hash of the newest row."""
 
-    cap: Cap | None
+    cap: BudgetCap | None
     debits: list[Debit]
     head: Sha256
 

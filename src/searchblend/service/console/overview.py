@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from searchblend.service.checkup import MOST_ATTEMPTS, SHAPE_TROUBLE, conservation, settings_trouble
+from searchblend.service.checkup import MOST_ATTEMPTS, SHAPE_TROUBLE, conservation, overdue_shredding, settings_trouble
 from searchblend.service.console.words import StateWords, deadline, moment, percent, plain, span, words_of
 from searchblend.service.round_model import settings_of
 from searchblend.store.ledger_book import Book
@@ -109,7 +109,7 @@ class Figures:
             store.jobs.waiting(),
             store.ledger.book(),
             store.rounds.unreadable(),
-            store.rounds.overdue_shredding(now),
+            overdue_shredding(store, now),
         )
 
     def of(self, task: Task) -> list[Round]:
@@ -228,10 +228,10 @@ def _cap_alerts(figures: Figures, now: int) -> Iterator[Alert]:
             budget, left = figures.book.limit(window), figures.book.left(settings.population, window)
             if budget is None or left is None:
                 continue
-            if left < 2 * settings.epsilon or left < (1 - _NEAR_CAP) * budget.epsilon:
+            if left < settings.epsilon or left < (1 - _NEAR_CAP) * budget.epsilon:
                 detail = (
                     f"{task.name}: ε = {plain(left)} of {plain(budget.epsilon)} is left for {scope}; "
-                    f"a round costs ε = {plain(settings.epsilon)} for each group."
+                    f"a round costs ε = {plain(settings.epsilon)} in each group."
                 )
                 yield Alert("warn", "Ledger near its cap", detail, "/console/budget")
 

@@ -58,7 +58,7 @@ def health_app(services: Services, connections: Connections, *, with_rounds: boo
         more: dict[str, float] = {}
         if with_rounds:
             with contextlib.suppress(StoreError):  # what this process has counted is still worth knowing
-                more = await services.health.call(lambda store: gauges(store, services.clock))
+                more = await services.health.call(lambda store: gauges(store, services.clock, services.vault))
         openmetrics = OPENMETRICS.partition(";")[0] in request.headers.get("accept", "")
         content = services.metrics.exposition(more, openmetrics=openmetrics)
         return Response(content, headers={"content-type": OPENMETRICS if openmetrics else PLAIN})

@@ -36,7 +36,7 @@ from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.vault import HeldKey, KeyLost, Vault, each_alone
 from searchblend.service.workers.worker import RoundJobs
 from searchblend.store.errors import BudgetExceeded, StoreError, StoreUnavailable
-from searchblend.store.jobs import Job
+from searchblend.store.jobs import LeasedJob
 from searchblend.store.rounds import Round
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import HOLDS_RAW, State
@@ -143,7 +143,7 @@ class Curator(RoundJobs):
             return False
         return round_.public_key is not None and not held.is_for(round_.public_key) and self._is_as_opened(round_)
 
-    def _open(self, job: Job, round_: Round) -> None:
+    def _open(self, job: LeasedJob, round_: Round) -> None:
         settings, now = settings_of(round_), self._clock.now()
         shred_by = now + settings.shred_seconds
         public_key = self._vault.create(round_.task, round_.number, destroy_by=shred_by)
@@ -166,7 +166,7 @@ class Curator(RoundJobs):
                 shred_by=shred_by,
             )
 
-    def _head_list(self, job: Job, round_: Round) -> None:
+    def _head_list(self, job: LeasedJob, round_: Round) -> None:
         if not self._is_as_opened(round_):
             self._give_up(job, round_, "altered-round")
             return
@@ -201,14 +201,14 @@ class Curator(RoundJobs):
             figures = method_of(settings).list_head(group, settings.params, randomness=self._randomness)
         return DrawnList(figures, n, refused, dropped)
 
-    def _commit_head_list(self, job: Job, round_: Round, drawn: DrawnList, figures: HeadFigures) -> None:
+    def _commit_head_list(self, job: LeasedJob, round_: Round, drawn: DrawnList, figures: HeadFigures) -> None:
         settings = settings_of(round_)
         spend = Spend.generic(settings.params.budget, Neighbors.REPLACE_ONE, f"head list, method {settings.method}")
         now = self._clock.now()
         window = settings.window_at(now)
         with self._store.transaction():
             self._store.jobs.finish(job)
-            self._store.ledger.debit(f"{round_.name}/opt-in", settings.population, window, spend)
+            self._store.ledger.debit(f"{round_.name}/opt-in", settings.population, window, spend, role_in=round_.name)
             ready = self._store.rounds.advance(
                 round_,
                 State.HEADLIST_READY,
@@ -233,7 +233,7 @@ class Curator(RoundJobs):
             self._store.on_point("head list: before commit")
         self._store.on_point("head list: after commit")
 
-    def _shred(self, job: Job, round_: Round) -> None:
+    def _shred(self, job: LeasedJob, round_: Round) -> None:
         """Key first: from then on not even this program can read a record, whatever is still on some disk."""
         self._vault.destroy(round_.task, round_.number)
         self._store.on_point("shred: key destroyed")
@@ -255,7 +255,7 @@ class Curator(RoundJobs):
         own = {self._signer.key_id: self._signer.public_point}
         return is_signed_by_curator(round_, own)
 
-    def _announce_opening(self, job: Job, round_: Round) -> None:
+    def _announce_opening(self, job: LeasedJob, round_: Round) -> None:
         """Committed before the first record is opened: whatever stops this attempt, the log has it."""
         note = {
             "task": round_.task,

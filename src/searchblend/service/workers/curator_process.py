@@ -28,7 +28,7 @@ from searchblend.service.workers.curator import CURATOR, Curator
 from searchblend.service.workers.signing_keys import make_curator_key
 from searchblend.service.workers.vault import Vault
 from searchblend.store.errors import LeaseLost, StoreUnavailable, WrongState
-from searchblend.store.jobs import Job
+from searchblend.store.jobs import LeasedJob
 from searchblend.store.service_store import ServiceStore, open_store
 from searchblend.wire.canonical import json_bytes
 
@@ -48,7 +48,7 @@ class CuratorRequest:
 
     settings: ServeSettings
     now: int
-    job: Job
+    job: LeasedJob
     anonymous: bool
 
 
@@ -68,7 +68,7 @@ class CuratorProcess:
         self._settings, self._clock, self.excluded_jobs = settings, clock, excluded_jobs
         self._anonymous_intake = anonymous_intake
 
-    def run(self, job: Job) -> None:
+    def run(self, job: LeasedJob) -> None:
         # By its standard input: every user may see the arguments of a process, and a URL may hold a password.
         request = CuratorRequest(self._settings, self._clock.now(), job, self._anonymous_intake)
         command = [sys.executable, "-P", "-m", "searchblend.service.workers.curator_process", str(os.getpid())]

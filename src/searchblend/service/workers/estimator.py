@@ -8,22 +8,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-import numpy as np
-
-from searchblend.blender.best.observations import SetLaw
 from searchblend.blender.best.subset_report_bulk import ReportCounts, SubsetCounts
-from searchblend.blender.estimates import Floats
-from searchblend.blender.paper.report_probabilities import ReportProbabilities
-from searchblend.blender.release import BlenderRelease, HeadFigures
+from searchblend.blender.release import BlenderRelease
 from searchblend.blender.result import result_of
 from searchblend.core.privacy import TrustModel
 from searchblend.mechanisms.tally import Ints
 from searchblend.service.clock import Clock
 from searchblend.service.round_model import method_of, settings_of, shape_of
-from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.worker import RoundJobs
 from searchblend.store.errors import StoreError
-from searchblend.store.jobs import Job
+from searchblend.store.jobs import LeasedJob
 from searchblend.store.rounds import Round
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
@@ -42,9 +36,8 @@ from searchblend.wire.report import ONE_CELL, SETS, ReportShape
 ESTIMATOR: Final = "estimator"
 FILE_PREFIX: Final = "file:"
 _CAVEATS: Final = (
-    "Reports come from devices that no one vouches for. The influence beside a trend is how far one fabricated report "
-    "moves the clients' estimate, times the clients' weight in the blend; a report that also shifts the weights or the "
-    "check of the groups can move the trend further.",
+    "Reports come from devices that no one vouches for. The influence beside a trend bounds how far any one report, "
+    "fabricated or not, can move its share; a hundred of them can move it about a hundred times as far.",
     "Participation is not hidden: who sends a report or a sealed record can be seen on the network.",
     "The unit is one device or contributor; a person with two is protected once for each.",
     "Every further round adds to everyone's ε and δ; the ledger of the population has the total.",
@@ -57,7 +50,7 @@ class Estimator(RoundJobs):
     def __init__(self, store: ServiceStore, clock: Clock) -> None:
         super().__init__(store, clock, ESTIMATOR, {"estimate": self._run})
 
-    def _run(self, job: Job, round_: Round) -> None:
+    def _run(self, job: LeasedJob, round_: Round) -> None:
         shape = shape_of(round_)
         law = self._store.reports.conservation(round_.key, shape.counts_per_report, round_.reports)
         if not law.holds:
@@ -79,17 +72,13 @@ class Estimator(RoundJobs):
             self._store.on_point("estimate: before commit")
         self._store.on_point("estimate: after commit")
 
-    def _estimate(self, round_: Round, shape: ReportShape) -> tuple[dict[str, bytes], list[float | None]]:
+    def _estimate(self, round_: Round, shape: ReportShape) -> tuple[dict[str, bytes], list[float]]:
         figures, settings = self._reviewed_list(round_), settings_of(round_)
         counts = self._store.reports.counts(round_.key, shape.n_counters)
-        release = method_of(settings).estimate(
-            figures, report_counts(counts, shape), settings.params, round_.reports or 0, trust=TrustModel.LOCAL
-        )
+        method, reports, n = method_of(settings), report_counts(counts, shape), round_.reports or 0
+        release = method.estimate(figures, reports, settings.params, n, trust=TrustModel.LOCAL)
         created = datetime.fromtimestamp(self._clock.now(), UTC).isoformat(timespec="seconds")
-        gain = report_gains(figures, shape, settings, counts)
-        influence = [
-            None if not np.isfinite(value) else float(value) for value in gain * (1 - release.queries.optin_weight)
-        ]
+        influence = method.influence(figures, reports, settings.params, n).tolist()
         return round_files(release, created, influence), influence
 
 
@@ -125,32 +114,7 @@ def _kinds(counts: Ints, shape: ReportShape) -> _Kinds:
     )
 
 
-def report_gains(figures: HeadFigures, shape: ReportShape, settings: TaskSettings, counts: Ints) -> Floats:
-    """By how much one fabricated report moves the clients' estimate of each query (⋆ last), at the most.
-
-    An honest report moves it by 1/n; randomization must be undone, and undoing it magnifies: by 1/(t − a) for a cell,
-    by 1/(p − q) for each item of a set. Counted are parts, and a fabricated report says the same in all its m_C parts.
-    """
-    head, params = figures.head, settings.params
-    widths = np.array(head.n_urls, dtype=np.float64)
-    if shape.suite == ONE_CELL:
-        stages = (ReportProbabilities.exact if figures.design else ReportProbabilities.of)(head, params)
-        t, k = stages.keep_query, stages.n_queries
-        return np.full(len(widths), shape.records / (t - (1 - t) / max(k - 1, 1)) / max(int(counts.sum()), 1))
-    assert figures.design is not None
-    kinds, gains = _kinds(counts, shape), np.zeros(len(widths))
-    queries, cells = figures.design.about_queries(head, params), figures.design.about_cells(head, params)
-    if queries is not None and kinds.queries and kinds.queries.n:
-        law = SetLaw.of(queries)
-        gains = np.maximum(gains, shape.records / (law.own - law.other) / kinds.queries.n)
-    if cells is not None and kinds.cells and kinds.cells.n:
-        law = SetLaw.of(cells)
-        named = np.minimum(widths, shape.cell_subset) * shape.records
-        gains = np.maximum(gains, named / (law.own - law.other) / kinds.cells.n)
-    return gains
-
-
-def round_files(release: BlenderRelease, created: str, influence: list[float | None]) -> dict[str, bytes]:
+def round_files(release: BlenderRelease, created: str, influence: list[float]) -> dict[str, bytes]:
     """``result.json``, both tables, and the statement with their hashes."""
     result = result_of(release).with_influence(dict(zip([*release.head.queries, None], influence, strict=True)))
     contents = result_files(result)

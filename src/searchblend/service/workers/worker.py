@@ -18,7 +18,7 @@ from searchblend.service.lifecycle import REVIEWED, Lifecycle
 from searchblend.service.round_model import decode_figures
 from searchblend.service.telemetry import Logbook, ServiceMetrics
 from searchblend.store.errors import LeaseLost, StoreError, StoreUnavailable, WrongState
-from searchblend.store.jobs import Job
+from searchblend.store.jobs import LeasedJob
 from searchblend.store.rounds import Round
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import ENDED
@@ -33,7 +33,7 @@ _LONGEST_WAIT: Final = 300
 _NEVER_GIVEN_UP: Final = "shred"
 """also the one job that is done whatever the state of its round"""
 _BEFORE: Final = {arrow.job: arrow.before for arrow in JOB_ARROWS}
-Step = Callable[[Job, Round], None]
+Step = Callable[[LeasedJob, Round], None]
 
 
 class Runner(Protocol):
@@ -42,7 +42,7 @@ class Runner(Protocol):
     @property
     def kinds(self) -> tuple[str, ...]: ...
 
-    def run(self, job: Job) -> None: ...
+    def run(self, job: LeasedJob) -> None: ...
 
     def excluded_jobs(self) -> Collection[tuple[int, str]]:
         """Round key and kind of jobs that another process has to do."""
@@ -60,7 +60,7 @@ class RoundJobs:
     def kinds(self) -> tuple[str, ...]:
         return tuple(self._steps)
 
-    def run(self, job: Job) -> None:
+    def run(self, job: LeasedJob) -> None:
         """A job whose round has left the state that its arrow begins in was overtaken: it ends, and nothing is done."""
         round_ = self._store.rounds.by_key(job.round_key)
         if job.kind == _NEVER_GIVEN_UP or round_.state is _BEFORE[job.kind]:
@@ -78,7 +78,7 @@ class RoundJobs:
             raise StoreError("the reviewed list is missing")
         return decode_figures(content)
 
-    def _give_up(self, job: Job, round_: Round, reason: str, numbers: Mapping[str, int] | None = None) -> None:
+    def _give_up(self, job: LeasedJob, round_: Round, reason: str, numbers: Mapping[str, int] | None = None) -> None:
         """End the round; ``numbers`` go to the audit log, which only the operator's people read."""
         with self._store.transaction():
             self._store.jobs.finish(job)
@@ -105,7 +105,7 @@ class Worker:
         ticks = [lambda: self._lifecycle.tick(self._tick_failed)] if tick else []
         # ``first``: what asks no database, since the rest of a pass ends when that is away.
         self._steps: list[Callable[[], int]] = [*first, *ticks, self._run_jobs, *each_time]
-        self._interrupted: list[Job] = []
+        self._interrupted: list[LeasedJob] = []
 
     def run_once(self) -> int:
         """Everything that can be done now; how many things were. A step that fails keeps no other from its turn."""
@@ -138,13 +138,13 @@ class Worker:
             done += 1
         return done
 
-    def _lease(self, kinds: list[str]) -> Job | None:
+    def _lease(self, kinds: list[str]) -> LeasedJob | None:
         if not kinds:
             return None
         exclude = [job for runner in self._runners for job in runner.excluded_jobs()]
         return self._store.jobs.lease(kinds, self._clock.now(), LEASE_SECONDS, exclude=exclude)
 
-    def _run(self, runner: Runner, job: Job) -> None:
+    def _run(self, runner: Runner, job: LeasedJob) -> None:
         try:
             runner.run(job)
         except StoreUnavailable:
@@ -164,7 +164,7 @@ class Worker:
             self._logbook.write("job done", job=job.kind, attempt=job.attempts)
             self._metrics.count("jobs_total", result="done")
 
-    def _end_round(self, job: Job, error: Exception) -> None:
+    def _end_round(self, job: LeasedJob, error: Exception) -> None:
         """The job fails for good: its round ends, and the audit log says at which job and by which kind of error."""
         detail = {"job": job.kind, "attempts": job.attempts, "error": type(error).__name__}
         with self._store.transaction():
@@ -173,7 +173,7 @@ class Worker:
             if round_.state not in ENDED:
                 self._lifecycle.abort(round_, actor=WORKER, reason="job-failed", detail=detail)
 
-    def _retry_later(self, job: Job) -> None:
+    def _retry_later(self, job: LeasedJob) -> None:
         self._store.jobs.give_back(job, self._clock.now() + min(2**job.attempts, _LONGEST_WAIT))
 
     def _give_back_interrupted(self) -> None:

@@ -13,7 +13,7 @@ from searchblend.core.privacy import Budget
 from searchblend.core.records import Record
 from searchblend.synthetic.count_group import RecordModel
 from searchblend.synthetic.seeded import SeededRandomness
-from searchblend_lab.papers.algorithms import UNCHECKED, Algorithm, PrintedSteps, algorithm_named, load_algorithm
+from searchblend_lab.papers.algorithms import Algorithm, PrintedSteps, algorithm_named, load_algorithm
 
 PARAMS = BlenderParams(Budget(4.0, 1e-5), max_head_queries=5)
 RECORDS = [Record(f"q{i}", f"u{j}") for i in range(6) for j in range(2)]
@@ -61,12 +61,6 @@ def test_an_empty_list_is_an_error_of_its_own():
     optin, clients = groups(share=1e-6)
     with pytest.raises(EmptyHeadList):
         PrintedSteps().run(optin, clients, PARAMS, devices=EACH_DEVICE, randomness=SeededRandomness(1))
-
-
-def test_best_without_heeding_its_check_still_checks():
-    release = run(algorithm_named(UNCHECKED))
-    assert release.method == "best"
-    assert release.check is not None
 
 
 def test_found_by_path_class_or_object(monkeypatch, tmp_path):

@@ -124,11 +124,16 @@ def test_an_empty_list_is_a_result():
     assert "query_l1" not in found
 
 
-@pytest.mark.parametrize("method", ["paper", "best", "best, check not heeded"])
-def test_fake_clients_lift_the_query_they_promote(method):
+def test_fake_clients_lift_the_query_they_promote_unless_the_optin_users_witness():
     settings = {"users": 200_000, "optin": 0.1, "size": 20}
-    honest, poisoned = (hybrid(AOL, method, 0, fake=fake, **settings).compute(1)["shift"] for fake in (0.0, 0.05))
-    assert poisoned > honest + 0.01
+    moved = {}
+    for method in ("paper", "best"):
+        honest, poisoned = (hybrid(AOL, method, 0, fake=fake, **settings).compute(1) for fake in (0.0, 0.01))
+        moved[method] = poisoned["shift"] - honest["shift"]
+    assert moved["paper"] > 0.005
+    assert abs(moved["best"]) < 0.001
+    assert poisoned["target_flagged"] == 1
+    assert honest["alarm"] == 0
 
 
 def test_people_of_a_log_are_known_by_their_content():

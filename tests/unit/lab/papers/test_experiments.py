@@ -59,6 +59,8 @@ def made_up(cell: Cell) -> dict[str, object]:
         "seconds": 0.1,
         "optin_weight": 0.1,
         "groups_differ": 0.0,
+        "alarm": 0.0,
+        **dict.fromkeys(("coverage", "query_coverage", "record_coverage", "rest_coverage"), 0.95),
         "target_flagged": 0.0,
         "shift": 0.01,
     }

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from searchblend.blender.best.observations import SetLaw
+from searchblend.blender.best.set_law import SetLaw
 from searchblend.blender.best.subset_report import SetMechanism
 from searchblend.blender.best.subset_report_bulk import SubsetCounts, simulate_subsets
 from searchblend.synthetic.seeded import SeededRandomness
@@ -45,6 +45,21 @@ def check_variance(make: MakeLaw, mechanism: SetMechanism, shares: np.ndarray) -
         moves = np.array([law.estimate(_one_report(mechanism, items)) for items in row])
         exact += share * (probability @ moves**2 - (probability @ moves) ** 2)
     np.testing.assert_allclose(law.noise(shares, float(shares.sum())), exact, rtol=1e-9)
+
+
+def check_covariance(make: MakeLaw, mechanism: SetMechanism, shares: np.ndarray) -> None:
+    """n·Cov of all items' estimates: what everybody holds and all their reports enumerated."""
+    law = make(mechanism)
+    mean, square = np.zeros(len(shares)), np.zeros((len(shares), len(shares)))
+    for holder, share in zip([*range(mechanism.n_items), None], [*shares, 1 - shares.sum()], strict=True):
+        for items, probability in row_of_law(mechanism, holder).items():
+            moved = law.estimate(_one_report(mechanism, items))
+            mean += share * float(probability) * moved
+            square += share * float(probability) * np.outer(moved, moved)
+    own, strength = law.covariance(shares, float(shares.sum()))
+    columns = np.stack([np.ones_like(shares), shares], axis=1)
+    exact = square - np.outer(mean, mean)
+    np.testing.assert_allclose(np.diag(own) + columns @ strength @ columns.T, exact, atol=1e-9 * np.abs(exact).max())
 
 
 def _one_report(mechanism: SetMechanism, items: Any) -> SubsetCounts:

@@ -13,7 +13,6 @@ from itertools import product
 from typing import Final
 
 from searchblend.blender.best.stability_histogram import CuratorDesign
-from searchblend.blender.groups import ONE_RECORD, Spread
 from searchblend.blender.paper.create_head_list import noisy_selection
 from searchblend.blender.paper.local_report import randomize
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
@@ -140,8 +139,8 @@ def check_published_law(bend: Callable[[NoiseLaw], NoiseLaw], budget: Budget) ->
 # --- the curator of method best --------------------------------------------------------------------------------------
 
 
-def shipped_curator(budget: Budget, spread: Spread, wide: bool) -> Curator:
-    return Curator(CuratorDesign.of(budget, spread, wide=wide))
+def shipped_curator(budget: Budget, wide: bool) -> Curator:
+    return Curator(CuratorDesign.of(budget, wide=wide))
 
 
 def check_release(curator: Curator, budget: Budget, stated: float, beside: Sequence[int] = ()) -> float:
@@ -152,16 +151,16 @@ def check_release(curator: Curator, budget: Budget, stated: float, beside: Seque
 
 
 def check_curator(make: best_faults.MakeCurator, budget: Budget) -> None:
-    stated = CuratorDesign.of(budget, ONE_RECORD, wide=False).delta
-    check_release(make(budget, ONE_RECORD, False), budget, stated, beside=[0, 1])
+    stated = CuratorDesign.of(budget).delta
+    check_release(make(budget, False), budget, stated, beside=[0, 1])
 
 
 def check_wide_list(make: best_faults.MakeCurator, budget: Budget) -> None:
-    check_release(make(budget, ONE_RECORD, True), budget, budget.delta, beside=[0])
+    check_release(make(budget, True), budget, budget.delta, beside=[0])
 
 
 def check_listed(make: best_faults.MakeCurator, budget: Budget) -> None:
-    check_listing(make(budget, ONE_RECORD, False), CuratorDesign.of(budget, ONE_RECORD, wide=False))
+    check_listing(make(budget, False), CuratorDesign.of(budget))
 
 
 # --- sets of method best ---------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Final
 
-from searchblend.blender.best.observations import SetLaw
+from searchblend.blender.best.set_law import SetLaw
 from searchblend.blender.best.subset_report import PLAIN_SETS, SINK_SETS
 from searchblend.blender.paper.create_head_list import noisy_selection
 from searchblend.blender.paper.estimate_client import estimate_client_probabilities

@@ -8,10 +8,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from searchblend.blender.best.subset_report import ReportDesign
 from searchblend.blender.best.subset_report_bulk import ReportCounts, SubsetCounts
-from searchblend.blender.estimates import Floats
+from searchblend.blender.estimates import Estimates, Floats
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.blender.release import BlenderRelease
 from searchblend.core.errors import EmptyHeadList
@@ -21,7 +22,7 @@ from searchblend.core.randomness import Randomness
 from searchblend.core.records import HeadList
 from searchblend.mechanisms.tally import Ints
 from searchblend.synthetic.count_group import CountGroup
-from searchblend.synthetic.metrics import Truth, group_scores, ndcg_rank, ndcg_top, score, top_l1
+from searchblend.synthetic.metrics import Truth, group_scores, listed_cells, ndcg_rank, ndcg_top, score, top_l1
 from searchblend.synthetic.seeded import SeededRandomness
 from searchblend_lab.papers.algorithms import algorithm_named
 from searchblend_lab.papers.blender.count_reports import CountedDevices, generator_of, uniform_sets
@@ -109,8 +110,33 @@ def scores(release: BlenderRelease, truth: Truth, top: Mapping[str, float]) -> d
         "optin_weight": float(weight @ truth.queries[:-1] / max(truth.queries[:-1].sum(), 1e-300)),
     }
     if release.check is not None:
-        found |= {"groups_differ": float(not release.check.agrees), "flagged": len(release.check.flagged)}
-    return found
+        found |= {
+            "groups_differ": float(not release.check.agrees),
+            "alarm": float(bool(release.check.flagged)),
+            "divergence": release.check.divergence,
+        }
+    return found | coverage(release, truth)
+
+
+def coverage(release: BlenderRelease, truth: Truth) -> dict[str, float]:
+    """Shares of the 95 % intervals that hold the truth, and the error of ⋆."""
+    listed = listed_cells(release.head)
+    cells = held(release.records.raw, truth.cells)[listed]
+    queries = held(release.queries.raw, truth.queries)
+    return {
+        "query_coverage": float(queries[:-1].mean()),
+        "record_coverage": float(cells.mean()) if len(cells) else 1.0,
+        "coverage": float(np.concatenate([queries[:-1], cells]).mean()),
+        "rest_coverage": float(queries[-1]),
+        "rest_error": abs(float(release.queries.raw.probability[-1] - truth.queries[-1])),
+    }
+
+
+def held(estimates: Estimates, truth: Floats) -> NDArray[np.bool_]:
+    """Whether each interval has the truth in it."""
+    low, high = estimates.interval.T
+    inside: NDArray[np.bool_] = (low <= truth) & (truth <= high)
+    return inside
 
 
 def trends(release: BlenderRelease, truth: Truth, named: list[str]) -> list[dict[str, Any]]:

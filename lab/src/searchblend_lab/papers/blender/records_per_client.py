@@ -48,6 +48,7 @@ class RecordsPerClient:
                 method=method,
                 alike=alike,
                 per_client=count,
+                per_optin=1,
                 epsilon=4.0,
                 size=50,
             )

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 
+from searchblend.blender.estimates import Floats
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.pipeline import run_blender
 from searchblend.core.errors import EmptyHeadList
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
+from searchblend.core.records import HeadList
+from searchblend.mechanisms.tally import Ints, RecordUniverse
 from searchblend.synthetic.metrics import Truth, score
 from searchblend.synthetic.population import profile_named
 from searchblend.synthetic.seeded import SeededRandomness
 from searchblend_lab.papers.blender.count_reports import CountedDevices
+from searchblend_lab.papers.blender.hybrid_cells import coverage
 from searchblend_lab.papers.people import generator, seed_of
 
 MOST_RECORDS: Final = 60
@@ -31,6 +36,7 @@ def compute(settings: Mapping[str, Any], run: int, seed: int) -> dict[str, Any]:
         Budget(settings["epsilon"], profile.delta),
         max_head_queries=settings["size"],
         records_per_client=settings["per_client"],
+        records_per_optin=settings["per_optin"],
     )
     noise = SeededRandomness(seed_of(seed, run, "several records", settings["epsilon"]))
     try:
@@ -41,16 +47,34 @@ def compute(settings: Mapping[str, Any], run: int, seed: int) -> dict[str, Any]:
         return {"queries": 0}
     truth = Truth.of(release.head, optin_users.cell_counts(release.head) + clients.cell_counts(release.head))
     found = score(release, truth)
+    own = _people(settings["people"], settings["alike"], settings["users"], run, seed).own_shares(release.head)
     return {
         "queries": len(release.head),
         "query_l1": found.query_l1,
         "record_l1": found.record_l1,
         "ndcg": found.ndcg,
+        **coverage(release, own),
     }
 
 
+@dataclass(frozen=True)
+class _People:
+    """Everybody's records, one person's next to each other."""
+
+    universe: RecordUniverse
+    rows: Ints
+    lengths: Ints
+
+    def own_shares(self, head: HeadList) -> Truth:
+        """The mean over all people of each one's own shares: what an interval covers."""
+        weights = np.repeat(1 / self.lengths, self.lengths)
+        sums = np.bincount(self.universe.cells(head, self.rows), weights=weights, minlength=head.n_cells)
+        cells: Floats = sums / len(self.lengths)
+        return Truth(cells, np.add.reduceat(cells, head.first_cells()))
+
+
 @lru_cache(maxsize=2)
-def _groups(people: str, alike: bool, users: int | None, run: int, seed: int) -> tuple[InMemoryGroup, InMemoryGroup]:
+def _people(people: str, alike: bool, users: int | None, run: int, seed: int) -> _People:
     """People with records of their own: independent of each other, or (``alike``) all the same.
 
     How many a person has follows the AOL log's lines per user (median 17, log-normal with unequal halves), at most 60.
@@ -62,7 +86,13 @@ def _groups(people: str, alike: bool, users: int | None, run: int, seed: int) ->
     lengths = np.clip(np.round(_MEDIAN * np.exp(np.where(z < 0, _BELOW, _ABOVE) * z)), 1, MOST_RECORDS).astype(np.int64)
     if alike:
         lengths = np.ones(n, dtype=np.int64)
-    rows = profile.record_numbers(int(lengths.sum()), draw)
+    return _People(profile.records, profile.record_numbers(int(lengths.sum()), draw), lengths)
+
+
+@lru_cache(maxsize=2)
+def _groups(people: str, alike: bool, users: int | None, run: int, seed: int) -> tuple[InMemoryGroup, InMemoryGroup]:
+    everybody = _people(people, alike, users, run, seed)
     noise = SeededRandomness(seed_of(seed, "several records", people, alike, run))
-    group = InMemoryGroup(profile.records, rows, np.cumsum(lengths) - lengths, lengths, randomness=noise)
-    return group.split(profile.optin_fraction, randomness=noise)
+    starts = np.cumsum(everybody.lengths) - everybody.lengths
+    group = InMemoryGroup(everybody.universe, everybody.rows, starts, everybody.lengths, randomness=noise)
+    return group.split(profile_named(people).optin_fraction, randomness=noise)
