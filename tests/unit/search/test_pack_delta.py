@@ -120,7 +120,7 @@ def noisy_pack(info, pairs, seed=None):
 
 
 def test_at_most_35_bytes_for_a_pair_of_45():
-    """The limit is for pairs as long as AOL's, 45 bytes; those of the synthetic world are longer, so it goes with them."""
+    """The limit is for pairs of 45 bytes, as AOL has them; those of the synthetic world are longer, and so is it."""
     pack = noisy_pack(OLD, common_pairs()[:N_PAIRS])
     assert pack.n_pairs == N_PAIRS
     raw = sum(len(query.encode()) + len(url.encode()) for query, url, _ in common_pairs()[:N_PAIRS]) / N_PAIRS
