@@ -32,6 +32,7 @@ def long_history(
     *,
     rounds: int = 52,
     queries: int = 500,
+    different: int | None = None,
     name: str = "A year of searches",
 ) -> Task:
     """The task; everything that pages read is there, as the publisher would have left it.
@@ -41,18 +42,31 @@ def long_history(
         clock: Moved on by a week for each round.
         rounds: How many are published.
         queries: Length of each list.
+        different: How many of the results differ (all): the later rounds have the same ones again.
         name: Of the task.
     """
     settings = TaskSettings(name=name, max_head_queries=queries, epsilon=1.0, uncapped=True)
     task = Lifecycle(store, clock).add_task(settings, actor="ann")
     generator = random.Random(rounds)
     names = [f"query number {i} of the list" for i in range(queries)]
+    made: list[_Made] = []
     for number in range(1, rounds + 1):
-        result = _result(names, generator)
+        if len(made) < (different or rounds):
+            made.append(_Made(_result(names, generator), task, number))
         with store.transaction():
-            _publish(store, clock, task, number, result)
+            _publish(store, clock, task, number, made[(number - 1) % len(made)])
         clock.time += _WEEK
     return task
+
+
+class _Made:
+    """What a round publishes."""
+
+    def __init__(self, result: dict[str, Any], task: Task, number: int) -> None:
+        self.content = json.dumps(result).encode()
+        self.released = decode_result(self.content)
+        pack = build_pack(self.released, task=bytes.fromhex(task.task), round_number=number).pack
+        self.pack: bytes = pack.content
 
 
 def candidate_list(store: ServiceStore, clock: ManualClock, *, queries: int = 500, urls: int = 2) -> Task:
@@ -72,7 +86,7 @@ def candidate_list(store: ServiceStore, clock: ManualClock, *, queries: int = 50
     return task
 
 
-def _publish(store: ServiceStore, clock: ManualClock, task: Task, number: int, result: dict[str, Any]) -> None:
+def _publish(store: ServiceStore, clock: ManualClock, task: Task, number: int, made: _Made) -> None:
     """One round, as the publisher would have left it.
 
     Args:
@@ -80,7 +94,7 @@ def _publish(store: ServiceStore, clock: ManualClock, task: Task, number: int, r
         clock: The time at which all of it happens.
         task: Whose round it is.
         number: Of the round.
-        result: The document that is published.
+        made: What is published.
     """
     lifecycle = Lifecycle(store, clock)
     round_ = lifecycle.draft_round(task, actor="ann")
@@ -97,14 +111,11 @@ def _publish(store: ServiceStore, clock: ManualClock, task: Task, number: int, r
     while round_.state is not State.PUBLISHED:
         changes = times if round_.state is State.DRAFT else {}
         round_ = store.rounds.advance(round_, NEXT[round_.state], actor="test", now=now + 4 * 86_400, **changes)
-    content = json.dumps(result).encode()
-    released = decode_result(content)
-    pack = build_pack(released, task=bytes.fromhex(task.task), round_number=number).pack
-    files = {"result.json": content, "statement.json": b'{"round": %d}' % number, "trends.csv": b"query\n"}
+    files = {"result.json": made.content, "statement.json": b'{"round": %d}' % number, "trends.csv": b"query\n"}
     names = {name: store.artifacts.put(body, "application/json") for name, body in files.items()}
-    names[PACK_FILE] = store.artifacts.put(pack.content, PACK_MEDIA_TYPE)
+    names[PACK_FILE] = store.artifacts.put(made.pack, PACK_MEDIA_TYPE)
     store.artifacts.attach(round_.key, names)
-    store.artifacts.add_trends(round_.key, trend_rows(released))
+    store.artifacts.add_trends(round_.key, trend_rows(made.released))
     spend = Spend.generic(Budget(settings.epsilon, settings.delta), Neighbors.REPLACE_ONE, "synthetic")
     for group in ("opt-in", "clients"):
         store.ledger.debit(f"{round_.name}/{group}", settings.population, round_.budget_window, spend)

@@ -96,9 +96,12 @@ def test_without_a_seed_two_runs_differ(log: Path, capsys: pytest.CaptureFixture
 def test_dry_run_reads_nothing(capsys: pytest.CaptureFixture[str]):
     assert main(["run", "/no/such/log", "--dry-run", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["integer_threshold"] == 7
-    assert round(document["threshold"], 3) == 6.756
+    assert (document["method"], document["users_to_be_listed"]) == ("best", 7)
     assert 40 < document["expected"]["head_queries"] <= 50
+    assert main(["run", "/no/such/log", "--dry-run", "--json", "--users", "20000", "--method", "paper"]) == 0
+    fewer = json.loads(capsys.readouterr().out)
+    assert fewer["expected"]["users"] == 20_000
+    assert fewer["expected"]["head_queries"] < 0.5 * document["expected"]["head_queries"]
 
 
 def test_query_only_logs_are_first_class(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -273,6 +276,12 @@ def test_plan_says_all_it_promises(capsys: pytest.CaptureFixture[str], tmp_path:
     assert main(arguments) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["methods"]["best"]["head_queries"]["mean"] > 5
-    assert document["methods"]["best"]["query_l1"]["mean"] < document["methods"]["paper"]["query_l1"]["mean"]
+    best, paper = document["methods"]["best"], document["methods"]["paper"]
+    assert best["error"]["mean"] < paper["error"]["mean"]
+    assert 0 < best["covered"]["mean"] < 1
+    first = best["ranks"][0]
+    assert (first["rank"], first["listed"]) == (1, 1)
+    assert 0 < first["plus_minus"]["mean"] < first["share"]
     assert {"recommended", "buys", "one_report_moves", "colluding_optin_users"} <= set(document)
+    assert 0 < document["clients_in_public"]["epsilon"] < document["epsilon"]
     assert (tmp_path / "p.svg").read_text().startswith("<?xml")

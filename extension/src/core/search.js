@@ -1,6 +1,6 @@
 /**
- * Local search: answers from a pack, on the device, without a network. The twin of search/pack_index.py; the order of what
- * is found is part of the protocol: exact, then beginnings, then typing errors, each by the lower bound of the
+ * Local search: answers from a pack, on the device, without a network. The twin of search/pack_index.py; the order of
+ * what is found is part of the protocol: exact, then beginnings, then typing errors, each by the lower bound of the
  * probability.
  */
 

@@ -113,7 +113,8 @@ export function localOddsText(tasks) {
     .map(({ name, epsilon, delta, records_per_client: recordsPerClient }) => {
       const asked = { epsilon: Number(epsilon), delta: Number(delta), recordsPerClient };
       return (
-        `“${name}” asks for ε = ${asked.epsilon}: over ${USUAL_QUERIES} searches ${oddsOfList(asked, USUAL_QUERIES)}; ` +
+        `“${name}” asks for ε = ${asked.epsilon}: ` +
+        `over ${USUAL_QUERIES} searches ${oddsOfList(asked, USUAL_QUERIES)}; ` +
         `at worst, over ${searches(1)}, ${oddsOfList(asked, 1)}.`
       );
     })

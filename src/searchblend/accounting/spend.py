@@ -7,7 +7,7 @@ composes better. Standard library only.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final
@@ -48,6 +48,11 @@ class Spend:
     def generic(cls, budget: Budget, neighbors: Neighbors, mechanism: str) -> Spend:
         """A release of which only (ε, δ) is known."""
         return cls(budget.epsilon, budget.delta, neighbors, mechanism)
+
+    @property
+    def rho(self) -> float | None:
+        """ρ of zero-concentrated privacy: ε²/2 of a pure release (Bun, Steinke 2016, Proposition 3.3); else unknown."""
+        return self.epsilon**2 / 2 if not self.delta else None
 
     @property
     def steps(self) -> Steps:
@@ -91,6 +96,21 @@ def common_relation(spends: Iterable[Spend]) -> Neighbors:
     """The relation under which these can be added up: theirs, or replace-one when they differ."""
     relations = {spend.neighbors for spend in spends}
     return relations.pop() if len(relations) == 1 else Neighbors.REPLACE_ONE
+
+
+def either_of(spends: Sequence[Spend]) -> Spend:
+    """One spend that covers whichever of these a person bears, if a person bears one of them at most.
+
+    Any (ε', δ') with ε' ≤ ε and δ' ≤ δ is dominated by the worst law with (ε, δ), so the largest of both numbers cover
+    all; a law is kept only where there is nothing to choose.
+    """
+    relation = common_relation(spends)
+    stated = [under(relation, spend) for spend in spends]
+    if all(spend == stated[0] for spend in stated):
+        return stated[0]
+    epsilon, delta = max(spend.epsilon for spend in stated), max(spend.delta for spend in stated)
+    mechanisms = dict.fromkeys(spend.mechanism for spend in stated)
+    return Spend(epsilon, delta, relation, " or ".join(mechanisms))
 
 
 def under(relation: Neighbors, spend: Spend) -> Spend:

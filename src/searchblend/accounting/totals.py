@@ -32,6 +32,8 @@ class Totals:
     summed_delta: float
     loss_distribution_epsilon: float
     """∞ where loss distributions say nothing at this δ"""
+    rho: float | None = None
+    """Σρ (zero-concentrated privacy), if every one of the releases has one"""
 
     @property
     def basic_epsilon(self) -> float:
@@ -56,6 +58,7 @@ class Totals:
             "method": self.method,
             "basic": {"epsilon": self.summed_epsilon, "delta": self.summed_delta},
             "loss_distribution_epsilon": _finite(self.loss_distribution_epsilon),
+            "rho": self.rho,
         }
 
 
@@ -82,9 +85,13 @@ def total_of(spends: Iterable[Spend], delta: float) -> Totals:
         raise InvalidParameter("delta", "expected a number in (0, 1)")
     stated, relation = _under_one_relation(spends)
     summed_epsilon, summed_delta = map(float, _sums(stated))
-    return Totals(
-        len(stated), relation, delta, summed_epsilon, summed_delta, epsilon_by_loss_distribution(stated, delta)
-    )
+    composed = epsilon_by_loss_distribution(stated, delta)
+    return Totals(len(stated), relation, delta, summed_epsilon, summed_delta, composed, _total_rho(stated))
+
+
+def _total_rho(spends: Sequence[Spend]) -> float | None:
+    known = [spend.rho for spend in spends if spend.rho is not None]
+    return math.fsum(known) if len(known) == len(spends) else None
 
 
 def fits(spends: Sequence[Spend], budget: Budget, *, planned: bool = False) -> bool:

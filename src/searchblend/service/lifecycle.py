@@ -8,11 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
-from searchblend.accounting.spend import Spend
 from searchblend.blender.release import HeadFigures
 from searchblend.core.documents import JsonObject, encode
 from searchblend.core.errors import InvalidParameter, SearchblendError
-from searchblend.core.privacy import Neighbors
 from searchblend.service.aggregate import read_counts
 from searchblend.service.clock import Clock
 from searchblend.service.review import REASONS, Hit, Review, suspicious_entries
@@ -28,6 +26,7 @@ from searchblend.service.round_model import (
 from searchblend.service.task_settings import TaskSettings
 from searchblend.store.backup import read_backup
 from searchblend.store.errors import BudgetExceeded, StoreError, StoreUnavailable, WrongState
+from searchblend.store.ledger_book import planned_round
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import ENDED, HOLDS_RAW, State
@@ -87,7 +86,7 @@ class Lifecycle:
             return round_
 
     def close_optin(self, round_: Round, *, actor: str) -> Round:
-        """No more opt-in records; the curator's job begins, or the round ends for want of people."""
+        """No more opt-in records; the curator's job begins, or the round ends because too few people took part."""
         with self._store.transaction():
             self._expect(round_, State.OPTIN_OPEN)
             n = self._store.contributions.count(round_.key)
@@ -179,7 +178,7 @@ class Lifecycle:
         )
 
     def end_grace(self, round_: Round, *, actor: str) -> Round:
-        """Nothing is taken any more; the estimator's job begins, or the round ends for want of people."""
+        """Nothing is taken any more; the estimator's job begins, or the round ends because too few reported."""
         with self._store.transaction():
             # The round's row is taken first: reports that are being committed hold it, so the count is final after.
             self._store.rounds.lock(round_)
@@ -201,7 +200,9 @@ class Lifecycle:
             counts, n = read_counts(document, shape_of(round_))
             self._store.rounds.lock(round_)
             if self._store.reports.n_seen(round_.key):
-                raise WrongState(f"round {round_.number}: has counted reports of its own; the two cannot be told apart")
+                raise WrongState(
+                    f"round {round_.number}: has counted reports of its own, which cannot be told apart from these"
+                )
             self._store.reports.load(round_.key, counts)
             self._store.audit.append(actor, "counts loaded", self._now, {**_where(round_), "reports": n})
             return self._close(round_, n, actor=actor)
@@ -255,7 +256,7 @@ class Lifecycle:
         return rows, len(held)
 
     def tick(self, on_failure: Callable[[Exception, str], None] = lambda error, task: None) -> int:
-        """Take the arrows whose time has come; how many. A round or task that fails is told and holds up no other."""
+        """Take the arrows whose time has come; how many. A failure is reported, and holds up no other round or task."""
         moved = 0
         for round_ in self._store.rounds.rounds(states=set(State) - ENDED):
             moved += _one(self._tick_round, round_, on_failure)
@@ -298,15 +299,14 @@ class Lifecycle:
         return True
 
     def _refuse_unpayable(self, round_: Round) -> None:
-        """Before anyone sends anything: both groups' debits must fit. The debits themselves come with the arrows."""
+        """Before anyone sends anything: the round must fit. The debits themselves come with the arrows."""
         settings, book = settings_of(round_), self._store.ledger.book()
         if book.cap is None and not settings.uncapped:
             raise BudgetExceeded(f"population {settings.population}: {NO_CAP}")
-        spend = Spend.generic(settings.params.budget, Neighbors.REPLACE_ONE, "planned round")
         first_debit = settings.window_at(self._now + settings.optin_seconds)
-        if book.exceeded_by(settings.population, first_debit, [spend, spend]):
+        if book.exceeded_by(planned_round(settings.population, first_debit, settings.params.budget)):
             raise BudgetExceeded(
-                f"population {settings.population}: the round costs ε = {spend.epsilon:g} for each group, "
+                f"population {settings.population}: the round costs ε = {settings.epsilon:g} in each group, "
                 "more than the cap has left; nothing was debited"
             )
 
@@ -352,7 +352,7 @@ def _with_design(figures: HeadFigures, settings: TaskSettings) -> HeadFigures:
     try:
         return method_of(settings).design_reports(figures, settings.params, settings.expected_clients)
     except SearchblendError as error:
-        raise StoreError(f"no way of reporting fits this list: {error}") from error
+        raise StoreError(f"no report design fits this list: {error}") from error
 
 
 def _shape(round_: Round, figures: HeadFigures, settings: TaskSettings) -> ReportShape:

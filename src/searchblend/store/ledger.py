@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -70,27 +70,34 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
             if book.cap != cap:
                 self._append(book, CapRow(cap, _now()))
 
-    def debit(self, release_id: str, population: str, window: str, spend: Spend) -> Entry:
+    def debit(
+        self, release_id: str, population: str, window: str, spend: Spend, *, role_in: str | None = None
+    ) -> Entry:
         """Charge a release to everyone in the population; on disk when this returns.
 
-        The same id with the same content returns the earlier entry and costs nothing.
+        The same id with the same content returns the earlier entry and costs nothing. ``role_in`` names a round in
+        which a person has one role at most: of all debits with that name each person bears one.
         """
         for field, name in (("release_id", release_id), ("population", population), ("window", window)):
             check_name(field, name)
+        if role_in is not None:
+            check_name("role_in", role_in)
         with self._database.transaction():
             book = self.book()
-            earlier = book.entries.get(release_id)
-            if earlier is not None:
-                return _the_same(earlier, population, window, spend)
-            _refuse_overspend(book, population, window, spend)
-            recorded = _now()
-            row = self._append(book, DebitRow(release_id, population, window, spend.as_json(), recorded))
-        return Entry(row.position, release_id, population, window, spend, recorded)
+            entry = Entry(book.length + 1, release_id, population, window, spend, _now(), role_in)
+            if (earlier := book.entries.get(release_id)) is not None:
+                return _the_same(earlier, entry)
+            _refuse_overspend(book, entry)
+            self._append(book, DebitRow(release_id, population, window, spend.as_json(), entry.recorded, role_in))
+        return entry
 
-    def publish(self, release_id: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
+    def publish(
+        self, release_id: str, files: Mapping[str, bytes], *, public_spend: Spend | None = None
+    ) -> dict[str, bytes]:
         """Put a debited release's files on disk and return what may be shown: the first files published under the id.
 
-        Files that come second (two runs of one id at once) are thrown away unseen.
+        Files that come second (two runs of one id at once) are thrown away unseen. ``public_spend`` is what the files
+        alone cost, where they tell less than what was debited.
         """
         if not files:
             raise InvalidParameter("files", "a release has at least one")
@@ -104,7 +111,8 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
                 return self._files(book, release_id)
             for name, content in files.items():
                 self._database.execute(ADD_FILE, (release_id, name, content))
-            self._append(book, PublishRow(release_id, _fingerprints(files), _now()))
+            public = None if public_spend is None else public_spend.as_json()
+            self._append(book, PublishRow(release_id, _fingerprints(files), _now(), public))
         return {name: bytes(files[name]) for name in sorted(files)}
 
     def published(self, release_id: str) -> dict[str, bytes] | None:
@@ -195,22 +203,22 @@ def release_once(
     return files
 
 
-def _the_same(earlier: Entry, population: str, window: str, spend: Spend) -> Entry:
-    if (earlier.population, earlier.window, earlier.spend) != (population, window, spend):
+def _the_same(earlier: Entry, entry: Entry) -> Entry:
+    if replace(entry, position=earlier.position, recorded=earlier.recorded) != earlier:
         raise ConflictingRelease(
-            f"release {earlier.release_id}: was debited with another spend, population or window; take a new id"
+            f"release {earlier.release_id}: was debited with another spend, population or window; use a new id"
         )
     return earlier
 
 
-def _refuse_overspend(book: Book, population: str, window: str, spend: Spend) -> None:
-    exceeded = book.exceeded_by(population, window, [spend])
+def _refuse_overspend(book: Book, entry: Entry) -> None:
+    exceeded, spend = book.exceeded_by(entry), entry.spend
     if exceeded is None:
         return
     name, budget = exceeded
     raise BudgetExceeded(
-        f"population {population}, {'lifetime' if name is None else f'window {name}'}: "
-        f"ε = {spend.epsilon:g}, δ = {spend.delta:g} more would pass the cap "
+        f"population {entry.population}, {'lifetime' if name is None else f'window {name}'}: "
+        f"ε = {spend.epsilon:g}, δ = {spend.delta:g} more would exceed the cap "
         f"of ε = {budget.epsilon:g}, δ = {budget.delta:g}; nothing was debited"
     )
 

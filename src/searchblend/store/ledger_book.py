@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from searchblend.accounting.spend import Spend
+from searchblend.accounting.spend import Spend, either_of
 from searchblend.accounting.totals import BudgetCap, fits, remaining
-from searchblend.core.documents import JsonObject, Natural, Sha256, decode, encode
+from searchblend.core.documents import JsonObject, Natural, Sha256, absent, decode, encode
 from searchblend.core.errors import SearchblendError
-from searchblend.core.privacy import Budget
+from searchblend.core.privacy import Budget, Neighbors
 from searchblend.store.errors import CorruptLedger
 from searchblend.store.ledger_windows import have_days_in_common
 
@@ -72,6 +72,8 @@ class DebitRow:
     spend: JsonObject
     """``Spend.as_json``"""
     recorded: str
+    role_in: str | None = absent()
+    """a round in which a person has one role at most: of its debits each person bears one"""
     kind: Literal["debit"] = "debit"
 
 
@@ -90,6 +92,8 @@ class PublishRow:
     release_id: str
     files: Mapping[str, PublishedFile]
     recorded: str
+    public_spend: JsonObject | None = absent()
+    """``Spend.as_json`` of what the files alone cost, where they tell less than what was debited"""
     kind: Literal["publish"] = "publish"
 
 
@@ -104,6 +108,8 @@ class Entry:
     spend: Spend
     recorded: str
     """when, in ISO 8601"""
+    role_in: str | None = None
+    """as in its row"""
 
     def counts_for(self, population: str | None, window: str | None) -> bool:
         """Whether this is charged to the population in the window, which may be of another period than its own."""
@@ -121,23 +127,40 @@ class Book:
     """by release id, oldest first"""
     published: dict[str, Mapping[str, PublishedFile]] = field(default_factory=dict)
     """by release id; files by name"""
+    public_spends: dict[str, Spend] = field(default_factory=dict)
+    """by release id: what the published files alone cost, where that is less than the debit"""
 
-    def spends(self, population: str, window: str | None) -> list[Spend]:
-        """All that counts in a window of the population, or with ``None`` in its lifetime."""
-        return [entry.spend for entry in self.entries.values() if entry.counts_for(population, window)]
+    def spends(self, population: str, window: str | None, *more: Entry) -> list[Spend]:
+        """All that counts in a window of the population, or with ``None`` in its lifetime, and these ``more``.
 
-    def exceeded_by(self, population: str, window: str, spends: Sequence[Spend]) -> tuple[str | None, Budget] | None:
-        """The window (``None``: the lifetime) and the cap that these would pass, or ``None`` if they fit.
+        Where a person has one role in a round, one debit of that round counts: the larger.
+        """
+        return charged(self._counting(population, window, *more))
 
-        They must fit in every window on record in which they count, not only in the one whose name they bear: a
+    def spends_in_public(self, population: str, window: str | None) -> list[Spend]:
+        """What those who see only the published files learn of a person who was a client in every round."""
+        found = []
+        for entries in _by_round(self._counting(population, window)):
+            counted = [self.public_spends[e.release_id] for e in entries if e.release_id in self.public_spends]
+            found.append(either_of(counted or [entry.spend for entry in entries]))
+        return found
+
+    def _counting(self, population: str, window: str | None, *more: Entry) -> list[Entry]:
+        return [entry for entry in (*self.entries.values(), *more) if entry.counts_for(population, window)]
+
+    def exceeded_by(self, entry: Entry) -> tuple[str | None, Budget] | None:
+        """The window (``None``: the lifetime) and the cap that one more debit would pass, or ``None`` if it fits.
+
+        It must fit in every window on record in which it counts, not only in the one whose name it bears: a
         debit of a week is one more of the year whose cap another release relied on.
         """
         if self.cap is None:
             return None
+        population, window = entry.population, entry.window
         windows = dict.fromkeys([window, *(w for p, w in self.scopes() if p == population and w is not None)])
         for name in (*(name for name in windows if have_days_in_common(name, window)), None):
             budget = self.limit(name)
-            if budget and not fits([*self.spends(population, name), *spends], budget, planned=self.cap.planned):
+            if budget and not fits(self.spends(population, name, entry), budget, planned=self.cap.planned):
                 return name, budget
         return None
 
@@ -158,6 +181,24 @@ class Book:
         for entry in self.entries.values():
             windows.setdefault(entry.population, {})[entry.window] = None
         return [(population, window) for population, names in windows.items() for window in (*names, None)]
+
+
+def charged(entries: Iterable[Entry]) -> list[Spend]:
+    """What each person bears of these debits: one of each round in which they have one role."""
+    return [either_of([entry.spend for entry in alternatives]) for alternatives in _by_round(entries)]
+
+
+def _by_round(entries: Iterable[Entry]) -> list[list[Entry]]:
+    rounds: dict[object, list[Entry]] = {}
+    for entry in entries:
+        rounds.setdefault(entry.role_in or (entry.release_id,), []).append(entry)
+    return list(rounds.values())
+
+
+def planned_round(population: str, window: str, budget: Budget) -> Entry:
+    """A round that is to come: each person has one of its two roles, and either costs this."""
+    spend = Spend.generic(budget, Neighbors.REPLACE_ONE, "planned round")
+    return Entry(0, "planned round", population, window, spend, "")
 
 
 def canonical(document: JsonObject) -> str:
@@ -204,7 +245,9 @@ def _read_debit(book: Book, position: int, document: JsonObject) -> None:
     if row.release_id in book.entries:
         raise CorruptLedger(position, "charges a release id a second time")
     spend = Spend.of_json(row.spend)
-    book.entries[row.release_id] = Entry(position, row.release_id, row.population, row.window, spend, row.recorded)
+    book.entries[row.release_id] = Entry(
+        position, row.release_id, row.population, row.window, spend, row.recorded, row.role_in
+    )
 
 
 def _read_publish(book: Book, position: int, document: JsonObject) -> None:
@@ -212,6 +255,8 @@ def _read_publish(book: Book, position: int, document: JsonObject) -> None:
     if row.release_id not in book.entries or row.release_id in book.published:
         raise CorruptLedger(position, "publishes a release that was not charged, or a second time")
     book.published[row.release_id] = row.files
+    if row.public_spend is not None:
+        book.public_spends[row.release_id] = Spend.of_json(row.public_spend)
 
 
 _READERS: Final = {"cap": _read_cap, "debit": _read_debit, "publish": _read_publish}

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from searchblend.blender.estimates import Floats
-from searchblend.blender.groups import ONE_RECORD, OwnShares, Spread, Weights
-from searchblend.core.errors import InvalidParameter
+from searchblend.blender.groups import OwnShares, Weights
 from searchblend.core.randomness import Randomness
 from searchblend.core.records import HeadList, Record
 from searchblend.mechanisms.tally import InMemoryTally, Ints, ListedRecords, QueriesOnly, RecordUniverse
@@ -34,6 +33,15 @@ class RecordModel:
     @classmethod
     def of_records(cls, records: Sequence[Record], shares: Sequence[float]) -> RecordModel:
         return cls(ListedRecords(records), np.array(shares, dtype=np.float64))
+
+    def top_queries(self, n: int) -> dict[str, float]:
+        """The n most frequent queries with their shares, most frequent first."""
+        numbers, first, where = np.unique(
+            self.universe.query_numbers(np.arange(len(self.shares))), return_index=True, return_inverse=True
+        )
+        totals = np.bincount(where, weights=self.shares, minlength=len(numbers))
+        order = np.argsort(-totals, kind="stable")[:n]
+        return {str(self.universe[int(first[i])].query): float(totals[i]) for i in order.tolist()}
 
     def draw(self, n_users: int, generator: np.random.Generator) -> CountGroup:
         """A group of this many people."""
@@ -100,10 +108,8 @@ class CountGroup:
         named.sort(key=lambda pair: (-pair[1], pair[0].encode()))
         return {query: total / self._n_users for query, total in named[:n]}
 
-    def tally(self, spread: Spread = ONE_RECORD, *, randomness: Randomness | None = None) -> InMemoryTally:
-        if spread.records != 1:
-            raise InvalidParameter("records_per_optin", "a group of counts has one record per user")
-        return InMemoryTally(self._universe, self._held, self._counts[self._held] * spread.units)
+    def tally(self) -> InMemoryTally:
+        return InMemoryTally(self._universe, self._held, self._counts[self._held])
 
     def weighted_queries(self, weights: Weights, *, randomness: Randomness | None = None) -> InMemoryTally:
         numbers = self._universe.query_numbers(self._held)

@@ -3,33 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from searchblend.accounting.shuffle import ShuffleCost
 from searchblend.blender.best.set_law import SetLaw
 from searchblend.blender.method import METHODS
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.blender.pipeline import run_blender
+from searchblend.blender.published_cost import published_cost
 from searchblend.blender.release import BlenderRelease
 from searchblend.blender.result import Result
 from searchblend.core.errors import EmptyHeadList
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.records import WILDCARD, Record
-from searchblend.mechanisms.threshold import Threshold
-from searchblend.synthetic.count_group import RecordModel
-from searchblend.synthetic.metrics import Truth, listed_cells, score
-from searchblend.synthetic.population import aol_query_shares, url_shares
+from searchblend.synthetic.count_group import CountGroup, RecordModel
+from searchblend.synthetic.metrics import Truth, listed_cells
 from searchblend.synthetic.seeded import SeededRandomness
 
 OnRun = Callable[[], None]
-HEAD_FRACTIONS: Final = (0.8, 0.9, 0.95)
-QUERY_BUDGET_FRACTIONS: Final = (0.7, 0.8, 0.85, 0.9, 0.95)
-_RANKS: Final = 50_000
+FRACTIONS: Final = {"head_fraction": (0.8, 0.9, 0.95), "query_budget_fraction": (0.7, 0.8, 0.85, 0.9, 0.95)}
+FIGURES: Final = ("head_queries", "covered", "error")
+RANKS: Final = (1, 10, 50, 200)
+"""true ranks whose query is followed"""
+RECOMMEND_RUNS: Final = 4
+_ERRORS: Final = 3.2
+"""standard errors that a difference of four runs must have: 5 % of three degrees of freedom"""
+_NORMAL_95: Final = 1.959964
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,12 @@ class Situation:
     def with_budget(self, epsilon: float) -> Situation:
         return replace(self, params=replace(self.params, budget=Budget(epsilon, self.params.budget.delta)))
 
+    def with_fraction(self, field: str, value: float) -> Situation:
+        """Another ``head_fraction`` or ``query_budget_fraction`` of the printed method."""
+        if field == "head_fraction":
+            return replace(self, params=replace(self.params, head_fraction=value))
+        return replace(self, params=replace(self.params, query_budget_fraction=value))
+
 
 @dataclass(frozen=True)
 class Band:
@@ -62,51 +72,135 @@ class Band:
 
 
 @dataclass(frozen=True)
+class RankForecast:
+    """What is known afterwards of the query with one true rank."""
+
+    rank: int
+    share: float
+    """true"""
+    listed: float
+    """in so many of the runs"""
+    plus_minus: Band | None
+    """half of the 95 % interval, where it is listed"""
+
+
+@dataclass(frozen=True)
 class MethodForecast:
-    """What one method would give. ``None`` where every simulated list was empty."""
+    """What one method would give: how much of what people search, and how exactly."""
 
     method: str
     head_queries: Band
-    query_l1: Band | None
-    record_l1: Band | None
-    ndcg: Band | None
+    covered: Band
+    """share of all searches that the listed queries make up"""
+    error: Band
+    """L1 over the truly most frequent M queries and over their records; what is not listed counts as estimated 0"""
+    ranks: tuple[RankForecast, ...]
+    runs: Mapping[str, tuple[float, ...]]
+    """the figures run by run; the same run has the same people in every forecast of one situation"""
     example: BlenderRelease | None
-    """one simulated release, for standard deviations and mechanisms"""
+    """one simulated release, for standard deviations and mechanisms; None if every list was empty"""
 
     def as_json(self) -> dict[str, Any]:
-        figures = {name: getattr(self, name) for name in ("head_queries", "query_l1", "record_l1", "ndcg")}
-        document: dict[str, Any] = {name: asdict(band) if band else None for name, band in figures.items()}
+        document: dict[str, Any] = {name: asdict(getattr(self, name)) for name in FIGURES}
+        document["ranks"] = [asdict(rank) for rank in self.ranks]
         if self.example:
             document["mechanism"] = dict(self.example.mechanism)
             document["standard_deviations"] = standard_deviations(self.example)
         return document
 
 
+@dataclass(frozen=True)
+class Difference:
+    """How a figure changes from one forecast to another, run by run."""
+
+    before: float
+    after: float
+    error: float
+    """standard error of the change"""
+
+    @classmethod
+    def of(cls, before: Sequence[float], after: Sequence[float]) -> Difference:
+        change = np.subtract(after, before)
+        spread = float(np.std(change, ddof=1) / np.sqrt(len(change))) if len(change) > 1 else math.inf
+        return cls(float(np.mean(before)), float(np.mean(after)), spread)
+
+    @property
+    def shown(self) -> bool:
+        """Whether it is larger than the simulation's own error, at a few runs."""
+        return abs(self.after - self.before) > _ERRORS * self.error
+
+
 def simulate(
     model: RecordModel, situation: Situation, method: str, *, runs: int, seed: int, on_run: OnRun = lambda: None
 ) -> MethodForecast:
-    """Run the shipped algorithm on simulated people; the same seed gives the same people to every method."""
-    lengths, scores, example = [], [], None
+    """Run the shipped algorithm on simulated people; the same seed gives the same people to every method.
+
+    A simulated person has one record, whatever the parameters allow.
+    """
+    params = replace(situation.params, records_per_optin=1)
+    top = model.top_queries(max(params.max_head_queries, RANKS[-1]))
+    listed_lists: list[dict[str, float]] = []
+    figures: dict[str, list[float]] = {name: [] for name in FIGURES}
+    example = None
     for run in range(runs):
         generator = np.random.Generator(np.random.PCG64([seed, run]))
         optin = model.draw(situation.n_optin, generator)
         clients = model.draw(situation.users - situation.n_optin, generator)
         try:
             noise = SeededRandomness(seed * 1_000_003 + run)
-            release = run_blender(optin, clients, situation.params, method=method, randomness=noise)
+            release = run_blender(optin, clients, params, method=method, randomness=noise)
         except EmptyHeadList:
-            lengths.append(0)
-        else:
-            held = optin.cell_counts(release.head) + clients.cell_counts(release.head)
-            lengths.append(len(release.head))
-            scores.append(score(release, Truth.of(release.head, held)))
-            example = example or release
+            release = None
+        measured = _measured(release, top, params.max_head_queries, (optin, clients))
+        for name, value in measured.items():
+            figures[name].append(value)
+        listed_lists.append(_intervals(release))
+        example = example or release
         on_run()
-    bands = {
-        name: Band.of([getattr(entry, name) for entry in scores]) if scores else None
-        for name in ("query_l1", "record_l1", "ndcg")
+    bands = {name: Band.of(values) for name, values in figures.items()}
+    kept = {name: tuple(values) for name, values in figures.items()}
+    return MethodForecast(method, **bands, ranks=_at_ranks(top, listed_lists), runs=kept, example=example)
+
+
+def _measured(
+    release: BlenderRelease | None, top: Mapping[str, float], most: int, groups: tuple[CountGroup, CountGroup]
+) -> dict[str, float]:
+    asked = dict(list(top.items())[:most])
+    everything = sum(asked.values())
+    if release is None:
+        return {"head_queries": 0.0, "covered": 0.0, "error": 2 * everything}
+    head = release.head
+    truth = Truth.of(head, groups[0].cell_counts(head) + groups[1].cell_counts(head))
+    wanted = np.array([query in asked for query in head.queries])
+    cells = listed_cells(head)
+    cells = cells[wanted[np.array(head.query_of_cells())[cells]]]
+    queries = np.flatnonzero(wanted)
+    error = np.abs(release.queries.probability - truth.queries)[queries].sum() - truth.queries[queries].sum()
+    error += np.abs(release.records.probability - truth.cells)[cells].sum() - truth.cells[cells].sum()
+    return {
+        "head_queries": float(len(head)),
+        "covered": float(truth.queries[:-1].sum()),
+        "error": float(2 * everything + error),
     }
-    return MethodForecast(method, Band.of(lengths), **bands, example=example)
+
+
+def _intervals(release: BlenderRelease | None) -> dict[str, float]:
+    """Half of the 95 % interval of every listed query."""
+    if release is None:
+        return {}
+    halves = _NORMAL_95 * np.sqrt(release.queries.raw.variance[:-1])
+    return dict(zip(release.head.queries, halves.tolist(), strict=True))
+
+
+def _at_ranks(top: Mapping[str, float], lists: Sequence[Mapping[str, float]]) -> tuple[RankForecast, ...]:
+    found, names = [], list(top)
+    for rank in RANKS:
+        if rank <= len(names):
+            name = names[rank - 1]
+            halves = [intervals[name] for intervals in lists if name in intervals]
+            band = Band.of(halves) if halves else None
+            found.append(RankForecast(rank, top[name], len(halves) / len(lists), band))
+    return tuple(found)
 
 
 def standard_deviations(release: BlenderRelease) -> list[dict[str, float]]:
@@ -120,16 +214,26 @@ def standard_deviations(release: BlenderRelease) -> list[dict[str, float]]:
 def recommend(
     model: RecordModel, situation: Situation, *, runs: int, seed: int, on_run: OnRun = lambda: None
 ) -> dict[str, Any]:
-    """The printed method's best fractions (least query L1 times record L1), and the design that ``best`` chooses."""
-    scored: dict[tuple[float, float], float] = {}
-    for head_fraction in HEAD_FRACTIONS:
-        for query_fraction in QUERY_BUDGET_FRACTIONS:
-            params = replace(situation.params, head_fraction=head_fraction, query_budget_fraction=query_fraction)
-            forecast = simulate(model, replace(situation, params=params), "paper", runs=runs, seed=seed, on_run=on_run)
-            if forecast.query_l1 and forecast.record_l1:
-                scored[head_fraction, query_fraction] = forecast.query_l1.mean * forecast.record_l1.mean
-    best = min(scored, key=lambda pair: scored[pair]) if scored else (None, None)
-    return {"method": "best", "paper": {"head_fraction": best[0], "query_budget_fraction": best[1]}}
+    """The printed method's fractions, one at a time against the defaults.
+
+    A change is advised if its smaller error is shown, and if it lists no fewer queries: a short list is easy to be
+    exact about.
+    """
+    default = simulate(model, situation, "paper", runs=runs, seed=seed, on_run=on_run)
+    advice: dict[str, float] = {}
+    for field, values in FRACTIONS.items():
+        gains: dict[float, float] = {}
+        for value in values:
+            if value != getattr(situation.params, field):
+                other = situation.with_fraction(field, value)
+                found = simulate(model, other, "paper", runs=runs, seed=seed, on_run=on_run)
+                change = Difference.of(default.runs["error"], found.runs["error"])
+                is_longer = found.head_queries.mean >= default.head_queries.mean
+                if is_longer and change.shown and change.after < change.before:
+                    gains[value] = change.after
+        if gains:
+            advice[field] = min(gains, key=lambda value: gains[value])
+    return {"method": "best", "paper": advice}
 
 
 def influence(release: BlenderRelease) -> dict[str, float | None]:
@@ -186,12 +290,13 @@ def plan_document(
 ) -> dict[str, Any]:
     """Everything that ``searchblend plan`` says."""
     forecasts = {m: simulate(model, situation, m, runs=runs, seed=seed, on_run=on_run) for m in METHODS}
-    best = forecasts["best"].example
+    now, best = forecasts["best"], forecasts["best"].example
     more_optin = replace(situation, optin_fraction=min(situation.optin_fraction + 0.01, 0.99))
     more_epsilon = situation.with_budget(situation.params.budget.epsilon + 1)
+    more = {"one_more_percent_opt_in": more_optin, "one_more_epsilon": more_epsilon}
     return {
         "format": "searchblend-plan",
-        "version": 1,
+        "version": 2,
         "profile": profile,
         "users": situation.users,
         "optin_fraction": situation.optin_fraction,
@@ -200,16 +305,26 @@ def plan_document(
         "max_head_queries": situation.params.max_head_queries,
         "runs": runs,
         "methods": {name: forecast.as_json() for name, forecast in forecasts.items()},
-        "recommended": recommend(model, situation, runs=2, seed=seed, on_run=on_run),
+        "recommended": recommend(model, situation, runs=RECOMMEND_RUNS, seed=seed, on_run=on_run),
         "buys": {
-            "one_more_percent_opt_in": _summary(
-                simulate(model, more_optin, "best", runs=runs, seed=seed, on_run=on_run)
-            ),
-            "one_more_epsilon": _summary(simulate(model, more_epsilon, "best", runs=runs, seed=seed, on_run=on_run)),
+            name: _bought(now, simulate(model, then, "best", runs=runs, seed=seed, on_run=on_run))
+            for name, then in more.items()
         },
+        "clients_in_public": asdict(_published(best)) if best else None,
         "one_report_moves": influence(best) if best else None,
         "colluding_optin_users": colluding_users(best) if best else None,
     }
+
+
+def _published(release: BlenderRelease) -> ShuffleCost:
+    """What the published files alone would tell of one client."""
+    return published_cost(release.head, release.design, release.params, release.sizes.clients)
+
+
+def _bought(now: MethodForecast, then: MethodForecast) -> dict[str, dict[str, Any]]:
+    """Figure by figure, and whether the simulation can tell the change from nothing."""
+    changes = {name: Difference.of(now.runs[name], then.runs[name]) for name in FIGURES}
+    return {name: {**asdict(change), "shown": change.shown} for name, change in changes.items()}
 
 
 def curve(
@@ -227,36 +342,4 @@ def curve(
 
 def runs_needed(runs: int) -> int:
     """How many simulated runs ``plan_document`` makes, for a progress bar."""
-    return 4 * runs + 2 * len(HEAD_FRACTIONS) * len(QUERY_BUDGET_FRACTIONS)
-
-
-def _summary(forecast: MethodForecast) -> dict[str, float | None]:
-    return {
-        "head_queries": forecast.head_queries.mean,
-        "query_l1": forecast.query_l1.mean if forecast.query_l1 else None,
-        "record_l1": forecast.record_l1.mean if forecast.record_l1 else None,
-    }
-
-
-def expected_head_queries(n_head_users: int, threshold: Threshold, max_head_queries: int) -> float:
-    """How long a head list would be on an AOL-shaped population: queries with a record that passes, at most M.
-
-    A record's count is Poisson(n·p); each URL of a query passes on its own. Ranks beyond 50,000 are so rare that
-    only noise could name them.
-    """
-    shares = aol_query_shares()[:_RANKS, None] * url_shares(np.arange(_RANKS))
-    missed = np.prod(1 - _pass_probability(n_head_users * shares, threshold), axis=1)
-    return min(float((1 - missed).sum()), float(max_head_queries))
-
-
-def _pass_probability(mean: NDArray[np.float64], threshold: Threshold) -> NDArray[np.float64]:
-    """P(N ≥ 1 and N + Y ≥ T) for N ~ Poisson(mean)."""
-    reach = threshold.integer + int(20 / float(threshold.noise.rate)) + 1
-    passed, log_mean = np.zeros_like(mean), np.log(np.maximum(mean, 1e-300))
-    below = np.exp(-mean)  # P(N = 0): an absent record is never named
-    for count in range(1, reach):
-        probability = np.exp(count * log_mean - mean - math.lgamma(count + 1))
-        passed += probability * threshold.noise.at_least(threshold.integer - count)
-        below += probability
-    passed += 1 - below
-    return passed.clip(0.0, 1.0)
+    return 4 * runs + RECOMMEND_RUNS * (1 + sum(len(values) - 1 for values in FRACTIONS.values()))

@@ -12,11 +12,15 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
 from searchblend.core.errors import OutputError, UsageError
 from searchblend.synthetic.plan import Band, MethodForecast
 
 COLORS: Final = {"best": "#0b6e4f", "paper": "#b3541e"}
+_MOST: Final = 0.5
+"""of the runs"""
+_RANK_STYLES: Final = ("-", "--", "-.", ":")
 SUFFIXES: Final = (".png", ".svg")
 
 
@@ -47,16 +51,46 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def plan_figure(epsilons: Sequence[float], curves: Mapping[str, Sequence[MethodForecast]], title: str) -> Figure:
-    """Query error and list length over ε, both methods, with the middle 80 % of the simulated runs."""
-    figure, (errors, lengths) = new_figure(2)
+    """What users want over ε: queries listed, searches covered, ± at fixed ranks; bands are the middle 80 % of runs."""
+    figure, (lengths, covered, exact) = new_figure(3)
     for method, forecasts in curves.items():
-        draw_band(errors, epsilons, [forecast.query_l1 for forecast in forecasts], method)
         draw_band(lengths, epsilons, [forecast.head_queries for forecast in forecasts], method)
-    errors.set(xlabel="ε", ylabel="L1 error of the queries", yscale="log")
-    lengths.set(xlabel="ε", ylabel="queries in the head list", ylim=(0, None))
-    errors.legend(frameon=False, title="method")
+        draw_band(covered, epsilons, [_percent(forecast.covered) for forecast in forecasts], method)
+    for forecasts in curves.values():
+        for place in _drawn_ranks(curves["best"]):
+            _draw_rank(exact, epsilons, forecasts, place)
+    lengths.set(xlabel="ε", ylabel="queries listed", ylim=(0, None))
+    covered.set(xlabel="ε", ylabel="searches they make up, %", ylim=(0, None))
+    exact.set(xlabel="ε", ylabel="± of a query's share, % of it", yscale="log")
+    exact.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    exact.yaxis.set_major_formatter(ScalarFormatter())
+    exact.yaxis.set_minor_formatter(NullFormatter())
+    lengths.legend(frameon=False, title="method")
+    exact.legend(frameon=False, title="true rank")
     figure.suptitle(title, fontsize=11)
     return figure
+
+
+def _percent(band: Band) -> Band:
+    return Band(100 * band.mean, 100 * band.low, 100 * band.high)
+
+
+def _drawn_ranks(forecasts: Sequence[MethodForecast]) -> list[int]:
+    """Places of the ranks that at least one ε lists in most runs."""
+    places = range(len(forecasts[0].ranks))
+    return [place for place in places if any(forecast.ranks[place].listed >= _MOST for forecast in forecasts)]
+
+
+def _draw_rank(axis: Axes, epsilons: Sequence[float], forecasts: Sequence[MethodForecast], place: int) -> None:
+    """Half of the 95 % interval as a part of the true share, where most runs list the query."""
+    ranks = [forecast.ranks[place] for forecast in forecasts]
+    values = [
+        100 * rank.plus_minus.mean / rank.share if rank.plus_minus and rank.listed >= _MOST else float("nan")
+        for rank in ranks
+    ]
+    method = forecasts[0].method
+    label = f"{ranks[0].rank}" if method == "best" else None
+    axis.plot(epsilons, values, _RANK_STYLES[place], marker="o", markersize=4, color=COLORS[method], label=label)
 
 
 def draw_band(axis: Axes, x: Sequence[float], bands: Sequence[Band | None], label: str, **style: Any) -> None:

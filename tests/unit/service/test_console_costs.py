@@ -27,7 +27,7 @@ def sites(tmp_path_factory):
         folder = tmp_path_factory.mktemp(name)
         service = http_service(str(folder / "service.db"), folder)
         http = service.__enter__()
-        task = long_history(http.parts.store, http.parts.clock, rounds=rounds, queries=500)
+        task = long_history(http.parts.store, http.parts.clock, rounds=rounds, queries=500, different=3)
         made[name] = (
             service,
             http,
@@ -107,7 +107,7 @@ def test_counting_counts(sites, monkeypatch):
 
         with monkeypatch.context() as patch:
             patch.setattr(SqliteStore, "execute", counting)
-            for found in store.rounds.rounds(tasks["task"]):
-                store.artifacts.of_round(found.key)
+            for round_ in store.rounds.rounds(tasks["task"]):
+                store.artifacts.of_round(round_.key)
         counts[length] = len(seen)
     assert counts["long"] > counts["short"] + 40

@@ -135,12 +135,12 @@ def test_a_question_keeps_to_its_sliders_and_the_forecast_is_of_the_epsilon_aske
     curves = {
         method: {
             name: [None if e < 2 else {**band, "mean": e} for e in epsilons]
-            for name in ("head_queries", "query_l1", "ndcg")
+            for name in ("head_queries", "covered", "error")
         }
         for method in ("best", "paper")
     }
     page = planner_page(question, {"curves": curves})
-    assert page.chosen[1] == ("L1 error of query shares", ["2.5 (0.5 to 2)"] * 2)
+    assert page.chosen[1] == ("Share of all searches that they make up", ["2.5 (0.5 to 2)"] * 2)
     assert page.charts[0].series[0].values[0] is None
 
 

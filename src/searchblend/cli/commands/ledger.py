@@ -1,10 +1,11 @@
-"""``searchblend ledger``: show, check, export, cap."""
+"""``searchblend ledger``: show, check, export, cap, what-if."""
 
 from __future__ import annotations
 
 import argparse
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from searchblend.accounting.spend import UNIT, Spend
@@ -29,6 +30,7 @@ examples:
   searchblend ledger check budget.ledger                    the hash chain and every stored file
   searchblend ledger export budget.ledger > rows.jsonl      the rows with their hashes, for somebody else to verify
   searchblend ledger cap budget.ledger --lifetime 20,1e-4 --per-window 4,1e-5
+  searchblend ledger what-if year.toml --ledger budget.ledger    what a batch of releases would cost, before any is made
 """
 
 
@@ -38,6 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     check = add_command(actions, "check", "verify the hash chain and every stored file", EXAMPLES)
     export = add_command(actions, "export", "the rows with their hashes, one JSON document a line", EXAMPLES)
     cap = add_command(actions, "cap", "put a cap on record; makes the ledger if there is none", EXAMPLES)
+    what_if = add_command(actions, "what-if", "the totals after a batch of planned releases; debits nothing", EXAMPLES)
+    what_if.add_argument(
+        "plan", type=Path, metavar="PLAN.toml", help="the planned releases, one table [[release]] each"
+    )
+    what_if.add_argument("--ledger", metavar="LEDGER", help="what was debited before, and the cap (none)")
+    what_if.add_argument("--delta", type=share, metavar="D", help="total δ (the cap's, else the debits' own + 1e-6)")
     for action in (show, check, export, cap):
         action.add_argument("ledger", metavar="LEDGER", help="the ledger's file, or the database of a service")
     for action in (show, export):
@@ -45,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action.add_argument("--window", metavar="NAME", help="only what counts in this window")
     show.add_argument("--delta", type=share, metavar="D", help="total δ (the cap's, else the debits' own + 1e-6)")
     check.add_argument("--head", metavar="HASH", help="a hash noted earlier: it must still be in the chain")
-    for action in (show, check, export):
+    for action in (show, check, export, what_if):
         action.add_argument("--json", action="store_true", help="print one JSON document")
     cap.add_argument("--per-window", type=epsilon_delta, metavar="E,D", help="ε and δ of each window")
     cap.add_argument("--lifetime", type=epsilon_delta, metavar="E,D", help="ε and δ of all windows together")
@@ -60,6 +68,9 @@ Scope = tuple[str, str | None]
 def run(options: argparse.Namespace) -> None:
     if options.action == "cap":
         set_cap(options)
+        return
+    if options.action == "what-if":
+        what_if(options)
         return
     with _opened(options.ledger, create=False) as ledger:
         if options.action == "check":
@@ -168,6 +179,9 @@ def show_document(book: Book, entries: Sequence[Entry], totals: dict[Scope, Tota
                 "recorded": entry.recorded,
                 "published": entry.release_id in book.published,
                 "spend": entry.spend.as_json(),
+                "rho": entry.spend.rho,
+                "role_in": entry.role_in,
+                "public_spend": spend.as_json() if (spend := book.public_spends.get(entry.release_id)) else None,
             }
             for entry in entries
         ],
@@ -178,8 +192,54 @@ def show_document(book: Book, entries: Sequence[Entry], totals: dict[Scope, Tota
                 **total.as_json(),
                 "left": _left(book, (population, window)),
                 "groups": _groups(total),
+                "client_in_public": _json_of(_public(book, (population, window), total)),
             }
             for (population, window), total in totals.items()
+        ],
+    }
+
+
+def what_if(options: argparse.Namespace) -> None:
+    """The totals after a plan, beside those of today; the first release that the cap would refuse is named."""
+    from searchblend.store.ledger_book import Book
+    from searchblend.store.ledger_plan import read_plan
+
+    book = Book()
+    if options.ledger:
+        with _opened(options.ledger, create=False) as ledger:
+            book = ledger.book()
+    before = {scope: _totals(book, scope, options.delta) for scope in book.scopes()}
+    planned, refused = read_plan(options.plan), None
+    for entry in planned:
+        if refused is None and book.exceeded_by(entry):
+            refused = entry.release_id
+        book.entries[entry.release_id] = entry
+    touched = [scope for scope in book.scopes() if any(entry.counts_for(*scope) for entry in planned)]
+    after = {scope: _totals(book, scope, options.delta) for scope in touched}
+    if options.json:
+        print_json(_what_if_document(planned, before, after, refused))
+        return
+    print_table(_totals_table(book, after))
+    verdict = f"the cap would refuse {refused}" if refused else "all of it fits" if book.cap else "no cap is on record"
+    print_line(f"{len(planned)} planned releases: {verdict}. Nothing was debited.")
+
+
+def _what_if_document(
+    planned: Sequence[Entry], before: dict[Scope, Totals], after: dict[Scope, Totals], refused: str | None
+) -> dict[str, Any]:
+    return {
+        "format": "searchblend-ledger-what-if",
+        "version": 1,
+        "planned": len(planned),
+        "refused": refused,
+        "totals": [
+            {
+                "population": population,
+                "window": window,
+                "before": _json_of(before.get((population, window))),
+                "after": total.as_json(),
+            }
+            for (population, window), total in after.items()
         ],
     }
 
@@ -202,6 +262,16 @@ def _totals(book: Book, scope: Scope, delta: float | None) -> Totals:
     if delta is None:
         delta = budget.delta if budget else default_delta(spends)
     return total_of(spends, delta)
+
+
+def _public(book: Book, scope: Scope, total: Totals) -> Totals | None:
+    """A client of every round, against those who see only what is published; None where that is the same."""
+    spends = book.spends_in_public(*scope)
+    return total_of(spends, total.delta) if spends != book.spends(*scope) else None
+
+
+def _json_of(total: Totals | None) -> dict[str, Any] | None:
+    return None if total is None else total.as_json()
 
 
 def _budget(book: Book, scope: Scope) -> Budget | None:
@@ -240,8 +310,8 @@ def _group_words(scope: Scope, total: Totals) -> str:
 
 def _entries_table(book: Book, entries: Sequence[Entry]) -> Table:
     table = new_table("Debits")
-    for name in ("release", "population", "window", "mechanism", "ε", "δ", "published"):
-        table.add_column(name, justify="right" if name in "εδ" else "left")
+    for name in ("release", "population", "window", "mechanism", "ε", "δ", "ρ", "published"):
+        table.add_column(name, justify="right" if name in "εδρ" else "left")
     for entry in entries:
         spend: Spend = entry.spend
         names = [
@@ -251,6 +321,7 @@ def _entries_table(book: Book, entries: Sequence[Entry]) -> Table:
             spend.mechanism,
             f"{spend.epsilon:g}",
             f"{spend.delta:g}",
+            "–" if spend.rho is None else f"{spend.rho:.3g}",
         ]
         table.add_row(*names, "yes" if entry.release_id in book.published else "not yet")
     return table
@@ -265,13 +336,15 @@ def _totals_table(book: Book, totals: dict[Scope, Totals]) -> Table:
         "at δ",
         "ε summed",
         "ε by PLD",
+        "ρ",
+        "ε in public",
         "left of the cap",
     ):
         table.add_column(name, justify="left" if name in ("population", "window") else "right")
     for scope, total in totals.items():
         basic, composed = _epsilon(total.basic_epsilon), _epsilon(total.loss_distribution_epsilon)
         basic, composed = (f"◀ {basic}", composed) if total.method == BASIC else (basic, f"◀ {composed}")
-        left = _left(book, scope)
+        left, public = _left(book, scope), _public(book, scope, total)
         table.add_row(
             scope[0],
             "all (lifetime)" if scope[1] is None else scope[1],
@@ -279,11 +352,15 @@ def _totals_table(book: Book, totals: dict[Scope, Totals]) -> Table:
             f"{total.delta:.3g}",
             basic,
             composed,
+            "–" if total.rho is None else f"{total.rho:.3g}",
+            _epsilon(public.epsilon) if public else "the same",
             f"ε {left['epsilon']:.4g}, δ {left['delta']:.2g}" if left else "–",
         )
     table.caption = (
         "◀ the smaller total. PLD: privacy loss distributions, for releases that were planned beforehand; "
-        "the sum (basic composition) holds for any. – says nothing at this δ."
+        "the sum (basic composition) holds for any. – says nothing at this δ. ρ: zero-concentrated privacy, of "
+        "releases without δ. In public: a client of every round, against those who see only what is published, if the "
+        "other clients report honestly. Of a round in which a person has one role the larger debit counts."
     )
     return table
 

@@ -112,12 +112,16 @@ def _draw(model: RecordModel, situation: Situation, options: argparse.Namespace,
 def _show(document: Mapping[str, Any], plot: Path | None) -> None:
     print_table(_forecast_table(document))
     for name, what in (("one_more_percent_opt_in", "1 % more opt-in"), ("one_more_epsilon", "ε + 1")):
-        print_line(f"{what:>16} (best): {_bought(document['methods']['best'], document['buys'][name])}")
+        print_line(f"{what:>16} (best): {_bought(document['buys'][name], document['runs'])}")
     fractions = document["recommended"]["paper"]
-    if fractions["head_fraction"]:
+    options = " ".join(f"--{name.replace('_', '-')} {value:g}" for name, value in fractions.items())
+    print_line(
+        f"Recommended: method best. For paper: {options or 'the default fractions; no other was shown to be better'}"
+    )
+    if public := document["clients_in_public"]:
         print_line(
-            f"Recommended: method best. For paper: --head-fraction {fractions['head_fraction']:g} "
-            f"--query-budget-fraction {fractions['query_budget_fraction']:g}"
+            f"A client's report tells the collector at most ε = {document['epsilon']:g}; the published files tell "
+            f"at most ε = {public['epsilon']:g} at δ = {public['delta']:g}, if the other clients report honestly."
         )
     moves, colluding = document["one_report_moves"], document["colluding_optin_users"]
     if moves and colluding:
@@ -139,26 +143,45 @@ def _forecast_table(document: Mapping[str, Any]) -> Table:
     )
     for name in ("expected (80 % of runs)", "best", "paper"):
         table.add_column(name, justify="left" if name.startswith("expected") else "right")
-    for key, label, form in (
-        ("head_queries", "queries in the list", "{:.0f}"),
-        ("query_l1", "L1 of queries", "{:.4f}"),
-        ("record_l1", "L1 of records", "{:.4f}"),
-        ("ndcg", "NDCG", "{:.4f}"),
+    methods = [document["methods"][method] for method in ("best", "paper")]
+    for key, label, form, unit in (
+        ("head_queries", "queries listed", "{:.0f}", 1),
+        ("covered", "searches they make up", "{:.1f} %", 100),
+        ("error", "error over the most frequent queries", "{:.4f}", 1),
     ):
-        table.add_row(label, *(_band(document["methods"][method][key], form) for method in ("best", "paper")))
+        table.add_row(label, *(_band(method[key], form, unit) for method in methods))
+    for place, rank in enumerate(methods[0]["ranks"]):
+        label = f"± of the query of rank {rank['rank']} ({100 * rank['share']:.2g} %)"
+        table.add_row(label, *(_at_rank(method["ranks"][place]) for method in methods))
+    table.caption = (
+        "± is half of the 95 % interval. The error is L1 over the truly most frequent queries and their records; what "
+        "is not listed counts as estimated 0, so that a short list is not rewarded."
+    )
     return table
 
 
-def _band(band: Mapping[str, float] | None, form: str) -> str:
-    if band is None:
-        return "–"
-    mean, low, high = (form.format(band[name]) for name in ("mean", "low", "high"))
+def _at_rank(rank: Mapping[str, Any]) -> str:
+    if rank["plus_minus"] is None:
+        return "not listed"
+    listed = "" if rank["listed"] == 1 else f", listed in {rank['listed']:.0%} of runs"
+    return f"± {100 * rank['plus_minus']['mean']:.2g} %{listed}"
+
+
+def _band(band: Mapping[str, float], form: str, unit: float) -> str:
+    mean, low, high = (form.format(unit * band[name]) for name in ("mean", "low", "high"))
     return f"{mean} ({low} – {high})"
 
 
-def _bought(now: Mapping[str, Any], then: Mapping[str, float | None]) -> str:
-    parts = [f"queries {now['head_queries']['mean']:.0f} → {then['head_queries']:.0f}"]
-    for key, label in (("query_l1", "query L1"), ("record_l1", "record L1")):
-        if now[key] and then[key]:
-            parts.append(f"{label} {now[key]['mean']:.4f} → {then[key]:.4f}")
-    return ", ".join(parts)
+def _bought(changes: Mapping[str, Mapping[str, Any]], runs: int) -> str:
+    """Only what the simulation can tell from nothing."""
+    words = {
+        "head_queries": ("queries", "{:.0f}", 1),
+        "covered": ("covered", "{:.1f} %", 100),
+        "error": ("error", "{:.4f}", 1),
+    }
+    parts = [
+        f"{label} {form.format(unit * changes[name]['before'])} → {form.format(unit * changes[name]['after'])}"
+        for name, (label, form, unit) in words.items()
+        if changes[name]["shown"]
+    ]
+    return ", ".join(parts) or f"no difference that {runs} runs can show"

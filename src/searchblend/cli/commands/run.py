@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from searchblend.cli.arguments import add_budget, add_method, positive_int, share
 from searchblend.cli.log_options import (
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from searchblend.blender.result import Result
     from searchblend.releases.hybrid import Evaluation, HybridSettings
     from searchblend.releases.make_release import LedgerEntry, WrittenRelease
+
+_DRY_RUNS: Final = 2
+"""simulated runs behind what a dry run expects"""
 
 EXAMPLES = """\
 examples:
@@ -261,31 +264,38 @@ def short_list_hint(result: Result, params: BlenderParams) -> str | None:
 
 def show_dry_run(params: BlenderParams, options: argparse.Namespace) -> None:
     """What a run would promise, and what to expect of an AOL-shaped log; no file is opened."""
-    from searchblend.mechanisms.threshold import printed_threshold
-    from searchblend.synthetic.plan import expected_head_queries
-    from searchblend.synthetic.population import AOL_USERS
+    from searchblend.blender.method import method_named
+    from searchblend.synthetic.count_group import RecordModel
+    from searchblend.synthetic.plan import Situation, simulate
+    from searchblend.synthetic.population import profile_named
 
-    threshold = printed_threshold(params.budget)
-    share = 0.05 if options.opt_in_column else options.opt_in
-    n_users = options.users or AOL_USERS
-    n_head_users = round(n_users * share * params.head_fraction)
-    expected = expected_head_queries(n_head_users, threshold, params.max_head_queries)
+    profile = profile_named("aol")
+    users, share = options.users or profile.n_users, 0.05 if options.opt_in_column else options.opt_in
+    # A simulated user has one search: what is needed and what is expected are of the same users.
+    one_each = replace(params, records_per_optin=1)
+    needed = method_named(options.method, wide_list=options.wide_list).users_to_be_listed(one_each)
+    situation = Situation(users, share, params)
+    forecast = simulate(RecordModel.of_profile(profile), situation, options.method, runs=_DRY_RUNS, seed=1)
+    listed, covered = forecast.head_queries.mean, forecast.covered.mean
     document = {
         "epsilon": params.budget.epsilon,
         "delta": params.budget.delta,
-        "threshold": threshold.printed,
-        "integer_threshold": threshold.integer,
-        "selection_delta": threshold.single_person_rate,
-        "expected": {"population": "AOL profile", "users": n_users, "opt_in": share, "head_queries": expected},
+        "method": options.method,
+        "users_to_be_listed": needed,
+        "expected": {
+            "population": "AOL profile",
+            "users": users,
+            "opt_in": share,
+            "head_queries": listed,
+            "covered": covered,
+        },
     }
     if options.json:
         print_json(document)
         return
     print_line(
         f"ε = {params.budget.epsilon:g}, δ = {params.budget.delta:g} for each person; nothing was read.\n"
-        f"A record needs about {threshold.integer} of the opt-in users that make the list "
-        f"(τ = {threshold.printed:.4g}; a record of one person alone passes with probability "
-        f"{threshold.single_person_rate:.2g}).\n"
-        f"Expected on {n_users:,} users with the shape of the AOL log, {share:.0%} opting in: "
-        f"about {expected:.0f} head queries (at most {params.max_head_queries} asked for)."
+        f"Method {options.method}: a record needs about {needed} of the opt-in users that make the list.\n"
+        f"Expected on {users:,} users with the shape of the AOL log and one search each, {share:.0%} opting in: about "
+        f"{listed:.0f} head queries (at most {params.max_head_queries} asked for) with {covered:.0%} of all searches."
     )

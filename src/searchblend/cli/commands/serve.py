@@ -125,7 +125,7 @@ def forecast(question: Question, epsilons: Sequence[float]) -> Forecast:
         "curves": {
             method: {
                 name: [asdict(band) if (band := getattr(point, name)) else None for point in forecasts]
-                for name in ("head_queries", "query_l1", "ndcg")
+                for name in ("head_queries", "covered", "error")
             }
             for method, forecasts in curves.items()
         }

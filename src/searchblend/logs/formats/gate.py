@@ -329,7 +329,7 @@ def _may_have_very_many_fields(block: bytes, rules: LineRules) -> bool:
 
 def _has_very_many_blank_lines(block: bytes) -> bool:
     """Certain if a fourth of ``MOST_BLANK`` are in it; a longer run that others begin and end fills a block."""
-    return _BLANK_LINES in block or not block.strip(b"\n")
+    return _BLANK_LINES in block or (len(block) > 1 and not block.strip(b"\n"))
 
 
 def _byte_problem(line: bytes) -> str | None:

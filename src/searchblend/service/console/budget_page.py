@@ -8,12 +8,12 @@ from typing import Final
 
 from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import Totals, default_delta, total_of
-from searchblend.core.privacy import Budget, Neighbors
+from searchblend.core.privacy import Budget
 from searchblend.pages.charts import Chart, Series
 from searchblend.service.checkup import settings_trouble
 from searchblend.service.console.words import plain
 from searchblend.service.round_model import settings_of
-from searchblend.store.ledger_book import Book, Entry
+from searchblend.store.ledger_book import Book, Entry, charged, planned_round
 from searchblend.store.rounds import Task
 from searchblend.store.service_store import ServiceStore
 
@@ -30,6 +30,8 @@ class Scope:
     totals: Totals
     cap: Budget | None
     left: float | None
+    public: Totals | None
+    """of a client of every round, against those who see only what is published"""
 
     @property
     def used(self) -> float | None:
@@ -106,7 +108,9 @@ def _population(book: Book, population: str) -> PopulationBudget:
 def _scope(book: Book, population: str, window: str | None) -> Scope:
     spends = book.spends(population, window)
     left = book.left(population, window)
-    return Scope(window or "lifetime", len(spends), _totals(tuple(spends)), book.limit(window), left)
+    seen = book.spends_in_public(population, window)
+    public = _totals(tuple(seen)) if seen != spends else None
+    return Scope(window or "lifetime", len(spends), _totals(tuple(spends)), book.limit(window), left, public)
 
 
 @lru_cache(maxsize=512)
@@ -120,7 +124,7 @@ def _chart(entries: list[Entry]) -> Chart:
     while n > step * _POINTS:
         step *= 2  # so that most points stay where they were when a release is added, and are remembered
     places = sorted({1, *range(step, n + 1, step), n})
-    totals = [_totals(tuple(entry.spend for entry in entries[:place])) for place in places]
+    totals = [_totals(tuple(charged(entries[:place]))) for place in places]
     return Chart(
         title="Total ε of a lifetime, release by release",
         x_label="releases",
@@ -139,8 +143,8 @@ def _chart(entries: list[Entry]) -> Chart:
 def _next_round(book: Book, task: Task, now: int) -> NextRound:
     settings = settings_of(task)
     window = settings.window_at(now + settings.optin_seconds)  # of its first debit
-    spend = Spend.generic(settings.params.budget, Neighbors.REPLACE_ONE, "planned round")
-    after = {name: [*book.spends(settings.population, name), spend, spend] for name in (window, None)}
+    planned = planned_round(settings.population, window, settings.params.budget)
+    after = {name: book.spends(settings.population, name, planned) for name in (window, None)}
     return NextRound(
         task=task,
         epsilon=settings.epsilon,
@@ -148,6 +152,5 @@ def _next_round(book: Book, task: Task, now: int) -> NextRound:
         window=window,
         window_after=sum(entry.epsilon for entry in after[window]),
         lifetime_after=sum(entry.epsilon for entry in after[None]),
-        allowed=(book.cap is not None or settings.uncapped)
-        and book.exceeded_by(settings.population, window, [spend, spend]) is None,
+        allowed=(book.cap is not None or settings.uncapped) and book.exceeded_by(planned) is None,
     )

@@ -228,10 +228,10 @@ def _cap_alerts(figures: Figures, now: int) -> Iterator[Alert]:
             budget, left = figures.book.limit(window), figures.book.left(settings.population, window)
             if budget is None or left is None:
                 continue
-            if left < 2 * settings.epsilon or left < (1 - _NEAR_CAP) * budget.epsilon:
+            if left < settings.epsilon or left < (1 - _NEAR_CAP) * budget.epsilon:
                 detail = (
                     f"{task.name}: ε = {plain(left)} of {plain(budget.epsilon)} is left for {scope}; "
-                    f"a round costs ε = {plain(settings.epsilon)} for each group."
+                    f"a round costs ε = {plain(settings.epsilon)} in each group."
                 )
                 yield Alert("warn", "Ledger near its cap", detail, "/console/budget")
 

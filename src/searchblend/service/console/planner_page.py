@@ -82,8 +82,8 @@ class PlannerPage:
 
 _FIGURES: Final = (
     ("head_queries", "Queries in the list", "queries", number),
-    ("query_l1", "L1 error of query shares", "L1", plain),
-    ("ndcg", "NDCG of the order", "NDCG", plain),
+    ("covered", "Share of all searches that they make up", "share", plain),
+    ("error", "Error over the most frequent queries, listed or not", "L1", plain),
 )
 
 

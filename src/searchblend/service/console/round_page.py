@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from searchblend.accounting.spend import Spend
 from searchblend.blender.release import GroupSizes
 from searchblend.blender.result import ResultRow, StatedCheck
 from searchblend.service.actions import JOB_ARROWS
@@ -101,6 +102,8 @@ class GroupDebit:
     window: str
     epsilon: float
     delta: float
+    public: Spend | None
+    """against those who see only what is published, once it is"""
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,13 @@ class Spent:
             SpentIn.of(book, population, round_.budget_window),
             SpentIn.of(book, population, None),
             [
-                GroupDebit(groups[release_id], entry.window, entry.spend.epsilon, entry.spend.delta)
+                GroupDebit(
+                    groups[release_id],
+                    entry.window,
+                    entry.spend.epsilon,
+                    entry.spend.delta,
+                    book.public_spends.get(release_id),
+                )
                 for release_id, entry in book.entries.items()
                 if release_id in groups
             ],

@@ -208,7 +208,7 @@ class Curator(RoundJobs):
         window = settings.window_at(now)
         with self._store.transaction():
             self._store.jobs.finish(job)
-            self._store.ledger.debit(f"{round_.name}/opt-in", settings.population, window, spend)
+            self._store.ledger.debit(f"{round_.name}/opt-in", settings.population, window, spend, role_in=round_.name)
             ready = self._store.rounds.advance(
                 round_,
                 State.HEADLIST_READY,

@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import Final
 
-from searchblend.accounting.client_spends import subset_selection_spend
 from searchblend.accounting.spend import Spend
-from searchblend.blender.best.subset_report import GAMMA_STEPS, TWO_STAGE
 from searchblend.blender.release import HeadFigures
 from searchblend.blender.result import Result
 from searchblend.core.errors import MessageError
@@ -90,7 +87,7 @@ class Publisher(RoundJobs):
         now = self._clock.now()
         closes, window = now + settings.client_seconds, settings.window_at(now)
         with self._store.transaction():
-            self._store.ledger.debit(f"{round_.name}/clients", settings.population, window, spend)
+            self._store.ledger.debit(f"{round_.name}/clients", settings.population, window, spend, role_in=round_.name)
             sha256 = self._store.artifacts.put(content, "application/json")
             self._store.artifacts.attach(round_.key, {HEAD_LIST: sha256})
             self._store.rounds.advance(
@@ -122,8 +119,9 @@ class Publisher(RoundJobs):
             names = {name: self._store.artifacts.put(content, kind) for name, (content, kind) in typed.items()}
             self._store.artifacts.attach(round_.key, names)
             self._store.artifacts.add_trends(round_.key, rows)
-            for group in ("opt-in", "clients"):
-                self._store.ledger.publish(f"{round_.name}/{group}", {"statement.json": contents["statement.json"]})
+            statement = {"statement.json": contents["statement.json"]}
+            self._store.ledger.publish(f"{round_.name}/opt-in", statement)
+            self._store.ledger.publish(f"{round_.name}/clients", statement, public_spend=public_spend(result))
             self._store.reports.forget_ids(round_.key)
             for name in _FILES:
                 self._store.artifacts.drop(round_.key, FILE_PREFIX + name)
@@ -210,7 +208,7 @@ class Publisher(RoundJobs):
         )
 
     def _is_curators(self, wanted: Manifest) -> bool:
-        """Whether the round's key is the curator's. If it is not, no device is told of it, and the audit log is.
+        """Whether the round's key is the curator's. If it is not, devices do not get it, and the audit log has it.
 
         The mark stays with the round, so that the log has it once and every process can see it (``gauges``).
         """
@@ -265,17 +263,24 @@ def has_refused_key(store: ServiceStore, round_: Round) -> bool:
 
 
 def client_spend(figures: HeadFigures, settings: TaskSettings) -> Spend:
-    """What a report costs: sets by their exact law, the two-stage reports by their (ε, δ)."""
-    params, design = settings.params, figures.design
+    """What a report costs: (ε, 0), or as the printed method says.
+
+    Its exact law is not charged. How clients report is chosen after the list is seen, and totals by loss distributions
+    hold for laws that were fixed beforehand (proofs/composition.md).
+    """
+    budget, design = settings.params.budget, figures.design
     if design is None:
-        return Spend.generic(params.budget, Neighbors.REPLACE_ONE, "two-stage randomized response")
-    epsilon = params.budget.epsilon
-    if design.mechanism == TWO_STAGE:
-        return Spend(epsilon, 0.0, Neighbors.REPLACE_ONE, TWO_STAGE)
-    share = Fraction(design.query_steps, GAMMA_STEPS)
-    kinds = ((share, design.about_queries(figures.head, params)), (1 - share, design.about_cells(figures.head, params)))
-    parts = [(weight, mechanism) for weight, mechanism in kinds if mechanism is not None]
-    return subset_selection_spend(parts, epsilon, records_per_client=params.records_per_client)
+        return Spend.generic(budget, Neighbors.REPLACE_ONE, "two-stage randomized response")
+    return Spend(budget.epsilon, 0.0, Neighbors.REPLACE_ONE, design.mechanism)
+
+
+def public_spend(result: Result) -> Spend | None:
+    """What the counts of a round, published, cost one of its clients: its promise to those who see only that."""
+    published = result.guarantee.published
+    if published is None:
+        return None
+    what = f"{published.people} reports, counted"
+    return Spend(published.epsilon, published.delta, Neighbors.REPLACE_ONE, what)
 
 
 def trend_rows(result: Result) -> list[TrendRow]:
