@@ -107,13 +107,11 @@ def check_everybody_was_counted_once(played, n_devices: int) -> None:
 def test_three_thousand_devices_and_their_intervals(tmp_path):
     """A rehearsal of the population below: few intervals, most of them near the threshold, so wide bounds.
 
-    500 draws of the noise gave 0.926 ± 0.013 of about 320: both bounds are five standard deviations away and more.
-    Where the check of the groups takes them for different, once in hundreds of rounds, all intervals are wider.
+    60 draws of the noise gave 0.956 ± 0.007 of about 300: both bounds are five standard deviations away and more.
     """
     played = play_round(tmp_path, "best", 3_000, 6_000, 2)
     check_everybody_was_counted_once(played, 3_000)
-    highest = 0.995 if played["result"]["group_check"]["agrees"] else 1.0
-    check_coverage(covered(played["result"], played["truth"], None), 0.85, highest, 100)
+    check_coverage(covered(played["result"], played["truth"], None), 0.85, 0.995, 100)
 
 
 @pytest.mark.slow
