@@ -12,7 +12,6 @@ from scipy import stats
 
 from searchblend import Budget, InputError, InvalidColumns, InvalidParameter, Neighbors, select_values
 from searchblend.blender.best.stability_histogram import CuratorDesign
-from searchblend.blender.groups import ONE_RECORD
 from searchblend.logs.duckdb.session import DuckDBSession
 from searchblend.logs.formats.files import expand
 from searchblend.releases.select_values import value_tally
@@ -76,7 +75,7 @@ def test_published_counts_have_the_noise_of_the_design(tmp_path):
     budget, n, values = Budget(2.0, 0.01), 4, 12_000
     rows = [(f"u{value}-{i}", f"v{value}") for value in range(values) for i in range(n)]
     found = select_values(write(tmp_path / "rows.parquet", rows), budget)
-    a, cut = CuratorDesign.of(budget, ONE_RECORD).threshold.noise.decay, found.threshold + 6
+    a, cut = CuratorDesign.of(budget).threshold.noise.decay, found.threshold + 6
     seen = Counter(min(count, cut) for count in found.counts.values())
     observed = [*(seen[count] for count in range(found.threshold, cut + 1)), values - len(found.counts)]
 
@@ -113,7 +112,7 @@ def test_several_files_are_one_table_whatever_the_order_of_their_columns(tmp_pat
     ("types", "options", "said"),
     [
         ("user VARCHAR, value VARCHAR", {"value": "query"}, r"no column 'query': there are user, value"),
-        ("user VARCHAR, value DOUBLE", {}, r"column 'value' has type DOUBLE; expected texts or whole numbers"),
+        ("user VARCHAR, value DOUBLE", {}, r"column 'value' has type DOUBLE; expected strings or whole numbers"),
     ],
 )
 def test_wrong_columns_are_named(tmp_path, types, options, said):
