@@ -406,7 +406,7 @@ def _by_name(tallies: Mapping[str, Tally]) -> Counter[Any]:
     )
 
 
-_DRAWN: Final = ("person", "draw", "pick", "query", "url")
+_DRAWN: Final = ("person", "draw", "query", "url")
 _QUERIES: Final = [f"{host}{i} {words}" for host in "ox" for i in range(3) for words in ("weather", "news", "27 inch")]
 _HEAD: Final = HeadList([(query, [f"http://{query[0]}.example/{i}" for i in range(2)]) for query in _QUERIES])
 

@@ -188,8 +188,8 @@ def test_a_manifest_that_the_intruder_writes_himself_is_believed_by_no_device(se
 def intruders_signature(service, task):
     """The round as the intruder has changed it, signed in the right form with a key of his own."""
     with open_store(service.where) as store:
-        found = store.rounds.round(task, service.round(task)["round"])
-    return encode(SigningKey.new().sign(round_key_of(found).signed_bytes))
+        round_ = store.rounds.round(task, service.round(task)["round"])
+    return encode(SigningKey.new().sign(round_key_of(round_).signed_bytes))
 
 
 def stored(service, task, column):

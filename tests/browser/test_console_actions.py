@@ -44,11 +44,11 @@ def at_review(site, name: str):
 def contribute(site, task, codes: list[str]) -> None:
     """As the programs of opt-in users do: sealed, with a code each, over HTTP."""
     transport = DemoConnections(site.address)
-    found = site.parts.current(task)
-    path = f"/v1/tasks/{found.task}/rounds/{found.number}/contributions"
+    round_ = site.parts.current(task)
+    path = f"/v1/tasks/{round_.task}/rounds/{round_.number}/contributions"
     for record, code in zip(searchers(len(codes), seed=21), codes, strict=True):
-        context = sealing_context(found)
-        sealed = seal_records([record], context, context.tag_of(code), found.public_key)
+        context = sealing_context(round_)
+        sealed = seal_records([record], context, context.tag_of(code), round_.public_key)
         status, _ = transport.send("POST", path, sealed, media_type=SEALED["content-type"], credential=code)
         assert status == 200
     transport.close()
@@ -56,9 +56,9 @@ def contribute(site, task, codes: list[str]) -> None:
 
 def report(site, task, n: int, seed: int) -> None:
     transport = DemoConnections(site.address)
-    found = site.parts.current(task)
-    path = f"/v1/tasks/{found.task}/rounds/{found.number}/reports"
-    for message in site.parts.messages(found, searchers(n, seed=seed)):
+    round_ = site.parts.current(task)
+    path = f"/v1/tasks/{round_.task}/rounds/{round_.number}/reports"
+    for message in site.parts.messages(round_, searchers(n, seed=seed)):
         assert transport.send("POST", path, message, media_type=REPORT["content-type"])[0] == 200
     transport.close()
 
@@ -79,7 +79,7 @@ def test_a_whole_round_by_clicks(browser, site):
 
         page.get_by_label("How many").fill("250")
         operator.click("Make codes")
-        codes = page.get_by_label("Codes, one a line").input_value().split()
+        codes = page.get_by_label("Codes, one per line").input_value().split()
         assert len(set(codes)) == 250
 
         operator.click("Draft a round")
@@ -101,7 +101,7 @@ def test_a_whole_round_by_clicks(browser, site):
         reviewer.click("Approve the rest")
         reviewer.page.get_by_text("choose why the ticked entries are removed").wait_for()
         reviewer.page.get_by_label("mail remove").first.check()
-        reviewer.page.get_by_label("Why the ticked entries are removed").select_option("other")
+        reviewer.page.get_by_label("Reason for removing the ticked entries").select_option("other")
         reviewer.click("Approve the rest")
         reviewer.page.get_by_text("The list is approved.").wait_for()
         site.parts.work()
@@ -129,7 +129,7 @@ def test_a_whole_round_by_clicks(browser, site):
         assert operator.complaints() == []
         assert [error for error in reviewer.errors if "400" not in error] == []
     rounds = site.parts.store.rounds.rounds(task.task)
-    assert [(found.number, found.state) for found in rounds] == [(1, State.PUBLISHED), (2, State.DRAFT)]
+    assert [(round_.number, round_.state) for round_ in rounds] == [(1, State.PUBLISHED), (2, State.DRAFT)]
     actors = {row.entry.actor for row in site.parts.store.audit.rows()}
     assert {"operator 1", "reviewer 2"} <= actors
 
@@ -164,7 +164,7 @@ def test_reject_abort_stop_and_blocklist(browser, site):
         reviewer.click("Reject the list")
         page.get_by_text("The reviewer rejected the list.").first.wait_for()
         page = reviewer.go("/console/blocklist")
-        page.get_by_label("One word or phrase a line").fill("football\nbank")
+        page.get_by_label("One word or phrase per line").fill("football\nbank")
         reviewer.click("Save")
         page.get_by_text("The blocklist is saved.").wait_for()
 

@@ -60,7 +60,7 @@ def site(tmp_path_factory):
     day = 100_000
     task = parts.task(optin_seconds=day, shred_seconds=2 * day, client_seconds=day)
     parts.contribute(parts.open(task), people(400, seed=1))
-    found = parts.head_list(task)
+    round_ = parts.head_list(task)
     server = ServerProcess(folder, str(folder / "service.db"))
     with running(server):
         ports = free_port(), free_port()
@@ -73,7 +73,7 @@ def site(tmp_path_factory):
             address = f"https://127.0.0.1:{ports[1]}"
             headers = {"origin": "moz-extension://one-installation"}
             with httpx2.Client(base_url=address, verify=context, timeout=PATIENT, headers=headers) as client:
-                yield client, parts, found, ports, folder
+                yield client, parts, round_, ports, folder
         finally:
             proxy.terminate()
             proxy.wait(PATIENT)
@@ -95,21 +95,21 @@ def wait_for_port(port, proxy):
 
 
 def test_devices_get_their_manifest_and_report(site):
-    client, parts, found, _, _ = site
+    client, parts, round_, _, _ = site
     pinned = {key.key_id: key.public_point for key in parts.signing_keys.all()}
     for _ in range(2):  # from the service, and from the cache
-        manifest = verify_manifest(client.get(f"/v1/tasks/{found.task}/manifest").content, pinned).document
+        manifest = verify_manifest(client.get(f"/v1/tasks/{round_.task}/manifest").content, pinned).document
         assert manifest["phase"] == "client"
     assert client.get(f"/v1/artifacts/{manifest['client']['artifact']}").status_code == 200
-    messages, at = parts.messages(found, people(4, seed=2)), f"/v1/tasks/{found.task}/rounds/{found.number}"
+    messages, at = parts.messages(round_, people(4, seed=2)), f"/v1/tasks/{round_.task}/rounds/{round_.number}"
     assert client.post(f"{at}/reports", content=messages[0], headers={"content-type": REPORT}).status_code == 200
     batch = client.post(f"{at}/report-batches", content=b"".join(messages), headers={"content-type": REPORTS})
     assert batch.json() == {"accepted": 4, "refused": {}}
-    assert parts.store.reports.n_seen(found.key) == 4
+    assert parts.store.reports.n_seen(round_.key) == 4
 
 
 def test_people_sign_in_to_the_console_with_a_secure_cookie(site):
-    client, parts, found, _, _ = site
+    client, parts, round_, _, _ = site
     token = parts.store.tokens.add_admin("olive", "operator", actor="test", now=1)
     page = client.get("/console/sign-in")
     assert page.status_code == 200
@@ -117,16 +117,16 @@ def test_people_sign_in_to_the_console_with_a_secure_cookie(site):
     answer = client.post("/console/sign-in", data={"token": token, "form": form})
     assert (answer.status_code, answer.headers["location"]) == (303, "/console")
     assert "secure" in answer.headers["set-cookie"].lower()
-    assert found.task in client.get(f"/console/tasks/{found.task}").text
+    assert round_.task in client.get(f"/console/tasks/{round_.task}").text
     style = client.get("/console/static/console.css")
     assert (style.status_code, style.headers["content-type"]) == (200, "text/css; charset=utf-8")
     listed = client.get("/admin/v1/tasks", headers={"authorization": f"Bearer {token}"})
-    assert [row["task"] for row in listed.json()["tasks"]] == [found.task]
+    assert [row["task"] for row in listed.json()["tasks"]] == [round_.task]
 
 
 def test_everybody_reads_the_trends_and_nobody_the_metrics(site):
-    client, _, found, ports, _ = site
-    assert client.get(f"/trends/{found.task}").status_code == 200
+    client, _, round_, ports, _ = site
+    assert client.get(f"/trends/{round_.task}").status_code == 200
     assert client.get("/healthz").text == "ok\n"
     for inside in ("/metrics", "/readyz", "/", "/.git/config"):
         assert client.get(inside).status_code == 404
@@ -135,8 +135,8 @@ def test_everybody_reads_the_trends_and_nobody_the_metrics(site):
 
 
 def test_what_is_too_large_or_too_slow_ends_at_the_proxy(site):
-    client, _, found, ports, folder = site
-    at = f"/v1/tasks/{found.task}/rounds/{found.number}/reports"
+    client, _, round_, ports, folder = site
+    at = f"/v1/tasks/{round_.task}/rounds/{round_.number}/reports"
     assert client.post(at, content=bytes(2**20 + 1), headers={"content-type": REPORT}).status_code == 413
     assert client.get("/healthz", headers={"x": "x" * 50_000}).status_code == 400
     context = ssl.create_default_context(cafile=str(folder / "cert.pem"))

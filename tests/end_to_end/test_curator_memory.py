@@ -44,10 +44,10 @@ def test_after_shredding_no_process_holds_a_raw_record_or_the_rounds_key(kind, t
             at = f"/admin/v1/tasks/{task.task}/rounds"
             assert client.post(at).status_code == 200
             assert client.post(f"{at}/1/open").status_code == 200
-            found = wait_for(parts, task, State.OPTIN_OPEN)
+            round_ = wait_for(parts, task, State.OPTIN_OPEN)
             (held,) = (tmp_path / "keys").glob("*.key")
             private = held.read_bytes()
-            parts.contribute(found, [*people(300, seed=1), Record(query, url)])
+            parts.contribute(round_, [*people(300, seed=1), Record(query, url)])
             assert client.post(f"{at}/1/close-opt-in").status_code == 200
             wait_for(parts, task, State.SHREDDED)
         secret = [query.encode(), url.encode(), private, private.hex().encode()]

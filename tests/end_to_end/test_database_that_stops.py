@@ -54,47 +54,47 @@ def round_(where, tmp_path):
     day = 100_000
     task = parts.task(optin_seconds=day, shred_seconds=2 * day, client_seconds=day)
     parts.contribute(parts.open(task), people(400, seed=1))
-    found = parts.head_list(task)
-    yield parts, found, parts.messages(found, people(3, seed=2))
+    round_ = parts.head_list(task)
+    yield parts, round_, parts.messages(round_, people(3, seed=2))
     parts.store.close()
 
 
-def report(client, found, message):
-    path = f"/v1/tasks/{found.task}/rounds/{found.number}/reports"
+def report(client, round_, message):
+    path = f"/v1/tasks/{round_.task}/rounds/{round_.number}/reports"
     return client.post(path, content=message, headers={"content-type": REPORT}).status_code
 
 
 def test_a_frozen_database_is_an_answer_in_time_and_nothing_is_lost(where, round_, tmp_path):
-    parts, found, messages = round_
+    parts, opened, messages = round_
     server = ServerProcess(tmp_path, where, "--database-seconds", "1")
     with running(server), httpx2.Client(base_url=server.address, timeout=PATIENT) as client:
-        assert report(client, found, messages[0]) == 200
+        assert report(client, opened, messages[0]) == 200
         with frozen(where):
-            assert report(client, found, messages[1]) == 503
+            assert report(client, opened, messages[1]) == 503
             assert httpx2.get(f"{server.health}/readyz", timeout=PATIENT).status_code == 503
             assert httpx2.get(f"{server.health}/healthz", timeout=PATIENT).status_code == 200
         deadline = time.monotonic() + PATIENT
-        while (status := report(client, found, messages[1])) == 503 and time.monotonic() < deadline:
+        while (status := report(client, opened, messages[1])) == 503 and time.monotonic() < deadline:
             time.sleep(0.1)
         assert status == 200
-        assert parts.store.reports.n_seen(found.key) == 2
+        assert parts.store.reports.n_seen(opened.key) == 2
         assert server.terminate() == 0
 
 
 @pytest.mark.parametrize("role", ["all", "curator"])
 def test_sigterm_ends_a_process_whose_database_is_frozen(where, round_, tmp_path, role):
-    _, found, messages = round_
+    _, opened, messages = round_
     data = tmp_path / "data"
     data.mkdir()
     server = ServerProcess(data, where, "--role", role, "--stop-seconds", "2", "--database-seconds", "3000")
     with running(server):
         if role == "all":
             with httpx2.Client(base_url=server.address, timeout=PATIENT) as client:
-                assert report(client, found, messages[0]) == 200
+                assert report(client, opened, messages[0]) == 200
         with frozen(where):
             with contextlib.suppress(httpx2.TimeoutException, httpx2.ConnectError):
                 if role == "all":
-                    report(httpx2.Client(base_url=server.address, timeout=0.5), found, messages[1])
+                    report(httpx2.Client(base_url=server.address, timeout=0.5), opened, messages[1])
             time.sleep(0.5)  # the worker looks for work, and waits for ever
             os.kill(server.process.pid, signal.SIGTERM)
             assert server.wait(PATIENT) == 1

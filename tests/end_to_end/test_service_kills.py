@@ -29,10 +29,10 @@ def open_round(where, folder):
     return parts, parts.head_list(task)
 
 
-def check(parts, found, messages, acked):
+def check(parts, round_, messages, acked):
     """All in one snapshot: a session of PostgreSQL may still commit what a killed server had sent."""
-    store, shape = parts.store, shape_of(found)
-    seen, law, counts = read_when_there(lambda: snapshot(store, found.key, shape))
+    store, shape = parts.store, shape_of(round_)
+    seen, law, counts = read_when_there(lambda: snapshot(store, round_.key, shape))
     assert acked <= seen
     assert seen <= {message[-16:] for message in messages}
     assert law.holds
@@ -118,10 +118,10 @@ def kill_loop(where, folder, *, kills, n_reports, seed, roles=("all",), cluster=
 
     With a ``cluster`` the database dies after ``each`` kills: its postmaster alone, or all of its processes.
     """
-    parts, found = open_round(where, folder)
-    messages = parts.messages(found, people(n_reports, seed=2))
+    parts, round_ = open_round(where, folder)
+    messages = parts.messages(round_, people(n_reports, seed=2))
     fleet = Fleet(where, folder, roles, seed)
-    senders = Senders(f"/v1/tasks/{found.task}/rounds/{found.number}", messages, batch_share=0.3, seed=seed)
+    senders = Senders(f"/v1/tasks/{round_.task}/rounds/{round_.number}", messages, batch_share=0.3, seed=seed)
     try:
         fleet.start()
         senders.addresses = fleet.addresses
@@ -131,7 +131,7 @@ def kill_loop(where, folder, *, kills, n_reports, seed, roles=("all",), cluster=
             if cluster and n % each == each - 1:
                 (cluster.kill_all if n // each % 2 else cluster.kill_postmaster)()
                 cluster.start()
-            check(parts, found, messages, set(senders.acked))
+            check(parts, round_, messages, set(senders.acked))
             server.start()
             senders.addresses = fleet.addresses
         senders.release(n_reports)
@@ -144,8 +144,8 @@ def kill_loop(where, folder, *, kills, n_reports, seed, roles=("all",), cluster=
         fleet.stop()
     assert senders.refused == []
     assert senders.acked == {message[-16:] for message in messages}
-    check(parts, found, messages, senders.acked)
-    assert parts.store.reports.n_seen(found.key) == n_reports
+    check(parts, round_, messages, senders.acked)
+    assert parts.store.reports.n_seen(round_.key) == n_reports
     parts.store.close()
 
 
@@ -174,10 +174,10 @@ def test_eighty_kills_of_three_collectors_and_of_their_database(tmp_path):
 
 def test_sigterm_ends_in_order_and_keeps_what_was_acknowledged(tmp_path):
     where = fresh_database("sqlite", tmp_path)
-    parts, found = open_round(where, tmp_path)
-    messages = parts.messages(found, people(3_000, seed=2))
+    parts, round_ = open_round(where, tmp_path)
+    messages = parts.messages(round_, people(3_000, seed=2))
     server = ServerProcess(tmp_path, where)
-    senders = Senders(f"/v1/tasks/{found.task}/rounds/{found.number}", messages, batch_share=0)
+    senders = Senders(f"/v1/tasks/{round_.task}/rounds/{round_.number}", messages, batch_share=0)
     with running(server):
         senders.addresses = [server.address]
         senders.release(len(messages))
@@ -186,5 +186,5 @@ def test_sigterm_ends_in_order_and_keeps_what_was_acknowledged(tmp_path):
         assert server.terminate() == 0
         senders.stop()
     assert senders.acked
-    check(parts, found, messages, senders.acked)
+    check(parts, round_, messages, senders.acked)
     assert '"event": "stopped"' in server.log.read_text()

@@ -41,25 +41,25 @@ def test_three_rounds(kind, tmp_path):
         for n_round in (1, 2, 3):
             optin, clients = groups(n_round)
             memberships.append(({number for number, _ in optin}, {number for number, _ in clients}))
-            found = parts.open(task)
-            assert found.number == n_round
+            round_ = parts.open(task)
+            assert round_.number == n_round
             for number, record in optin[:10]:
-                context = sealing_context(found)
-                sealed = seal_records([record], context, context.tag_of(codes[number]), found.public_key)
-                assert http.contribute(found, sealed, codes[number]).status_code == 200
+                context = sealing_context(round_)
+                sealed = seal_records([record], context, context.tag_of(codes[number]), round_.public_key)
+                assert http.contribute(round_, sealed, codes[number]).status_code == 200
             leaver = optin[0][0]
-            assert http.contribute(found, b"", codes[leaver], "DELETE").status_code == 204
-            parts.contribute(found, [record for _, record in optin[10:]], first=1000)
-            assert parts.store.contributions.count(found.key) == len(optin) - 1
-            found = parts.head_list(task)
-            messages = parts.messages(found, [record for _, record in clients])
-            assert http.reports(found, b"".join(messages)).json()["accepted"] == len(clients)
+            assert http.contribute(round_, b"", codes[leaver], "DELETE").status_code == 204
+            parts.contribute(round_, [record for _, record in optin[10:]], first=1000)
+            assert parts.store.contributions.count(round_.key) == len(optin) - 1
+            round_ = parts.head_list(task)
+            messages = parts.messages(round_, [record for _, record in clients])
+            assert http.reports(round_, b"".join(messages)).json()["accepted"] == len(clients)
             if earlier is not None:
                 assert http.report(earlier, old_message).status_code == 409
-                assert http.report(found, old_message).status_code == 400
+                assert http.report(round_, old_message).status_code == 400
             assert parts.finish(task).state is State.PUBLISHED
             assert parts.current(task).reports == len(clients)
-            earlier, old_message = found, messages[0]
+            earlier, old_message = round_, messages[0]
         switched = (memberships[0][0] & memberships[1][1]) | (memberships[0][1] & memberships[1][0])
         assert len(switched) > 100
         trends = http.client.get(f"/v1/tasks/{task.task}/trends").json()["trends"]
@@ -77,17 +77,17 @@ def test_three_rounds(kind, tmp_path):
 def test_devices_of_other_minors(tmp_path):
     """A manifest of a later minor with a new field still works; a later version does not."""
     with http_service(str(tmp_path / "service.db"), tmp_path) as http:
-        found = http.client_round()
+        round_ = http.client_round()
         keys = http.parts.signing_keys.all()
         pinned = {key.key_id: key.public_point for key in keys}
-        manifest = verify_manifest(http.client.get(f"/v1/tasks/{found.task}/manifest").content, pinned).document
+        manifest = verify_manifest(http.client.get(f"/v1/tasks/{round_.task}/manifest").content, pinned).document
         assert manifest["minor"] == MANIFEST_MINOR
 
         def signed(**changes):
             payload = json.dumps({**manifest, **changes}, sort_keys=True, separators=(",", ":")).encode()
             return encode_signed(sign_manifest(payload, keys))
 
-        assert verify_manifest(signed(minor=MANIFEST_MINOR + 1, new_field="x"), pinned).round == found.number
+        assert verify_manifest(signed(minor=MANIFEST_MINOR + 1, new_field="x"), pinned).round == round_.number
         for changes in ({"version": 2}, {"minor": MANIFEST_MINOR, "new_field": "x"}):
             with pytest.raises(Exception, match="manifest"):
                 verify_manifest(signed(**changes), pinned)

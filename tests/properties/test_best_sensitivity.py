@@ -1,7 +1,6 @@
-"""What one person can change in method ``best``, whatever they searched and however often: 2·units in the tally.
+"""What one person can change in method ``best`` of one record each, whatever they searched: two counts by one.
 
-Every contribution policy, one record or the weight spread over m, and both groups that hold people. All proofs rest
-on it.
+Both groups that hold people. All proofs of the stability histogram rest on it.
 """
 
 from __future__ import annotations
@@ -14,8 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from searchblend.blender.best.stability_histogram import UNITS_WHEN_SPREAD
-from searchblend.blender.groups import ONE_RECORD, InMemoryGroup, Spread, UserGroup
+from searchblend.blender.groups import InMemoryGroup, UserGroup
 from searchblend.core.records import Record
 from searchblend.logs.duckdb.session import DuckDBSession
 from searchblend.logs.relational import SqlGroup
@@ -25,13 +23,6 @@ from strategies import neighbours
 
 SEEDS = st.integers(0, 2**32 - 1)
 Users = list[list[Record]]
-
-SPREADS = st.one_of(
-    st.just(ONE_RECORD),
-    st.integers(1, 20).map(lambda m: Spread(m, UNITS_WHEN_SPREAD)),
-    st.integers(1, 6).flatmap(lambda m: st.integers(m, 4 * m).map(lambda units: Spread(m, units))),
-)
-"""One record; the shipped units; few units, so that rounding matters."""
 
 
 @st.composite
@@ -54,53 +45,39 @@ def l1(before: Counter[Record], after: Counter[Record]) -> int:
     return sum(abs(before[record] - after[record]) for record in before | after)
 
 
-def in_memory(log: Users, spread: Spread, seed: int) -> RecordTally:
+def in_memory(log: Users, seed: int) -> RecordTally:
     """The person who differs comes last in ``heavy_neighbours``: the words of all others are the same."""
-    group = InMemoryGroup.from_users(log, randomness=SeededRandomness(seed))
-    return group.tally(spread, randomness=SeededRandomness(seed + 1))
+    return InMemoryGroup.from_users(log, randomness=SeededRandomness(seed)).tally()
 
 
-@given(heavy_neighbours(), SPREADS, SEEDS)
-def test_one_person_moves_two_weights(pair: tuple[Users, Users], spread: Spread, seed: int):
-    before, after = (units_of(in_memory(log, spread, seed)) for log in pair)
-    assert l1(before, after) <= 2 * spread.units
+@given(heavy_neighbours(), SEEDS)
+def test_one_person_moves_two_counts(pair: tuple[Users, Users], seed: int):
+    before, after = (units_of(in_memory(log, seed)) for log in pair)
+    assert l1(before, after) <= 2
 
 
-@given(PAIRS, SPREADS, SEEDS)
-def test_a_person_alone_adds_at_most_the_units(pair: tuple[Users, Users], spread: Spread, seed: int):
-    """What the person adds is bounded on its own, so it is in any company."""
-    for log in pair:
-        for person in log:
-            total = units_of(in_memory([person], spread, seed)).total()
-            rows = min(len(person), spread.records)
-            assert total == rows * (spread.units // rows) <= spread.units
-
-
-@given(PAIRS, SPREADS, SEEDS)
-def test_the_tally_is_the_sum_of_its_people(pair: tuple[Users, Users], spread: Spread, seed: int):
-    """Nobody's weight depends on others: people with at most m rows are drawn whole, so their sum is exact."""
-    log = [person[: spread.records] for person in pair[0]]
-    if spread.records == 1:
-        log = [person[:1] for person in log]
-    whole = units_of(in_memory(log, spread, seed))
+@given(PAIRS, SEEDS)
+def test_the_tally_is_the_sum_of_its_people(pair: tuple[Users, Users], seed: int):
+    """Everybody adds one record of their own, whoever else is there."""
+    log = [person[:1] for person in pair[0]]
     parts: Counter[Record] = Counter()
     for person in log:
-        parts.update(units_of(in_memory([person], spread, seed)))
-    assert whole == parts
+        alone = units_of(in_memory([person], seed))
+        assert alone.total() == 1
+        parts.update(alone)
+    assert units_of(in_memory(log, seed)) == parts
 
 
-@given(PAIRS, SPREADS, SEEDS)
-def test_only_own_records_gain(pair: tuple[Users, Users], spread: Spread, seed: int):
-    tally = units_of(in_memory(pair[0], spread, seed))
-    for record, n in tally.items():
-        share = max(spread.units // min(len(p), spread.records) * min(p.count(record), spread.records) for p in pair[0])
-        assert 0 < n <= share * sum(record in person for person in pair[0])
+@given(PAIRS, SEEDS)
+def test_only_own_records_gain(pair: tuple[Users, Users], seed: int):
+    for record, n in units_of(in_memory(pair[0], seed)).items():
+        assert 0 < n <= sum(record in person for person in pair[0])
 
 
 @given(PAIRS, st.integers(1, 30), SEEDS)
 def test_query_sums_keep_the_bound(pair: tuple[Users, Users], cap: int, seed: int):
     """The clipped sums of ⟨q,⋆⟩ move by no more than the counts they are made of."""
-    before, after = (in_memory(log, ONE_RECORD, seed) for log in pair)
+    before, after = (in_memory(log, seed) for log in pair)
     records = l1(units_of(before), units_of(after))
     assert l1(units_of(before.by_query(cap, [])), units_of(after.by_query(cap, []))) <= records
 
@@ -116,30 +93,25 @@ def session() -> Iterator[DuckDBSession]:
 
 
 def in_database(log: Users, session: DuckDBSession) -> UserGroup:
-    """A group as the engine makes it: every person's rows numbered in some order."""
+    """A group as the engine makes it, with the first of every person's rows drawn."""
     table = session.new_name("made")
     rows = [
-        (f"p{i}", 1 if pick == 1 else None, pick, str(r.query), r.url if isinstance(r.url, str) else None)
+        (f"p{i}", str(person[0].query), person[0].url if isinstance(person[0].url, str) else None)
         for i, person in enumerate(log)
-        for pick, r in enumerate(person, start=1)
     ]
-    person, draw, pick, query, url = zip(*rows, strict=True)
+    person, query, url = zip(*rows, strict=True)
     session.execute(
-        f"CREATE TEMP TABLE {table} AS SELECT unnest(?::VARCHAR[]) AS person, unnest(?::INT[]) AS draw, "
-        "unnest(?::INT[]) AS pick, unnest(?::VARCHAR[]) AS query, unnest(?::VARCHAR[]) AS url",
-        [list(person), list(draw), list(pick), list(query), list(url)],
+        f"CREATE TEMP TABLE {table} AS SELECT unnest(?::VARCHAR[]) AS person, 1 AS draw, "
+        "unnest(?::VARCHAR[]) AS query, unnest(?::VARCHAR[]) AS url",
+        [list(person), list(query), list(url)],
     )
-    return SqlGroup(session, table, has_urls=any(url), draws=1, picks=100)
+    return SqlGroup(session, table, has_urls=any(url), draws=1)
 
 
 @pytest.mark.thorough
 @settings(max_examples=25)
-@given(pair=PAIRS, spread=SPREADS)
-def test_one_person_moves_two_weights_in_the_database(
-    session: DuckDBSession, pair: tuple[Users, Users], spread: Spread
-):
-    tallies = [units_of(in_database(log, session).tally(spread)) for log in pair]
-    assert l1(*tallies) <= 2 * spread.units
-    for tally, log in zip(tallies, pair, strict=True):
-        expected = sum(spread.units // (rows := min(len(p), spread.records)) * rows for p in log)
-        assert tally.total() == expected <= spread.units * len(log)
+@given(pair=PAIRS)
+def test_one_person_moves_two_counts_in_the_database(session: DuckDBSession, pair: tuple[Users, Users]):
+    tallies = [units_of(in_database(log, session).tally()) for log in pair]
+    assert l1(*tallies) <= 2
+    assert [tally.total() for tally in tallies] == [len(log) for log in pair]

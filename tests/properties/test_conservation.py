@@ -117,8 +117,8 @@ class Conservation(RuleBasedStateMachine):
             self.refused.add(identity)
 
     def open_for_reports(self):
-        found = self.parts.store.rounds.by_key(self.found.key)
-        return found.state in TAKES_REPORTS and self.parts.clock.now() < found.grace_until
+        round_ = self.parts.store.rounds.by_key(self.found.key)
+        return round_.state in TAKES_REPORTS and self.parts.clock.now() < round_.grace_until
 
     has_figures = precondition(lambda self: self.state in TAKES_REPORTS)
 
@@ -307,19 +307,19 @@ class Conservation(RuleBasedStateMachine):
         if not hasattr(self, "found"):
             return
         store, key = self.parts.store, self.found.key
-        found = store.rounds.by_key(key)
-        shape = shape_of(found)
-        assert store.reports.conservation(key, shape.counts_per_report, found.reports).holds
+        round_ = store.rounds.by_key(key)
+        shape = shape_of(round_)
+        assert store.reports.conservation(key, shape.counts_per_report, round_.reports).holds
         for earlier, (reports, counts) in self.closed_rounds.items():
             assert (store.rounds.by_key(earlier).reports, store.reports.counts(earlier, 400).tolist()) == (
                 reports,
                 counts,
             )
-        if found.state is State.ABORTED:
+        if round_.state is State.ABORTED:
             assert (store.reports.n_seen(key), store.reports.counts(key, shape.n_counters).sum()) == (0, 0)
             return
-        if found.state is State.PUBLISHED:
-            assert len(self.acked) <= found.reports <= len(self.acked) + len(self.unknown)
+        if round_.state is State.PUBLISHED:
+            assert len(self.acked) <= round_.reports <= len(self.acked) + len(self.unknown)
             return
         seen = {
             bytes(row[0]) for row in store.database.execute("SELECT report_id FROM seen WHERE round_key = ?", (key,))

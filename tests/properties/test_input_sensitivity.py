@@ -37,7 +37,7 @@ from searchblend.logs.formats import sources as formats
 from searchblend.logs.formats.layout import Delimited, JsonLines, LineRules
 
 MODES: list[dict[str, Any]] = [
-    {"draws": 2, "picks": 2, "keep_lines": True, "rows": True},
+    {"draws": 2, "keep_lines": True, "rows": True},
     {"draws": 0, "keep_lines": True},
     {"draws": 0, "searches_only": True},
     {"draws": 1, "host_only": True, "rows": True},

@@ -104,7 +104,7 @@ def test_one_person_replaced_in_a_database(session: DuckDBSession):
             "unnest(?::VARCHAR[]) AS query, unnest(?::VARCHAR[]) AS url",
             [len(rows), [str(row.query) for row in rows], [str(row.url) for row in rows]],
         )
-        return SqlGroup(session, table, has_urls=True, draws=1, picks=1, n_users=1, rows_of=lambda people: people)
+        return SqlGroup(session, table, has_urls=True, draws=1, n_users=1, rows_of=lambda people: people)
 
     assert check_pairs(12, in_database, seed=3) > 0.1
 

@@ -11,7 +11,7 @@ from searchblend.logs.read import SearchLog, read_log
 from searchblend.mechanisms.tally import Tally
 
 KEY = bytes(range(16))
-DRAWN = ("person", "draw", "pick", "query", "url")
+DRAWN = ("person", "draw", "query", "url")
 
 
 def drawn_records(log: SearchLog) -> list[tuple[Any, ...]]:

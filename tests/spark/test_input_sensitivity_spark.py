@@ -21,7 +21,7 @@ def batch(folder: Path, format_name: str, number: int, n: int) -> None:
     shape = shape_of(format_name, chance)
     made = worlds(shape, n, KINDS[number % len(KINDS)], chance)
     logs = write(folder, shape, made, chance.choice([b"", b"\n"]), chance.choice(SUFFIXES))
-    options: dict[str, Any] = {"draws": 2, "picks": 2, **shape.options}
+    options: dict[str, Any] = {"draws": 2, **shape.options}
     both, others = (found_in(log, format_name, engine="spark", **options) for log in logs[:2])
     assert differences(both, others, found_in(logs[2], format_name, threads=1, **options)) == []
     assert both == found_in(logs[0], format_name, threads=1, **options)

@@ -16,7 +16,7 @@ import zstandard
 from both_engines import counts_of, read_with_both
 from odd_logs import HEADER, odd_lines, odd_rows
 
-from searchblend.blender.groups import Spread, Weights
+from searchblend.blender.groups import Weights
 from searchblend.clickgraph.release.click_log import Cap
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.records import HeadList
@@ -32,7 +32,7 @@ class Fixed:
         return bytes(range(n))
 
 
-def test_tab_separated_files_of_all_kinds_with_several_draws_and_picks(tmp_path: Path):
+def test_tab_separated_files_of_all_kinds_with_several_draws(tmp_path: Path):
     lines = odd_lines(400, seed=2)
     (tmp_path / "a [1].tsv").write_text("\n".join(lines), newline="")
     crlf = [line.encode() for line in odd_lines(150, seed=3)]
@@ -41,14 +41,13 @@ def test_tab_separated_files_of_all_kinds_with_several_draws_and_picks(tmp_path:
     (tmp_path / "b.tsv").write_bytes(b"\xef\xbb\xbf" + b"\r\n".join(crlf))
     (tmp_path / "c.tsv.gz").write_bytes(gzip.compress("".join(f"{line}\n" for line in lines[:90]).encode()))
     (tmp_path / "d.tsv.zst").write_bytes(zstandard.compress("\n".join(lines[:60]).encode()))
-    with read_with_both(tmp_path, draws=3, picks=4) as (one, other):
+    with read_with_both(tmp_path, draws=3) as (one, other):
         assert {"nul_byte", "invalid_utf8", "line_too_long"} < set(one.summary.malformed)
         head = HeadList([("google", ("http://a.com", "http://b.org/x?y=1")), ("日本語", ()), ("absent", ("x",))])
         for mine, theirs in zip(one.split(optin_fraction=0.4), other.split(optin_fraction=0.4), strict=True):
             assert mine.n_users == theirs.n_users > 0
             assert mine.cell_counts(head, draws=3).tolist() == theirs.cell_counts(head, draws=3).tolist()
-        spread = Spread(records=3, units=12)
-        assert counts_of(mine.tally(spread)) == counts_of(theirs.tally(spread))
+        assert counts_of(mine.tally()) == counts_of(theirs.tally())
         parts = [group.split(0.3, randomness=Fixed())[0] for group in (mine, theirs)]
         assert parts[0].n_users == parts[1].n_users == round(0.3 * mine.n_users)
         tallies = [part.tally() for part in parts]
@@ -178,7 +177,7 @@ def test_files_that_are_read_in_parts(tmp_path: Path, monkeypatch: pytest.Monkey
     lines[40:40] = [b"u1\tq\xff\thttp://a.com\t1\t2", b"\r", b"\xef\xbb\xbfu1\tq\thttp://a.com\t1\t2"]
     lines[90:90] = [b"u1\tq\0\thttp://a.com\t1\t2"]
     (tmp_path / "log.tsv").write_bytes(b"\xef\xbb\xbf" + b"\r\n".join(lines))
-    with read_with_both(tmp_path / "log.tsv", picks=2) as (one, _):
+    with read_with_both(tmp_path / "log.tsv") as (one, _):
         assert {"nul_byte", "invalid_utf8", "too_few_fields"} < set(one.summary.malformed)
     file = tmp_path / "log.parquet"
     rows = "SELECT i % 50 AS user, CASE WHEN i % 97 > 3 THEN 'query ' || i END AS query FROM range(900) AS t (i)"

@@ -9,7 +9,6 @@ from fractions import Fraction
 import pytest
 
 from searchblend.blender.best.stability_histogram import CuratorDesign
-from searchblend.blender.groups import ONE_RECORD
 from searchblend.core.privacy import Budget
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend_lab.evidence.laws.best_curator import Curator, Law, check_listing, check_moves, one_record_moves
@@ -33,7 +32,7 @@ LOW_BUDGET = Budget(0.7, 1e-5)
 
 
 def design_of(budget: Budget, *, wide: bool = False) -> CuratorDesign:
-    return CuratorDesign.of(budget, ONE_RECORD, wide=wide)
+    return CuratorDesign.of(budget, wide=wide)
 
 
 @pytest.mark.parametrize("wide", [False, True], ids=["", "wide"])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,24 +27,6 @@ from searchblend.mechanisms.tally import (
     RecordUniverse,
     Tally,
 )
-
-
-@dataclass(frozen=True)
-class Spread:
-    """How much each user contributes: up to ``records`` random rows, which share ``units`` evenly (rounded down).
-
-    A user's total is at most ``units`` whatever they searched, so the sensitivity does not grow with ``records``.
-    """
-
-    records: int = 1
-    units: int = 1
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.records <= self.units:
-            raise InvalidParameter("records_per_optin", f"expected 1 to {self.units}, found {self.records}")
-
-
-ONE_RECORD: Final = Spread()
 
 
 @dataclass(frozen=True)
@@ -98,8 +80,8 @@ class UserGroup(Protocol):
         """Two disjoint random parts; the first holds round(fraction · n) users."""
         ...
 
-    def tally(self, spread: Spread = ONE_RECORD, *, randomness: Randomness | None = None) -> RecordTally:
-        """How many distinct records have each count, by users."""
+    def tally(self) -> RecordTally:
+        """How many distinct records have each count, by users: one drawn record of each."""
         ...
 
     def cell_counts(self, head: HeadList, draws: int = 1, *, randomness: Randomness | None = None) -> Ints:
@@ -184,23 +166,9 @@ class InMemoryGroup:
         cut = round(fraction * self.n_users)
         return self.select(np.sort(shuffled[:cut])), self.select(np.sort(shuffled[cut:]))
 
-    def tally(self, spread: Spread = ONE_RECORD, *, randomness: Randomness | None = None) -> InMemoryTally:
-        if spread.records == 1:
-            numbers, counts = np.unique(self._drawn, return_counts=True)
-            return InMemoryTally(self._universe, numbers, counts * spread.units)
-        rows, user = self._some_rows(spread.records, randomness or SystemRandomness())
-        share = spread.units // np.minimum(self._lengths, spread.records)
-        numbers, where = np.unique(rows, return_inverse=True)
-        return InMemoryTally(self._universe, numbers, np.bincount(where, weights=share[user]).astype(np.int64))
-
-    def _some_rows(self, at_most: int, randomness: Randomness) -> tuple[Ints, Ints]:
-        """Up to ``at_most`` rows of each user, drawn without replacement, and whose they are."""
-        user = np.repeat(np.arange(self.n_users), self._lengths)
-        within = np.arange(len(user)) - np.repeat(np.cumsum(self._lengths) - self._lengths, self._lengths)
-        rows = self._rows[self._starts[user] + within]
-        shuffled = np.lexsort((random_words(len(user), randomness), user))
-        chosen = shuffled[within < at_most]  # position after the shuffle within the same user
-        return rows[chosen], user[chosen]
+    def tally(self) -> InMemoryTally:
+        numbers, counts = np.unique(self._drawn, return_counts=True)
+        return InMemoryTally(self._universe, numbers, counts)
 
     def cell_counts(self, head: HeadList, draws: int = 1, *, randomness: Randomness | None = None) -> Ints:
         source = randomness or SystemRandomness()

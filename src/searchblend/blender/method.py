@@ -215,7 +215,7 @@ class BestMethod(Method):
         curator = self._design(params)
         if isinstance(curator, ManyRecordsDesign):
             return math.ceil(curator.queries.integer / curator.queries.weights.table[-1])
-        return -(-curator.threshold.integer // curator.spread.units)
+        return curator.threshold.integer
 
     def design_reports(
         self, figures: HeadFigures, params: BlenderParams, n_clients: int, *, on_step: OnStep = _silent

@@ -8,7 +8,9 @@ machine; another may be a cluster. They agree to the last record because everyth
 - A line that a user has n times has n *scores*: the digest, and for i = 2..n MD5 of ``h:i``, h the digest in 32
   hexadecimal digits. In draw d > 1 they are MD5 of ``h:i/d``, i = 1..n. All are read as numbers in the same way.
 - In draw d a user's record is that of the line with the smallest score: uniform over the user's lines, so that
-  repeats count. The picks without replacement are the smallest scores of draw 1.
+  repeats count.
+- Where all rows of a user count, their order is that of their digests: the first of a user's different queries and
+  records take part, and a row's place decides its units (``OwnShares``).
 - A *person* is MD5 of ``key ␟ person ␟ user`` in hexadecimal. Opted in by a fraction f are those for whom the first 13
   digits of MD5 of ``opt-in ␟ person`` are less than f · 16^13.
 
@@ -45,17 +47,16 @@ _OPTIN_DIGITS: Final = 13
 
 @dataclass(frozen=True)
 class Drawing:
-    """Which records are drawn: ``draws`` of each user with replacement and ``picks`` without, by a key."""
+    """Which records are drawn: ``draws`` of each user, with replacement, by a key."""
 
     key: str = field(repr=False)
     draws: int = 1
-    picks: int = 1
     host_only: bool = False
 
     @classmethod
     def of(cls, options: ReadOptions) -> Drawing:
         key = SystemRandomness().take(16) if options.key is None else options.key
-        return cls(key.hex(), options.draws, options.picks, options.host_only)
+        return cls(key.hex(), options.draws, options.host_only)
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class LogEngine(ABC):
 
     has_urls = False
     drawn: str | None = None
-    """the table (person, draw, pick, query, url), once the draws are made"""
+    """the table (person, draw, query, url), once the draws are made"""
     opted_in = "false"
     """SQL condition on ``drawn``: the person's every usable line says so"""
 
@@ -111,10 +112,6 @@ class LogEngine(ABC):
         """SELECT (person, line, score) of lines in a draw, among them each person's smallest score."""
 
     @abstractmethod
-    def _all_scores(self) -> str:
-        """SELECT (person, line, score) of every line in the first draw."""
-
-    @abstractmethod
     def _used_records(self) -> AbstractContextManager[str]:
         """A table (query, url) of the used lines in normal form, perhaps each record once."""
 
@@ -122,29 +119,14 @@ class LogEngine(ABC):
     def _activity(self, rules: ActivityRules) -> ClickLog: ...
 
     def _chosen_lines(self) -> str:
-        """SELECT (person, draw, pick, line). ``draw`` numbers the draws with replacement, ``pick`` those without; the
-        first of both is one row."""
-        draws = range(1, self._drawing.draws + 1)
-        chosen = [
+        """SELECT (person, draw, line). ``draw`` numbers the draws."""
+        return " UNION ALL ".join(
             f"""
-            SELECT person, {draw} AS draw, {1 if draw == 1 else "CAST(NULL AS INT)"} AS pick,
-                min_by(line, score) AS line
+            SELECT person, {draw} AS draw, min_by(line, score) AS line
             FROM ({self._smallest_scores(draw)}) AS scores GROUP BY person
             """
-            for draw in draws
-        ]
-        if self._drawing.picks > 1:
-            chosen.append(self._picks())
-        return " UNION ALL ".join(chosen)
-
-    def _picks(self) -> str:
-        """SELECT of the second and further picks: the smallest scores of the first draw."""
-        pick = "row_number() OVER (PARTITION BY person ORDER BY score)"
-        return f"""
-            SELECT person, CAST(NULL AS INT) AS draw, pick, line
-            FROM (SELECT person, {pick} AS pick, line FROM ({self._all_scores()}) AS scores) AS numbered
-            WHERE pick BETWEEN 2 AND {self._drawing.picks}
-        """
+            for draw in range(1, self._drawing.draws + 1)
+        )
 
     def _score(self, draw: int, i: int | str = "i") -> str:
         """SQL: the score of a line's i-th repetition in a draw."""
@@ -170,18 +152,11 @@ class LogEngine(ABC):
     def _groups(self, optin: str) -> tuple[SqlGroup, SqlGroup]:
         if self.drawn is None:
             raise RunError("the log is closed")
-        records = f"SELECT person, draw, pick, query, url FROM {self.drawn}"
+        records = f"SELECT person, draw, query, url FROM {self.drawn}"
         people = [self._database.part("people", f"{records} WHERE {who}") for who in (optin, f"NOT ({optin})")]
-        drawing, rows_of = self._drawing, self.rows_of if self._keep_rows else None
+        rows_of = self.rows_of if self._keep_rows else None
         first, second = (
-            SqlGroup(
-                self._database,
-                table,
-                has_urls=self.has_urls,
-                draws=drawing.draws,
-                picks=drawing.picks,
-                rows_of=rows_of,
-            )
+            SqlGroup(self._database, table, has_urls=self.has_urls, draws=self._drawing.draws, rows_of=rows_of)
             for table in people
         )
         return first, second

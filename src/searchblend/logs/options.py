@@ -39,8 +39,6 @@ class ReadOptions:
     """whether the first malformed line refuses the log, instead of being counted"""
     draws: int = 1
     """records drawn of each user with replacement (m_C). 0 draws none and keeps every line, for ``activity``"""
-    picks: int = 1
-    """records drawn of each user without replacement (m_O); the first is the first draw"""
     rows: bool = False
     """whether the usable lines are kept until the log is closed, so that all of a user's may count (m_O > 1)"""
     keep_lines: bool = False
@@ -61,8 +59,7 @@ class ReadOptions:
     """address of the Spark master; None: that of the environment, or this machine"""
 
     def __post_init__(self) -> None:
-        for name, number, least in (("draws", self.draws, 0), ("picks", self.picks, 1)):
-            if number < least:
-                raise InvalidParameter(name, f"expected a whole number of at least {least}, found {number!r}")
+        if self.draws < 0:
+            raise InvalidParameter("draws", f"expected a whole number of at least 0, found {self.draws!r}")
         if self.searches_only and (self.draws or self.keep_lines):
             raise InvalidParameter("searches_only", "expected with draws=0, and without keep_lines")

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from searchblend.blender.groups import ONE_RECORD, OwnShares, Spread, Weights
+from searchblend.blender.groups import OwnShares, Weights
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.records import WILDCARD, HeadList, Record
@@ -170,7 +170,7 @@ class SqlTally:
 
 
 class SqlGroup:
-    """People with one random record each: a table (person, draw, pick, query, url), ``person`` a keyed hash."""
+    """People with one random record each: a table (person, draw, query, url), ``person`` a keyed hash."""
 
     def __init__(
         self,
@@ -179,7 +179,6 @@ class SqlGroup:
         *,
         has_urls: bool,
         draws: int,
-        picks: int,
         n_users: int | None = None,
         rows_of: Callable[[str], str] | None = None,
     ) -> None:
@@ -189,13 +188,12 @@ class SqlGroup:
             table: its name
             has_urls: whether the records have URLs
             draws: how many records of each person were drawn with replacement
-            picks: how many without
             n_users: how many people there are; None: they are counted
             rows_of: makes the table (person, digest, query, url) of all rows of the people in a table; None: not kept
         """
         self._rows_of, self._rows = rows_of, ""
         self._database, self._table = database, table
-        self._has_urls, self._draws, self._picks = has_urls, draws, picks
+        self._has_urls, self._draws = has_urls, draws
         if n_users is None:
             n_users = int(database.rows(f"SELECT count(*) FROM {table} WHERE draw = 1")[0][0])
         self._n_users = n_users
@@ -244,20 +242,10 @@ class SqlGroup:
 
     def _part(self, select: str, n_users: int) -> SqlGroup:
         table = self._database.part("people", select)
-        return SqlGroup(
-            self._database, table, has_urls=self._has_urls, draws=self._draws, picks=self._picks, n_users=n_users
-        )
+        return SqlGroup(self._database, table, has_urls=self._has_urls, draws=self._draws, n_users=n_users)
 
-    def tally(self, spread: Spread = ONE_RECORD, *, randomness: Randomness | None = None) -> SqlTally:
-        """All picks were made, by the key of the reading, when the log was read."""
-        if spread.records > self._picks:
-            raise InvalidParameter("picks", f"the log was read with picks={self._picks}; {spread.records} are needed")
-        if spread.records == 1:
-            counted = f"SELECT query, url, count(*) * {spread.units} AS n FROM {self._table} WHERE pick = 1"
-            return SqlTally(self._database, f"{counted} GROUP BY query, url")
-        share = f"{spread.units} {self._database.words.quotient} count(*) OVER (PARTITION BY person)"
-        shares = f"SELECT query, url, {share} AS share FROM {self._table} WHERE pick <= {spread.records}"
-        counted = f"SELECT query, url, CAST(sum(share) AS BIGINT) AS n FROM ({shares}) AS shares GROUP BY query, url"
+    def tally(self) -> SqlTally:
+        counted = f"SELECT query, url, count(*) AS n FROM {self._table} WHERE draw = 1 GROUP BY query, url"
         return SqlTally(self._database, counted)
 
     def cell_counts(self, head: HeadList, draws: int = 1, *, randomness: Randomness | None = None) -> Ints:

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from searchblend.blender.best.stability_histogram import CuratorDesign
-from searchblend.blender.groups import ONE_RECORD
 from searchblend.blender.guarantees import selection_guarantee
 from searchblend.core.errors import InputError, InvalidColumns, listed
 from searchblend.core.params import check_epsilon
@@ -61,7 +60,7 @@ def select_values(
     """
     check_epsilon(budget)
     source = randomness or SystemRandomness()
-    design = CuratorDesign.of(budget, ONE_RECORD)
+    design = CuratorDesign.of(budget)
     files = expand(paths)
     with closing(DuckDBSession(memory, threads, temp_directory)) as session:
         try:

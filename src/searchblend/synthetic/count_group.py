@@ -12,8 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from searchblend.blender.estimates import Floats
-from searchblend.blender.groups import ONE_RECORD, OwnShares, Spread, Weights
-from searchblend.core.errors import InvalidParameter
+from searchblend.blender.groups import OwnShares, Weights
 from searchblend.core.randomness import Randomness
 from searchblend.core.records import HeadList, Record
 from searchblend.mechanisms.tally import InMemoryTally, Ints, ListedRecords, QueriesOnly, RecordUniverse
@@ -109,10 +108,8 @@ class CountGroup:
         named.sort(key=lambda pair: (-pair[1], pair[0].encode()))
         return {query: total / self._n_users for query, total in named[:n]}
 
-    def tally(self, spread: Spread = ONE_RECORD, *, randomness: Randomness | None = None) -> InMemoryTally:
-        if spread.records != 1:
-            raise InvalidParameter("records_per_optin", "a group of counts has one record per user")
-        return InMemoryTally(self._universe, self._held, self._counts[self._held] * spread.units)
+    def tally(self) -> InMemoryTally:
+        return InMemoryTally(self._universe, self._held, self._counts[self._held])
 
     def weighted_queries(self, weights: Weights, *, randomness: Randomness | None = None) -> InMemoryTally:
         numbers = self._universe.query_numbers(self._held)

@@ -8,10 +8,10 @@ import pytest
 from searchblend.blender.best.blend import estimate_best
 from searchblend.blender.best.choose_design import choose_design
 from searchblend.blender.best.observations import OptinCounts
-from searchblend.blender.best.stability_histogram import UNITS_WHEN_SPREAD, CountedHeadList, curator_design
+from searchblend.blender.best.stability_histogram import CountedHeadList, curator_design
 from searchblend.blender.best.subset_report import ReportDesign
 from searchblend.blender.best.subset_report_bulk import ReportCounts, simulate_subset_reports
-from searchblend.blender.groups import ONE_RECORD, InMemoryGroup, Spread
+from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.pipeline import run_blender
 from searchblend.core.errors import EmptyHeadList, InvalidParameter
 from searchblend.core.params import BlenderParams
@@ -29,7 +29,7 @@ HELD = np.array([4000, 1000, 500, 3000, 700, 1500, 300, 9000])
 def counted_like(held: np.ndarray, params: BlenderParams = PARAMS, n: int = 2000) -> CountedHeadList:
     """Opt-in users with the clients' shares and no noise."""
     design = curator_design(params)
-    counts = np.rint(held[:-1] / held.sum() * n * design.spread.units).astype(np.int64)
+    counts = np.rint(held[:-1] / held.sum() * n).astype(np.int64)
     return CountedHeadList(HEAD, counts, n, design)
 
 
@@ -39,10 +39,8 @@ def estimated(design: ReportDesign, counted: CountedHeadList | None = None, **op
     return estimate_best(HEAD, optin, reports, design, PARAMS, int(HELD.sum()), **options)
 
 
-def test_curator_of_one_record_and_of_several():
-    assert curator_design(PARAMS).spread == ONE_RECORD
-    several = curator_design(BlenderParams(Budget(4, 1e-5), records_per_optin=20))
-    assert several.spread == Spread(20, UNITS_WHEN_SPREAD)
+def test_a_wide_list_has_a_threshold_of_its_own():
+    assert curator_design(PARAMS).wide_threshold is None
     assert curator_design(PARAMS, wide=True).wide_threshold is not None
 
 

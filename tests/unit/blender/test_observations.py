@@ -22,7 +22,7 @@ from searchblend.blender.best.observations import (
 )
 from searchblend.blender.best.set_law import SetLaw
 from searchblend.blender.best.stability_histogram import CountedHeadList, curator_design
-from searchblend.blender.groups import InMemoryGroup, Spread
+from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.blender.pipeline import run_blender
 from searchblend.blender.release import HeadFigures
@@ -63,10 +63,9 @@ def test_listed_counts_are_corrected_for_having_been_listed():
     assert fewer[1] > fewer[0]
 
 
-def test_correction_follows_a_users_weight():
-    one, spread = (selection_bias(np.array([720.0 * 50]), np.zeros(1), s) for s in (Spread(1, 720), Spread(20, 720)))
-    assert one[0] == pytest.approx(720)
-    assert spread[0] == pytest.approx(36)
+def test_selection_bias_is_about_one_user_and_what_the_noise_adds():
+    assert selection_bias(np.array([50.0]), np.zeros(1))[0] == pytest.approx(1)
+    assert selection_bias(np.array([50.0]), np.array([100.0]))[0] == pytest.approx(3)
 
 
 def test_without_urls_every_query_was_listed_by_its_count():

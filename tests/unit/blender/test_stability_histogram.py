@@ -8,18 +8,17 @@ import numpy as np
 import pytest
 from made_groups import Quiet, people
 
-from searchblend.blender.best.stability_histogram import UNITS_WHEN_SPREAD, CuratorDesign, count_head_list, named_alone
-from searchblend.blender.groups import ONE_RECORD, InMemoryGroup, Spread
+from searchblend.blender.best.stability_histogram import CuratorDesign, count_head_list, named_alone
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
-from searchblend.core.records import HeadList, Record
+from searchblend.core.records import HeadList
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 
 BUDGET = Budget(4, 1e-5)
 PARAMS = BlenderParams(BUDGET, max_head_queries=3)
-DESIGN = CuratorDesign.of(BUDGET, ONE_RECORD)
-WIDE = CuratorDesign.of(BUDGET, ONE_RECORD, wide=True)
+DESIGN = CuratorDesign.of(BUDGET)
+WIDE = CuratorDesign.of(BUDGET, wide=True)
 """T = 7, clip 6, T_q = 8"""
 
 
@@ -29,71 +28,63 @@ def counted(counts: dict, params: BlenderParams = PARAMS, design: CuratorDesign 
 
 
 @pytest.mark.parametrize("budget", [Budget(e, d) for e in (0.5, 1, 4, 8) for d in (1e-3, 1e-5, 1e-7)], ids=str)
-@pytest.mark.parametrize("spread", [ONE_RECORD, Spread(3, 6)], ids=str)
-def test_the_threshold_is_the_least_that_the_budget_allows(budget: Budget, spread: Spread):
-    design = CuratorDesign.of(budget, spread)
+def test_the_threshold_is_the_least_that_the_budget_allows(budget: Budget):
+    design = CuratorDesign.of(budget)
     noise, threshold = design.threshold.noise, design.threshold.integer
-    assert noise.rate == Fraction(budget.epsilon) / (2 * spread.units)
-    assert named_alone(noise, threshold, spread) == design.selection_delta <= design.delta <= budget.delta
-    assert threshold == spread.units + 1 or named_alone(noise, threshold - 1, spread) > budget.delta * (1 - 1e-9)
+    assert noise.rate == Fraction(budget.epsilon) / 2
+    assert named_alone(noise, threshold) == design.selection_delta <= design.delta <= budget.delta
+    assert threshold == 2 or named_alone(noise, threshold - 1) > budget.delta * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("budget", [Budget(e, 1e-5) for e in (1, 2, 4, 6)], ids=str)
-@pytest.mark.parametrize("spread", [ONE_RECORD, Spread(20, UNITS_WHEN_SPREAD)], ids=str)
-def test_the_residual_has_at_least_85_percent_of_epsilon(budget: Budget, spread: Spread):
-    design = CuratorDesign.of(budget, spread)
-    left = 2 * spread.units * float(design.residual_noise.rate)
+def test_the_residual_has_at_least_85_percent_of_epsilon(budget: Budget):
+    design = CuratorDesign.of(budget)
+    left = 2 * float(design.residual_noise.rate)
     assert 0.85 * budget.epsilon * (1 - 1e-9) <= left < budget.epsilon
-    assert spread.units < design.clip < design.threshold.integer
+    assert 1 < design.clip < design.threshold.integer
 
 
 @pytest.mark.parametrize("budget", [Budget(e, 1e-5) for e in (1, 2, 4, 6)], ids=str)
 def test_the_wide_list_takes_what_is_left_of_delta(budget: Budget):
-    design, wide = (CuratorDesign.of(budget, ONE_RECORD, wide=w) for w in (False, True))
+    design, wide = (CuratorDesign.of(budget, wide=w) for w in (False, True))
     assert design.wide_threshold is None
     assert wide.wide_threshold is not None
     assert wide.wide_threshold.noise is wide.residual_noise
     assert wide.threshold.integer == design.threshold.integer
     left = budget.delta - design.delta
-    alone = named_alone(wide.residual_noise, wide.wide_threshold.integer, ONE_RECORD)
+    alone = named_alone(wide.residual_noise, wide.wide_threshold.integer)
     assert alone == pytest.approx(wide.selection_delta - design.selection_delta, rel=1e-6)
-    assert alone <= left < named_alone(wide.residual_noise, wide.wide_threshold.integer - 1, ONE_RECORD)
+    assert alone <= left < named_alone(wide.residual_noise, wide.wide_threshold.integer - 1)
 
 
 def test_the_sampler_is_paid_for_every_noise_a_person_can_touch():
-    """m old and m new records and as many queries: 4m values, each off by η on both inputs."""
-    for spread in (ONE_RECORD, Spread(20, UNITS_WHEN_SPREAD)):
-        needed = sampler_needs(BUDGET, spread)
-        assert needed <= CuratorDesign.of(BUDGET, spread).sampler_delta <= 1.3 * needed
+    """The old and the new record and as many queries: 4 values, each off by η on both inputs."""
+    needed = sampler_needs(BUDGET)
+    assert needed <= CuratorDesign.of(BUDGET).sampler_delta <= 1.3 * needed
 
 
-def sampler_needs(budget: Budget, spread: Spread) -> float:
-    design = CuratorDesign.of(budget, spread)
+def sampler_needs(budget: Budget) -> float:
+    design = CuratorDesign.of(budget)
     distance = max(design.threshold.noise.distance, design.residual_noise.distance)
-    return 4 * spread.records * (1 + np.exp(budget.epsilon)) * distance
+    return 4 * (1 + np.exp(budget.epsilon)) * distance
 
 
 def test_the_samplers_part_is_never_understated():
     """Tables of 35 and of 42 entries at ε = 2.49971."""
     for epsilon in (2.499709645351878, *np.geomspace(0.3, 20, 60).tolist()):
         budget = Budget(epsilon, 1e-3)
-        assert CuratorDesign.of(budget, ONE_RECORD).sampler_delta >= sampler_needs(budget, ONE_RECORD) * (1 - 1e-12)
+        assert CuratorDesign.of(budget).sampler_delta >= sampler_needs(budget) * (1 - 1e-12)
 
 
 def test_a_delta_below_the_samplers_distance_is_refused():
     with pytest.raises(InvalidParameter, match="delta"):
-        CuratorDesign.of(Budget(4, 1e-17), ONE_RECORD)
-
-
-def test_more_records_than_units_are_refused():
-    with pytest.raises(InvalidParameter, match="records_per_optin"):
-        Spread(UNITS_WHEN_SPREAD + 1, UNITS_WHEN_SPREAD)
+        CuratorDesign.of(Budget(4, 1e-17))
 
 
 def test_named_alone_of_one_record():
     noise = DiscreteLaplace(Fraction(2))
     a = np.exp(-2)
-    assert named_alone(noise, 7, ONE_RECORD) == pytest.approx(a**6 / (1 + a))
+    assert named_alone(noise, 7) == pytest.approx(a**6 / (1 + a))
 
 
 def test_records_of_seven_people_are_listed_with_their_counts():
@@ -101,7 +92,7 @@ def test_records_of_seven_people_are_listed_with_their_counts():
     result = counted({("a", "u"): 7, ("a", "v"): 6, ("a", "w"): 3, ("b", "u"): 8, ("c", "u"): 6})
     assert result.head == HeadList({"a": ["u"], "b": ["u"]})
     assert result.counts.tolist() == [7, 9, 8, 0]
-    assert (result.n_users, result.n_units) == (30, 30)
+    assert result.n_users == 30
 
 
 def test_queries_are_ordered_by_their_noisy_totals_and_urls_by_their_noisy_counts():
@@ -148,25 +139,6 @@ def test_logs_without_urls_have_no_residual():
     result = counted({"a": 9, "b": 7, "c": 6})
     assert result.head == HeadList({"a": [], "b": []})
     assert result.counts.tolist() == [9, 7]
-
-
-def test_what_the_sampler_costs_is_left_free_by_the_threshold():
-    """δ = 1e-7, ε = 10, 20 records: T or a few units more is enough, so the budget is not too small."""
-    design = CuratorDesign.of(Budget(10, 1e-7), Spread(20, UNITS_WHEN_SPREAD))
-    assert design.delta <= 1e-7
-
-
-def test_a_residual_that_counts_nobody_is_not_designed():
-    """ε = 0.5, δ = 1e-3, 5 records: there is a private clip above 0 (proofs/fractional_contributions.md)."""
-    assert CuratorDesign.of(Budget(0.5, 1e-3), Spread(5, UNITS_WHEN_SPREAD)).clip > 0
-
-
-@pytest.mark.parametrize("rows", range(1, 21))
-def test_hardly_any_weight_is_lost_by_rounding(rows: int):
-    """What a person with this many rows adds, against the weight 1 that everybody is divided by."""
-    group = InMemoryGroup.from_users([[Record(f"q{i}", "u") for i in range(rows)]])
-    sizes = group.tally(Spread(20, UNITS_WHEN_SPREAD)).sizes()
-    assert sum(count * n for count, n in sizes.items()) >= 0.99 * UNITS_WHEN_SPREAD
 
 
 def test_nothing_common_gives_an_empty_list():

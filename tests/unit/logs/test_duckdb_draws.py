@@ -13,7 +13,7 @@ from made_logs import counts_of, read, some_lines
 from reference_rules import tsv
 from scipy import stats
 
-from searchblend.blender.groups import Spread
+from searchblend.blender.groups import Weights
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.records import HeadList, Record
 from searchblend.logs.read import read_log
@@ -28,7 +28,7 @@ def lines():
 def log(lines, tmp_path_factory):
     path = tmp_path_factory.mktemp("log") / "log.tsv"
     path.write_text(tsv(lines))
-    with read(path, draws=3, picks=4) as opened:
+    with read(path, draws=3) as opened:
         yield opened
 
 
@@ -76,21 +76,9 @@ def test_further_draws_are_with_replacement_and_fall_into_cells(log, lines, draw
     assert everybody(log).cell_counts(head, draws).tolist() == expected.tolist()
 
 
-def test_picks_without_replacement_share_a_users_units(log, lines):
-    expected = Counter()
-    for found in reference.picks(lines, at_most=4).values():
-        for record in found:
-            expected[record] += 720 // len(found)
-    assert counts_of(everybody(log).tally(Spread(4, 720))) == expected
-    one_each = reference.tally(found[0] for found in reference.picks(lines).values())
-    assert counts_of(everybody(log).tally(Spread(1, 720))) == {record: 720 * n for record, n in one_each.items()}
-
-
 def test_more_than_was_drawn_cannot_be_had(log):
     with pytest.raises(InvalidParameter, match="draws=3"):
         everybody(log).cell_counts(HeadList({}), 4)
-    with pytest.raises(InvalidParameter, match="picks=4"):
-        everybody(log).tally(Spread(5, 720))
 
 
 def test_neither_order_nor_files_nor_threads_nor_memory_matter(lines, tmp_path: Path):
@@ -166,8 +154,8 @@ def test_nobody_changes_what_another_contributes_whatever_their_texts(tmp_path: 
             connection.execute("CREATE TABLE l (user VARCHAR, time VARCHAR, query VARCHAR, url VARCHAR, rank VARCHAR)")
             connection.executemany("INSERT INTO l VALUES (?, ?, ?, ?, ?)", rows)
             connection.table("l").write_parquet(str(path))
-        with read(path, picks=2) as opened:
-            return counts_of(everybody(opened).tally(Spread(2, 60)))
+        with read(path, rows=True) as opened:
+            return counts_of(everybody(opened).weighted_queries(Weights(2, 60)))
 
     one, other = counted("http://www.a.com/"), counted("other")
     moved = {record: abs(one[record] - other[record]) for record in one | other}

@@ -12,7 +12,6 @@ from scipy import stats
 
 from searchblend import Budget, InputError, InvalidColumns, InvalidParameter, Neighbors, select_values
 from searchblend.blender.best.stability_histogram import CuratorDesign
-from searchblend.blender.groups import ONE_RECORD
 from searchblend.logs.duckdb.session import DuckDBSession
 from searchblend.logs.formats.files import expand
 from searchblend.releases.select_values import value_tally
@@ -76,7 +75,7 @@ def test_published_counts_have_the_noise_of_the_design(tmp_path):
     budget, n, values = Budget(2.0, 0.01), 4, 12_000
     rows = [(f"u{value}-{i}", f"v{value}") for value in range(values) for i in range(n)]
     found = select_values(write(tmp_path / "rows.parquet", rows), budget)
-    a, cut = CuratorDesign.of(budget, ONE_RECORD).threshold.noise.decay, found.threshold + 6
+    a, cut = CuratorDesign.of(budget).threshold.noise.decay, found.threshold + 6
     seen = Counter(min(count, cut) for count in found.counts.values())
     observed = [*(seen[count] for count in range(found.threshold, cut + 1)), values - len(found.counts)]
 

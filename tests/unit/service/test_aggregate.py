@@ -44,39 +44,39 @@ def write(folder, messages):
 
 
 def test_files_give_the_same_counts_as_the_service(opened):
-    service, _, found, folder = opened
-    messages = service.messages(found, people(200, seed=2))
-    made = aggregate_files(write(folder, messages), shape_of(found))
-    service.count(found, messages)
+    service, _, round_, folder = opened
+    messages = service.messages(round_, people(200, seed=2))
+    made = aggregate_files(write(folder, messages), shape_of(round_))
+    service.count(round_, messages)
     assert (made.reports, made.repeated) == (200, 20)
     assert made.refused == {"id-mismatch": 1, "wrong-round": 1}
-    assert made.counts.tolist() == service.store.reports.counts(found.key, shape_of(found).n_counters).tolist()
+    assert made.counts.tolist() == service.store.reports.counts(round_.key, shape_of(round_).n_counters).tolist()
 
 
 def test_a_file_that_cannot_be_opened_is_named(opened, monkeypatch):
     """A socket can be looked at like a file, and not opened like one."""
-    _, _, found, folder = opened
+    _, _, round_, folder = opened
     monkeypatch.chdir(folder)  # the name of a socket is short
     path = Path("reports.bin")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         with pytest.raises(InputError, match=r"reports\.bin: cannot be read: "):
-            aggregate_files([path], shape_of(found))
+            aggregate_files([path], shape_of(round_))
 
 
 def test_a_round_is_closed_with_the_counts_of_files(opened, capsys):
-    service, task, found, folder = opened
-    messages = service.messages(found, people(200, seed=2))
+    service, task, round_, folder = opened
+    messages = service.messages(round_, people(200, seed=2))
     write(folder, messages)
     head_list, output = folder / "headlist.json", folder / "counts.json"
-    head_list.write_bytes(service.store.artifacts.get(service.store.artifacts.of_round(found.key)[HEAD_LIST])[0])
-    command = ["aggregate", str(folder / "reports"), "--head-list", str(head_list), "--task", found.task]
-    command += ["--round", str(found.number), "-o", str(output)]
+    head_list.write_bytes(service.store.artifacts.get(service.store.artifacts.of_round(round_.key)[HEAD_LIST])[0])
+    command = ["aggregate", str(folder / "reports"), "--head-list", str(head_list), "--task", round_.task]
+    command += ["--round", str(round_.number), "-o", str(output)]
     assert main(command) == 0
     assert "reports: 200" in capsys.readouterr().out
     assert main(command) == 1, "an output is never overwritten"
     document = json.loads(output.read_text())
-    grace = service.lifecycle.close_clients(found, actor="ann")
+    grace = service.lifecycle.close_clients(round_, actor="ann")
     with pytest.raises(MessageError):
         service.lifecycle.close_with_counts(grace, {**document, "reports": 201}, actor="ann")
     with pytest.raises(MessageError):
@@ -88,18 +88,18 @@ def test_a_round_is_closed_with_the_counts_of_files(opened, capsys):
 
 
 def test_counts_of_files_and_of_the_service_are_not_mixed(opened):
-    service, _, found, folder = opened
-    messages = service.messages(found, people(100, seed=2))
-    document = aggregate_files(write(folder, messages), shape_of(found)).as_json()
-    service.count(found, messages[:1])
-    grace = service.lifecycle.close_clients(found, actor="ann")
+    service, _, round_, folder = opened
+    messages = service.messages(round_, people(100, seed=2))
+    document = aggregate_files(write(folder, messages), shape_of(round_)).as_json()
+    service.count(round_, messages[:1])
+    grace = service.lifecycle.close_clients(round_, actor="ann")
     with pytest.raises(WrongState, match="of its own"):
         service.lifecycle.close_with_counts(grace, document, actor="ann")
 
 
 def test_files_that_are_no_reports_are_refused(opened):
-    _, _, found, folder = opened
-    shape = shape_of(found)
+    _, _, round_, folder = opened
+    shape = shape_of(round_)
     torn = folder / "torn.bin"
     torn.write_bytes(b"x" * (shape.size + 1))
     with pytest.raises(InputError, match="not whole"):

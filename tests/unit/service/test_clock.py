@@ -99,8 +99,8 @@ def test_a_jump_ends_no_round_and_leaves_no_manifest_that_devices_refuse(tmp_pat
     machine = Machine()
     service = Service.start(str(tmp_path / "service.db"), tmp_path, machine.clock())
     task = service.task()
-    found = service.open(task)
-    service.contribute(found, people(60, seed=1))
+    round_ = service.open(task)
+    service.contribute(round_, people(60, seed=1))
     before = service.store.artifacts.manifest(task.task)
     machine.wrong = 30 * DAY
     machine.started += 4
@@ -114,5 +114,5 @@ def test_a_jump_ends_no_round_and_leaves_no_manifest_that_devices_refuse(tmp_pat
     machine.started += 1000
     service.work()
     assert service.current(task).state is State.ABORTED
-    assert (service.store.contributions.count(found.key), service.vault.held()) == (0, [])
+    assert (service.store.contributions.count(round_.key), service.vault.held()) == (0, [])
     service.store.close()

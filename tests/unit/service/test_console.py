@@ -161,14 +161,14 @@ def test_csrf_a_form_needs_the_proof_of_its_own_session(fresh):
 
 def test_xss_what_people_searched_for_is_shown_inert(fresh):
     reviewer = Person(fresh, "reviewer")
-    task, found = candidate_round(fresh, name='<b>bold</b>"')
-    at = f"/console/tasks/{task.task}/rounds/{found.number}"
+    task, round_ = candidate_round(fresh, name='<b>bold</b>"')
+    at = f"/console/tasks/{task.task}/rounds/{round_.number}"
     review = reviewer.get(f"{at}/review")
     keep = re.findall(r'name="keep" value="([\d.]+)"', review.text)
     assert reviewer.post(f"{at}/review", {"keep": keep}).status_code == 303
     fresh.parts.work()
-    found = fresh.parts.current(task)
-    fresh.parts.count(found, fresh.parts.messages(found, searchers(300, seed=4, odd=True)))
+    round_ = fresh.parts.current(task)
+    fresh.parts.count(round_, fresh.parts.messages(round_, searchers(300, seed=4, odd=True)))
     assert fresh.parts.finish(task).state is State.PUBLISHED
     odd = {"find": '"><script>x</script>', "q": SCRIPT, "typed": SCRIPT}
     pages = {
@@ -312,8 +312,8 @@ def test_reviewer_is_not_who_opened(fresh):
     """The same name would be the same person, whatever roles their tokens have."""
     reviewer = Person(fresh, "reviewer")
     task = fresh.parts.task(**SETTINGS, name="own")
-    found = fresh.parts.lifecycle.draft_round(task, actor="reviewer")
-    fresh.parts.lifecycle.request_open(found, actor="reviewer")
+    round_ = fresh.parts.lifecycle.draft_round(task, actor="reviewer")
+    fresh.parts.lifecycle.request_open(round_, actor="reviewer")
     fresh.parts.work()
     fresh.parts.contribute(fresh.parts.current(task), searchers(400, seed=1))
     fresh.parts.lifecycle.close_optin(fresh.parts.current(task), actor="ann")
@@ -440,8 +440,8 @@ def test_each_role_has_the_pages_that_it_should(tmp_path, role, there):
     with http_service(str(tmp_path / "service.db"), tmp_path, role=role) as http:
         task = http.parts.task(**SETTINGS, name="roles")
         http.parts.contribute(http.parts.open(task), people(300, seed=1))
-        found = http.parts.head_list(task)
-        http.parts.count(found, http.parts.messages(found, people(100, seed=2)))
+        round_ = http.parts.head_list(task)
+        http.parts.count(round_, http.parts.messages(round_, people(100, seed=2)))
         http.parts.finish(task)
         public = http.client.get(f"/trends/{task.task}")
         assert (http.client.get("/console", follow_redirects=False).status_code, public.status_code) == there
@@ -457,10 +457,10 @@ def test_alerts(fresh):
     parts.store.ledger.set_cap(BudgetCap(lifetime=Budget(4.5, 1e-2)))
     task = parts.task(**SETTINGS, name="alarming")
     parts.contribute(parts.open(task), people(400, seed=1))
-    found = parts.head_list(task)
-    parts.count(found, parts.messages(found, people(100, seed=2)))
-    parts.store.reports.refuse({(found.key, "malformed"): 30})
-    parts.store.database.execute("UPDATE counts SET n = n + 1 WHERE round_key = ?", (found.key,))
+    round_ = parts.head_list(task)
+    parts.count(round_, parts.messages(round_, people(100, seed=2)))
+    parts.store.reports.refuse({(round_.key, "malformed"): 30})
+    parts.store.database.execute("UPDATE counts SET n = n + 1 WHERE round_key = ?", (round_.key,))
     late = parts.task(**SETTINGS, name="late", population="others")
     parts.open(late)
     parts.clock.time += 6 * 86_400 + 3600
@@ -482,12 +482,12 @@ def test_alerts(fresh):
 def test_a_few_refusals_among_many_contributions_are_no_alarm(fresh):
     operator, parts = Person(fresh, "operator"), fresh.parts
     task = parts.task(**SETTINGS, name="busy")
-    found = parts.open(task)
-    parts.contribute(found, people(400, seed=1))
-    parts.store.reports.refuse({(found.key, "bad-credential"): 20})
+    round_ = parts.open(task)
+    parts.contribute(round_, people(400, seed=1))
+    parts.store.reports.refuse({(round_.key, "bad-credential"): 20})
     assert "Many messages are refused" not in operator.get("/console").text
     assert "4.76 % of all" in operator.get(f"/console/tasks/{task.task}/rounds/1").text
-    parts.store.reports.refuse({(found.key, "bad-credential"): 20})
+    parts.store.reports.refuse({(round_.key, "bad-credential"): 20})
     assert "Many messages are refused" in operator.get("/console").text
 
 

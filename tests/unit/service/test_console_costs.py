@@ -107,7 +107,7 @@ def test_counting_counts(sites, monkeypatch):
 
         with monkeypatch.context() as patch:
             patch.setattr(SqliteStore, "execute", counting)
-            for found in store.rounds.rounds(tasks["task"]):
-                store.artifacts.of_round(found.key)
+            for round_ in store.rounds.rounds(tasks["task"]):
+                store.artifacts.of_round(round_.key)
         counts[length] = len(seen)
     assert counts["long"] > counts["short"] + 40

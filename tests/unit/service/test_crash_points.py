@@ -50,8 +50,8 @@ def in_a_child(where, folder, now, point, act):
 
 def facts(service, task):
     """All that was ever visible of the curator's noise."""
-    found = service.current(task)
-    return service.store.artifacts.kept(found.key, CANDIDATE), [
+    round_ = service.current(task)
+    return service.store.artifacts.kept(round_.key, CANDIDATE), [
         entry.release_id for entry in service.store.ledger.entries()
     ]
 
@@ -79,8 +79,8 @@ def test_a_crash_spends_nothing_twice_and_publishes_the_same_bytes(kind, point, 
                 assert facts(service, task)[1][: len(before[1])] == before[1]
         service.work()
 
-    found = service.lifecycle.draft_round(task, actor="ann")
-    service.lifecycle.request_open(found, actor="ann")
+    round_ = service.lifecycle.draft_round(task, actor="ann")
+    service.lifecycle.request_open(round_, actor="ann")
     work()
     service.contribute(service.current(task), people(300, seed=1))
     service.lifecycle.close_optin(service.current(task), actor="ann")
@@ -89,18 +89,18 @@ def test_a_crash_spends_nothing_twice_and_publishes_the_same_bytes(kind, point, 
     assert service.vault.held() == []
     service.lifecycle.review(service.current(task), actor="rob")
     work()
-    found = service.current(task)
-    service.count(found, service.messages(found, people(100, seed=2)))
-    service.lifecycle.close_clients(found, actor="ann")
+    round_ = service.current(task)
+    service.count(round_, service.messages(round_, people(100, seed=2)))
+    service.lifecycle.close_clients(round_, actor="ann")
     service.lifecycle.end_grace(service.current(task), actor="ann")
     work()
     assert crashed, "the point was never reached"
-    found = service.current(task)
-    assert found.state is State.PUBLISHED
+    round_ = service.current(task)
+    assert round_.state is State.PUBLISHED
     assert [entry.split("/")[-1] for entry in service.store.ledger.check().entries] == ["opt-in", "clients"]
     assert [row.body for row in service.store.audit.rows() if '"to":"HEADLIST_READY"' in row.body][1:] == []
     digests = [row.entry.detail["digest"] for row in service.store.audit.rows() if '"to":"REVIEWED"' in row.body]
-    content, _ = service.store.artifacts.get(service.store.artifacts.of_round(found.key)["headlist.json"])
+    content, _ = service.store.artifacts.get(service.store.artifacts.of_round(round_.key)["headlist.json"])
     assert digests == [decode_head_list(json.loads(content)).head.digest]
     assert len(service.store.ledger.book().published) == 2
     assert service.store.jobs.waiting() == []

@@ -270,7 +270,7 @@ def played(tmp_path_factory):
 def test_whole_rounds_with_a_database_user_for_each_role(played):
     assert "InsufficientPrivilege" not in played.roles.log.getvalue()
     with played.roles.parts("owner") as owner:
-        states = [found.state for found in owner.store.rounds.rounds(played.task)]
+        states = [round_.state for round_ in owner.store.rounds.rounds(played.task)]
         assert states.count(State.PUBLISHED) == 2
         owner.store.audit.verify()
 

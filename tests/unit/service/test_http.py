@@ -43,26 +43,26 @@ def is_problem(answer, name):
 
 class TestReports:
     def test_one_report_is_counted_once_however_often_it_comes(self, http):
-        found = http.client_round()
-        messages = http.parts.messages(found, people(3, seed=2))
+        round_ = http.client_round()
+        messages = http.parts.messages(round_, people(3, seed=2))
         for message in [*messages, *messages, messages[0]]:
-            assert http.report(found, message).status_code == 200
-        assert http.parts.store.reports.n_seen(found.key) == 3
-        assert RoundNumbers.read(http.parts.store, found).conservation.holds
+            assert http.report(round_, message).status_code == 200
+        assert http.parts.store.reports.n_seen(round_.key) == 3
+        assert RoundNumbers.read(http.parts.store, round_).conservation.holds
 
     def test_a_batch_says_which_were_refused(self, http):
-        found = http.client_round()
-        good = http.parts.messages(found, people(3, seed=2))
+        round_ = http.client_round()
+        good = http.parts.messages(round_, people(3, seed=2))
         broken = good[2][:-1] + bytes([good[2][-1] ^ 1])
         foreign = bytearray(good[2])
         foreign[20] ^= 1
-        answer = http.reports(found, good[0] + broken + good[1] + bytes(foreign) + good[0])
+        answer = http.reports(round_, good[0] + broken + good[1] + bytes(foreign) + good[0])
         assert answer.json() == {"accepted": 3, "refused": {"1": "id-mismatch", "3": "wrong-round"}}
-        assert http.parts.store.reports.n_seen(found.key) == 2
+        assert http.parts.store.reports.n_seen(round_.key) == 2
 
     def test_changed_bytes_are_refused_and_counted_by_reason(self, http):
-        found = http.client_round()
-        message = http.parts.messages(found, people(1, seed=2))[0]
+        round_ = http.client_round()
+        message = http.parts.messages(round_, people(1, seed=2))[0]
         payload = message[:-32]
         other_list = payload[:22] + b"\0" * 8 + payload[30:]
         nonce = b"n" * 16
@@ -73,65 +73,65 @@ class TestReports:
             (message[:-1] + bytes([message[-1] ^ 1]), "id-mismatch"),
             (other_list + nonce + report_id(nonce, other_list), "wrong-head-list"),
         ):
-            assert is_problem(http.report(found, bad), name)
-        assert is_problem(http.reports(found, message[:-1]), "malformed")
+            assert is_problem(http.report(round_, bad), name)
+        assert is_problem(http.reports(round_, message[:-1]), "malformed")
         http.client.__exit__(None, None, None)
-        assert http.parts.store.reports.refusals(found.key) == {"malformed": 4, "id-mismatch": 1, "wrong-head-list": 1}
-        assert http.parts.store.reports.n_seen(found.key) == 0
+        assert http.parts.store.reports.refusals(round_.key) == {"malformed": 4, "id-mismatch": 1, "wrong-head-list": 1}
+        assert http.parts.store.reports.n_seen(round_.key) == 0
 
     def test_a_round_takes_reports_only_in_its_window(self, http):
-        found = http.client_round()
-        message, late = http.parts.messages(found, people(2, seed=2))
-        assert http.report(found, message).status_code == 200
+        round_ = http.client_round()
+        message, late = http.parts.messages(round_, people(2, seed=2))
+        assert http.report(round_, message).status_code == 200
         http.parts.clock.time += 110
-        assert is_problem(http.report(found, late), "window-closed")
-        assert is_problem(http.reports(found, late), "window-closed")
-        assert http.parts.store.reports.n_seen(found.key) == 1
+        assert is_problem(http.report(round_, late), "window-closed")
+        assert is_problem(http.reports(round_, late), "window-closed")
+        assert http.parts.store.reports.n_seen(round_.key) == 1
 
     def test_a_round_before_its_window_and_a_killed_task(self, http):
         task = http.parts.task()
         early = http.parts.open(task)
         assert is_problem(http.report(early, b"x"), "window-closed")
         http.parts.contribute(early, people(400, seed=1))
-        found = http.parts.head_list(task)
-        message = http.parts.messages(found, people(1, seed=2))[0]
+        round_ = http.parts.head_list(task)
+        message = http.parts.messages(round_, people(1, seed=2))[0]
         http.parts.lifecycle.kill(task, actor="ann")
-        assert is_problem(http.report(found, message), "killed")
+        assert is_problem(http.report(round_, message), "killed")
 
     def test_unknown_rounds_large_bodies_and_other_media(self, http):
-        found = http.client_round()
+        round_ = http.client_round()
         assert is_problem(http.client.post("/v1/tasks/00/rounds/1/reports", content=b"x"), "unknown-task")
-        assert is_problem(http.client.post(f"/v1/tasks/{found.task}/rounds/x/reports", content=b"x"), "unknown-task")
-        assert is_problem(http.client.post(f"/v1/tasks/{found.task}/rounds/99/reports", content=b"x"), "unknown-task")
-        assert is_problem(http.report(found, b"x" * 70_000), "too-large")
-        assert is_problem(http.reports(found, b"x" * 600_000), "too-large")
-        message = http.parts.messages(found, people(1, seed=2))[0]
-        assert is_problem(http.reports(found, message * 1001), "too-large")
-        path = f"/v1/tasks/{found.task}/rounds/{found.number}/reports"
+        assert is_problem(http.client.post(f"/v1/tasks/{round_.task}/rounds/x/reports", content=b"x"), "unknown-task")
+        assert is_problem(http.client.post(f"/v1/tasks/{round_.task}/rounds/99/reports", content=b"x"), "unknown-task")
+        assert is_problem(http.report(round_, b"x" * 70_000), "too-large")
+        assert is_problem(http.reports(round_, b"x" * 600_000), "too-large")
+        message = http.parts.messages(round_, people(1, seed=2))[0]
+        assert is_problem(http.reports(round_, message * 1001), "too-large")
+        path = f"/v1/tasks/{round_.task}/rounds/{round_.number}/reports"
         assert is_problem(http.client.post(path, content=message), "unsupported-media-type")
         assert is_problem(http.client.get(path), "method-not-allowed")
         assert is_problem(http.client.get("/nowhere"), "not-found")
 
     def test_too_many_a_second_are_told_to_come_back(self, where, tmp_path):
         with http_service(where, tmp_path, reports_per_second=3) as http:
-            found = http.client_round()
-            answers = [http.report(found, message) for message in http.parts.messages(found, people(8, seed=2))]
+            round_ = http.client_round()
+            answers = [http.report(round_, message) for message in http.parts.messages(round_, people(8, seed=2))]
             refused = [answer for answer in answers if answer.status_code != 200]
             assert is_problem(refused[-1], "rate-limited")
-            assert 3 <= 8 - len(refused) == http.parts.store.reports.n_seen(found.key)
+            assert 3 <= 8 - len(refused) == http.parts.store.reports.n_seen(round_.key)
 
     def test_a_full_queue_turns_away_before_anything_is_kept(self, where, tmp_path):
         with http_service(where, tmp_path, most_waiting=2) as http:
-            found = http.client_round()
-            messages = http.parts.messages(found, people(3, seed=2))
-            assert is_problem(http.reports(found, b"".join(messages)), "overloaded")
-            assert http.parts.store.reports.n_seen(found.key) == 0
-            assert http.reports(found, b"".join(messages[:2])).status_code == 200
+            round_ = http.client_round()
+            messages = http.parts.messages(round_, people(3, seed=2))
+            assert is_problem(http.reports(round_, b"".join(messages)), "overloaded")
+            assert http.parts.store.reports.n_seen(round_.key) == 0
+            assert http.reports(round_, b"".join(messages[:2])).status_code == 200
 
     def test_a_database_out_of_reach_is_a_503_and_the_same_bytes_count_later(self, http):
-        found = http.client_round()
-        message = http.parts.messages(found, people(1, seed=2))[0]
-        assert http.report(found, message).status_code == 200
+        round_ = http.client_round()
+        message = http.parts.messages(round_, people(1, seed=2))[0]
+        assert http.report(round_, message).status_code == 200
         store = http.services.writer._thread._store
         real = store.reports.add
 
@@ -139,78 +139,78 @@ class TestReports:
             raise StoreUnavailable("busy")
 
         store.reports.add = fail
-        other = http.parts.messages(found, people(1, seed=3))[0]
-        assert is_problem(http.report(found, other), "storage-unavailable")
+        other = http.parts.messages(round_, people(1, seed=3))[0]
+        assert is_problem(http.report(round_, other), "storage-unavailable")
         store.reports.add = real
-        assert http.report(found, other).status_code == 200
-        assert http.parts.store.reports.n_seen(found.key) == 2
+        assert http.report(round_, other).status_code == 200
+        assert http.parts.store.reports.n_seen(round_.key) == 2
 
     def test_a_mistake_of_ours_is_a_500_that_says_nothing(self, http):
-        found = http.client_round()
-        message = http.parts.messages(found, people(1, seed=2))[0]
-        assert http.report(found, message).status_code == 200
+        round_ = http.client_round()
+        message = http.parts.messages(round_, people(1, seed=2))[0]
+        assert http.report(round_, message).status_code == 200
 
         def fail(arrivals, now):
             raise RuntimeError("secret words")
 
         http.services.writer._thread._store.reports.add = fail
-        answer = http.report(found, http.parts.messages(found, people(1, seed=3))[0])
+        answer = http.report(round_, http.parts.messages(round_, people(1, seed=3))[0])
         assert is_problem(answer, "internal")
         assert "secret" not in answer.text + http.parts.log.getvalue()
         assert '"error": "RuntimeError"' in http.parts.log.getvalue()
 
 
 class TestContributions:
-    def sealed(self, found, record, code):
-        context = sealing_context(found)
-        return seal_records([record], context, context.tag_of(code), found.public_key)
+    def sealed(self, round_, record, code):
+        context = sealing_context(round_)
+        return seal_records([record], context, context.tag_of(code), round_.public_key)
 
     def test_one_record_for_each_enrolment_code(self, http):
         task = http.parts.task()
-        found = http.parts.open(task)
+        round_ = http.parts.open(task)
         code, other = http.parts.lifecycle.enrol(task, 2, actor="ann")
         record, another = people(2, seed=1)
-        sealed = self.sealed(found, record, code)
-        assert http.contribute(found, sealed, code).status_code == 200
-        assert http.contribute(found, sealed, code).status_code == 200
-        assert is_problem(http.contribute(found, self.sealed(found, another, code), code), "conflicting-contribution")
-        assert http.contribute(found, self.sealed(found, another, other), other).status_code == 200
-        assert is_problem(http.contribute(found, sealed, "sbe_" + "x" * 30), "bad-credential")
-        assert is_problem(http.contribute(found, sealed, "short"), "bad-credential")
-        assert http.parts.store.contributions.count(found.key) == 2
-        assert http.contribute(found, b"", code, "DELETE").status_code == 204
-        assert http.contribute(found, b"", code, "DELETE").status_code == 204
-        assert http.parts.store.contributions.count(found.key) == 1
+        sealed = self.sealed(round_, record, code)
+        assert http.contribute(round_, sealed, code).status_code == 200
+        assert http.contribute(round_, sealed, code).status_code == 200
+        assert is_problem(http.contribute(round_, self.sealed(round_, another, code), code), "conflicting-contribution")
+        assert http.contribute(round_, self.sealed(round_, another, other), other).status_code == 200
+        assert is_problem(http.contribute(round_, sealed, "sbe_" + "x" * 30), "bad-credential")
+        assert is_problem(http.contribute(round_, sealed, "short"), "bad-credential")
+        assert http.parts.store.contributions.count(round_.key) == 2
+        assert http.contribute(round_, b"", code, "DELETE").status_code == 204
+        assert http.contribute(round_, b"", code, "DELETE").status_code == 204
+        assert http.parts.store.contributions.count(round_.key) == 1
         http.parts.clock.time += 100
-        assert is_problem(http.contribute(found, sealed, code), "window-closed")
-        assert is_problem(http.contribute(found, b"", other, "DELETE"), "window-closed")
+        assert is_problem(http.contribute(round_, sealed, code), "window-closed")
+        assert is_problem(http.contribute(round_, b"", other, "DELETE"), "window-closed")
 
     def test_what_is_not_a_sealed_record_is_refused(self, http):
         task = http.parts.task()
-        found = http.parts.open(task)
+        round_ = http.parts.open(task)
         code = http.parts.lifecycle.enrol(task, 1, actor="ann")[0]
-        sealed = self.sealed(found, people(1, seed=1)[0], code)
-        assert is_problem(http.contribute(found, sealed[:-1], code), "malformed")
-        assert is_problem(http.contribute(found, sealed[:2] + b"\0" * 32 + sealed[34:], code), "wrong-consent")
-        assert is_problem(http.contribute(found, b"x" * 5000, code), "too-large")
+        sealed = self.sealed(round_, people(1, seed=1)[0], code)
+        assert is_problem(http.contribute(round_, sealed[:-1], code), "malformed")
+        assert is_problem(http.contribute(round_, sealed[:2] + b"\0" * 32 + sealed[34:], code), "wrong-consent")
+        assert is_problem(http.contribute(round_, b"x" * 5000, code), "too-large")
 
     def test_anonymous_intake_is_for_demos_only(self, where, tmp_path):
         with http_service(where, tmp_path, anonymous_intake=True) as http:
-            found = http.parts.open(http.parts.task())
-            sealed = self.sealed(found, people(1, seed=1)[0], "any credential of its own")
-            assert http.contribute(found, sealed, "any credential of its own").status_code == 200
-            assert is_problem(http.contribute(found, sealed, "short"), "bad-credential")
+            round_ = http.parts.open(http.parts.task())
+            sealed = self.sealed(round_, people(1, seed=1)[0], "any credential of its own")
+            assert http.contribute(round_, sealed, "any credential of its own").status_code == 200
+            assert is_problem(http.contribute(round_, sealed, "short"), "bad-credential")
 
 
 class TestDistribution:
     def test_the_manifest_is_signed_and_cacheable(self, http):
-        found = http.client_round()
-        answer = http.client.get(f"/v1/tasks/{found.task}/manifest")
+        round_ = http.client_round()
+        answer = http.client.get(f"/v1/tasks/{round_.task}/manifest")
         pinned = {key.key_id: key.public_point for key in http.parts.signing_keys.all()}
         manifest = verify_manifest(answer.content, pinned).document
         assert manifest["phase"] == "client"
         assert "max-age" in answer.headers["cache-control"]
-        again = http.client.get(f"/v1/tasks/{found.task}/manifest", headers={"if-none-match": answer.headers["etag"]})
+        again = http.client.get(f"/v1/tasks/{round_.task}/manifest", headers={"if-none-match": answer.headers["etag"]})
         assert (again.status_code, again.content) == (304, b"")
         artifact = http.client.get(f"/v1/artifacts/{manifest['client']['artifact']}")
         assert json.loads(artifact.content)["digest"] == manifest["client"]["digest"]
@@ -220,21 +220,21 @@ class TestDistribution:
         assert is_problem(http.client.get("/v1/tasks/none/manifest"), "unknown-task")
 
     def test_results_are_there_once_they_are_published(self, http):
-        found = http.client_round()
-        http.reports(found, b"".join(http.parts.messages(found, people(200, seed=2))))
-        files = f"/v1/tasks/{found.task}/rounds/{found.number}/files"
+        round_ = http.client_round()
+        http.reports(round_, b"".join(http.parts.messages(round_, people(200, seed=2))))
+        files = f"/v1/tasks/{round_.task}/rounds/{round_.number}/files"
         assert is_problem(http.client.get(files), "unknown-task")
-        task = http.parts.store.rounds.task(found.task)
+        task = http.parts.store.rounds.task(round_.task)
         assert http.parts.finish(task).state is State.PUBLISHED
         names = http.client.get(files).json()["files"]
         result = http.client.get(f"/v1/artifacts/{names['result.json']}").json()
-        trends = http.client.get(f"/v1/tasks/{found.task}/trends").json()["trends"]
+        trends = http.client.get(f"/v1/tasks/{round_.task}/trends").json()["trends"]
         assert [row["query"] for row in trends] == [row["query"] for row in result["trends"]]
         assert {"low", "high", "optin", "client", "optin_weight", "influence", "round"} <= set(trends[0])
 
     def test_health_readiness_and_metrics(self, http):
-        found = http.client_round()
-        http.report(found, http.parts.messages(found, people(1, seed=2))[0])
+        round_ = http.client_round()
+        http.report(round_, http.parts.messages(round_, people(1, seed=2))[0])
         assert http.client.get("/healthz").text == http.health.get("/healthz").text == "ok\n"
         assert http.health.get("/readyz").text == "ready\n"
         text = http.health.get("/metrics").text
@@ -311,19 +311,19 @@ def test_the_protocol_page_names_every_problem():
 
 
 def test_a_round_has_one_address_and_no_alias(http):
-    found = http.client_round()
-    assert found.number == 1
-    message = http.parts.messages(found, people(1, seed=2))[0]
-    at = f"/v1/tasks/{found.task}/rounds"
+    round_ = http.client_round()
+    assert round_.number == 1
+    message = http.parts.messages(round_, people(1, seed=2))[0]
+    at = f"/v1/tasks/{round_.task}/rounds"
     sealed = {"authorization": f"Bearer sbe_{'a' * 24}", "content-type": "application/vnd.searchblend.sealed"}
     report = {"content-type": "application/vnd.searchblend.report"}
     for alias in ("01", "١", "%D9%A1", "1.0", "+1", "-1", "1%20", "0", "1e0", "1" * 40):
         assert is_problem(http.client.post(f"{at}/{alias}/reports", content=message, headers=report), "unknown-task")
         assert is_problem(http.client.post(f"{at}/{alias}/contributions", content=b"x", headers=sealed), "unknown-task")
         assert is_problem(http.client.get(f"{at}/{alias}/files"), "unknown-task")
-        assert is_problem(http.admin("GET", f"/tasks/{found.task}/rounds/{alias}"), "unknown-task")
-    assert http.parts.store.reports.n_seen(found.key) == 0
-    assert http.report(found, message).status_code == 200
+        assert is_problem(http.admin("GET", f"/tasks/{round_.task}/rounds/{alias}"), "unknown-task")
+    assert http.parts.store.reports.n_seen(round_.key) == 0
+    assert http.report(round_, message).status_code == 200
 
 
 def test_no_task_can_be_named_like_the_id_of_another(http):

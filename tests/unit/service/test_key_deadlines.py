@@ -30,16 +30,16 @@ def write(service, statement, *values):
 @pytest.mark.parametrize("shred_by", [None, 2**40])
 def test_a_key_does_not_outlive_its_deadline_whatever_its_row_says(service, shred_by):
     task = service.task()
-    found = service.open(task)
-    service.contribute(found, people(60, seed=1))
+    round_ = service.open(task)
+    service.contribute(round_, people(60, seed=1))
     write(service, "UPDATE rounds SET shred_by = ?", shred_by)
     write(
         service,
         "INSERT INTO jobs (round_key, kind, due, lease_token, lease_until, attempts) VALUES (?, 'shred', 0, 'x', ?, 0)",
-        found.key,
+        round_.key,
         2**40,
     )
-    service.lifecycle.close_optin(found, actor="ann")
+    service.lifecycle.close_optin(round_, actor="ann")
     service.work()
     assert (service.current(task).state, len(service.vault.held())) == (State.HEADLIST_READY, 1)
     service.clock.time += SHRED_SECONDS - 1
@@ -139,9 +139,9 @@ def test_a_row_of_the_wrong_type_keeps_no_key_alive(tmp_path, column):
 def test_a_holder_of_the_wrong_type_stops_no_job_of_another_task(tmp_path):
     service = Service.start(fresh_database("sqlite", tmp_path), tmp_path)
     odd, fine = service.task(name="odd"), service.task(name="fine")
-    found = service.open(odd)
-    service.vault.destroy(odd.task, found.number)  # so that the document decides
-    write(service, "UPDATE documents SET content = 'zz' WHERE round_key = ? AND name = ?", found.key, HOLDER)
+    round_ = service.open(odd)
+    service.vault.destroy(odd.task, round_.number)  # so that the document decides
+    write(service, "UPDATE documents SET content = 'zz' WHERE round_key = ? AND name = ?", round_.key, HOLDER)
     curator = Curator(service.store, service.clock, service.vault, service.curator_key)
     assert curator.excluded_jobs() == []
     assert service.open(fine).state is State.OPTIN_OPEN

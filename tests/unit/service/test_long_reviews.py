@@ -54,13 +54,13 @@ def during_the_choice(monkeypatch, act):
 def test_reports_are_committed_while_a_list_is_approved(service, monkeypatch):
     open_task = service.task(name="open")
     service.contribute(service.open(open_task), people(400, seed=1))
-    found = service.head_list(open_task)
-    batch = decode_reports(b"".join(service.messages(found, people(3, seed=2))), shape_of(found))
+    round_ = service.head_list(open_task)
+    batch = decode_reports(b"".join(service.messages(round_, people(3, seed=2))), shape_of(round_))
     task = to_review(service, "reviewed")
     other, outcomes = impatient(service), []
 
     def report():
-        outcomes.extend(other.reports.add([Arrivals(found.key, batch.ids, batch.counters)], service.clock.now()))
+        outcomes.extend(other.reports.add([Arrivals(round_.key, batch.ids, batch.counters)], service.clock.now()))
 
     during_the_choice(monkeypatch, report)
     assert service.lifecycle.review(service.current(task), actor="rob").state is State.REVIEWED
@@ -79,6 +79,6 @@ def test_a_round_that_is_ended_while_its_list_is_approved_stays_ended(service, m
     with pytest.raises(WrongState):
         service.lifecycle.review(service.current(task), actor="rob")
     other.close()
-    found = service.current(task)
-    assert found.state is State.ABORTED
-    assert service.store.artifacts.kept(found.key, lifecycle.REVIEWED) is None
+    round_ = service.current(task)
+    assert round_.state is State.ABORTED
+    assert service.store.artifacts.kept(round_.key, lifecycle.REVIEWED) is None

@@ -19,9 +19,9 @@ def texts(tmp_path_factory):
     """The metrics of a service on which everything has happened once, plain and as OpenMetrics."""
     folder = tmp_path_factory.mktemp("metrics")
     with http_service(str(folder / "service.db"), folder) as http:
-        found = http.client_round()
-        http.report(found, http.parts.messages(found, people(1, seed=2))[0])
-        http.report(found, b"x")
+        round_ = http.client_round()
+        http.report(round_, http.parts.messages(round_, people(1, seed=2))[0])
+        http.report(round_, b"x")
         http.services.metrics.count("contributions_total", result="new")
         http.services.metrics.count("jobs_total", result="done")
         http.services.metrics.count("connections_cut_total", reason="silent")

@@ -19,8 +19,8 @@ from service_parts import people
 
 def publish(http, task):
     http.parts.contribute(http.parts.open(task), people(400, seed=1))
-    found = http.parts.head_list(task)
-    http.parts.count(found, http.parts.messages(found, people(100, seed=3)))
+    round_ = http.parts.head_list(task)
+    http.parts.count(round_, http.parts.messages(round_, people(100, seed=3)))
     return http.parts.finish(task)
 
 

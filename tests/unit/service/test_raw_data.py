@@ -80,17 +80,17 @@ def test_after_shredding_nothing_on_any_disk_opens_a_record(kind, tmp_path, monk
     where = fresh_database(kind, service_folder)
     service = Service.start(where, service_folder)
     task = service.task(delta=NAMED_ALONE)
-    found = service.open(task)
-    service.contribute(found, [*people(300, seed=1), Record(PLANTED, PLANTED_URL)])
-    private = service.vault.private_key(found.task, found.number, found.public_key)
+    round_ = service.open(task)
+    service.contribute(round_, [*people(300, seed=1), Record(PLANTED, PLANTED_URL)])
+    private = service.vault.private_key(round_.task, round_.number, round_.public_key)
     assert found_in(service_folder, [private]), "the search itself must find a key that is there"
-    sealed = list(service.store.contributions.all(found.key))
+    sealed = list(service.store.contributions.all(round_.key))
     # Everything but the key folder, as a thief or a backup program would take it before the shredding.
     write_backup(service.store.database, copies / "backup.db")
     if kind == "sqlite":
         for path in service_folder.glob("service.db*"):
             shutil.copy(path, copies / path.name)
-    service.lifecycle.close_optin(found, actor="ann")
+    service.lifecycle.close_optin(round_, actor="ann")
     service.work()
     assert service.current(task).state is State.SHREDDED
 
@@ -99,13 +99,13 @@ def test_after_shredding_nothing_on_any_disk_opens_a_record(kind, tmp_path, monk
         assert found_in(folder, needles) == []
     assert list(spill.iterdir()) == []
     assert service.vault.held() == []
-    context = sealing_context(found)
+    context = sealing_context(round_)
     for tag, message in sealed[:5]:
         with pytest.raises(MessageError):
             Opener(new_round_key()[0], context, at_most=1).open(message, tag)
     # The backup never had them, and the live database has none left.
     with open_store(copies / "backup.db") as copy:
-        assert copy.contributions.count(found.key) == 0
+        assert copy.contributions.count(round_.key) == 0
     if kind == "sqlite":
         assert found_in(service_folder, [message[66:] for _, message in sealed[:50]]) == []
     service.store.close()
@@ -139,8 +139,8 @@ def test_text_that_a_reviewer_removes_is_in_no_file_while_the_service_runs(tmp_p
 def test_a_planted_key_would_be_found(tmp_path):
     """The check above is not blind: a curator that forgets to destroy the key is found out."""
     service = Service.start(str(tmp_path / "service.db"), tmp_path)
-    found = service.open(service.task())
-    key = service.vault.private_key(found.task, found.number, found.public_key)
+    round_ = service.open(service.task())
+    key = service.vault.private_key(round_.task, round_.number, round_.public_key)
     (tmp_path / "leak.bin").write_bytes(b"..." + key.hex().encode())
     assert len(found_in(tmp_path, spellings(key))) == 2
     service.store.close()
@@ -154,7 +154,7 @@ def test_canaries_reach_no_log_metric_table_or_file(kind, tmp_path):
     task = parts.task(client_seconds=100_000, optin_seconds=100_000, shred_seconds=200_000, delta=NAMED_ALONE)
     operator = parts.store.tokens.add_admin("ann", "operator", actor="t", now=1)
     code = parts.lifecycle.enrol(task, 1, actor="t")[0]
-    found = parts.open(task)
+    round_ = parts.open(task)
     headers = {
         "origin": "moz-extension://canary-origin",
         "user-agent": "canary-agent",
@@ -166,9 +166,9 @@ def test_canaries_reach_no_log_metric_table_or_file(kind, tmp_path):
     server = ServerProcess(tmp_path, where)
     with running(server):
         with httpx2.Client(base_url=server.address, headers=headers) as client:
-            context = sealing_context(found)
-            sealed = seal_records([Record(PLANTED, PLANTED_URL)], context, context.tag_of(code), found.public_key)
-            at = f"/v1/tasks/{found.task}/rounds/{found.number}"
+            context = sealing_context(round_)
+            sealed = seal_records([Record(PLANTED, PLANTED_URL)], context, context.tag_of(code), round_.public_key)
+            at = f"/v1/tasks/{round_.task}/rounds/{round_.number}"
             kind_of = {"content-type": "application/vnd.searchblend.sealed", "authorization": f"Bearer {code}"}
             assert client.post(f"{at}/contributions", content=sealed, headers=kind_of).status_code == 200
             stranger = {**kind_of, "authorization": "Bearer sbe_canary-credential-unknown"}
@@ -185,8 +185,8 @@ def test_canaries_reach_no_log_metric_table_or_file(kind, tmp_path):
                 "/admin/v1/tasks", content=b'{"canary-json', headers={**right, "content-type": "application/json"}
             )
             assert bad.status_code == 400
-            parts.contribute(found, people(300, seed=1))
-            assert client.post(f"/admin/v1/tasks/{found.task}/rounds/1/close-opt-in", headers=right).status_code == 200
+            parts.contribute(round_, people(300, seed=1))
+            assert client.post(f"/admin/v1/tasks/{round_.task}/rounds/1/close-opt-in", headers=right).status_code == 200
             deadline = time.monotonic() + 120
             while parts.current(task).state is not State.SHREDDED and time.monotonic() < deadline:
                 time.sleep(0.05)
@@ -219,9 +219,9 @@ def test_a_backup_of_either_database_is_restored_into_either(source, target, tmp
     first.mkdir()
     second.mkdir()
     with http_service(fresh_database(source, first), first) as http:
-        found = http.client_round()
-        messages = http.parts.messages(found, people(120, seed=2))
-        assert http.reports(found, b"".join(messages[:60])).status_code == 200
+        round_ = http.client_round()
+        messages = http.parts.messages(round_, people(120, seed=2))
+        assert http.reports(round_, b"".join(messages[:60])).status_code == 200
         rows = write_backup(http.parts.store.database, tmp_path / "backup.db")
         clock = http.parts.clock
     where = fresh_database(target, second)
@@ -229,9 +229,9 @@ def test_a_backup_of_either_database_is_restored_into_either(source, target, tmp
         assert read_backup(tmp_path / "backup.db", empty.database) == rows
     shutil.copytree(first / "signing", second / "signing")
     with http_service(where, second, clock=clock) as http:
-        assert http.reports(found, b"".join(messages)).json()["accepted"] == 120
-        assert http.parts.store.reports.n_seen(found.key) == 120
-        task = http.parts.store.rounds.task(found.task)
+        assert http.reports(round_, b"".join(messages)).json()["accepted"] == 120
+        assert http.parts.store.reports.n_seen(round_.key) == 120
+        task = http.parts.store.rounds.task(round_.task)
         assert http.parts.finish(task).state is State.PUBLISHED
         http.parts.store.audit.verify()
         http.parts.store.ledger.check()

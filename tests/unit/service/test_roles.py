@@ -81,8 +81,8 @@ def test_a_round_is_driven_by_two_people_over_the_api(tmp_path):
         assert http.admin("POST", f"{at}/close-opt-in").status_code == 409
         assert http.admin("POST", f"{at}/open").status_code == 200
         http.parts.work()
-        found = http.parts.store.rounds.round(task, 1)
-        http.parts.contribute(found, people(400, seed=1))
+        round_ = http.parts.store.rounds.round(task, 1)
+        http.parts.contribute(round_, people(400, seed=1))
         assert http.admin("GET", at, "viewer").json()["opt_in_records"] == 400
         assert http.admin("POST", f"{at}/close-opt-in").json()["state"] == "OPTIN_CLOSED"
         http.parts.work()
@@ -97,8 +97,8 @@ def test_a_round_is_driven_by_two_people_over_the_api(tmp_path):
         body = {"remove": [{"query": news, "url": None, "reason": "other"}]}
         assert http.admin("POST", f"{at}/review", "reviewer", json=body).json()["state"] == "REVIEWED"
         http.parts.work()
-        found = http.parts.store.rounds.round(task, 1)
-        answer = http.reports(found, b"".join(http.parts.messages(found, people(300, seed=2))))
+        round_ = http.parts.store.rounds.round(task, 1)
+        answer = http.reports(round_, b"".join(http.parts.messages(round_, people(300, seed=2))))
         assert answer.json() == {"accepted": 300, "refused": {}}
         assert http.admin("POST", f"{at}/close-clients").json()["state"] == "CLIENT_GRACE"
         assert http.admin("POST", f"{at}/end-grace").json()["reports"] == 300

@@ -30,14 +30,14 @@ def service(request, tmp_path):
     made.store.close()
 
 
-def change(service, found, **columns):
+def change(service, round_, **columns):
     """What somebody with a password of the database can do."""
     for name, value in columns.items():
-        service.store.database.execute(f"UPDATE rounds SET {name} = ? WHERE round_key = ?", (value, found.key))
+        service.store.database.execute(f"UPDATE rounds SET {name} = ? WHERE round_key = ?", (value, round_.key))
 
 
-def settings_with(found, **changes):
-    return json.dumps({**found.settings, **changes})
+def settings_with(round_, **changes):
+    return json.dumps({**round_.settings, **changes})
 
 
 def manifest(service, task):
@@ -69,7 +69,7 @@ CHANGES = {
         "key_signature": json_bytes(SigningKey.new().sign(b"anything")).decode(),
         "public_key": new_round_key()[1],
     },
-    "when it closes": lambda found: {"optin_closes": found.optin_closes + 1},
+    "when it closes": lambda round_: {"optin_closes": round_.optin_closes + 1},
     "epsilon": lambda found: {"settings": settings_with(found, epsilon=8.0)},
     "how many people it needs": lambda found: {"settings": settings_with(found, min_optin=50)},
     "the consent text": lambda found: {"settings": settings_with(found, consent="I agree to anything.")},
@@ -86,9 +86,9 @@ def test_the_manifest_carries_the_curators_signature(service):
 @pytest.mark.parametrize("what", CHANGES)
 def test_the_publisher_signs_no_round_that_was_changed(service, what):
     task, other = service.task(name="changed", **LONG, min_optin=100), service.task(name="left alone", **LONG)
-    found, _ = service.open(task), service.open(other)
+    round_, _ = service.open(task), service.open(other)
     before = manifest(service, task)
-    change(service, found, **CHANGES[what](found))
+    change(service, round_, **CHANGES[what](round_))
     for _ in range(2):
         sign_again(service)
     assert manifest(service, task) == before, "nothing was signed since"
@@ -101,14 +101,14 @@ def test_the_publisher_signs_no_round_that_was_changed(service, what):
 
 def test_a_change_that_is_undone_is_forgotten(service):
     task = service.task(**LONG)
-    found = service.open(task)
-    change(service, found, public_key=new_round_key()[1])
+    round_ = service.open(task)
+    change(service, round_, public_key=new_round_key()[1])
     sign_again(service)
-    change(service, found, public_key=found.public_key)
+    change(service, round_, public_key=round_.public_key)
     sign_again(service)
     assert manifest(service, task)["issued"] == service.clock.now()
     assert gauges(service.store, service.clock)["round_keys_refused"] == 0
-    service.contribute(found, people(60, seed=1))
+    service.contribute(round_, people(60, seed=1))
     service.lifecycle.close_optin(service.current(task), actor="ann")
     service.work()
     assert service.current(task).state is State.SHREDDED, "the right key outlived the swap"
@@ -118,10 +118,10 @@ def test_a_change_that_is_undone_is_forgotten(service):
 def test_the_curator_opens_no_record_of_a_round_that_was_changed(service, what):
     """People sealed their records under the settings that the curator signed."""
     task = service.task(min_optin=100)
-    found = service.open(task)
-    service.contribute(found, people(200, seed=1))
-    service.lifecycle.close_optin(found, actor="ann")
-    change(service, found, **CHANGES[what](found))
+    round_ = service.open(task)
+    service.contribute(round_, people(200, seed=1))
+    service.lifecycle.close_optin(round_, actor="ann")
+    change(service, round_, **CHANGES[what](round_))
     service.work()
     assert service.current(task).state is State.ABORTED
     assert service.store.audit.rows()[-1].entry.action == "raw records shredded"

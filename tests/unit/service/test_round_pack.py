@@ -24,8 +24,8 @@ def service(request, tmp_path):
 
 def play(service, task, n_round):
     service.contribute(service.open(task), people(400, seed=n_round))
-    found = service.head_list(task)
-    service.count(found, service.messages(found, people(1500, seed=100 + n_round)))
+    round_ = service.head_list(task)
+    service.count(round_, service.messages(round_, people(1500, seed=100 + n_round)))
     return service.finish(task)
 
 
@@ -93,8 +93,8 @@ def test_a_task_of_queries_alone(tmp_path):
     service = Service.start(str(tmp_path / "service.db"), tmp_path)
     task = service.task(has_urls=False, method="paper")
     service.contribute(service.open(task), people(400, seed=1, urls=False))
-    found = service.head_list(task)
-    service.count(found, service.messages(found, people(1500, seed=2, urls=False)))
+    round_ = service.head_list(task)
+    service.count(round_, service.messages(round_, people(1500, seed=2, urls=False)))
     service.finish(task)
     pack = decode_pack(artifact(service, manifest(service, task)["pack"])[0])
     assert pack.info.method == "paper"

@@ -103,10 +103,10 @@ def test_wrong_issuer_keys_are_refused():
 @pytest.mark.parametrize("kind", DATABASES)
 def test_a_token_pays_for_one_report(kind, tmp_path):
     with http_service(fresh_database(kind, tmp_path), tmp_path, tokens=TokenVerifier(PEM, ISSUER)) as http:
-        found = http.client_round()
-        first, second = http.parts.messages(found, people(2, seed=2))
-        path = f"/v1/tasks/{found.task}/rounds/{found.number}/reports"
-        token = token_for(bytes.fromhex(found.task), found.number)
+        round_ = http.client_round()
+        first, second = http.parts.messages(round_, people(2, seed=2))
+        path = f"/v1/tasks/{round_.task}/rounds/{round_.number}/reports"
+        token = token_for(bytes.fromhex(round_.task), round_.number)
 
         def send(message, token=None):
             extra = {"authorization": header(token)} if token else {}
@@ -117,9 +117,9 @@ def test_a_token_pays_for_one_report(kind, tmp_path):
         assert send(first, token) == 200
         assert send(first, token) == 200
         assert send(second, token) == 409
-        assert send(second, token_for(bytes.fromhex(found.task), found.number)) == 200
-        assert http.reports(found, first).status_code == 401
-        assert http.parts.store.reports.n_seen(found.key) == 2
-        assert RoundNumbers.read(http.parts.store, found).conservation.holds
+        assert send(second, token_for(bytes.fromhex(round_.task), round_.number)) == 200
+        assert http.reports(round_, first).status_code == 401
+        assert http.parts.store.reports.n_seen(round_.key) == 2
+        assert RoundNumbers.read(http.parts.store, round_).conservation.holds
         http.client.__exit__(None, None, None)
-        assert http.parts.store.reports.refusals(found.key) == {"bad-credential": 2, "spent-token": 1}
+        assert http.parts.store.reports.refusals(round_.key) == {"bad-credential": 2, "spent-token": 1}

@@ -46,33 +46,33 @@ def manifest(service, task):
 def test_a_whole_round(service, changes):
     urls = changes.get("has_urls", True)
     task = service.task(**changes)
-    found = service.open(task)
-    assert found.state is State.OPTIN_OPEN
+    round_ = service.open(task)
+    assert round_.state is State.OPTIN_OPEN
     assert manifest(service, task)["phase"] == "opt-in"
-    assert set(service.contribute(found, people(400, seed=1, urls=urls))) == {"taken"}
-    service.lifecycle.close_optin(found, actor="ann")
-    assert manifest(service, task)["optin"]["public_key"] == found.public_key.hex()
+    assert set(service.contribute(round_, people(400, seed=1, urls=urls))) == {"taken"}
+    service.lifecycle.close_optin(round_, actor="ann")
+    assert manifest(service, task)["optin"]["public_key"] == round_.public_key.hex()
     service.work()
-    found = service.current(task)
-    assert found.state is State.SHREDDED
-    assert service.store.contributions.count(found.key) == 0
+    round_ = service.current(task)
+    assert round_.state is State.SHREDDED
+    assert service.store.contributions.count(round_.key) == 0
     assert service.vault.held() == []
-    service.lifecycle.review(found, actor="rob")
+    service.lifecycle.review(round_, actor="rob")
     service.work()
-    found = service.current(task)
-    assert found.state is State.CLIENT_OPEN
+    round_ = service.current(task)
+    assert round_.state is State.CLIENT_OPEN
     client = manifest(service, task)["client"]
     content, _ = service.store.artifacts.get(client["artifact"])
     assert decode_head_list(json.loads(content)).head.digest == client["digest"]
-    messages = service.messages(found, people(1500, seed=2, urls=urls))
+    messages = service.messages(round_, people(1500, seed=2, urls=urls))
     assert {len(message) for message in messages} == {client["report_bytes"]}
-    assert service.count(found, messages) == service.count(found, messages[:100]) == ["taken"]
+    assert service.count(round_, messages) == service.count(round_, messages[:100]) == ["taken"]
     assert service.finish(task).state is State.PUBLISHED
     trends = [row for _, row in service.store.artifacts.trends(task.task)]
     shares = {row.query: row.probability for row in trends}
     assert shares["weather"] == pytest.approx(0.9 * 10 / 25, abs=0.08)
     assert all(row.low <= row.high and row.influence > 0 for row in trends)
-    assert set(service.store.artifacts.of_round(found.key)) == {
+    assert set(service.store.artifacts.of_round(round_.key)) == {
         "headlist.json",
         "local-search.sbpack",
         "records.csv",
@@ -81,13 +81,13 @@ def test_a_whole_round(service, changes):
         "trends.csv",
     }
     statement = json.loads(
-        service.store.artifacts.get(service.store.artifacts.of_round(found.key)["statement.json"])[0]
+        service.store.artifacts.get(service.store.artifacts.of_round(round_.key)["statement.json"])[0]
     )
     assert statement["guarantee"]["holds"]
     book = service.store.ledger.check()
     assert [entry.split("/")[-1] for entry in book.entries] == ["opt-in", "clients"]
     assert set(book.published) == set(book.entries)
-    assert service.store.reports.n_seen(found.key) == 0
+    assert service.store.reports.n_seen(round_.key) == 0
     assert service.current(task).reports == 1500
     assert manifest(service, task)["phase"] == "idle"
     service.store.audit.verify()
@@ -95,33 +95,33 @@ def test_a_whole_round(service, changes):
 
 def test_a_round_with_too_few_opt_in_users_ends_and_costs_nothing(service):
     task = service.task()
-    found = service.open(task)
-    service.contribute(found, people(49, seed=1))
-    assert service.lifecycle.close_optin(found, actor="ann").state is State.ABORTED
+    round_ = service.open(task)
+    service.contribute(round_, people(49, seed=1))
+    assert service.lifecycle.close_optin(round_, actor="ann").state is State.ABORTED
     service.work()
-    assert service.store.contributions.count(found.key) == 0
+    assert service.store.contributions.count(round_.key) == 0
     assert service.vault.held() == []
     assert not service.store.ledger.book().entries
 
 
 def test_a_round_whose_list_is_too_short_is_paid_for_and_ends(service):
     task = service.task()
-    found = service.open(task)
-    service.contribute(found, [Record(f"rare {i}", "http://u.example") for i in range(60)])
-    service.lifecycle.close_optin(found, actor="ann")
+    round_ = service.open(task)
+    service.contribute(round_, [Record(f"rare {i}", "http://u.example") for i in range(60)])
+    service.lifecycle.close_optin(round_, actor="ann")
     service.work()
-    found = service.current(task)
-    assert found.state is State.ABORTED
+    round_ = service.current(task)
+    assert round_.state is State.ABORTED
     assert [entry.split("/")[-1] for entry in service.store.ledger.book().entries] == ["opt-in"]
-    assert service.store.contributions.count(found.key) == 0
+    assert service.store.contributions.count(round_.key) == 0
     assert service.vault.held() == []
 
 
 def test_a_round_with_too_few_clients_publishes_nothing(service):
     task = service.task()
     service.contribute(service.open(task), people(400, seed=1))
-    found = service.head_list(task)
-    service.count(found, service.messages(found, people(49, seed=2)))
+    round_ = service.head_list(task)
+    service.count(round_, service.messages(round_, people(49, seed=2)))
     assert service.finish(task).state is State.ABORTED
     assert service.store.artifacts.trends(task.task) == []
 
@@ -134,15 +134,15 @@ def test_the_clock_moves_a_round_through_its_windows(service):
     assert service.current(task).state is State.SHREDDED
     service.lifecycle.review(service.current(task), actor="rob")
     service.work()
-    found = service.current(task)
-    service.count(found, service.messages(found, people(100, seed=2)))
+    round_ = service.current(task)
+    service.count(round_, service.messages(round_, people(100, seed=2)))
     service.clock.time += 100
     service.work()
     assert service.current(task).state is State.CLIENT_GRACE
-    late = service.messages(found, people(2, seed=3))
-    assert service.count(found, late[:1]) == ["taken"]
+    late = service.messages(round_, people(2, seed=3))
+    assert service.count(round_, late[:1]) == ["taken"]
     service.clock.time += 10
-    assert service.count(found, late[1:]) == ["closed"]
+    assert service.count(round_, late[1:]) == ["closed"]
     service.work()
     assert service.current(task).state is State.PUBLISHED
     assert service.current(task).reports == 101
@@ -150,12 +150,12 @@ def test_the_clock_moves_a_round_through_its_windows(service):
 
 def test_raw_records_do_not_outlive_their_deadline(service):
     task = service.task()
-    found = service.open(task)
-    service.contribute(found, people(60, seed=1))
+    round_ = service.open(task)
+    service.contribute(round_, people(60, seed=1))
     service.clock.time += 1000
     service.work()
     assert service.current(task).state is State.ABORTED
-    assert service.store.contributions.count(found.key) == 0
+    assert service.store.contributions.count(round_.key) == 0
     assert service.vault.held() == []
 
 
@@ -168,8 +168,8 @@ def test_scheduled_rounds_follow_each_other_until_the_budget_is_gone(service):
         assert service.current(task).number == n
         service.contribute(service.current(task), people(400, seed=n))
         service.head_list(task)
-        found = service.current(task)
-        service.count(found, service.messages(found, people(100, seed=2)))
+        round_ = service.current(task)
+        service.count(round_, service.messages(round_, people(100, seed=2)))
         assert service.finish(task).state is State.PUBLISHED
         service.clock.time += 600
         service.work()
@@ -185,22 +185,22 @@ def test_scheduled_rounds_follow_each_other_until_the_budget_is_gone(service):
 def test_a_round_that_the_budget_cannot_pay_is_not_opened(service):
     service.store.ledger.set_cap(BudgetCap(window=Budget(3.9, 1e-2)))
     task = service.task()
-    found = service.lifecycle.draft_round(task, actor="ann")
+    round_ = service.lifecycle.draft_round(task, actor="ann")
     with pytest.raises(BudgetExceeded):
-        service.lifecycle.request_open(found, actor="ann")
+        service.lifecycle.request_open(round_, actor="ann")
     assert service.store.jobs.waiting() == []
 
 
 def test_a_cap_that_shrank_meanwhile_ends_the_round_before_anything_is_seen(service):
     task = service.task()
-    found = service.open(task)
-    service.contribute(found, people(400, seed=1))
+    round_ = service.open(task)
+    service.contribute(round_, people(400, seed=1))
     service.store.ledger.set_cap(BudgetCap(lifetime=Budget(1.0, 1e-2)))
-    service.lifecycle.close_optin(found, actor="ann")
+    service.lifecycle.close_optin(round_, actor="ann")
     service.work()
     assert service.current(task).state is State.ABORTED
     assert not service.store.ledger.book().entries
-    assert service.store.artifacts.kept(found.key, CANDIDATE) is None
+    assert service.store.artifacts.kept(round_.key, CANDIDATE) is None
     assert ending(service) == {"reason": "budget-exceeded", "records": 400, "refused": 0}
 
 
@@ -239,14 +239,14 @@ def openings(service):
 
 def test_every_opening_is_in_the_audit_log_with_its_numbers(service):
     task = service.task(min_optin=401)
-    found = service.open(task)
-    service.contribute(found, people(400, seed=1))
-    tag = sealing_context(found).tag_of(service.code_of(found.task, 800))
-    service.store.contributions.add(found.key, tag, b"\2\1" + b"junk" * 82, service.clock.now())
-    service.lifecycle.close_optin(found, actor="ann")
+    round_ = service.open(task)
+    service.contribute(round_, people(400, seed=1))
+    tag = sealing_context(round_).tag_of(service.code_of(round_.task, 800))
+    service.store.contributions.add(round_.key, tag, b"\2\1" + b"junk" * 82, service.clock.now())
+    service.lifecycle.close_optin(round_, actor="ann")
     service.work()
     assert ending(service) == {"reason": "too-few-usable-records", "records": 400, "refused": 1}
-    assert openings(service) == [{"task": found.task, "round": 1, "attempt": 1, "records": 401}]
+    assert openings(service) == [{"task": round_.task, "round": 1, "attempt": 1, "records": 401}]
 
 
 def test_an_opening_that_fails_is_in_the_audit_log_at_every_attempt(service, monkeypatch):
@@ -255,9 +255,9 @@ def test_an_opening_that_fails_is_in_the_audit_log_at_every_attempt(service, mon
 
     monkeypatch.setattr("searchblend.blender.method.BestMethod.list_head", fail)
     task = service.task()
-    found = service.open(task)
-    service.contribute(found, people(60, seed=1))
-    service.lifecycle.close_optin(found, actor="ann")
+    round_ = service.open(task)
+    service.contribute(round_, people(60, seed=1))
+    service.lifecycle.close_optin(round_, actor="ann")
     for _ in range(2):
         service.work()
         service.clock.time += 10
@@ -283,38 +283,38 @@ def test_only_one_round_at_a_time_and_none_of_a_killed_task(service):
 
 def test_a_lost_key_ends_the_round(service):
     task = service.task()
-    found = service.open(task)
-    service.contribute(found, people(100, seed=1))
-    service.vault.destroy(found.task, found.number)
-    service.lifecycle.close_optin(found, actor="ann")
+    round_ = service.open(task)
+    service.contribute(round_, people(100, seed=1))
+    service.vault.destroy(round_.task, round_.number)
+    service.lifecycle.close_optin(round_, actor="ann")
     service.work()
     assert service.current(task).state is State.ABORTED
 
 
 def test_records_that_cannot_be_opened_are_left_out_and_counted(service):
     task = service.task()
-    found = service.open(task)
-    service.contribute(found, people(400, seed=1))
-    tag = sealing_context(found).tag_of(service.code_of(found.task, 800))
-    service.store.contributions.add(found.key, tag, b"\2\1" + b"junk" * 82, service.clock.now())
-    service.contribute(found, [Record("without a url")], first=900)
-    service.lifecycle.close_optin(found, actor="ann")
+    round_ = service.open(task)
+    service.contribute(round_, people(400, seed=1))
+    tag = sealing_context(round_).tag_of(service.code_of(round_.task, 800))
+    service.store.contributions.add(round_.key, tag, b"\2\1" + b"junk" * 82, service.clock.now())
+    service.contribute(round_, [Record("without a url")], first=900)
+    service.lifecycle.close_optin(round_, actor="ann")
     service.work()
     assert service.current(task).state is State.SHREDDED
-    assert service.store.reports.refusals(found.key) == {"malformed": 2}
+    assert service.store.reports.refusals(round_.key) == {"malformed": 2}
 
 
 class TestReview:
     @pytest.fixture
     def ready(self, service):
         task = service.task(max_head_queries=20)
-        found = service.open(task)
+        round_ = service.open(task)
         service.lifecycle.set_blocklist(["secret"], actor="rob")
         secrets = [("ticket 5550123", "http://m.example"), ("secret party", "http://p.example")]
         odd = [Record(*pair) for pair in secrets for _ in range(40)]
         odd += [Record("login", "http://l.example/n/5550199")] * 40 + [Record("login", "http://l.example")] * 40
-        service.contribute(found, people(400, seed=1) + odd)
-        service.lifecycle.close_optin(found, actor="ann")
+        service.contribute(round_, people(400, seed=1) + odd)
+        service.lifecycle.close_optin(round_, actor="ann")
         service.work()
         return service, task
 
@@ -459,8 +459,8 @@ def test_a_task_without_a_manifest_keeps_no_other_from_its_own(service):
 def test_a_violated_conservation_law_is_never_estimated(service):
     task = service.task()
     service.contribute(service.open(task), people(400, seed=1))
-    found = service.head_list(task)
-    service.count(found, service.messages(found, people(100, seed=2)))
+    round_ = service.head_list(task)
+    service.count(round_, service.messages(round_, people(100, seed=2)))
     service.store.database.execute("UPDATE counts SET n = n + 1")
     assert service.finish(task).state is State.CLOSED
     assert "job failed" in service.log.getvalue()
@@ -508,8 +508,8 @@ def test_settings_that_could_only_fail_later_make_no_task(service, changes, fiel
 def test_a_stored_task_with_such_settings_gets_no_further_round_and_holds_up_nobody(service, changes, field):
     settings = decode(TaskSettings, {**SMALL, "repeat_seconds": 1, **changes})
     old = service.store.rounds.add_task("ab" * 16, "old", encode(settings), actor="ann", now=1)
-    found = service.store.rounds.add_round(old.task, encode(settings), "2026", actor="ann", now=1)
-    service.lifecycle.abort(found, actor="ann", reason="operator")
+    round_ = service.store.rounds.add_round(old.task, encode(settings), "2026", actor="ann", now=1)
+    service.lifecycle.abort(round_, actor="ann", reason="operator")
     with pytest.raises(InvalidParameter, match=field):
         service.lifecycle.draft_round(old, actor="ann")
     other = service.task(name="other")

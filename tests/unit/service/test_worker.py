@@ -34,9 +34,9 @@ def fail_with(error):
 
 def ready_to_draw(service, **changes):
     task = service.task(**changes)
-    found = service.open(task)
-    service.contribute(found, people(60, seed=1))
-    service.lifecycle.close_optin(found, actor="ann")
+    round_ = service.open(task)
+    service.contribute(round_, people(60, seed=1))
+    service.lifecycle.close_optin(round_, actor="ann")
     return task
 
 
@@ -58,8 +58,8 @@ def test_a_job_that_fails_for_good_ends_its_round_with_a_reason(service, monkeyp
     work_through_backoff(service, MOST_ATTEMPTS - 1)
     assert service.current(task).state is State.OPTIN_CLOSED
     work_through_backoff(service, 1)
-    found = service.current(task)
-    assert found.state is State.ABORTED
+    round_ = service.current(task)
+    assert round_.state is State.ABORTED
     said = ending(service)
     assert {name: said[name] for name in ("reason", "job", "attempts", "error")} == {
         "reason": "job-failed",
@@ -105,8 +105,8 @@ def test_an_unreadable_task_keeps_no_other_from_its_deadlines(service):
     for task in broken:
         service.open(task)
     fine = service.task(name="fine")
-    found = service.open(fine)
-    service.contribute(found, people(60, seed=1))
+    round_ = service.open(fine)
+    service.contribute(round_, people(60, seed=1))
     texts = ("{half", "[]", json.dumps({"name": "x", "of_next_year": 1}))
     for task, text in zip(broken, texts, strict=True):
         for table in ("tasks", "rounds"):
@@ -114,7 +114,7 @@ def test_an_unreadable_task_keeps_no_other_from_its_deadlines(service):
     service.clock.time += 1000
     service.work()
     assert service.current(fine).state is State.ABORTED
-    assert service.store.contributions.count(found.key) == 0
+    assert service.store.contributions.count(round_.key) == 0
     # A deadline needs no settings: theirs is kept too.
     assert [service.current(task).state for task in broken] == [State.ABORTED] * 3
     assert service.vault.held() == []
@@ -172,17 +172,17 @@ def test_an_overtaken_curator_leaves_the_live_key_as_it_is(service):
             service.work()
 
     first = Service(service.store, service.clock, service.folder, service.log)
-    found = service.lifecycle.draft_round(task, actor="ann")
-    service.lifecycle.request_open(found, actor="ann")
+    round_ = service.lifecycle.draft_round(task, actor="ann")
+    service.lifecycle.request_open(round_, actor="ann")
     service.store.on_point = wake_up_late
     first.work()
     assert overtaken
-    found = service.current(task)
-    assert found.state is State.OPTIN_OPEN
+    round_ = service.current(task)
+    assert round_.state is State.OPTIN_OPEN
     service.work()
     assert len(service.vault.held()) == 1
-    service.contribute(found, people(60, seed=1))
-    service.lifecycle.close_optin(found, actor="ann")
+    service.contribute(round_, people(60, seed=1))
+    service.lifecycle.close_optin(round_, actor="ann")
     service.work()
     assert service.current(task).state is State.SHREDDED
 
@@ -199,16 +199,16 @@ INADMISSIBLE = [
 def test_what_no_device_keeps_reaches_no_list_and_its_round_is_published(service):
     """Forty people each send it, enough for any list; on PostgreSQL a zero byte could never be published."""
     task = service.task(records_per_optin=2)
-    found = service.open(task)
-    service.contribute(found, people(400, seed=1))
-    service.contribute(found, [record for record in INADMISSIBLE for _ in range(40)], first=1000)
-    service.lifecycle.close_optin(found, actor="ann")
+    round_ = service.open(task)
+    service.contribute(round_, people(400, seed=1))
+    service.contribute(round_, [record for record in INADMISSIBLE for _ in range(40)], first=1000)
+    service.lifecycle.close_optin(round_, actor="ann")
     service.work()
     figures, _ = service.lifecycle.candidate(service.current(task))
     assert figures.n_users == 400
     listed = {*figures.head.queries, *(url for query in figures.head.queries for url in figures.head.urls(query))}
     assert not listed & {text for record in INADMISSIBLE for text in record if text != "http://a.example/"}
-    assert service.store.reports.refusals(found.key) == {"not-admitted": 200}
+    assert service.store.reports.refusals(round_.key) == {"not-admitted": 200}
     ready = [row.entry.detail for row in service.store.audit.rows() if '"to":"HEADLIST_READY"' in row.body]
     assert ready[0]["not_admitted"] == {
         "control-character": 80,
@@ -225,13 +225,13 @@ def test_what_no_device_keeps_reaches_no_list_and_its_round_is_published(service
 def test_a_record_that_is_not_admitted_goes_alone(service):
     """A person's other record counts."""
     task = service.task(records_per_optin=2, min_optin=2)
-    found = service.open(task)
-    context, both = sealing_context(found), [INADMISSIBLE[0], Record("weather", "http://weather.example")]
+    round_ = service.open(task)
+    context, both = sealing_context(round_), [INADMISSIBLE[0], Record("weather", "http://weather.example")]
     for n in range(60):
-        tag = context.tag_of(service.code_of(found.task, n))
-        sealed = seal_records(both, context, tag, found.public_key)
-        service.store.contributions.add(found.key, tag, sealed, service.clock.now())
-    service.lifecycle.close_optin(found, actor="ann")
+        tag = context.tag_of(service.code_of(round_.task, n))
+        sealed = seal_records(both, context, tag, round_.public_key)
+        service.store.contributions.add(round_.key, tag, sealed, service.clock.now())
+    service.lifecycle.close_optin(round_, actor="ann")
     service.work()
     details = [row.entry.detail for row in service.store.audit.rows()]
     assert next(detail["records"] for detail in details if detail.get("to") == "HEADLIST_READY") == 60
@@ -253,19 +253,19 @@ def test_a_damaged_shape_keeps_no_other_task_from_its_manifest(service):
 def test_a_round_that_was_set_back_is_not_drawn_again(service):
     """Rows can be changed; a second draw would have noise that the ledger does not know of."""
     task = ready_to_draw(service)
-    found = service.current(task)
+    round_ = service.current(task)
     # The job to shred is there, and somebody seems to have it: key and records stay.
     service.store.database.execute(
         "INSERT INTO jobs (round_key, kind, due, lease_token, lease_until, attempts) VALUES (?, 'shred', 0, 'x', ?, 0)",
-        (found.key, 2**40),
+        (round_.key, 2**40),
     )
     lists = []
     for _ in range(6):
         service.work()
         assert service.current(task).state is State.HEADLIST_READY
-        lists.append(service.store.artifacts.kept(found.key, CANDIDATE))
-        service.store.database.execute("UPDATE rounds SET state = 'OPTIN_CLOSED' WHERE round_key = ?", (found.key,))
-        service.store.jobs.add(found.key, "head-list", service.clock.now())
+        lists.append(service.store.artifacts.kept(round_.key, CANDIDATE))
+        service.store.database.execute("UPDATE rounds SET state = 'OPTIN_CLOSED' WHERE round_key = ?", (round_.key,))
+        service.store.jobs.add(round_.key, "head-list", service.clock.now())
     assert len(set(lists)) == 1
     service.store.database.execute("DELETE FROM jobs WHERE kind = 'shred'")
     service.work()

@@ -52,11 +52,11 @@ def a_round(store, state=State.DRAFT, **changes):
         store.rounds.task(TASK)
     except UnknownName:
         store.rounds.add_task(TASK, "searches", {"market": "en"}, actor="op", now=1)
-    found = store.rounds.add_round(TASK, {"method": "best"}, "2026-W46", actor="op", now=2)
-    while found.state is not state:
-        found = store.rounds.advance(found, NEXT[found.state], actor="op", now=3, **changes)
+    round_ = store.rounds.add_round(TASK, {"method": "best"}, "2026-W46", actor="op", now=2)
+    while round_.state is not state:
+        round_ = store.rounds.advance(round_, NEXT[round_.state], actor="op", now=3, **changes)
         changes = {}
-    return found
+    return round_
 
 
 def arrivals(key, ids, cells):
@@ -68,8 +68,8 @@ def report_ids(*names):
 
 
 def test_a_round_goes_through_its_states_and_the_log_says_so(store):
-    found = a_round(store, State.PUBLISHED)
-    assert found.version == len(NEXT) + 1
+    round_ = a_round(store, State.PUBLISHED)
+    assert round_.version == len(NEXT) + 1
     moves = [row.entry.detail for row in store.audit.rows() if '"round moved"' in row.body]
     assert [move["to"] for move in moves] == [state.value for state in NEXT.values()]
     assert store.audit.verify().position == len(moves) + 2
@@ -83,29 +83,29 @@ def test_arrows(before):
 
 
 def test_there_is_no_way_around_a_state(store):
-    found = a_round(store)
+    round_ = a_round(store)
     with pytest.raises(WrongState):
-        store.rounds.advance(found, State.OPTIN_CLOSED, actor="op", now=3)
-    assert store.rounds.round(TASK, found.number) == found
+        store.rounds.advance(round_, State.OPTIN_CLOSED, actor="op", now=3)
+    assert store.rounds.round(TASK, round_.number) == round_
 
 
 def test_compare_and_set_lets_one_of_two_through(store):
-    found = a_round(store)
-    store.rounds.advance(found, State.OPTIN_OPEN, actor="op", now=3)
+    round_ = a_round(store)
+    store.rounds.advance(round_, State.OPTIN_OPEN, actor="op", now=3)
     with pytest.raises(WrongState):
-        store.rounds.advance(found, State.OPTIN_OPEN, actor="op", now=3)
+        store.rounds.advance(round_, State.OPTIN_OPEN, actor="op", now=3)
     assert len([row for row in store.audit.rows() if '"round moved"' in row.body]) == 1
 
 
 def test_an_arrow_whose_debit_is_refused_is_not_taken(store):
     store.ledger.set_cap(BudgetCap(lifetime=Budget(1.5, 1e-5)))
     store.ledger.debit("earlier", "everybody", "w", ONE)
-    found = a_round(store)
+    round_ = a_round(store)
     n_rows = len(store.audit.rows())
     with pytest.raises(BudgetExceeded), store.transaction():
-        store.rounds.advance(found, State.OPTIN_OPEN, actor="op", now=3)
+        store.rounds.advance(round_, State.OPTIN_OPEN, actor="op", now=3)
         store.ledger.debit("too much", "everybody", "w", ONE)
-    assert store.rounds.by_key(found.key).state is State.DRAFT
+    assert store.rounds.by_key(round_.key).state is State.DRAFT
     assert len(store.audit.rows()) == n_rows
     assert list(store.ledger.book().entries) == ["earlier"]
 
@@ -124,7 +124,7 @@ def test_names_are_unique_and_unknown_ones_are_refused(store):
         store.rounds.task("other")
     with pytest.raises(UnknownName):
         store.rounds.round(TASK, 9)
-    assert [found.number for found in (a_round(store), a_round(store))] == [2, 3]
+    assert [round_.number for round_ in (a_round(store), a_round(store))] == [2, 3]
     assert len(store.rounds.rounds(TASK, [State.DRAFT])) == 3
 
 
@@ -385,9 +385,9 @@ def test_a_filled_database_of_the_first_version_is_refused_until_it_is_migrated(
     old.close()
     with open_store(where) as store:
         assert schema_version(store.database) == SCHEMA_VERSION
-        found = store.rounds.by_key(key)
-        assert (found.state, found.version, found.settings) == (State.CLIENT_OPEN, 7, {"method": "best"})
-        assert found.key_signature is None
+        round_ = store.rounds.by_key(key)
+        assert (round_.state, round_.version, round_.settings) == (State.CLIENT_OPEN, 7, {"method": "best"})
+        assert round_.key_signature is None
         assert (store.reports.counts(key, 2).tolist(), store.audit.rows(), store.ledger.rows()) == before
         assert store.artifacts.trends(TASK) == []
         store.ledger.check()
@@ -474,23 +474,23 @@ def test_a_round_is_not_closed_while_a_report_is_being_committed(tmp_path):
     """Two connections: the arrow waits for the report, and the next report finds the round closed."""
     where = fresh_database("postgresql", tmp_path)
     with open_store(where) as taking, open_store(where) as closing, open_store(where) as watching:
-        found = a_round(taking, State.CLIENT_OPEN)
+        round_ = a_round(taking, State.CLIENT_OPEN)
         closer = threading.Thread(
-            target=lambda: closing.rounds.advance(found, State.CLIENT_GRACE, actor="clock", now=9, grace_until=0)
+            target=lambda: closing.rounds.advance(round_, State.CLIENT_GRACE, actor="clock", now=9, grace_until=0)
         )
         with taking.database.transaction(exclusive=False):
-            assert taking.reports.add([arrivals(found.key, report_ids("a"), [[0]])], now=5) == ["taken"]
+            assert taking.reports.add([arrivals(round_.key, report_ids("a"), [[0]])], now=5) == ["taken"]
             closer.start()
             while not watching.database.execute(
-                "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND objid = ?", (found.key,)
+                "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND objid = ?", (round_.key,)
             ):
                 assert closer.is_alive(), "closed while a report was on its way"
                 time.sleep(0.01)
-            assert watching.rounds.by_key(found.key).state is State.CLIENT_OPEN
+            assert watching.rounds.by_key(round_.key).state is State.CLIENT_OPEN
         closer.join(60)
-        assert watching.rounds.by_key(found.key).state is State.CLIENT_GRACE
-        assert taking.reports.add([arrivals(found.key, report_ids("b"), [[0]])], now=5) == ["closed"]
-        assert watching.reports.n_seen(found.key) == 1
+        assert watching.rounds.by_key(round_.key).state is State.CLIENT_GRACE
+        assert taking.reports.add([arrivals(round_.key, report_ids("b"), [[0]])], now=5) == ["closed"]
+        assert watching.reports.n_seen(round_.key) == 1
 
 
 def test_errors_of_the_database_quote_no_values(store):

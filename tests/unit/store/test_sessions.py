@@ -24,13 +24,13 @@ def trend(place: int, query: str | None, share: float = 0.1) -> TrendRow:
 
 def published(store, number_of_queries: int):
     """A published round of the task with so many listed queries."""
-    found = store.rounds.add_round(TASK, {}, "w1", actor="ann", now=5)
-    while found.state is not State.PUBLISHED:
-        shape = {"shape": {"made": "up"}} if found.state is State.SHREDDED else {}
-        found = store.rounds.advance(found, NEXT[found.state], actor="ann", now=6, **shape)
+    round_ = store.rounds.add_round(TASK, {}, "w1", actor="ann", now=5)
+    while round_.state is not State.PUBLISHED:
+        shape = {"shape": {"made": "up"}} if round_.state is State.SHREDDED else {}
+        round_ = store.rounds.advance(round_, NEXT[round_.state], actor="ann", now=6, **shape)
     rows = [*(trend(i, f"query {i}") for i in range(number_of_queries)), trend(number_of_queries, None)]
-    store.artifacts.add_trends(found.key, rows)
-    return found
+    store.artifacts.add_trends(round_.key, rows)
+    return round_
 
 
 def test_a_session_is_a_hash_beside_the_hash_of_its_token(store):

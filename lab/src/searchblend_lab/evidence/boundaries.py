@@ -10,6 +10,8 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+from searchblend.blender.best.many_records import measure_head_list
+from searchblend.blender.best.many_records_design import many_records_design
 from searchblend.blender.best.stability_histogram import count_head_list, curator_design
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.paper.create_head_list import create_head_list
@@ -61,19 +63,14 @@ def _with_count(count: int, n: int) -> InMemoryGroup:
 
 
 def stability_histogram(effort: Effort) -> list[Finding]:
-    """Method ``best``: one record per user, two records per user, and ⟨q,⋆⟩ of the wide list."""
+    """Method ``best`` with one record per user, and ⟨q,⋆⟩ of the wide list."""
     n, claim = effort.draws // 10, Claim.of(LOOSE, REPLACE_ONE)
     params = BlenderParams(LOOSE, max_head_queries=10**6)
-    findings = []
-    for m, held in ((1, 1), (2, 2), (2, 1)):
-        spread = BlenderParams(LOOSE, max_head_queries=10**6, records_per_optin=m)
-        design = curator_design(spread)
-        people = [[Record(f"{i} {j}") for j in range(held)] for i in range(n)]
-        found = count_head_list(InMemoryGroup.from_users(people), spread, design)
-        named = {query.split()[0] for query in found.head.queries}
-        rate = alone(design.threshold.noise.decay, design.threshold.integer, design.spread.units // held)
-        name = f"stability histogram (best), m_O = {m}: {held} records of one user"
-        findings.append(judge_boundary(name, len(named), n, 1 - (1 - rate) ** held, claim, effort))
+    design = curator_design(params)
+    found = count_head_list(InMemoryGroup.from_users([[Record(f"{i}")] for i in range(n)]), params, design)
+    rate = alone(design.threshold.noise.decay, design.threshold.integer, 1)
+    name = "stability histogram (best): records of one user"
+    findings = [judge_boundary(name, len(found.head), n, rate, claim, effort)]
     design = curator_design(params, wide=True)
     if design.wide_threshold is None:
         raise AssertionError("expected a design with a wide list")
@@ -84,6 +81,20 @@ def stability_histogram(effort: Effort) -> list[Finding]:
     rate = alone(design.wide_threshold.noise.decay, design.wide_threshold.integer, 1)
     findings.append(judge_boundary("wide list (best): queries of one user", wide, n - listed, rate, claim, effort))
     return findings
+
+
+def many_records(effort: Effort) -> list[Finding]:
+    """Method ``best`` over many records: users whose two queries nobody else has; how many have one named."""
+    n, claim = effort.draws // 10, Claim.of(LOOSE, REPLACE_ONE)
+    params = BlenderParams(LOOSE, max_head_queries=10**6, records_per_optin=2)
+    design = many_records_design(LOOSE, 2, has_urls=False)
+    people = [[Record(f"{i} a"), Record(f"{i} b")] for i in range(n)]
+    found = measure_head_list(InMemoryGroup.from_users(people), params, design)
+    named = {query.split()[0] for query in found.head.queries}
+    step = design.queries
+    rate = step.noise.at_least(step.integer - step.weights.table[2])
+    name = "weights of many records (best): queries of one user"
+    return [judge_boundary(name, len(named), n, 1 - (1 - rate) ** 2, claim, effort)]
 
 
 def alone(decay: float, threshold: int, weight: int) -> float:

@@ -15,9 +15,9 @@ from unittest.mock import patch
 
 import numpy as np
 
-from searchblend.blender.best import stability_histogram, subset_report
+from searchblend.blender.best import many_records, stability_histogram, subset_report
 from searchblend.blender.best.stability_histogram import CuratorDesign
-from searchblend.blender.groups import InMemoryGroup, Spread
+from searchblend.blender.groups import InMemoryGroup, Weights
 from searchblend.blender.paper import create_head_list, estimate_optin, local_report
 from searchblend.blender.paper.local_report_bulk import BulkReporter
 from searchblend.clickgraph.release import in_memory, laplace_design
@@ -125,18 +125,23 @@ _tally = InMemoryGroup.tally
 
 
 def counted_twice() -> AbstractContextManager[object]:
-    def tally(self: InMemoryGroup, spread: Spread = Spread(), *, randomness: Any = None) -> InMemoryTally:  # noqa: B008
-        found = _tally(self, spread, randomness=randomness)
+    def tally(self: InMemoryGroup) -> InMemoryTally:
+        found = _tally(self)
         return InMemoryTally(found._universe, found._numbers, 2 * found._counts)
 
     return patch.object(InMemoryGroup, "tally", tally)
 
 
 def whole_weight_each() -> AbstractContextManager[object]:
-    def tally(self: InMemoryGroup, spread: Spread = Spread(), *, randomness: Any = None) -> InMemoryTally:  # noqa: B008
-        return _tally(self, Spread(spread.records, spread.units * spread.records), randomness=randomness)
+    return patch.object(Weights, "table", property(lambda self: [0, *[self.units] * self.items]))
 
-    return patch.object(InMemoryGroup, "tally", tally)
+
+def weight_threshold_lower() -> AbstractContextManager[object]:
+    def counts(tally: Any, threshold: Any, *, randomness: Any) -> Any:
+        lower = replace(threshold, integer=threshold.integer - threshold.weights.units)
+        return _noisy_counts(tally, lower, randomness=randomness)
+
+    return patch.object(many_records, "noisy_counts", counts)
 
 
 _optin_noise = noise_for_one_record
@@ -176,15 +181,6 @@ def wide_threshold_lower() -> AbstractContextManager[object]:
         return _noisy_residuals(tally, listed, replace(design, wide_threshold=wide), randomness)
 
     return patch.object(stability_histogram, "_noisy_residuals", residuals)
-
-
-def threshold_for_shares() -> AbstractContextManager[object]:
-    """The threshold is made as if everybody spread their weight over all their records."""
-
-    def named_alone(noise: DiscreteLaplace, threshold: int, spread: Spread) -> float:
-        return noise.at_least(threshold - spread.units // spread.records)
-
-    return patch.object(stability_histogram, "named_alone", named_alone)
 
 
 # --- local reports ---------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from searchblend.blender.best.subset_report import ReportDesign, subset_report
-from searchblend.blender.groups import InMemoryGroup, Spread, UserGroup
+from searchblend.blender.groups import InMemoryGroup, UserGroup, Weights
 from searchblend.blender.paper.local_report import local_report
 from searchblend.clickgraph.release.click_log import Cap, ClickLog
 from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
@@ -35,7 +35,7 @@ _QUERIES: Final = ("a", "b", "c", "d", "e")
 _URLS: Final = ("u", "v", "w")
 _KEY: Final = bytes(range(16))
 _SOURCE: Final = SystemRandomness()
-_SPREAD: Final = Spread(3, 60)
+_WEIGHTS: Final = Weights(3, 60)
 _WORLDS: Final = 30
 _LOGS: Final = 400
 
@@ -115,16 +115,23 @@ def groups(effort: Effort) -> list[Finding]:
 
 def _group_findings(engine: str, pairs: Iterator[tuple[UserGroup, UserGroup]]) -> list[Finding]:
     head = HeadList({"a": ["u"], "b": []})
-    one, spread, cells = Bound(1, 2), Bound(60, 120), Bound(1, 2)
+    one, weights, shares, cells = Bound(1, 2), *(Bound(60, math.inf, 60 * math.sqrt(2)) for _ in range(2)), Bound(1, 2)
     for group, neighbour in pairs:
         one.add(*(counted(g.tally()) for g in (group, neighbour)))
-        spread.add(*(counted(g.tally(_SPREAD, randomness=_zeros())) for g in (group, neighbour)))
+        weights.add(*(counted(g.weighted_queries(_WEIGHTS, randomness=_zeros())) for g in (group, neighbour)))
+        shares.add(*(_shares(g, head) for g in (group, neighbour)))
         cells.add(*(dict(enumerate(g.cell_counts(head).tolist())) for g in (group, neighbour)))
     return [
         one.finding(f"one record per user ({engine})", REPLACE_ONE),
-        spread.finding(f"60 units over 3 records per user ({engine})", REPLACE_ONE),
+        weights.finding(f"weights of norm 60 over 3 queries per user ({engine})", REPLACE_ONE),
+        shares.finding(f"60 units of own shares per user ({engine})", REPLACE_ONE),
         cells.finding(f"cells of a head list ({engine})", REPLACE_ONE),
     ]
+
+
+def _shares(group: UserGroup, head: HeadList) -> Counts:
+    """Own shares of the listed cells, which have the whole noise; the others' is √2 times as large."""
+    return dict(enumerate(group.own_shares(head, 60, randomness=_zeros()).cells[:-1].tolist()))
 
 
 def _zeros() -> Tape:
@@ -151,7 +158,7 @@ def _duckdb_groups(n: int) -> Iterator[tuple[UserGroup, UserGroup]]:
             paths = [Path(folder, f"{number}-{side}.tsv") for side in range(2)]
             for path in paths:
                 _write(path, [*others, _person()], opt_in=True)
-            options = {"key": _KEY, "picks": _SPREAD.records, "optin_column": "agrees"}
+            options = {"key": _KEY, "rows": True, "optin_column": "agrees"}
             with read_log(paths[0], **options) as one, read_log(paths[1], **options) as other:  # type: ignore[arg-type]
                 yield one.split()[0], other.split()[0]
 

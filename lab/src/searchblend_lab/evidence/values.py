@@ -12,7 +12,6 @@ from typing import Final
 import duckdb
 
 from searchblend.blender.best.stability_histogram import CuratorDesign
-from searchblend.blender.groups import ONE_RECORD
 from searchblend.core.privacy import Budget
 from searchblend.core.randomness import SystemRandomness, uniform_below
 from searchblend.logs.duckdb.session import DuckDBSession
@@ -53,7 +52,7 @@ def _world(path: Path, x: int, y: int) -> Sampler:
 
 def boundary(effort: Effort) -> list[Finding]:
     """Thousands of values that one user alone has: how often one is named is the δ of the selection."""
-    n, threshold = effort.draws // 5, CuratorDesign.of(LOOSE, ONE_RECORD).threshold
+    n, threshold = effort.draws // 5, CuratorDesign.of(LOOSE).threshold
     with tempfile.TemporaryDirectory(prefix="searchblend-audit-") as folder:
         path = Path(folder, "rows.parquet")
         _write(path, [[f"v{i}"] for i in range(n)])

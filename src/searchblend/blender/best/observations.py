@@ -8,7 +8,7 @@ influence of one of them has a bound (``influence.py``). Derivations: proofs/est
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,13 @@ from searchblend.blender.best.many_records import MeasuredShares
 from searchblend.blender.best.set_law import SetLaw
 from searchblend.blender.best.stability_histogram import CountedHeadList
 from searchblend.blender.estimates import Floats
-from searchblend.blender.groups import Spread
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.core.params import BlenderParams
 from searchblend.core.records import HeadList
 from searchblend.mechanisms.tally import Ints
+
+_KEPT_VARIANCE: Final = 0.05
+"""at least this part of a variance stays when what is known of the people is subtracted"""
 
 
 class ClientSource(Protocol):
@@ -95,6 +97,10 @@ class People:
             return self.between / self.n
         return min(0.0, 1 / self.n - (1 - 1 / self.reports_each) / max(self.n_clients, 1))
 
+    def against(self, variance: Floats, shares: Floats) -> Floats:
+        """The variance of the error against these people's own shares: they are part of both groups."""
+        return np.maximum(variance - self.known * shares * (1 - shares), _KEPT_VARIANCE * variance)
+
 
 def query_slices(head: HeadList) -> list[slice]:
     """The cells of each listed query."""
@@ -145,10 +151,10 @@ class OptinCounts:
             variance += merged * design.threshold.noise.variance
         counts = counted.counts.astype(np.float64)
         totals = np.add.reduceat(counts, head.first_cells()[:-1])
-        counts[selected] -= selection_bias(counts[selected], variance[selected], design.spread)
+        counts[selected] -= selection_bias(counts[selected], variance[selected])
         return cls(
-            counts / counted.n_units,
-            variance / counted.n_units**2,
+            counts / counted.n_users,
+            variance / counted.n_users**2,
             counted.n_users,
             # A clip takes about a user from every ⟨q,⋆⟩: nothing for one query, and a bias for their sum.
             shared_error=np.where(selected, 0.0, 1 / counted.n_users),
@@ -197,14 +203,13 @@ class OptinCounts:
         )
 
 
-def selection_bias(counts: Floats, noise_variance: Floats, spread: Spread) -> Floats:
+def selection_bias(counts: Floats, noise_variance: Floats) -> Floats:
     """How much too large the count of a record is that was listed *because* it was large.
 
     Rare records are more numerous than common ones: with a density of 1/p² of shares, a count N of variance V has its
     posterior mean about V/N lower, one user and more where the noise is. V adds the users' own sampling to the noise.
     """
-    sampling = counts * (spread.units / spread.records)
-    bias: Floats = (sampling + noise_variance) / np.maximum(counts, 1.0)
+    bias: Floats = (counts + noise_variance) / np.maximum(counts, 1.0)
     return bias
 
 

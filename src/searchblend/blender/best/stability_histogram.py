@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from searchblend.blender.groups import ONE_RECORD, Spread, UserGroup
+from searchblend.blender.groups import UserGroup
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
@@ -28,10 +28,6 @@ from searchblend.mechanisms.noisy_counts import noisy_counts
 from searchblend.mechanisms.tally import Ints, RecordTally
 from searchblend.mechanisms.threshold import Threshold
 
-UNITS_WHEN_SPREAD: Final = 5040
-"""A user's weight 1 in parts: 1/2 .. 1/10 and many more are whole, and no split into 20 or fewer loses 0.4 %."""
-FEWER_UNITS: Final = 720
-"""For ε below 1/4, where the noise table of 5040 units would be too long; a split into 19 loses 2.4 %."""
 _RESIDUAL_SHARE: Final = 0.85
 _SLACK: Final = 1e-9
 """more than the floating-point error of a δ or an ε₂"""
@@ -41,13 +37,12 @@ _SLACK: Final = 1e-9
 class CuratorDesign:
     """Thresholds and noises of one curator run; public, made from parameters alone."""
 
-    spread: Spread
     threshold: Threshold
-    """T in units, with the noise of the records' counts"""
+    """T, with the noise of the records' counts"""
     clip: int
     """T − 1 − j: how much of an unlisted record's count enters ⟨q,⋆⟩"""
     residual_noise: DiscreteLaplace
-    """of rate ε₂/2 per unit"""
+    """of rate ε₂/2"""
     wide_threshold: Threshold | None
     """T_q of the wide list: when ⟨q,⋆⟩ alone may be listed"""
     selection_delta: float
@@ -61,7 +56,7 @@ class CuratorDesign:
     @property
     def contribution(self) -> str:
         """What bounds one user's part, in words."""
-        return f"each user counted by the curator has weight 1, over up to {self.spread.records} random records"
+        return "each user counted by the curator has one random record"
 
     @property
     def figures(self) -> dict[str, object]:
@@ -72,70 +67,56 @@ class CuratorDesign:
             "integer_threshold": self.threshold.integer,
             "selection_delta": self.selection_delta,
             "noise_scale": self.threshold.noise.scale,
-            "units_per_user": self.spread.units,
+            "units_per_user": 1,
             "residual_clip": self.clip,
             "residual_noise_scale": self.residual_noise.scale,
             "wide_threshold": self.wide_threshold.integer if self.wide_threshold else None,
         }
 
     @classmethod
-    def of(cls, budget: Budget, spread: Spread, *, wide: bool = False) -> CuratorDesign:
+    def of(cls, budget: Budget, *, wide: bool = False) -> CuratorDesign:
         """The least threshold that the budget allows, then the least clip, then what is left of δ for the wide list."""
-        noise = DiscreteLaplace(Fraction(budget.epsilon) / (2 * spread.units))
-        sampler = _sampler_delta(noise, budget, spread)
-        threshold = _least_threshold(noise, spread, budget.delta - sampler)
-        excess, residual_noise = _residual_noise(threshold, budget, spread)
+        noise = DiscreteLaplace(Fraction(budget.epsilon) / 2)
+        sampler = _sampler_delta(noise, budget)
+        threshold = _least_threshold(noise, budget.delta - sampler)
+        excess, residual_noise = _residual_noise(threshold, budget)
         clip = max(threshold.integer - 1 - excess, 0)
-        used = named_alone(noise, threshold.integer, spread)
+        used = named_alone(noise, threshold.integer)
         wide_threshold = None
         if wide and clip and (left := budget.delta - used - sampler) > 0:
-            wide_threshold = _least_threshold(residual_noise, spread, left)
-            used += named_alone(residual_noise, wide_threshold.integer, spread)
-        return cls(spread, threshold, clip, residual_noise, wide_threshold, used, sampler)
+            wide_threshold = _least_threshold(residual_noise, left)
+            used += named_alone(residual_noise, wide_threshold.integer)
+        return cls(threshold, clip, residual_noise, wide_threshold, used, sampler)
 
 
 def curator_design(params: BlenderParams, *, wide: bool = False) -> CuratorDesign:
     """The curator's thresholds and noises for these parameters; ``wide`` also lists queries without a common URL."""
-    m = params.records_per_optin
-    units = UNITS_WHEN_SPREAD if params.budget.epsilon >= 0.25 else FEWER_UNITS
-    return CuratorDesign.of(params.budget, ONE_RECORD if m == 1 else Spread(m, units), wide=wide)
+    return CuratorDesign.of(params.budget, wide=wide)
 
 
-def _sampler_delta(noise: DiscreteLaplace, budget: Budget, spread: Spread) -> float:
-    """What the samplers' distances add to δ: 2m records and 2m queries may differ, each with one noise.
+def _sampler_delta(noise: DiscreteLaplace, budget: Budget) -> float:
+    """What the samplers' distances add to δ: two records and two queries may differ, each with one noise.
 
     The residual's table is the longer one: K entries become at most K/0.85, rounded up.
     """
     distance = (noise.distance + 2.0**-64) / _RESIDUAL_SHARE
-    return 4 * spread.records * (1 + math.exp(budget.epsilon)) * distance
+    return 4 * (1 + math.exp(budget.epsilon)) * distance
 
 
-def named_alone(noise: DiscreteLaplace, threshold: int, spread: Spread) -> float:
-    """An upper bound of the probability that a record which one person alone holds is named.
-
-    The person's ``rows`` rows have floor(units/rows) units each and may fall on 1 to ``rows`` records. The chance
-    that one of them passes is at most the sum of a^{T−w}/(1+a), convex in the weights w: largest when one record has
-    all the rows but those that keep the others present.
-    """
-    worst = 0.0
-    for rows in range(1, spread.records + 1):
-        unit = spread.units // rows
-        for distinct in range(1, rows + 1):
-            largest = unit * (rows - distinct + 1)
-            total = noise.at_least(threshold - largest) + (distinct - 1) * noise.at_least(threshold - unit)
-            worst = max(worst, total)
-    return worst
+def named_alone(noise: DiscreteLaplace, threshold: int) -> float:
+    """The probability that a record which one person alone holds is named: a^{T−1}/(1+a)."""
+    return noise.at_least(threshold - 1)
 
 
-def _least_threshold(noise: DiscreteLaplace, spread: Spread, delta: float) -> Threshold:
+def _least_threshold(noise: DiscreteLaplace, delta: float) -> Threshold:
     """The least T at which one person alone is named with probability δ at most."""
     if delta <= 0:
         raise InvalidParameter("delta", "too small at this ε: it must cover the noise sampler's own distance")
 
     def too_likely(threshold: int) -> bool:
-        return named_alone(noise, threshold, spread) > delta * (1 - _SLACK)
+        return named_alone(noise, threshold) > delta * (1 - _SLACK)
 
-    low, high = spread.units, spread.units + 1
+    low, high = 1, 2
     while too_likely(high):
         low, high = high, 2 * high
     while high - low > 1:
@@ -144,22 +125,21 @@ def _least_threshold(noise: DiscreteLaplace, spread: Spread, delta: float) -> Th
     return Threshold(float(high) - 1, high, noise)
 
 
-def _residual_noise(threshold: Threshold, budget: Budget, spread: Spread) -> tuple[int, DiscreteLaplace]:
-    """The least j with ε₂ ≥ 0.85 ε, and the noise of rate ε₂/2 (per unit)."""
-    per_unit = budget.epsilon / spread.units
-    a = threshold.noise.decay
+def _residual_noise(threshold: Threshold, budget: Budget) -> tuple[int, DiscreteLaplace]:
+    """The least j with ε₂ ≥ 0.85 ε, and the noise of rate ε₂/2."""
+    epsilon, a = budget.epsilon, threshold.noise.decay
     for excess in range(threshold.integer):
         kept = 1 - a ** (excess + 1) / (1 + a)
         growth = (1 - a ** (excess + 2) / (1 + a)) / kept
-        left = per_unit - 2 * math.log(growth)
-        if left >= _RESIDUAL_SHARE * per_unit:
+        left = epsilon - 2 * math.log(growth)
+        if left >= _RESIDUAL_SHARE * epsilon:
             return excess, DiscreteLaplace(Fraction(left * (1 - _SLACK)) / 2)
-    return threshold.integer, DiscreteLaplace(Fraction(per_unit * _RESIDUAL_SHARE) / 2)
+    return threshold.integer, DiscreteLaplace(Fraction(epsilon * _RESIDUAL_SHARE) / 2)
 
 
 @dataclass(frozen=True)
 class CountedHeadList:
-    """The head list with the opt-in users' noisy counts of its cells, in units."""
+    """The head list with the opt-in users' noisy counts of its cells."""
 
     head: HeadList
     counts: Ints
@@ -172,10 +152,6 @@ class CountedHeadList:
         """Whether the counts of ⟨q,⋆⟩ are residuals (a log with URLs) or the records' own."""
         return self.head.has_urls or self.design.wide_threshold is not None
 
-    @property
-    def n_units(self) -> int:
-        return self.n_users * self.design.spread.units
-
 
 def count_head_list(
     optin_users: UserGroup,
@@ -186,7 +162,7 @@ def count_head_list(
 ) -> CountedHeadList:
     """The M most common queries with their listed URLs and noisy counts; (ε, δ)-private under replace-one."""
     source = randomness or SystemRandomness()
-    tally = optin_users.tally(design.spread, randomness=source)
+    tally = optin_users.tally()
     listed = noisy_counts(tally, design.threshold, randomness=source)
     residuals = _noisy_residuals(tally, listed, design, source) if optin_users.has_urls else {}
     totals: dict[str, int] = defaultdict(int)

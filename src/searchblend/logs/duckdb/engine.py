@@ -88,13 +88,13 @@ class DuckDBEngine(LogEngine):
         session.execute(
             f"""
             CREATE TEMP TABLE raw_drawn AS
-            SELECT {person(key)} AS person, draw, pick, query, url
+            SELECT {person(key)} AS person, draw, query, url
             FROM ({self._chosen_lines()}) AS chosen JOIN lines ON lines.rowid = chosen.line
             """
         )
         session.discard("repeated")
         forms = [query_form(), url_form(host_only=self._drawing.host_only)]
-        normal_table(session, "drawn", "raw_drawn", ["person", "draw", "pick"], forms)
+        normal_table(session, "drawn", "raw_drawn", ["person", "draw"], forms)
         session.discard("raw_drawn")
         self.drawn = "drawn"
         if self._table.has_optin:
@@ -145,20 +145,6 @@ class DuckDBEngine(LogEngine):
             FROM lines WHERE problem = 0 GROUP BY user
             UNION ALL SELECT user, line, list_min({self._scores(draw, 2)}) FROM repeated
         """
-
-    def _all_scores(self) -> str:
-        return f"""
-            SELECT user AS person, rowid AS line, digest AS score
-            FROM lines ANTI JOIN repeated USING (user, digest) WHERE problem = 0
-            UNION ALL SELECT user, line, unnest({self._scores(1)}) FROM repeated
-        """
-
-    def _picks(self) -> str:
-        """Without sorting all scores."""
-        smallest = f"min_by(line, score, {self._drawing.picks})"
-        some = f"SELECT person, {smallest} AS line FROM ({self._all_scores()}) GROUP BY person"
-        numbered = f"SELECT person, NULL AS draw, generate_subscripts(line, 1) AS pick, unnest(line) FROM ({some})"
-        return f"SELECT * FROM ({numbered}) WHERE pick > 1"
 
     @contextmanager
     def _used_records(self) -> Iterator[str]:

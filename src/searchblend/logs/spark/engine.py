@@ -106,7 +106,7 @@ class SparkEngine(LogEngine):
             """,
         )
         strings = "line.query AS query, line.url AS url, line.optin AS optin"
-        chosen = f"SELECT person, draw, pick, {strings} FROM ({self._chosen_lines()})"
+        chosen = f"SELECT person, draw, {strings} FROM ({self._chosen_lines()})"
         self.drawn, self.opted_in = self._runner.make("drawn", chosen), "optin"
         ((users,),) = self._runner.rows(f"SELECT count(*) FROM {self.drawn} WHERE draw = 1")
         return int(users)
@@ -121,9 +121,6 @@ class SparkEngine(LogEngine):
         if draw == 1:
             score = f"CASE WHEN n = 1 THEN digest ELSE {score} END"
         return f"SELECT person, line, {score} AS score FROM {self._contents}"
-
-    def _all_scores(self) -> str:
-        return f"SELECT person, line, explode({self._scores(1)}) AS score FROM {self._contents}"
 
     @contextmanager
     def _used_records(self) -> Iterator[str]:

@@ -11,17 +11,15 @@ hockey-stick is unchanged and the lists are short.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import combinations_with_replacement, product
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from searchblend.blender.best.stability_histogram import CountedHeadList, CuratorDesign, count_head_list
-from searchblend.blender.groups import InMemoryGroup, Spread
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.randomness import Randomness, SystemRandomness
@@ -36,7 +34,6 @@ Listed = tuple[bool, ...]
 Pairs = tuple[np.ndarray, np.ndarray]
 """P and P' of classes of outputs"""
 CountHeadList = Callable[..., CountedHeadList]
-Tally = Callable[[InMemoryGroup, Spread], InMemoryTally]
 
 HUGE = 10**7
 WINDOW = 3
@@ -62,7 +59,7 @@ class TalliedGroup:
     n_users: int = 1000
     has_urls: bool = True
 
-    def tally(self, spread: Spread, *, randomness: Randomness) -> InMemoryTally:
+    def tally(self) -> InMemoryTally:
         return self.counted
 
 
@@ -394,41 +391,3 @@ def check_own_noise(curator: Curator) -> None:
     assert {record: said[record] - counts[record] for record in counts} == noise
     totals = [said[record] + said[Record(record.query, WILDCARD)] for record in said if record.url is not WILDCARD]
     assert totals == sorted(totals, reverse=True)
-
-
-# --- several records of one person -----------------------------------------------------------------------------------
-
-UNIVERSE = (Record("a", "1"), Record("a", "2"), Record("b", "1"), Record("b", "2"))
-"""two records of each of two queries"""
-
-
-def contributions(spread: Spread, tally: Tally = InMemoryGroup.tally) -> list[Counts]:
-    """What one person with any 1..m + 1 rows over the universe can add to its counts: the shipped tally, run."""
-    found: set[Counts] = set()
-    for rows in range(1, spread.records + 2):
-        for chosen in combinations_with_replacement(UNIVERSE, rows):
-            for _ in range(1 if rows <= spread.records else 20):
-                found.add(_units(tally(InMemoryGroup.from_users([list(chosen)]), spread)))
-    return sorted(found)
-
-
-def _units(tally: InMemoryTally) -> Counts:
-    said: Counter[Record] = Counter()
-    for count, size in tally.sizes().items():
-        said.update(dict.fromkeys(tally.pick(count, np.arange(size)), count))
-    return tuple(said[record] for record in UNIVERSE)
-
-
-def spread_moves(people: Sequence[Counts], others: Sequence[int]) -> list[Move]:
-    """One person's rows replaced by any others, beside any of these counts of other people."""
-    moves: list[Move] = []
-    for beside in product(others, repeat=len(UNIVERSE)):
-        configs = [tuple(n + w for n, w in zip(beside, weights, strict=True)) for weights in people]
-        for before, after in product(configs, repeat=2):
-            if before < after:
-                moves.append(((before[:2], after[:2]), (before[2:], after[2:])))
-    return moves
-
-
-def total_units(people: Sequence[Counts]) -> int:
-    return max(map(sum, people))

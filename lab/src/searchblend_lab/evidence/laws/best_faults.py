@@ -16,10 +16,10 @@ from searchblend.blender.best.set_law import SetLaw
 from searchblend.blender.best.stability_histogram import CountedHeadList, CuratorDesign, count_head_list
 from searchblend.blender.best.subset_report import ReportDesign, SubsetReport, subset_report
 from searchblend.blender.best.subset_report_bulk import SubsetCounts, simulate_subsets
-from searchblend.blender.groups import InMemoryGroup, Spread, UserGroup
+from searchblend.blender.groups import UserGroup
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
-from searchblend.core.randomness import Randomness, SystemRandomness, word
+from searchblend.core.randomness import Randomness, word
 from searchblend.core.records import WILDCARD, HeadList, Record
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.noisy_counts import noisy_counts
@@ -31,20 +31,20 @@ from searchblend.mechanisms.subset_selection import (
     SubsetSelection,
     uniform_subset,
 )
-from searchblend.mechanisms.tally import InMemoryTally, Ints, RecordTally
+from searchblend.mechanisms.tally import Ints, RecordTally
 from searchblend.mechanisms.threshold import Threshold
 from searchblend_lab.evidence.laws.best_curator import CountHeadList, Curator
 from searchblend_lab.evidence.laws.best_reports import Report, SendReport, Simulate
 from searchblend_lab.evidence.laws.selection import Sampled, stand_in
 
-MakeCurator = Callable[[Budget, Spread, bool], Curator]
+MakeCurator = Callable[[Budget, bool], Curator]
 
-# --- the curator: (budget, spread, wide) -> Curator ------------------------------------------------------------------
+# --- the curator: (budget, wide) -> Curator --------------------------------------------------------------------------
 
 
 def _design(bend: Callable[[CuratorDesign, Budget], CuratorDesign]) -> MakeCurator:
     """The shipped step with a wrong design."""
-    return lambda budget, spread, wide: Curator(bend(CuratorDesign.of(budget, spread, wide=wide), budget))
+    return lambda budget, wide: Curator(bend(CuratorDesign.of(budget, wide=wide), budget))
 
 
 def _step(**wrong: Any) -> MakeCurator:
@@ -54,11 +54,11 @@ def _step(**wrong: Any) -> MakeCurator:
         with patch.multiple(stability_histogram, **wrong):
             return count_head_list(*arguments, **options)
 
-    return lambda budget, spread, wide: Curator(CuratorDesign.of(budget, spread, wide=wide), count)
+    return lambda budget, wide: Curator(CuratorDesign.of(budget, wide=wide), count)
 
 
 def _with_count(wrong: CountHeadList) -> MakeCurator:
-    return lambda budget, spread, wide: Curator(CuratorDesign.of(budget, spread, wide=wide), wrong)
+    return lambda budget, wide: Curator(CuratorDesign.of(budget, wide=wide), wrong)
 
 
 def _threshold_moved(step: int) -> MakeCurator:
@@ -94,7 +94,7 @@ _NOISY_COUNTS = noisy_counts
 
 def _delta_again(design: CuratorDesign, budget: Budget) -> CuratorDesign:
     """The wide list takes the whole δ once more."""
-    wide = stability_histogram._least_threshold(design.residual_noise, design.spread, budget.delta)
+    wide = stability_histogram._least_threshold(design.residual_noise, budget.delta)
     return replace(design, wide_threshold=wide)
 
 
@@ -147,7 +147,7 @@ def _ordered_by_exact_counts(
     group: UserGroup, params: BlenderParams, design: CuratorDesign, **options: Any
 ) -> CountedHeadList:
     result = count_head_list(group, params, design, **options)
-    exact = group.tally(design.spread, randomness=options["randomness"]).of_queries(result.head.queries)
+    exact = group.tally().of_queries(result.head.queries)
     totals = {q: sum(n for record, n in exact.items() if record.query == q) for q in result.head.queries}
     said = dict(zip(result.head.cells(), result.counts.tolist(), strict=False))
     order = sorted(result.head.queries, key=lambda q: -totals[q])
@@ -179,58 +179,6 @@ LISTING: dict[str, MakeCurator] = {
     "curator: listed by the exact count": _step(noisy_counts=_listed_by_the_exact_count),
 }
 """These list other records, or say more by the way: the check of the listing rule must reject them."""
-
-# --- several records of one person -----------------------------------------------------------------------------------
-
-
-def _every_row_in_full(group: InMemoryGroup, spread: Spread) -> InMemoryTally:
-    """The weight is not divided: m rows count m times."""
-    rows, _ = group._some_rows(spread.records, _SYSTEM)
-    numbers, counts = np.unique(rows, return_counts=True)
-    return InMemoryTally(group._universe, numbers, counts * spread.units)
-
-
-def _all_rows(group: InMemoryGroup, spread: Spread) -> InMemoryTally:
-    """Each row has 1/m of the weight, but there is no end to the rows."""
-    numbers, counts = np.unique(group._rows, return_counts=True)
-    return InMemoryTally(group._universe, numbers, counts * (spread.units // spread.records))
-
-
-def _rounded_up(group: InMemoryGroup, spread: Spread) -> InMemoryTally:
-    """ceil(units/rows) for each row."""
-    rows, user = group._some_rows(spread.records, _SYSTEM)
-    share = -(-spread.units // np.minimum(group._lengths, spread.records))
-    numbers, where = np.unique(rows, return_inverse=True)
-    return InMemoryTally(group._universe, numbers, np.bincount(where, weights=share[user]).astype(np.int64))
-
-
-_SYSTEM = SystemRandomness()
-
-TALLY = {
-    "spread: every row counts in full": _every_row_in_full,
-    "spread: rows are not bounded": _all_rows,
-    "spread: shares rounded up": _rounded_up,
-}
-"""A person adds more than ``units``: the sensitivity test must reject them, and enumeration the first two."""
-
-
-def _threshold_of_one_record(budget: Budget, spread: Spread, wide: bool) -> Curator:
-    """δ counts one record of a person, as if the others could not be named."""
-    alone = Spread(1, spread.units)
-    return Curator(replace(CuratorDesign.of(budget, alone, wide=wide), spread=spread))
-
-
-SPREAD_CURATOR = {"spread: δ for one record only": _threshold_of_one_record}
-
-
-def _first_row_only(group: InMemoryGroup, spread: Spread, *, randomness: Randomness | None = None) -> InMemoryTally:
-    """All of the weight on the one record that was drawn anyway."""
-    numbers, counts = np.unique(group._drawn, return_counts=True)
-    return InMemoryTally(group._universe, numbers, counts * spread.units)
-
-
-SPREAD_WASTE = {"spread: all weight on one record": _first_row_only}
-"""As private and no better than one record."""
 
 # --- the device: (mechanism, item, randomness) -> set ----------------------------------------------------------------
 

@@ -114,8 +114,8 @@ FAULTS: Final[dict[str, MakeCurator]] = {
     "many records: every query in full": _changed(_weighing(_Full)),
     "many records: noise for a user who is added": _changed(_without_root_two),
     "many records: noise of shares halved": _changed(lambda d: replace(d, noise=_scaled(d.noise, 0.5))),
-    "many records: noise of the summary halved": _changed(
-        lambda d: replace(d, summary_noise=_scaled(d.summary_noise, 0.5))
+    "many records: a quarter of the noise of the summary": _changed(
+        lambda d: replace(d, summary_noise=_scaled(d.summary_noise, 0.25))
     ),
     "many records: threshold lower by one user": _changed(_of_steps(_lower_threshold)),
     "many records: every row in full": _sharing(_row_in_full),
