@@ -1,4 +1,4 @@
-"""The report as bytes: one size for everybody in a round, and a decoder that takes nothing else.
+"""The report as bytes: one size for all of a round, and a decoder that takes nothing else.
 
 All numbers are big-endian. A report is ``payload ‖ nonce ‖ id``:
 
