@@ -79,7 +79,7 @@ def test_a_whole_round_by_clicks(browser, site):
 
         page.get_by_label("How many").fill("250")
         operator.click("Make codes")
-        codes = page.get_by_label("Codes, one a line").input_value().split()
+        codes = page.get_by_label("Codes, one per line").input_value().split()
         assert len(set(codes)) == 250
 
         operator.click("Draft a round")
@@ -164,7 +164,7 @@ def test_reject_abort_stop_and_blocklist(browser, site):
         reviewer.click("Reject the list")
         page.get_by_text("The reviewer rejected the list.").first.wait_for()
         page = reviewer.go("/console/blocklist")
-        page.get_by_label("One word or phrase a line").fill("football\nbank")
+        page.get_by_label("One word or phrase per line").fill("football\nbank")
         reviewer.click("Save")
         page.get_by_text("The blocklist is saved.").wait_for()
 

@@ -11,18 +11,16 @@ from searchblend.blender.paper.estimate_client import count_reports, estimate_cl
 from searchblend.blender.paper.local_report import local_report
 from searchblend.blender.paper.local_report_bulk import BulkReporter
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
-from searchblend.core.records import HeadList, Record
+from searchblend.core.records import Record
 from searchblend.synthetic.seeded import SeededRandomness
 from searchblend_lab.evidence.laws import faults
 from searchblend_lab.evidence.laws.channel import ChannelCase
 from searchblend_lab.evidence.laws.estimates import (
-    EstimateClients,
-    check_clients,
     check_exactly_unbiased,
     of_queries,
-    report_law,
     simulate_clients,
 )
+from searchblend_lab.evidence.laws.sampled_reports import check_client_estimates, falling
 
 EXACT = [
     pytest.param(ChannelCase((1, 1)), [0.3, 0.1, 0.05, 0.15, 0.4], id="k_q=2"),
@@ -36,12 +34,6 @@ exact = pytest.mark.parametrize(("case", "shares"), EXACT)
 def truth_of(case: ChannelCase, shares: list[float] | None) -> np.ndarray:
     """The given shares, or falling ones."""
     return np.array(shares) if shares else falling(case.head)
-
-
-def falling(head: HeadList) -> np.ndarray:
-    weights = 1 / np.arange(1.0, head.n_cells + 1)
-    weights[-1] = weights.sum()
-    return weights / weights.sum()
 
 
 @exact
@@ -67,33 +59,10 @@ REPLICATES = 40_000
 CLIENTS = 20_000
 
 
-def simulated_reports(case: ChannelCase, replicates: int = REPLICATES) -> np.ndarray:
-    law = report_law(case.head, case.params, falling(case.head))
-    return np.random.Generator(np.random.PCG64(14)).multinomial(CLIENTS, law, size=replicates)
-
-
 @pytest.mark.parametrize("case", MONTE_CARLO, ids=str)
 def test_bias_variance_and_coverage(case: ChannelCase):
     """40,000 seeded replicates of 20,000 clients: 3 % is four standard errors of a variance."""
-    counts = simulated_reports(case)
-    check_clients(estimate_client_probabilities, case.head, case.params, falling(case.head), counts)
-
-
-def check_short_simulation(estimate: EstimateClients) -> None:
-    """A quarter of the replicates and twice the tolerance of a variance: enough to find a fault."""
-    case = MONTE_CARLO[1]
-    counts = simulated_reports(case, REPLICATES // 4)
-    check_clients(estimate, case.head, case.params, falling(case.head), counts, variance_within=0.06)
-
-
-def test_short_simulation_accepts_the_shipped_estimator():
-    check_short_simulation(estimate_client_probabilities)
-
-
-@pytest.mark.parametrize("name", sorted(faults.CLIENT_ESTIMATE.keys() - faults.OFF_BY_ONE_IN_N))
-def test_wrong_estimator_is_rejected_by_simulation(name: str):
-    with pytest.raises(AssertionError):
-        check_short_simulation(faults.CLIENT_ESTIMATE[name])
+    check_client_estimates(estimate_client_probabilities, case, REPLICATES, variance_within=0.03)
 
 
 def test_bulk_reports_give_unbiased_estimates():

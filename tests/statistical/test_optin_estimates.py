@@ -7,12 +7,10 @@ import pytest
 from scipy.stats import binom
 
 from searchblend.blender.paper.estimate_optin import estimate_optin_probabilities, optin_variance
-from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
-from searchblend.core.records import HeadList
 from searchblend.mechanisms.threshold import noise_for_one_record
 from searchblend_lab.evidence.laws import faults
-from searchblend_lab.evidence.laws.estimates import EstimateOptin, check_published_noise, simulate_optin
+from searchblend_lab.evidence.laws.sampled_reports import check_optin_estimates
 
 BUDGETS = [Budget(1, 1e-5), Budget(4, 1e-5)]
 budgets = pytest.mark.parametrize("budget", BUDGETS, ids=str)
@@ -59,68 +57,10 @@ def test_shipped_variance_is_the_unclamped_one_inside_and_constant_outside(budge
     np.testing.assert_allclose(optin_variance(outside, n, noise), noise / (n * (n - 1)), rtol=1e-12)
 
 
-HEAD = HeadList({"a": ["u", "v"], "b": ["u"], "c": ["u", "v"]})
-SHARES = np.array([0.25, 0.12, 0.05, 0.18, 0.03, 0.1, 0.08, 0.04, 0.15])
 """By cell. To opt-in users ⟨q,⋆⟩ is unlisted, so its share belongs to ⟨⋆,⋆⟩."""
-STARS = [2, 4, 7]
-USERS = 1298
-REPLICATES = 30_000
-
-
-def estimand() -> np.ndarray:
-    p = SHARES.copy()
-    p[-1] += p[STARS].sum()
-    p[STARS] = np.nan
-    return p
-
-
-def check_records(
-    estimate: EstimateOptin, budget: Budget, replicates: int = REPLICATES, variance_within: float = 0.03
-) -> None:
-    """Mean (|z| ≤ 6), variance (3 %), coverage (93-97 %) of listed records and ⟨⋆,⋆⟩ when nothing is dropped."""
-    counts = np.random.Generator(np.random.PCG64(8)).multinomial(USERS, SHARES, size=replicates)
-    result = simulate_optin(estimate, HEAD, BlenderParams(budget), counts, seed=9)
-    assert np.isnan(result.probability[:, STARS]).all()
-    listed = np.setdiff1d(np.arange(HEAD.n_cells), STARS)
-    result = type(result)(result.probability[:, listed], result.variance[:, listed])
-    p = estimand()[listed]
-    result.check_bias(p)
-    result.check_variance(variance_within)
-    result.check_coverage(p)
 
 
 @budgets
 def test_bias_variance_and_coverage(budget: Budget):
     """Shares at which the clamp never acts, so that the shipped variance is the unclamped one."""
-    check_records(estimate_optin_probabilities, budget)
-
-
-def check_short_simulation(estimate: EstimateOptin) -> None:
-    check_records(estimate, BUDGETS[1], replicates=3_000, variance_within=0.12)
-
-
-def test_short_simulation_accepts_the_shipped_estimate():
-    check_short_simulation(estimate_optin_probabilities)
-
-
-@pytest.mark.parametrize("name", faults.OPTIN_ESTIMATE)
-def test_wrong_estimate_is_rejected(name: str):
-    with pytest.raises(AssertionError):
-        check_short_simulation(faults.OPTIN_ESTIMATE[name])
-
-
-def check_noise(estimate: EstimateOptin, budget: Budget) -> None:
-    params = BlenderParams(budget, max_head_queries=60_000)
-    check_published_noise(estimate, params, noise_for_one_record(budget))
-
-
-@budgets
-def test_published_noise_is_independent_and_of_the_right_scale(budget: Budget):
-    check_noise(estimate_optin_probabilities, budget)
-
-
-@budgets
-@pytest.mark.parametrize("name", faults.PUBLISHED_NOISE)
-def test_wrong_noise_is_rejected(name: str, budget: Budget):
-    with pytest.raises(AssertionError):
-        check_noise(faults.PUBLISHED_NOISE[name], budget)
+    check_optin_estimates(estimate_optin_probabilities, budget, replicates=30_000, variance_within=0.03)

@@ -105,7 +105,7 @@ class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
         with self._state.transaction():
             before = self._state.enrolment()
             if before is not None and before.task != task:
-                raise UsageError("this device takes part in another task; leave that one first")
+                raise UsageError("this device is enrolled in another task; leave it first")
             self._state.set_fact("enrolment", vars(enrolment))
             if before is None:
                 self._state.set_fact("mode", OFF)
@@ -124,7 +124,7 @@ class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
         if mode != OFF and not text:
             raise InvalidParameter("text", "expected the text that is agreed to")
         if text is not None and not _is_writable(text):
-            raise InvalidParameter("text", "expected a text without lone surrogates")
+            raise InvalidParameter("text", "expected text without lone surrogates")
         if mode == LOCAL and text != LOCAL_TEXT:
             raise InvalidParameter("text", "expected the text of this program for local reports")
         with self._state.transaction():
@@ -245,7 +245,7 @@ class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
     def _enrolment(self) -> Enrolment:
         enrolment = self._state.enrolment()
         if enrolment is None:
-            raise UsageError("this device takes part in no task; enrol first")
+            raise UsageError("this device is not enrolled in a task; enrol first")
         return enrolment
 
     def _packs(self, task: str) -> Packs | None:

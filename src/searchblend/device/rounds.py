@@ -220,9 +220,9 @@ class Participant:
         if recent + own[0] > Fraction(policy.window_epsilon):
             raise DeviceRefused("over-budget", f"ε of the last {policy.window_seconds // DAY} days")
         if ever_epsilon + own[0] > Fraction(policy.lifetime_epsilon):
-            raise DeviceRefused("over-budget", "ε of this device's life")
+            raise DeviceRefused("over-budget", "lifetime ε of this device")
         if ever_delta + own[1] > Fraction(policy.lifetime_delta):
-            raise DeviceRefused("over-budget", "δ of this device's life")
+            raise DeviceRefused("over-budget", "lifetime δ of this device")
         self._state.debit(self._enrolment.task, manifest.round, group, epsilon, delta, now)
 
     def _delay(self, left: int) -> int:

@@ -76,7 +76,7 @@ class Transport:
         headers: Mapping[str, str] | None = None,
         at_most: int,
     ) -> Answer:
-        """The answer, of at most so many bytes; else ``NoAnswer``, and it is not known whether the request arrived."""
+        """The answer, of at most ``at_most`` bytes; else ``NoAnswer``: the request may have arrived or not."""
         used_before = self._open is not None
         try:
             return self._once(method, path, body, headers or {}, at_most)

@@ -63,7 +63,7 @@ def read_counts(document: Any, shape: ReportShape) -> tuple[Ints, int]:
         "counts_per_report": shape.counts_per_report,
     }
     if not isinstance(document, dict) or any(document.get(name) != value for name, value in expected.items()):
-        raise MessageError("counts: not of this round")
+        raise MessageError("counts: not those of this round")
     counts, reports = document.get("counts"), document.get("reports")
     if not isinstance(counts, list) or len(counts) != shape.n_counters or not all(_is_count(n) for n in counts):
         raise MessageError(f"counts: expected {shape.n_counters} whole numbers")

@@ -75,7 +75,7 @@ def keys_overdue(vault: Vault, clock: Clock) -> str | None:
 
 
 def gauges(store: ServiceStore, clock: Clock, vault: Vault | None = None) -> dict[str, float]:
-    """Numbers for alarms, cheap enough for every look at the metrics. None of them is about one person.
+    """Numbers for alarms, cheap enough for every scrape of the metrics. None of them is about one person.
 
     ``vault``: the round keys of this process, if its role has them; then their own deadlines count too.
     """
@@ -175,7 +175,7 @@ def _manifests(store: ServiceStore, clock: Clock) -> Iterator[CheckResult]:
 
 
 def _keys(store: ServiceStore, clock: Clock, settings: ServeSettings) -> CheckResult:
-    """Keys that outlived their round; where the curator runs elsewhere there are none to look at."""
+    """Keys that outlived their round; there are none where the curator runs elsewhere."""
     if not settings.vault_folder.is_dir():
         return CheckResult("round keys", True, "none on this machine")
     held = Vault(settings.vault_folder).held()
@@ -197,7 +197,7 @@ def _round_keys(store: ServiceStore, settings: ServeSettings) -> Iterator[CheckR
 
 
 def _signing_keys(store: ServiceStore, settings: ServeSettings) -> Iterator[CheckResult]:
-    """Whether the folder's keys are those on record; where the publisher runs elsewhere there are none to look at."""
+    """Whether the folder's keys are those on record; there are none where the publisher runs elsewhere."""
     try:
         ids = [key.key_id for key in SigningKeys(settings.signing_folder).all()]
     except SearchblendError as error:

@@ -141,7 +141,7 @@ class Population:
     def follow(
         self, token: str, optin_users: Sequence[Record], clients: Sequence[Record], stop: threading.Event
     ) -> None:
-        """Take part in every window of every task, once each, until told to stop; people run the rounds themselves."""
+        """Take part in every window of every task, once each, until ``stop`` is set; people run the rounds."""
         done: set[tuple[str, int, str]] = set()
         while not stop.wait(_LOOK_SECONDS):
             for task in [row.task for row in self._admin("GET", "/tasks", token, TaskList).tasks]:

@@ -86,7 +86,7 @@ class Lifecycle:
             return round_
 
     def close_optin(self, round_: Round, *, actor: str) -> Round:
-        """No more opt-in records; the curator's job begins, or the round ends for want of people."""
+        """No more opt-in records; the curator's job begins, or the round ends because too few people took part."""
         with self._store.transaction():
             self._expect(round_, State.OPTIN_OPEN)
             n = self._store.contributions.count(round_.key)
@@ -178,7 +178,7 @@ class Lifecycle:
         )
 
     def end_grace(self, round_: Round, *, actor: str) -> Round:
-        """Nothing is taken any more; the estimator's job begins, or the round ends for want of people."""
+        """Nothing is taken any more; the estimator's job begins, or the round ends because too few reported."""
         with self._store.transaction():
             # The round's row is taken first: reports that are being committed hold it, so the count is final after.
             self._store.rounds.lock(round_)
@@ -200,7 +200,9 @@ class Lifecycle:
             counts, n = read_counts(document, shape_of(round_))
             self._store.rounds.lock(round_)
             if self._store.reports.n_seen(round_.key):
-                raise WrongState(f"round {round_.number}: has counted reports of its own; the two cannot be told apart")
+                raise WrongState(
+                    f"round {round_.number}: has counted reports of its own, which cannot be told apart from these"
+                )
             self._store.reports.load(round_.key, counts)
             self._store.audit.append(actor, "counts loaded", self._now, {**_where(round_), "reports": n})
             return self._close(round_, n, actor=actor)
@@ -254,7 +256,7 @@ class Lifecycle:
         return rows, len(held)
 
     def tick(self, on_failure: Callable[[Exception, str], None] = lambda error, task: None) -> int:
-        """Take the arrows whose time has come; how many. A round or task that fails is told and holds up no other."""
+        """Take the arrows whose time has come; how many. A failure is reported, and holds up no other round or task."""
         moved = 0
         for round_ in self._store.rounds.rounds(states=set(State) - ENDED):
             moved += _one(self._tick_round, round_, on_failure)
@@ -350,7 +352,7 @@ def _with_design(figures: HeadFigures, settings: TaskSettings) -> HeadFigures:
     try:
         return method_of(settings).design_reports(figures, settings.params, settings.expected_clients)
     except SearchblendError as error:
-        raise StoreError(f"no way of reporting fits this list: {error}") from error
+        raise StoreError(f"no report design fits this list: {error}") from error
 
 
 def _shape(round_: Round, figures: HeadFigures, settings: TaskSettings) -> ReportShape:

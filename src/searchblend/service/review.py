@@ -28,7 +28,7 @@ _CODES: Final = {
 }
 """Numeric network addresses are left to the reviewer: many people search for the one of their router."""
 _DIGITS: Final = re.compile(r"\d(?:[ -]?\d){6,}")
-"""seven digits and more, also in groups: here a wider net than ``suspects`` has, since a person looks at every hit"""
+"""seven digits and more, also in groups: a wider net than that of ``suspects``, since a person looks at every hit"""
 _SCHEMES: Final = ("http", "https", "ftp")
 _SUSPECTS: Final = Suspects()
 

@@ -107,7 +107,7 @@ class Services:
         self.is_working: Callable[[], bool] = lambda: True
         """whether the worker beside the server does its part; a role without one has nothing to ask"""
         self.troubles: list[Callable[[ServiceStore], str | None]] = []
-        """why this process should not be called ready, each by a look at something of its own"""
+        """checks that return why this process should not be called ready, or None"""
         self.vault: Vault | None = None
         """the folder of round keys, where the role has one"""
         self.is_answering: Callable[[], bool] = lambda: True

@@ -34,11 +34,11 @@ class ServeSettings:
 
     role: str = "all"
     data_dir: str = "searchblend-data"
-    """the SQLite file, signing keys and round keys live here, unless told otherwise"""
+    """the SQLite file, signing keys and round keys are here, unless other settings name another place"""
     database: str = ""
     """postgresql://…, or empty for service.db in the data directory"""
     database_seconds: float = 15.0
-    """how long a request waits for the database before it is told to come back"""
+    """how long a request waits for the database before it is answered with 503"""
     key_dir: str = ""
     """the rounds' private keys; only the curator needs it (``keys`` in the data directory)"""
     signing_dir: str = ""
@@ -91,7 +91,7 @@ class ServeSettings:
         if self.port + _HEALTH_OFFSET > _LARGEST_PORT and not self.health_port:
             raise InvalidParameter("health_port", f"expected for a port above {_LARGEST_PORT - _HEALTH_OFFSET}")
         if bool(self.tls_certificate) != bool(self.tls_key):
-            raise InvalidParameter("tls_certificate", "expected together with tls_key")
+            raise InvalidParameter("tls_certificate", "expected tls_key as well")
         if self.database and not self.database.startswith(("postgresql://", "postgres://")):
             raise InvalidParameter("database", "expected postgresql://…; a SQLite file lives in the data directory")
 

@@ -115,7 +115,7 @@ class TaskSettings(Strict):
             )
         self._check_consent()
         if not DEVICE_VERSION.fullmatch(self.min_device_version):
-            raise InvalidParameter("min_device_version", "expected one to four numbers with dots, as 0.1 or 1.2.3")
+            raise InvalidParameter("min_device_version", "expected one to four numbers with dots, such as 0.1 or 1.2.3")
 
     def _check_consent(self) -> None:
         """A custom text is the operator's to answer for; our own sentence for fewer searches is simply untrue."""

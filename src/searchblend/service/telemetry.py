@@ -1,4 +1,4 @@
-"""What a process tells about itself: log lines and counters, each from an allow-list.
+"""What a process reports about itself: log lines and counters, each from an allow-list.
 
 Never a query, a URL, an address, a header, a body or a credential. Log fields are short names made of a few safe
 characters; errors are logged by their class and place, not by their message. Labels of metrics are from fixed sets.
@@ -76,7 +76,7 @@ class Logbook:
         self._lock = threading.Lock()
 
     def write(self, event: str, **fields: str | float | int | None) -> None:
-        """One line. An unknown field or an unsafe value is a mistake of ours: it is left out or replaced."""
+        """One line. An unknown field or an unsafe value is a bug: it is left out or replaced."""
         line: dict[str, str | float] = {"time": round(time.time(), 3), "event": event}
         for name, value in fields.items():
             if name in FIELDS and value is not None:

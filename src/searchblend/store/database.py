@@ -28,7 +28,7 @@ class Database(Protocol):
     def execute_many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None: ...
 
     def pages(self, statement: str, rows: int) -> Iterator[Rows]:
-        """What a statement gives, so many rows at a time and never more in memory; inside a transaction."""
+        """The rows of a statement, at most this many at a time in memory; inside a transaction."""
         ...
 
     def transaction(self, *, exclusive: bool = True) -> contextlib.AbstractContextManager[None]:

@@ -206,7 +206,7 @@ def release_once(
 def _the_same(earlier: Entry, entry: Entry) -> Entry:
     if replace(entry, position=earlier.position, recorded=earlier.recorded) != earlier:
         raise ConflictingRelease(
-            f"release {earlier.release_id}: was debited with another spend, population or window; take a new id"
+            f"release {earlier.release_id}: was debited with another spend, population or window; use a new id"
         )
     return earlier
 
@@ -218,7 +218,7 @@ def _refuse_overspend(book: Book, entry: Entry) -> None:
     name, budget = exceeded
     raise BudgetExceeded(
         f"population {entry.population}, {'lifetime' if name is None else f'window {name}'}: "
-        f"ε = {spend.epsilon:g}, δ = {spend.delta:g} more would pass the cap "
+        f"ε = {spend.epsilon:g}, δ = {spend.delta:g} more would exceed the cap "
         f"of ε = {budget.epsilon:g}, δ = {budget.delta:g}; nothing was debited"
     )
 

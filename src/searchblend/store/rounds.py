@@ -103,10 +103,10 @@ class Rounds:
 
     def add_task(self, task: str, name: str, settings: JsonObject, *, actor: str, now: int) -> Task:
         if _TASK_ID.fullmatch(name):
-            raise InvalidParameter("name", "expected something else than 32 hexadecimal digits, which is how ids look")
+            raise InvalidParameter("name", "expected a name that does not look like an id (32 hexadecimal digits)")
         with self._database.transaction():
             if self._database.execute("SELECT 1 FROM tasks WHERE task = ? OR name = ?", (task, name)):
-                raise StoreError("a task of this name or id exists")
+                raise StoreError("a task with this name or id already exists")
             self._database.execute(
                 "INSERT INTO tasks (task, name, settings, created) VALUES (?, ?, ?, ?)",
                 (task, name, json.dumps(settings, sort_keys=True), now),
@@ -126,7 +126,7 @@ class Rounds:
         return _task(rows[0])
 
     def kill(self, task: str, *, actor: str, now: int) -> None:
-        """Stop a task for good: devices are told, and nothing is taken any more."""
+        """Stop a task for good: the manifest says so, and nothing is taken any more."""
         with self._database.transaction():
             self._database.execute("UPDATE tasks SET killed = 1 WHERE task = ?", (task,))
             self._audit.append(actor, "task killed", now, {"task": task})
@@ -178,7 +178,7 @@ class Rounds:
     def raw_left(self) -> list[RawLeft]:
         """Rounds of which raw records or the private key may be left, and what says until when they may be.
 
-        The state is compared as a string: a round that cannot be read has its deadline all the same.
+        The state is compared as a string: a round that cannot be read still has its deadline.
         """
         rows = self._database.execute(
             "SELECT task, number, settings, optin_closes, shred_by FROM rounds "
@@ -236,7 +236,7 @@ class Rounds:
     ) -> Round:
         """Take one arrow, if the round is still as it was read; call it inside the transaction of its consequences."""
         if not may_follow(before.state, to):
-            raise WrongState(f"round {before.number}: there is no way from {before.state} to {to}")
+            raise WrongState(f"round {before.number}: cannot go from {before.state} to {to}")
         unknown = set(changes) - _CHANGEABLE
         if unknown:
             raise StoreError(f"round: cannot change {', '.join(sorted(unknown))}")
@@ -250,7 +250,7 @@ class Rounds:
                 (to, now, *values.values(), before.key, before.state, before.version),
             )
             if not rows:
-                raise WrongState(f"round {before.number}: it has been moved on meanwhile")
+                raise WrongState(f"round {before.number}: another caller has moved it on")
             note = {"task": before.task, "round": before.number, "from": before.state, "to": to, **(detail or {})}
             self._audit.append(actor, "round moved", now, note)
             return self.by_key(before.key)

@@ -47,7 +47,7 @@ class Tokens:
         token = _TOKEN_PREFIX + secrets.token_urlsafe(32)
         with self._database.transaction():
             if self._database.execute("SELECT 1 FROM admin_tokens WHERE name = ?", (name,)):
-                raise StoreError("a token of this name exists")
+                raise StoreError("a token with this name already exists")
             self._database.execute(
                 "INSERT INTO admin_tokens (token_hash, name, role, created) VALUES (?, ?, ?, ?)",
                 (_hash(token), name, role, now),

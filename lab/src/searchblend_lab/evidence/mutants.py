@@ -16,7 +16,6 @@ import numpy as np
 from searchblend.mechanisms.subset_selection import PlainSubsetSelection, SubsetSelection
 from searchblend_lab.evidence import (
     boundaries,
-    distributions,
     exact,
     faults,
     sampled,
@@ -24,7 +23,7 @@ from searchblend_lab.evidence import (
     support,
 )
 from searchblend_lab.evidence.deterministic import without_noise
-from searchblend_lab.evidence.exact_laws import LAW_MUTANTS
+from searchblend_lab.evidence.law_checks import LAW_MUTANTS, sampled_law
 from searchblend_lab.evidence.mutant import Mutant
 from searchblend_lab.evidence.other_mutants import OTHER_MUTANTS
 
@@ -34,7 +33,7 @@ _HYBRID: Final[tuple[Mutant, ...]] = (
         "Laplace noise a tenth too wide",
         "wrong scale",
         faults.laplace_scale(Fraction(11, 10)),
-        distributions.noise,
+        sampled_law("discrete Laplace sampler"),
         "distribution test",
         quick=True,
     ),
@@ -45,18 +44,24 @@ _HYBRID: Final[tuple[Mutant, ...]] = (
         "magnitudes one too small",
         "wrong sampler",
         faults.bent_words(lambda y: np.sign(y) * np.maximum(abs(y) - 1, 0)),
-        distributions.noise,
+        sampled_law("discrete Laplace sampler"),
         "distribution test",
     ),
     Mutant(
         "each noise used twice",
         "reused noise",
         faults.bent_sample(lambda y: np.repeat(y[: (len(y) + 1) // 2], 2)[: len(y)]),
-        distributions.noise,
+        sampled_law("discrete Laplace sampler"),
         "distribution test",
         quick=True,
     ),
-    Mutant("rare noise from 16 bits", "short cut", faults.sixteen_bits, distributions.rare_noise, "distribution test"),
+    Mutant(
+        "rare noise from 16 bits",
+        "short cut",
+        faults.sixteen_bits,
+        sampled_law("noise that reaches a floor"),
+        "distribution test",
+    ),
     Mutant(
         "Gaussian noise of σ/√2",
         "too little noise",
@@ -70,14 +75,14 @@ _HYBRID: Final[tuple[Mutant, ...]] = (
         "Gaussian noise a tenth too wide",
         "wrong scale",
         faults.gaussian_scale(1.1),
-        distributions.noise,
+        sampled_law("rounded Gaussian sampler"),
         "distribution test",
     ),
     Mutant(
         "noise moved by one",
         "wrong sampler",
         faults.bent_sample(lambda y: y + 1),
-        distributions.noise,
+        sampled_law("discrete Laplace sampler"),
         "distribution test",
     ),
     Mutant(
@@ -174,7 +179,7 @@ _HYBRID: Final[tuple[Mutant, ...]] = (
         "bulk reports: a lie may be the truth",
         "lie may equal truth",
         faults.bulk_lie_may_be_true,
-        distributions.local_reports,
+        sampled_law("local reports in bulk"),
         "distribution test",
         4,
     ),
@@ -190,7 +195,7 @@ _HYBRID: Final[tuple[Mutant, ...]] = (
         "plain sets: e^(ε+0.7) for e^ε",
         "budget",
         faults.more_for_sets(PlainSubsetSelection, faults.plain_sets),
-        distributions.subset_reports,
+        sampled_law("sets of a report"),
         "distribution test",
         3,
     ),

@@ -9,7 +9,6 @@ from searchblend.core.params import ALGORITHMS
 from searchblend_lab.evidence import (
     boundaries,
     deterministic,
-    distributions,
     exact,
     pipelines,
     programs,
@@ -22,7 +21,7 @@ from searchblend_lab.evidence import (
     values,
 )
 from searchblend_lab.evidence.evidence import Audited, Effort, Kind
-from searchblend_lab.evidence.exact_laws import LAW_CHECKS
+from searchblend_lab.evidence.law_checks import LAW_CHECKS
 
 LEVEL: Final = 1e-6
 """how likely a whole audit may refute something that is true"""
@@ -50,11 +49,6 @@ CHECKS: Final[tuple[Audited, ...]] = (
         for name in ALGORITHMS
     ),
     Audited("sampled-values", Kind.SAMPLED, values.selection, 8, quick=False),
-    Audited("distribution-noise", Kind.DISTRIBUTION, distributions.noise, 1),
-    Audited("distribution-rare-noise", Kind.DISTRIBUTION, distributions.rare_noise, 3),
-    Audited("distribution-choices", Kind.DISTRIBUTION, distributions.choices, 1),
-    Audited("distribution-local-reports", Kind.DISTRIBUTION, distributions.local_reports, 5),
-    Audited("distribution-subset-reports", Kind.DISTRIBUTION, distributions.subset_reports, 3),
     Audited("boundary-head-list", Kind.BOUNDARY, boundaries.head_list, 1),
     Audited("boundary-stability-histogram", Kind.BOUNDARY, boundaries.stability_histogram, 2),
     Audited("boundary-many-records", Kind.BOUNDARY, boundaries.many_records, 1),

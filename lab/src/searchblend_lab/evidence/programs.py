@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -25,8 +26,8 @@ from searchblend.core.records import HeadList, Record
 from searchblend.wire.head_list import encode_head_list
 from searchblend.wire.report import ReportShape, decode_report
 from searchblend_lab.evidence.bounds import fit
-from searchblend_lab.evidence.distributions import figure_6_row, set_law
 from searchblend_lab.evidence.evidence import ONE_CLIENT, Absent, Claim, Effort, Finding, judged
+from searchblend_lab.evidence.laws.sampled_reports import set_law
 from searchblend_lab.evidence.sampled import attack
 from searchblend_lab.evidence.source_tree import PRODUCT
 
@@ -139,7 +140,7 @@ def _reports(
 
 def _law(head: HeadList, params: BlenderParams, design: ReportDesign | None, record: Record) -> dict[Any, float]:
     if design is None:
-        return {(cell,): p for cell, p in figure_6_row(head, head.cell_of(record), params).items()}
+        return {(cell,): p for cell, p in _figure_6_row(head, head.cell_of(record), params).items()}
     item = head.queries.index(str(record.query))
     return dict(
         set_law(len(head), design.query_subset, item, params.budget.epsilon, sink=design.mechanism == SINK_SETS)
@@ -185,3 +186,26 @@ def _no_weak_generator(core: Path) -> Finding:
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
     detail = f"{len(files)} modules ({digest}) do not name Math.random" if not weak else f"in {', '.join(weak)}"
     return Finding("JavaScript core: source of randomness", judged(holds=not weak), detail)
+
+
+def _figure_6_row(head: HeadList, cell: int, params: BlenderParams) -> dict[int, float]:
+    """P(report | cell) as printed in [BLJ] Fig. 6, in doubles."""
+    query = head.query_of_cells()[cell]
+    fraction, m = params.query_budget_fraction, params.records_per_client
+    epsilon, delta = params.budget.epsilon / m, params.budget.delta / m
+    t = _keep(fraction * epsilon, fraction * delta, head.n_queries)
+    t_q = _keep((1 - fraction) * epsilon, (1 - fraction) * delta, head.n_urls[query])
+    row: dict[int, float] = {}
+    for other, (first, width) in enumerate(zip(head.first_cells(), head.n_urls, strict=True)):
+        for position in range(width):
+            if other != query:
+                row[first + position] = (1 - t) / (head.n_queries - 1) / width
+            elif first + position == cell:
+                row[first + position] = t * t_q
+            else:
+                row[first + position] = t * (1 - t_q) / (width - 1)
+    return row
+
+
+def _keep(epsilon: float, delta: float, k: int) -> float:
+    return 1.0 if k == 1 else (math.exp(epsilon) + delta / 2 * (k - 1)) / (math.exp(epsilon) + k - 1)

@@ -80,7 +80,7 @@ def build_app(
 
 
 def _merged(routes: list[Route]) -> list[Route]:
-    """GET before others of the same path is only a matter of looks; Starlette tells 405 from 404 by partial matches."""
+    """In the order of their paths; Starlette tells 405 from 404 by partial matches, whatever the order."""
     return sorted(routes, key=lambda route: route.path)
 
 

@@ -86,7 +86,7 @@ class Collector:
     async def many(self, request: Request) -> Response:
         facts, shape = await self._facts(request)
         if self._services.tokens is not None:
-            raise Refusal("bad-credential", "each report needs a token of its own here; send them one by one")
+            raise Refusal("bad-credential", "each report needs its own token here; send them one by one")
         body = await self._body(request, facts, REPORTS, LARGEST_BATCH)
         if len(body) > MOST_REPORTS * shape.size:
             raise Refusal("too-large", f"expected at most {MOST_REPORTS} reports")

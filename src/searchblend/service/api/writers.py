@@ -37,8 +37,8 @@ SECONDS_BETWEEN_ROWS: Final = 600.0
 class StoreThread:
     """Calls functions of the store one after another. None waits for the database longer than ``seconds``.
 
-    With ``rest`` it pauses between calls, so many times as long as the last one took: what is public may be
-    asked for without limit, and gets that share of the interpreter and no more.
+    With ``rest`` it pauses after each call, for that many times as long as the call took: what is public may be asked
+    for without limit, and gets that share of the interpreter and no more.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ class ReportWriter:
     async def _settle(
         self, commit: Callable[[ServiceStore], list[T]], waiting: Sequence[asyncio.Future[T]]
     ) -> list[T] | None:
-        """Commit, and give each request that waits its outcome; None if the commit failed, which they are told."""
+        """Commit, and hand each waiting request its outcome; None if the commit failed, whose error they get."""
         try:
             outcomes = await self._thread.call(commit)
         except Exception as error:

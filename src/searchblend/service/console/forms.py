@@ -47,7 +47,7 @@ _READERS: Final[Mapping[type, Callable[[Mapping[str, list[str]]], Any]]] = {
 
 
 class Forms:
-    """Forms, and the review, which only its reviewer may even look at."""
+    """Forms, and the review page, which only a reviewer may open."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -83,7 +83,7 @@ class Forms:
 
         async def answer(visit: Visit) -> Response:
             if action.is_final and visit.field("sure") != "yes":
-                raise Refusal("invalid-request", "tick the box that says you are sure")
+                raise Refusal("invalid-request", "tick the box to confirm")
             try:
                 result = await self._act(lambda store, lifecycle: take(store, lifecycle, visit))
             except InvalidParameter as error:
@@ -130,6 +130,6 @@ class Forms:
     async def set_blocklist(self, visit: Visit) -> Response:
         words = [line.strip() for line in visit.field("words").splitlines() if line.strip()]
         if not all(word.isprintable() and len(word) <= 200 for word in words):
-            raise InvalidParameter("words", "expected one printable word or phrase a line")
+            raise InvalidParameter("words", "expected one printable word or phrase per line")
         await self._act(lambda store, lifecycle: lifecycle.set_blocklist(words, actor=visit.admin.name))
         return see_other("/console/blocklist?done=blocklist")

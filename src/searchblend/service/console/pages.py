@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 class Pages:
-    """What people look at."""
+    """The pages for people who are signed in."""
 
     def __init__(self, services: Services, planner: planner_page.Planner | None = None) -> None:
         self._services, self._planner = services, planner

@@ -23,7 +23,7 @@ class Advice:
 REFUSALS: Final[dict[str, Advice]] = {
     "malformed": Advice(
         "The message does not have the form that the round asks for.",
-        "Many at once: a device version that does not fit. Raise the task's least device version.",
+        "Many at once: a device version that does not fit. Raise the task's oldest device version.",
     ),
     "id-mismatch": Advice(
         "The report's id is not that of its bytes: it was changed on its way, or made by hand.",

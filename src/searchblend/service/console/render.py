@@ -38,7 +38,7 @@ HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
-"""on every page: scripts and styles are files of ours, and no site frames a page of ours"""
+"""on every page: scripts and styles come from this server, and no site may frame a page"""
 
 
 @cache

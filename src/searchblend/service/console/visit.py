@@ -43,7 +43,7 @@ _BYTES: Final = 32
 
 
 class BadForm(Refusal):
-    """A form that no page of ours could have sent now."""
+    """A form that none of our pages could have sent now."""
 
     title: Final = "The form cannot be used"
 
@@ -93,7 +93,7 @@ def check_form(request: Request, secret: str, given: str) -> None:
         raw = b""
     proof = _xor(raw[:_BYTES], raw[_BYTES:]) if len(raw) == 2 * _BYTES else b""
     if not secret or not hmac.compare_digest(proof, _proof(secret)):
-        raise BadForm("the form is out of date; open the page again and send it anew")
+        raise BadForm("the form is out of date; open the page again and submit it once more")
 
 
 def _proof(secret: str) -> bytes:

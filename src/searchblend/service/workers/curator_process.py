@@ -33,7 +33,7 @@ from searchblend.store.service_store import ServiceStore, open_store
 from searchblend.wire.canonical import json_bytes
 
 _PASSED_ON: Final = {kind.__name__: kind for kind in (StoreUnavailable, LeaseLost, WrongState)}
-"""errors that the worker tells apart"""
+"""errors that the worker handles each in its own way"""
 _DIE_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG
 
 

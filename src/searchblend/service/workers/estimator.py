@@ -84,7 +84,7 @@ class Estimator(RoundJobs):
 
 @dataclass(frozen=True)
 class _Kinds:
-    """Counters of a round, told apart by what the reports were about."""
+    """Counters of a round, by what the reports were about."""
 
     queries: SubsetCounts | None
     cells: SubsetCounts | None

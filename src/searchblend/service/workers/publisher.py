@@ -208,7 +208,7 @@ class Publisher(RoundJobs):
         )
 
     def _is_curators(self, wanted: Manifest) -> bool:
-        """Whether the round's key is the curator's. If it is not, no device is told of it, and the audit log is.
+        """Whether the round's key is the curator's. If it is not, devices do not get it, and the audit log has it.
 
         The mark stays with the round, so that the log has it once and every process can see it (``gauges``).
         """

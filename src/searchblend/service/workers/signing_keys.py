@@ -64,7 +64,7 @@ class SigningKeys:
         """A new key; one more than a manifest may carry signatures is refused."""
         if len(self.all()) >= MOST_SIGNATURES:
             raise UsageError(
-                f"{self._folder}: {MOST_SIGNATURES} signing keys are there, and a manifest carries no more signatures; "
+                f"{self._folder}: {MOST_SIGNATURES} signing keys exist, and a manifest carries no more signatures; "
                 "remove one first"
             )
         key = SigningKey.new()
@@ -87,7 +87,7 @@ class SigningKeys:
     def remove(self, key_id: str) -> None:
         keys = self.all()
         if key_id not in {key.key_id for key in keys}:
-            raise UsageError("no signing key of this id")
+            raise UsageError("no signing key with this id")
         if len(keys) == 1:
             raise UsageError("the last signing key cannot be removed; add another first")
         path = self._folder / f"{key_id}.pem"

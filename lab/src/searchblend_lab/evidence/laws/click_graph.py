@@ -17,10 +17,9 @@ from searchblend.core.randomness import SystemRandomness
 from searchblend.mechanisms.gaussian_account import weight
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian
 from searchblend.mechanisms.tally import InMemoryTally
-from searchblend_lab.evidence.laws.sampler import check_counts
+from searchblend_lab.evidence.laws.sampler import FALSE_ALARM, check_counts
 from searchblend_lab.zipf_log import NumberedQueries, ZipfLog, number_of
 
-FALSE_ALARM = 1e-6
 _MIN_EXPECTED = 20
 Select = Callable[[ClickLog, ClickGraphDesign], Mapping[str, int]]
 

@@ -1,17 +1,16 @@
 """The exact laws in one table: what is checked, what is shipped, and the faults that the check must reject.
 
-``tests/statistical/test_laws.py`` and ``searchblend audit`` both go through it. Everything here is enumerated, in
-fractions: there is no sampling and no false alarm.
+``tests/statistical/test_laws.py`` and ``searchblend audit`` both go through it, and ``sampled_laws``. Everything
+here is enumerated, in fractions: there is no sampling and no false alarm.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import product
-from typing import Any, Final
+from typing import Final
 
 from searchblend.blender.best.stability_histogram import CuratorDesign
 from searchblend.blender.paper.create_head_list import noisy_selection
@@ -46,6 +45,7 @@ from searchblend_lab.evidence.laws.channel import (
     check_channel_is_figure_6,
     driven_channel,
 )
+from searchblend_lab.evidence.laws.law import Law
 from searchblend_lab.evidence.laws.many_records import check_many_records
 from searchblend_lab.evidence.laws.many_records import shipped_curator as shipped_many_records
 from searchblend_lab.evidence.laws.selection import Law as NoiseLaw
@@ -57,34 +57,6 @@ FLOAT_ERROR: Final = Fraction(1, 2**48)
 """What a stated δ may be off by, being a float from a power."""
 MakeChannel = Callable[[HeadList, BlenderParams], Channel]
 MakeMechanism = Callable[[Fraction, int, int], SubsetSelection]
-
-
-@dataclass(frozen=True)
-class ExactLaw:
-    """A check, what it must accept, and what it must reject at every one of its settings."""
-
-    name: str
-    check: Callable[[Any, Any], None]
-    """(subject, setting); raises AssertionError"""
-    shipped: Any
-    faults: Mapping[str, Any]
-    settings: Sequence[Any]
-    cost: float = 0.1
-    """about how many seconds one subject takes at all settings"""
-
-    def accepts(self, subject: Any) -> bool:
-        return not any(self.rejects_at(subject, setting) for setting in self.settings)
-
-    def rejects(self, subject: Any) -> bool:
-        """At every setting: a fault that one of them lets pass is not seen there."""
-        return all(self.rejects_at(subject, setting) for setting in self.settings)
-
-    def rejects_at(self, subject: Any, setting: Any) -> bool:
-        try:
-            self.check(subject, setting)
-        except AssertionError:
-            return True
-        return False
 
 
 # --- the printed local report ----------------------------------------------------------------------------------------
@@ -234,20 +206,18 @@ _SETS: Final = [
 ]
 _CURATOR_BUDGETS: Final = (Budget(1, 1e-2), Budget(4, 1e-5))
 LAWS: Final = (
-    ExactLaw("local channel", check_channels, shipped_channel, faults.CHANNEL, [SMALL_CASES]),
-    ExactLaw(
+    Law("local channel", check_channels, shipped_channel, faults.CHANNEL, [SMALL_CASES]),
+    Law(
         "privacy of the local channel",
         check_privacy,
         shipped_channel,
         {name: faults.CHANNEL[name] for name in faults.PRIVACY_BREAKING},
         [SMALL_CASES],
     ),
-    ExactLaw("code of the local report", check_code, randomize, faults.RANDOMIZE, [SMALL_CASES]),
-    ExactLaw(
-        "head-list selection", check_select, noisy_selection, faults.SELECTION, [Budget(4, 1e-5), Budget(0.6, 0.5)]
-    ),
-    ExactLaw("noise of the selection", check_selection_noise, Fraction(1), faults.NOISE_SCALE, [Budget(1, 1e-6)]),
-    ExactLaw(
+    Law("code of the local report", check_code, randomize, faults.RANDOMIZE, [SMALL_CASES]),
+    Law("head-list selection", check_select, noisy_selection, faults.SELECTION, [Budget(4, 1e-5), Budget(0.6, 0.5)]),
+    Law("noise of the selection", check_selection_noise, Fraction(1), faults.NOISE_SCALE, [Budget(1, 1e-6)]),
+    Law(
         "noise of published counts",
         check_published_noise,
         Fraction(1),
@@ -261,9 +231,9 @@ LAWS: Final = (
             Budget(0.4, 1e-5),
         ],
     ),
-    ExactLaw("ends of the noise", check_published_law, lambda law: law, faults.LAW, [Budget(4, 1e-5)]),
-    ExactLaw("curator", check_curator, shipped_curator, best_faults.CURATOR, _CURATOR_BUDGETS, 0.5),
-    ExactLaw(
+    Law("ends of the noise", check_published_law, lambda law: law, faults.LAW, [Budget(4, 1e-5)]),
+    Law("curator", check_curator, shipped_curator, best_faults.CURATOR, _CURATOR_BUDGETS, 0.5),
+    Law(
         "curator of a wide list",
         check_wide_list,
         shipped_curator,
@@ -271,7 +241,7 @@ LAWS: Final = (
         [Budget(1, 1e-3), Budget(0.7, 1e-2)],
         0.5,
     ),
-    ExactLaw(
+    Law(
         "curator over many records",
         check_many_records,
         shipped_many_records,
@@ -279,27 +249,23 @@ LAWS: Final = (
         [(Budget(4, 1e-4), False), (Budget(4, 1e-4), True)],
         2.0,
     ),
-    ExactLaw("listing rule", check_listed, shipped_curator, best_faults.LISTING, _CURATOR_BUDGETS),
-    ExactLaw(
+    Law("listing rule", check_listed, shipped_curator, best_faults.LISTING, _CURATOR_BUDGETS),
+    Law(
         "thresholds of sets",
         check_thresholds,
         SubsetSelection.of,
         best_faults.MECHANISM,
         _SETS,
     ),
-    ExactLaw("plain sets", check_plain_sets, PlainSubsetSelection.of, best_faults.PLAIN_MECHANISM, _SETS),
-    ExactLaw(
-        "formula of sets", check_printed_sets, SubsetSelection.of, best_faults.WRONG_MECHANISM, [(Fraction(1), 3, 2)]
-    ),
-    ExactLaw("code of set reports", check_report_law, None, best_faults.REPORT, [_SET_REPORT]),
-    ExactLaw(
+    Law("plain sets", check_plain_sets, PlainSubsetSelection.of, best_faults.PLAIN_MECHANISM, _SETS),
+    Law("formula of sets", check_printed_sets, SubsetSelection.of, best_faults.WRONG_MECHANISM, [(Fraction(1), 3, 2)]),
+    Law("code of set reports", check_report_law, None, best_faults.REPORT, [_SET_REPORT]),
+    Law(
         "privacy of set reports",
         check_report_privacy,
         None,
         {name: best_faults.REPORT[name] for name in sorted(best_faults.REPORT_THAT_LEAKS)},
         [_SET_REPORT],
     ),
-    ExactLaw(
-        "counts of reports", shuffled.check_crowd, shuffled.shipped_bound, shuffled.FAULTS, shuffled.CROWDS, cost=3.0
-    ),
+    Law("counts of reports", shuffled.check_crowd, shuffled.shipped_bound, shuffled.FAULTS, shuffled.CROWDS, cost=3.0),
 )

@@ -12,6 +12,7 @@ from scipy.stats import binomtest, chi2
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 
 FALSE_ALARM = 1e-6
+"""of each test"""
 _MIN_EXPECTED = 20
 
 
@@ -34,12 +35,18 @@ def check_fit(sample: np.ndarray, noise: DiscreteLaplace) -> None:
     check_counts(observed, expected)
 
 
-def check_counts(observed: np.ndarray, expected: np.ndarray) -> None:
-    """Pearson's χ² at 1e-6; what is never expected must never be seen."""
+def check_counts(observed: np.ndarray, expected: np.ndarray, lost: int = 1) -> None:
+    """Pearson's χ²; what is never expected must never be seen. ``lost`` sums of counts are fixed beforehand."""
     possible = expected > 0
     assert not observed[~possible].any()
     statistic = ((observed - expected)[possible] ** 2 / expected[possible]).sum()
-    assert chi2.sf(statistic, possible.sum() - 1) >= FALSE_ALARM
+    assert chi2.sf(statistic, possible.sum() - lost) >= FALSE_ALARM
+
+
+def check_pairs(sample: np.ndarray, agreeing: float) -> None:
+    """Draws in a row, in pairs that do not overlap, agree as often as independent ones: exact binomial test."""
+    first, second = sample[: len(sample) // 2 * 2 : 2], sample[1::2]
+    assert binomtest(int((first == second).sum()), len(first), agreeing).pvalue >= FALSE_ALARM
 
 
 def check_symmetry(sample: np.ndarray) -> None:
@@ -58,6 +65,8 @@ def check_sampler(sample: np.ndarray, noise: DiscreteLaplace) -> None:
     check_fit(sample, noise)
     check_symmetry(sample)
     check_tail(sample, noise)
+    a = np.exp(-float(noise.rate))
+    check_pairs(sample, float(((1 - a) / (1 + a)) ** 2 * (1 + a**2) / (1 - a**2)))
 
 
 def total_variation(law: Mapping[int, Fraction], rate: Fraction) -> Decimal:

@@ -15,8 +15,8 @@ from searchblend.blender.groups import InMemoryGroup, UserGroup
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.records import Record
 from searchblend.mechanisms.threshold import Threshold
+from searchblend_lab.evidence.laws.sampler import FALSE_ALARM
 
-FALSE_ALARM = 1e-6
 Select = Callable[..., Sequence[Record]]
 """``noisy_selection`` or a mutant: (group, threshold, *, randomness)."""
 Law = dict[int, Fraction]
@@ -109,5 +109,5 @@ def check_noisy_counts(law: Law, growth: Fraction, delta: float) -> None:
 
 
 def check_boundary_rate(named: Callable[[UserGroup], int], group: UserGroup, rate: float) -> None:
-    """How many of ``group``'s records, each of one person, are named: exact two-sided binomial test, 1e-6."""
+    """How many of ``group``'s records, each of one person, are named: exact two-sided binomial test."""
     assert binomtest(named(group), group.n_users, rate).pvalue >= FALSE_ALARM

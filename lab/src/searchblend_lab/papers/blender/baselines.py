@@ -5,6 +5,7 @@ from __future__ import annotations
 from searchblend_lab.papers.blender.published import EPSILONS, OPTIN_SHARES
 from searchblend_lab.papers.experiment import Finding, Request
 from searchblend_lab.papers.panels import GROUP_COLORS, Curve, Curves, Panel, PanelExperiment
+from searchblend_lab.papers.prose import prose
 
 _GROUPS = (
     ("blended", "query_l1", "blended"),
@@ -49,13 +50,7 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
     alone = {m: curves.means(0, m, "optin_query_l1") for m in ("paper", "best")}
     shared = [x for x in alone["paper"] if x in alone["best"]]
     ratio = sum(alone["paper"][x] for x in shared) / sum(alone["best"][x] for x in shared)
-    text = (
-        f"On the same list, {'; '.join(parts)}. The baseline of opt-in users only is {ratio:.1f} times better in "
-        "method best, where all of them count, than in method paper, where one in twenty does: a fair baseline for "
-        "any hybrid method is the strong one. Clients alone need the opt-in users' list; without it they would "
-        "have to find it, which the local model does badly. Points where the list is shorter than asked for are "
-        "shown too."
-    )
+    text = prose("baselines", parts=parts, ratio=ratio)
     return text, [
         Finding("blend better than the better single group (AOL profile, L1)", "–", findings[0], findings[1], None)
     ]

@@ -29,6 +29,7 @@ from searchblend_lab.papers.cells import Cell, Results, Scalar
 from searchblend_lab.papers.experiment import Finding, Outcome, Request, hybrid
 from searchblend_lab.papers.panels import Curves, PanelExperiment
 from searchblend_lab.papers.people import PROFILES
+from searchblend_lab.papers.prose import prose
 
 HEAD_FRACTIONS = (0.5, 0.7, 0.8, 0.9, 0.95)
 _PANELS = {
@@ -376,17 +377,12 @@ class Claims:
             for section, claim, verdict, why in verdicts
         ]
         failed = [(claim, verdict.numbers, why) for _, claim, verdict, why in verdicts if not verdict.holds]
-        text = (
-            f"{len(verdicts) - len(failed)} of {len(verdicts)} claims hold for method paper on the made-up logs. "
-            + " ".join(
-                f"Does not hold: “{claim}” ({numbers}){f'; {why}' if why else ''}." for claim, numbers, why in failed
-            )
-        )
+        text = prose("claims", verdicts=verdicts, failed=failed)
         printed = [
             f"{'holds         ' if verdict.holds else 'DOES NOT HOLD '} §{section} {claim}: {verdict.numbers}"
             for section, claim, verdict, _ in verdicts
         ]
-        return Outcome(rows, _draw(verdicts), text.strip(), findings, printed=printed)
+        return Outcome(rows, _draw(verdicts), text, findings, printed=printed)
 
 
 def _of_the_paper(request: Request) -> Request:

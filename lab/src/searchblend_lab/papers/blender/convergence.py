@@ -8,6 +8,7 @@ from searchblend_lab.papers.cells import Results
 from searchblend_lab.papers.experiment import Finding, Request, hybrid
 from searchblend_lab.papers.panels import SIZE_COLORS, Curve, Curves, Panel, PanelExperiment
 from searchblend_lab.papers.people import People
+from searchblend_lab.papers.prose import prose
 
 CLIENTS = 100_000_000
 
@@ -67,13 +68,7 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
         )
         what = f"L1 over the true top {panel.people.sizes[-1]}, {CLIENTS:,} clients ({panel.people.label})"
         findings.append(Finding(what, "–", shown["paper"], shown["best"], None))
-    text = (
-        f"{' '.join(sentences)} Sampling and privacy noise both shrink like 1/√n, a slope of −0.5; over the true "
-        "top M the lines fall faster while lists still miss queries. Own-list L1 rises at first because longer "
-        "lists add more terms. People are drawn as counts and reports as counts of reports, which is the same "
-        "experiment as one by one (proofs/counted_people.md), so 100 million clients take no longer than ten "
-        "thousand."
-    )
+    text = prose("convergence", sentences=sentences)
     return text, findings
 
 

@@ -12,6 +12,7 @@ from searchblend_lab.papers.cells import Cell, Results, Scalar
 from searchblend_lab.papers.experiment import Finding, Outcome, Request, Table
 from searchblend_lab.papers.panels import SIZE_COLORS, plain_log_ticks, published_style
 from searchblend_lab.papers.people import PROFILES, People
+from searchblend_lab.papers.prose import prose
 
 _LABELS = {"users": "users with clicks", "queries": "distinct clicked queries", "urls": "distinct clicked URLs"}
 _QUICK_SHARE = 20
@@ -72,9 +73,9 @@ class Figure8:
                 for rank, share in enumerate(shares, 1)
             ]
         table = Table("Sizes", ("log", "", "published", "made up", "difference"), tuple(lines))
-        return Outcome(rows, self._draw(rows), self._say(request, rows), findings, [table] if lines else [])
+        return Outcome(rows, self._draw(rows), self._text(request, rows), findings, [table] if lines else [])
 
-    def _say(self, request: Request, rows: list[dict[str, Scalar]]) -> str:
+    def _text(self, request: Request, rows: list[dict[str, Scalar]]) -> str:
         gaps = [
             float(row["ours"] or 0) / float(row["published"] or 1) - 1
             for row in rows
@@ -86,12 +87,7 @@ class Figure8:
             size = "A quick look counts a log of one twentieth of the users, whose distinct counts are smaller."
         else:
             size = f"All six sizes are met within {max(map(abs, gaps)):.1%}, because the generator was fitted to them."
-        return (
-            f"{size} The logs themselves cannot be shared; what is published about them is in the generator. AOL's "
-            "nine most frequent queries have their published shares (open marks); ranks 10 to 50 share the published "
-            "2.7 %. For Yandex nothing but sizes is published, and that its most popular queries were removed: its "
-            "head is a fit, flatter than AOL's."
-        )
+        return prose("fig08", size=size)
 
     def _draw(self, rows: list[dict[str, Scalar]]) -> Figure:
         figure, (axis,) = new_figure(1)

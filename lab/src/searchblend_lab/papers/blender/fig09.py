@@ -14,6 +14,7 @@ from searchblend.synthetic.world import written_queries
 from searchblend_lab.papers.blender.published import FIGURE_9, TIED
 from searchblend_lab.papers.cells import Cell, Results, Scalar
 from searchblend_lab.papers.experiment import Finding, Outcome, Request, Table, hybrid
+from searchblend_lab.papers.prose import prose
 
 EPSILON = 3.0
 COLUMNS = ("true", "blended", "optin", "client_query", "client_records")
@@ -67,24 +68,16 @@ class Figure9:
         return Outcome(
             rows,
             self._draw(trends, published=named),
-            self._say(summaries, people.label, len(runs)),
+            self._text(summaries, people.label, len(runs)),
             self._findings(summaries) if named else [],
             tables,
         )
 
-    def _say(self, summaries: Mapping[str, Mapping[str, float]], label: str, runs: int) -> str:
+    def _text(self, summaries: Mapping[str, Mapping[str, float]], label: str, runs: int) -> str:
         paper, best = summaries["paper"], summaries["best"]
         ours = summary([[dict(zip(("query", *COLUMNS), row, strict=True)) for row in FIGURE_9]])
         verdict = "reproduces the published quality" if paper["error"] <= ERROR_LIMIT else "does not reach it"
-        return (
-            f"{runs} runs on the {label}. In a run of method paper half of the nine queries are off by less than "
-            f"{100 * paper['error']:.1f} % on average (published table: {100 * ours['error']:.1f} %), and "
-            f"{paper['regressions']:.1f} estimates are out of order (published: {ours['regressions']:.0f}, not "
-            f"counting the two queries that are equally frequent in AOL): it {verdict}. Method best is off by "
-            f"{100 * best['error']:.1f} % with {best['regressions']:.1f} regressions. The opt-in column alone has "
-            f"{paper['optin_regressions']:.1f} regressions and the clients' {paper['client_regressions']:.1f}. The "
-            "clients' two columns agree, because both come from the same reports."
-        )
+        return prose("fig09", best=best, label=label, ours=ours, paper=paper, runs=runs, verdict=verdict)
 
     def _findings(self, summaries: Mapping[str, Mapping[str, float]]) -> list[Finding]:
         paper, best = summaries["paper"], summaries["best"]

@@ -7,6 +7,7 @@ from itertools import pairwise
 from searchblend_lab.papers.blender.published import BUDGET_SPLITS, SPLIT_POINT
 from searchblend_lab.papers.experiment import Finding, Request, number
 from searchblend_lab.papers.panels import Y_LABELS, Curves, Panel, PanelExperiment, by_group
+from searchblend_lab.papers.prose import prose
 
 
 def panels(request: Request) -> list[Panel]:
@@ -44,15 +45,18 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
     falls = all(client_l1[b] < client_l1[a] for a, b in pairwise(client_l1))
     spread = max(optin.values()) - min(optin.values())
     at = min(ndcg, key=lambda x: abs(x - SPLIT_POINT[0]))
-    text = (
-        f"More budget for the query makes its share better: the clients' L1 goes from {client_l1[min(client_l1)]:.4f} "
-        f"at {min(client_l1):g} to {client_l1[max(client_l1)]:.4f} at {max(client_l1):g}"
-        f"{', falling all the way, as the paper says' if falls else ''}; the blend's from {l1[min(l1)]:.4f} to "
-        f"{l1[max(l1)]:.4f}. The clients' NDCG peaks at {peak:g} ({client[peak]:.4f}; the paper: 0.85) and is "
-        f"{client[max(client)]:.4f} at {max(client):g}, where the URLs drown in noise; the blend's peaks at "
-        f"{blended_peak:g} ({ndcg[blended_peak]:.4f}). The opt-in line moves by {spread:.4f}: opt-in users "
-        f"do not split their budget. Method best does not split either (its clients report "
-        f"in one step) and stays at {best[at]:.4f}."
+    text = prose(
+        "fig10",
+        at=at,
+        best=best,
+        blended_peak=blended_peak,
+        client=client,
+        client_l1=client_l1,
+        falls=falls,
+        l1=l1,
+        ndcg=ndcg,
+        peak=peak,
+        spread=spread,
     )
     return text, [
         Finding(

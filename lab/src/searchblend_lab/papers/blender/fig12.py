@@ -5,6 +5,7 @@ from __future__ import annotations
 from searchblend_lab.papers.blender.published import BLENDER_NDCG, CCS16_NDCG
 from searchblend_lab.papers.experiment import Finding, Request
 from searchblend_lab.papers.panels import Curve, Curves, Panel, PanelExperiment
+from searchblend_lab.papers.prose import prose
 
 CLOSE = 0.03
 _COLORS = {"ndcg": "#111111", "ndcg_top": "#7a4ea3", "ndcg_rank": "#1b6ca8"}
@@ -59,16 +60,17 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
         return "The head size was not reached, so there is nothing to compare.", findings
     worst = max(gaps, key=lambda e: abs(gaps[e]))
     inside = sum(abs(gap) <= CLOSE for gap in gaps.values())
-    text = (
-        f"Method paper is within ±{CLOSE} of the published BLENDER curve at {inside} of {len(gaps)} values of ε; the "
-        f"largest gap is {gaps[worst]:+.3f} at ε = {worst:g}. Ours rises from {paper[min(paper)]:.3f} to "
-        f"{paper[max(paper)]:.3f}, a little steeper than the published one: the made-up people search the nine "
-        f"published queries at their published shares, but which URLs they choose is a model. Method best stays above "
-        f"{min(best.values()):.3f} at every ε. The score is lenient, as the paper says of it: with relevance by rank "
-        f"alone, as in Qin et al., method paper has {min(rank.values()):.3f} to {max(rank.values()):.3f}, and against "
-        f"the true top 10 (a missing query costs) {min(top.values()):.3f} to {max(top.values()):.3f}; that is still "
-        f"far above the published CCS'16 values of {min(CCS16_NDCG.values())} to {max(CCS16_NDCG.values())}, so the "
-        "conclusion does not hang on the score."
+    text = prose(
+        "fig12",
+        ccs16=CCS16_NDCG,
+        close=CLOSE,
+        best=best,
+        gaps=gaps,
+        inside=inside,
+        paper=paper,
+        rank=rank,
+        top=top,
+        worst=worst,
     )
     return text, findings
 

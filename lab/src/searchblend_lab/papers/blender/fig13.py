@@ -6,6 +6,7 @@ from searchblend_lab.papers.blender.by_size import line_sentences, panels_by_siz
 from searchblend_lab.papers.blender.published import OPTIN_SHARES
 from searchblend_lab.papers.experiment import Finding, Request
 from searchblend_lab.papers.panels import Curves, PanelExperiment
+from searchblend_lab.papers.prose import prose
 
 YANDEX_FIT = (
     "of the Yandex log only sizes are published; the shares of our profile are a fit with fewer queries in reach"
@@ -16,12 +17,7 @@ PUBLISHED_STARTS = {("aol", 50): (0.05, "the profile's tail is a fit"), ("yandex
 def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
     lines = " ".join(line_sentences(curves, "query_l1", percent))
     growth = _growth(curves)
-    text = (
-        "A line begins where the list first reaches its size (in the mean of the runs, 90 % of it), as in the paper, "
-        f"footnote 9. {lines} Longer lists add up more errors, so their lines lie higher; more opt-in users change "
-        "the L1 of method paper little once the list is there, because only one in twenty of them estimates (set T). "
-        f"Method best lets all of them count. From its first point to the last, the L1 of the largest list {growth}."
-    )
+    text = prose("fig13", growth=growth, lines=lines)
     return text, start_findings(curves, "query_l1", percent, PUBLISHED_STARTS)
 
 

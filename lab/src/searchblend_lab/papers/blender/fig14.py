@@ -8,6 +8,7 @@ from searchblend_lab.papers.blender.by_size import epsilon, line_sentences, pane
 from searchblend_lab.papers.blender.published import EPSILONS
 from searchblend_lab.papers.experiment import Finding, Request
 from searchblend_lab.papers.panels import Curves, PanelExperiment
+from searchblend_lab.papers.prose import prose
 
 
 def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
@@ -63,12 +64,7 @@ def _slopes(curves: Curves) -> str:
             line = curves.means(i, method, "query_l1", size=panel.people.sizes[0])
             ends.append(f"{line[min(line)] / line[max(line)]:.0f} times with {method}" if line else f"– with {method}")
         parts.append(f"{', '.join(ends)} ({panel.people.label})")
-    return (
-        f"{falling} of {len(lines)} lines of method paper fall at every step, although lists get longer with ε: the "
-        f"clients' noise shrinks faster than terms are added. From the least ε to the largest, the L1 at the smallest "
-        f"head size falls {'; '.join(parts)}; at small ε method best leans on the counts of all opt-in users, whose "
-        "noise is a few people."
-    )
+    return prose("fig14_slopes", falling=falling, lines=lines, parts=parts)
 
 
 EXPERIMENT = PanelExperiment(

@@ -6,6 +6,7 @@ from searchblend_lab.papers.blender.by_size import line_sentences, panels_by_siz
 from searchblend_lab.papers.blender.published import OPTIN_SHARES
 from searchblend_lab.papers.experiment import Finding, Request
 from searchblend_lab.papers.panels import Curves, PanelExperiment
+from searchblend_lab.papers.prose import prose
 
 
 def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
@@ -47,10 +48,7 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
                 )
             )
     lines = " ".join(line_sentences(curves, "ndcg", percent))
-    text = (
-        f"{lines} {' '.join(verdicts)} The paper calls .95 acceptable. With method best all opt-in users rank queries "
-        "and URLs, with method paper one in twenty of them."
-    )
+    text = prose("fig15", lines=lines, verdicts=verdicts)
     return text, findings
 
 

@@ -6,6 +6,7 @@ from searchblend_lab.papers.blender.by_size import epsilon, line_sentences, pane
 from searchblend_lab.papers.blender.published import EPSILONS
 from searchblend_lab.papers.experiment import Finding, Request
 from searchblend_lab.papers.panels import Curves, PanelExperiment
+from searchblend_lab.papers.prose import prose
 
 
 def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
@@ -46,10 +47,7 @@ def _gains(curves: Curves) -> str:
             if line:
                 gains.append(f"{line[max(line)] - line[min(line)]:+.4f} with {method}")
         parts.append(f"{' and '.join(gains)} ({panel.people.label})")
-    return (
-        f"Not reached at ε = 1: {', '.join(late) or 'none'}; the paper says so of its two largest lists. From the "
-        f"least ε to the largest the NDCG at the smallest head size changes by {', '.join(parts)}."
-    )
+    return prose("fig16_gains", late=late, parts=parts)
 
 
 def _more_people(curves: Curves) -> list[Finding]:

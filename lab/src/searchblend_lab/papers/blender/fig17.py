@@ -6,6 +6,7 @@ from searchblend_lab.papers.blender.by_group import compared, group_panels, move
 from searchblend_lab.papers.blender.published import EPSILONS, OPTIN_SHARES
 from searchblend_lab.papers.experiment import Finding, Request
 from searchblend_lab.papers.panels import Curves, Panel, PanelExperiment
+from searchblend_lab.papers.prose import prose
 
 
 def panels(request: Request) -> list[Panel]:
@@ -23,15 +24,18 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
     l1_points, l1_both = counts[0][0] + counts[2][0], counts[0][2] + counts[2][2]
     optin, client = (curves.means(0, "paper", key) for key in ("optin_query_l1", "client_query_l1"))
     wins = [x for x, value in curves.means(2, "paper", "optin_query_l1").items() if value < _client_l1(curves)[x]]
-    text = (
-        f"Over the opt-in share, L1: {moves(curves, 0, 'query_l1')}; NDCG: {moves(curves, 1, 'ndcg')}. Over ε, L1: "
-        f"{moves(curves, 2, 'query_l1')}; NDCG: {moves(curves, 3, 'ndcg')}. The blend is better than the worse "
-        f"group at {worse} of {n} points, and for L1 better than both at {l1_both} of {l1_points}. With more opt-in "
-        f"users their own L1 changes by {_change(optin)}, that of the clients, who lose a tenth of their people, by "
-        f"{_change(client)} (the paper: improves, and deteriorates slowly). The opt-in users are the better group at "
-        f"ε = {', '.join(f'{x:g}' for x in wins) or 'none'}, the clients at the others: "
-        f"{'neither decides alone, as the paper concludes' if 0 < len(wins) < len(_client_l1(curves)) else 'one group'}"
-        ". Groups are scored after the same projection onto the simplex as the blend."
+    alone = _client_l1(curves)
+    text = prose(
+        "fig17",
+        moves=[moves(curves, i, "query_l1" if i % 2 == 0 else "ndcg") for i in range(4)],
+        worse=worse,
+        n=n,
+        l1_both=l1_both,
+        l1_points=l1_points,
+        optin=_change(optin),
+        client=_change(client),
+        wins=", ".join(f"{x:g}" for x in wins),
+        neither=0 < len(wins) < len(alone),
     )
     findings = [
         Finding("blend better than the worse group", "in all cases", f"{worse} of {n} points", "–", worse == n),

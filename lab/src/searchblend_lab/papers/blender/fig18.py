@@ -6,6 +6,7 @@ from searchblend_lab.papers.blender.by_size import first_reached, percent
 from searchblend_lab.papers.blender.published import TINY_SHARES
 from searchblend_lab.papers.experiment import Finding, Request
 from searchblend_lab.papers.panels import Y_LABELS, Curves, Panel, PanelExperiment, by_size
+from searchblend_lab.papers.prose import prose
 
 SIZES = (10, 25, 50, 100)
 
@@ -35,11 +36,7 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
         for method in lowest:
             means = curves.means(1, method, "ndcg", size=size)
             lowest[method] = min([lowest[method], *means.values()])
-    text = (
-        f"The head sizes are first reached at these opt-in shares: {'; '.join(parts)}. Once a list is there it is "
-        f"good: the lowest NDCG of any point is {lowest['paper']:.3f} for method paper and {lowest['best']:.3f} for "
-        "best, which is what the paper concludes: finding the list is the hard part, estimating it is not."
-    )
+    text = prose("fig18", lowest=lowest, parts=parts)
     agrees = lowest["paper"] >= 0.95
     return text, [
         Finding(

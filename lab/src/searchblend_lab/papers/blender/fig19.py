@@ -6,6 +6,7 @@ from searchblend_lab.papers.blender.by_group import compared, group_panels, move
 from searchblend_lab.papers.blender.published import TINY_SHARES
 from searchblend_lab.papers.experiment import Finding, Request
 from searchblend_lab.papers.panels import Curve, Curves, Panel, PanelExperiment
+from searchblend_lab.papers.prose import prose
 
 
 def panels(request: Request) -> list[Panel]:
@@ -29,13 +30,17 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
         return "The head size was not reached, so there is nothing to compare.", []
     optin, client = curves.means(0, "paper", "optin_query_l1"), curves.means(0, "paper", "client_query_l1")
     lower = all(optin[x] > client[x] for x in optin if x in client)
-    text = (
-        f"L1: {moves(curves, 0, 'query_l1')}; NDCG: {moves(curves, 1, 'ndcg')}. The opt-in users that estimate (one in "
-        f"twenty of them) are so few that their L1 is {min(optin[x] / client[x] for x in optin if x in client):.0f} to "
-        f"{max(optin[x] / client[x] for x in optin if x in client):.0f} times that of the clients, and the blend gives "
-        f"them a weight of {min(weight.values()):.3f} to {max(weight.values()):.3f}, as the paper describes; in L1 it "
-        f"beats the worse group at {worse} and both at {both} of {n} points. In method best all opt-in users count, so "
-        f"their weight is larger ({min(best.values()):.2f} to {max(best.values()):.2f})."
+    times = [optin[x] / client[x] for x in optin if x in client]
+    text = prose(
+        "fig19",
+        l1=moves(curves, 0, "query_l1"),
+        ndcg=moves(curves, 1, "ndcg"),
+        times=times,
+        weight=weight,
+        best=best,
+        worse=worse,
+        both=both,
+        n=n,
     )
     return text, [
         Finding(

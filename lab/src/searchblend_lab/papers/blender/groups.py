@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from searchblend_lab.papers.experiment import Finding, Request
 from searchblend_lab.papers.panels import Curve, Curves, Panel, PanelExperiment
+from searchblend_lab.papers.prose import prose
 
 TILTS = (0.0, 0.1, 0.3, 0.6)
 _EPSILONS = (2.0, 4.0, 6.0)
@@ -100,12 +101,7 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
                 None,
             )
         )
-    text = (
-        "The odds of opting in are multiplied by exp(N(0, tilt)), drawn for each query; the truth is the share "
-        f"among all users. {' '.join(sentences)} Method best averages over the tilt: its 95 % intervals hold in "
-        f"{100 * min(covered):.1f} to {100 * max(covered):.1f} % of the queries in every cell, and the alarm of "
-        f"fabricated reports is raised in {100 * sum(alarms) / len(alarms):.1f} % of these honest runs."
-    )
+    text = prose("groups", sentences=sentences, covered=covered, alarms=alarms)
     return text, findings
 
 

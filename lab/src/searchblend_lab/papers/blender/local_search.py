@@ -11,6 +11,7 @@ from searchblend.synthetic.plan_plots import new_figure
 from searchblend_lab.papers.cells import Cell, Results, Scalar
 from searchblend_lab.papers.experiment import Band, Outcome, Request, Table, tidy
 from searchblend_lab.papers.people import People
+from searchblend_lab.papers.prose import prose
 
 SIZES: Final = (10, 25, 50, 100, 250, 500)
 EPSILONS: Final = (1.0, 2.0, 4.0, 6.0)
@@ -171,11 +172,7 @@ def conclude(bands: Bands, people: People, crowds: tuple[int, ...], sizes: tuple
             f"With {times * people.n_users:,} people the pack answers up to {', '.join(parts)}; the true "
             f"{sizes[-1]} most frequent queries would answer {100 * ideal:.1f} %."
         )
-    return " ".join(sentences) + (
-        " A larger M helps until the threshold, which protects what few opt-in users searched for, and not M, ends the "
-        "list; more people move that end, more budget does too. Pairs whose 95 % interval includes 0 are not in the "
-        "pack, so a long list does not answer with noise."
-    )
+    return prose("local_search", sentences=" ".join(sentences))
 
 
 def _least_size(bands: Bands, times: int, epsilon: float, sizes: tuple[int, ...]) -> int:

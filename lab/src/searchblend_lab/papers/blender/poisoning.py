@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from searchblend_lab.papers.experiment import Finding, Request
 from searchblend_lab.papers.panels import Curve, Curves, Panel, PanelExperiment
+from searchblend_lab.papers.prose import prose
 
 SHARES = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03)
 _EPSILONS = (1.0, 4.0)
@@ -68,12 +69,7 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
                 None,
             )
         )
-    text = (
-        "Fake clients all promote the query of true rank 10, without the noise of an honest device. One fake "
-        f"report is worth 1/(t − a) honest ones, so the damage per fake grows as ε falls. {' '.join(sentences)} "
-        "Method best holds the clients' figure against the opt-in users', whom no report reaches: a gap that no "
-        "difference between the groups explains goes over to them."
-    )
+    text = prose("poisoning", sentences=sentences)
     return text, findings
 
 

@@ -8,6 +8,7 @@ from searchblend.synthetic.plan_plots import new_figure
 from searchblend_lab.papers.cells import Cell, Results, Scalar
 from searchblend_lab.papers.experiment import Band, Finding, Outcome, Request, tidy
 from searchblend_lab.papers.panels import METHOD_STYLES, plain_log_ticks
+from searchblend_lab.papers.prose import prose
 
 COUNTS = (1, 2, 5, 10)
 _KINDS = {False: "a person's records independent", True: "a person's records all the same"}
@@ -109,14 +110,7 @@ def one_is_best(bands: dict[tuple[str, bool, int, str], Band | None], method: st
 
 def conclude(bands: dict[tuple[str, bool, int, str], Band | None]) -> tuple[str, Finding]:
     verdicts = {method: one_is_best(bands, method) for method in METHODS}
-    text = (
-        f"L1 for m_C = {', '.join(map(str, COUNTS))} with method paper: {verdicts['paper'][1]} (independent "
-        f"records; all the same); with best: {verdicts['best'][1]}. One record per client is "
-        f"{'best in both cases and for both scores' if verdicts['paper'][0] else 'not best everywhere'} with method "
-        f"paper, {'and with method best too' if verdicts['best'][0] else 'but not with method best everywhere'}. "
-        "Splitting ε costs more than the additional cells bring even where they are independent, so the paper's "
-        "first reason alone decides; that one person's records are alike is not needed."
-    )
+    text = prose("records_per_client", counts=", ".join(map(str, COUNTS)), verdicts=verdicts)
     return text, Finding(
         "one record per client gives the greatest utility (L1 for 1, 2, 5, 10)",
         "always",

@@ -12,6 +12,7 @@ from searchblend_lab.papers.clickgraph.cells import selection_params
 from searchblend_lab.papers.clickgraph.published import DELTA, EPSILON
 from searchblend_lab.papers.experiment import Finding, Outcome, Request
 from searchblend_lab.papers.panels import published_style
+from searchblend_lab.papers.prose import prose
 
 THRESHOLD, NOISE, LIMIT = 140.0, 8.69, 20
 
@@ -43,12 +44,7 @@ class Figure1:
         low, high = (release_probability(count, THRESHOLD, NOISE) for count in (110, 170))
         gap = max(abs(float(row["formula"] or 0) - float(row["paper"] or 0)) for row in rows)
         half = next(int(row["frequency"] or 0) for row in rows if float(row["best"] or 0) >= 0.5)
-        text = (
-            f"At 110 searches a query is published with probability {low:.3f}, at 170 with {high:.3f}: what the "
-            "paper calls virtually guaranteed is 98.4 %. The integer mechanism that is run differs from the "
-            f"formula by {gap:.3f} at most, because its noise and threshold are whole numbers. Method best "
-            f"publishes every other query at {half} users already, under the same (ε, δ)."
-        )
+        text = prose("kkmn_fig1", gap=gap, half=half, high=high, low=low)
         finding = Finding(
             "probability at frequency 110 / 140 / 170",
             "never / – / virtually guaranteed",

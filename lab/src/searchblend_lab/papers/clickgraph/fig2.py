@@ -11,6 +11,7 @@ from searchblend_lab.papers.clickgraph.published import DELTA, EPSILON
 from searchblend_lab.papers.clickgraph.week import QUANTITIES, percent, week_cells
 from searchblend_lab.papers.experiment import METHODS, Band, Finding, Outcome, Request, tidy
 from searchblend_lab.papers.panels import METHOD_STYLES, published_style
+from searchblend_lab.papers.prose import prose
 
 
 class Figure2:
@@ -34,30 +35,21 @@ class Figure2:
         rows: list[dict[str, Scalar]] = [
             tidy(band, quantity, method=method, d=d) for (method, d, quantity), band in bands.items()
         ]
-        text, findings = _say(bands)
+        text, findings = _text(bands)
         return Outcome(rows, _draw(bands), text, findings)
 
 
 Bands = dict[tuple[str, int, str], Band]
 
 
-def _say(bands: Bands) -> tuple[str, list[Finding]]:
+def _text(bands: Bands) -> tuple[str, list[Finding]]:
     distinct = {m: [bands[m, d, "published"].mean for d in LIMITS] for m in METHODS}
     shown = {m: [bands[m, d, "published_impressions"].mean for d in LIMITS] for m in METHODS}
     volume = {m: [bands[m, d, "volume"].mean for d in LIMITS] for m in METHODS}
     peak = LIMITS[max(range(len(LIMITS)), key=lambda i: shown["paper"][i])]
     falls = all(b < a for a, b in zip(distinct["paper"], distinct["paper"][1:], strict=False))
     wins = [d for d in LIMITS if bands["best", d, "published"].mean > bands["paper", d, "published"].mean]
-    text = (
-        f"Distinct queries: from {distinct['paper'][0]:.2f} % at d = 1 down to {distinct['paper'][-1]:.3f} % at d = "
-        "160 with method paper (the paper: at most about 0.75 %, at d = 1, and falling). Impressions: "
-        f"{shown['paper'][0]:.1f} % at d = 1, largest at d = {peak} with {max(shown['paper']):.1f} % (the paper: 10 "
-        "to 35 %, largest around d = 20 with 34 %). The shape is the paper's; where the peak lies depends on how much "
-        "people search, and those of the made-up log search more than the paper's. The published queries carry "
-        f"{min(volume['paper']):.0f} to {max(volume['paper']):.0f} % of all searches with method paper, "
-        f"{min(volume['best']):.0f} to {max(volume['best']):.0f} % with best, which publishes more distinct queries at "
-        f"d = {', '.join(map(str, wins)) or 'none'}; with one search per user Laplace noise is the right choice."
-    )
+    text = prose("kkmn_fig2", distinct=distinct, peak=peak, shown=shown, volume=volume, wins=", ".join(map(str, wins)))
     findings = [
         Finding(
             "distinct queries published, d = 1 → 160, falling",

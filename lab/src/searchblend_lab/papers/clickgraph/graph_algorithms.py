@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from searchblend_lab.papers.cells import Cell, Results, Scalar
 from searchblend_lab.papers.clickgraph.graph_algorithm_cells import SETTINGS
 from searchblend_lab.papers.experiment import Band, Finding, Outcome, Request, Table, tidy
+from searchblend_lab.papers.prose import prose
 
 EXPONENTS = (1.0, 0.8)
 Ratios = tuple[float, float, float, float]
@@ -87,16 +88,10 @@ class GraphAlgorithms:
 
 def _text(ratios: Sequence[Ratios]) -> str:
     parts = [
-        f"With exponent {exponent:g} the default publishes {fresh:.1f} times the queries of the printed algorithm with "
-        f"fresh noise at d = 20, and {reused:.1f} times those of its variant that re-uses the noise, with {noise:.2f} "
-        "of the printed algorithm's noise on the counts."
+        prose("graph_algorithms_part", exponent=exponent, fresh=fresh, noise=noise, reused=reused)
         for exponent, fresh, reused, noise in ratios
     ]
-    return (
-        f"{' '.join(parts)} The gain comes from counting users instead of searches and from noise that grows with √d "
-        "instead of d. Weighted selection and DP-SIPS publish more queries still, and pay with noisier counts. The "
-        "paper compares no algorithms; these logs are made up, so ratios matter and absolute numbers do not."
-    )
+    return prose("graph_algorithms", parts=parts)
 
 
 def _findings(ratios: Sequence[Ratios]) -> list[Finding]:

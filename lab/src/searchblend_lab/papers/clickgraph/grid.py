@@ -13,6 +13,7 @@ from searchblend_lab.papers.clickgraph.published import GRID
 from searchblend_lab.papers.clickgraph.week import QUANTITIES, grid_bands, grid_cells, grid_table
 from searchblend_lab.papers.experiment import METHODS, Band, Finding, Outcome, Request, tidy
 from searchblend_lab.papers.panels import METHOD_STYLES, published_style
+from searchblend_lab.papers.prose import prose
 
 _COLORS = {1e-6: "#1b6ca8", 1e-5: "#2f7d4f", 1e-4: "#c8553d"}
 
@@ -47,18 +48,14 @@ class GridExperiment:
         ) and all(ours["paper"][math.log(2), d] < ours["paper"][math.log(10), d] for _, d in GRID)
         low, high = min(ours["paper"].values()), max(ours["paper"].values())
         best = f"{min(ours['best'].values()):.{self.digits}f} to {max(ours['best'].values()):.{self.digits}f} %"
-        text = (
-            f"On a made-up week (Zipf's law, about twenty searches per user) method paper publishes "
-            f"{low:.{self.digits}f} to {high:.{self.digits}f} % ({self.shape}), the paper on its real log "
-            f"{min(self.published.values())} to {max(self.published.values())} %; more ε and more δ publish more "
-            f"{'everywhere, as in the paper' if ordered else 'but not everywhere'}. The sizes of the logs differ by "
-            f"orders of magnitude, so the level is a coincidence of the made-up log; the order is not. Method best "
-            f"(Gaussian noise on users instead of Laplace noise on impressions) gets {best} at the same (ε, δ)."
+        shares = f"{low:.{self.digits}f} to {high:.{self.digits}f} %"
+        text = prose(
+            "grid", shares=shares, shape=self.shape, published=self.published.values(), ordered=ordered, best=best
         )
         finding = Finding(
             f"{self.shape}, smallest to largest cell; grows with ε and δ",
             f"{min(self.published.values())} to {max(self.published.values())} %",
-            f"{low:.{self.digits}f} to {high:.{self.digits}f} %",
+            shares,
             best,
             ordered,
         )

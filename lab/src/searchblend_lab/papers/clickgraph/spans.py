@@ -11,6 +11,7 @@ from searchblend_lab.papers.cells import Cell, Results, Scalar
 from searchblend_lab.papers.clickgraph.cells import SPAN_LIMITS
 from searchblend_lab.papers.clickgraph.published import DELTA, EPSILON, GROWTH, SPANS
 from searchblend_lab.papers.experiment import Band, Finding, Outcome, Request, tidy
+from searchblend_lab.papers.prose import prose
 
 _COLORS = ("#1b6ca8", "#c8553d", "#2f7d4f", "#7a4ea3", "#b8860b")
 _WHOLE = {"published": "distinct", "published_impressions": "impressions"}
@@ -60,7 +61,7 @@ class SpanExperiment:
         rows: list[dict[str, Scalar]] = [
             tidy(band, self.quantity, method="paper", span=span, d=d) for (span, d), band in bands.items()
         ]
-        text, findings = self._say(bands, growth)
+        text, findings = self._text(bands, growth)
         return Outcome(rows, self._draw(bands), text, findings)
 
     def _growth(self, request: Request, results: Results) -> dict[str, float]:
@@ -71,7 +72,7 @@ class SpanExperiment:
             published[span] = sum(values) / len(values)
         return {span: published[span] / max(published["one day"], 1) for span in GROWTH}
 
-    def _say(self, bands: Bands, growth: dict[str, float]) -> tuple[str, list[Finding]]:
+    def _text(self, bands: Bands, growth: dict[str, float]) -> tuple[str, list[Finding]]:
         which = 0 if self.quantity == "published" else 1
         factors = ", ".join(f"{span} {factor:.0f} (paper {GROWTH[span][which]})" for span, factor in growth.items())
         peaks = {span: max(SPAN_LIMITS, key=lambda d: bands[span, d].mean) for span in SPANS}
@@ -102,12 +103,7 @@ class SpanExperiment:
                 "–",
                 inside and grows,
             )
-        text = (
-            f"{shape} Absolute growth over one day at d = 20: {factors}. User ids of the made-up log live ten days "
-            "on average, as cookies do, so a longer log has more users and not only more searches of each; with "
-            "ids that live forever the limit d would stop the growth. The made-up log is far smaller than the "
-            "paper's."
-        )
+        text = prose("spans", factors=factors, shape=shape)
         year = growth["one year"]
         findings = [
             agreement,

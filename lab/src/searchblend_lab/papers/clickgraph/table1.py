@@ -13,6 +13,7 @@ from searchblend_lab.papers.clickgraph.cells import selection_params
 from searchblend_lab.papers.clickgraph.published import DELTA, EPSILON, TABLE_1
 from searchblend_lab.papers.experiment import Finding, Outcome, Request, Table
 from searchblend_lab.papers.panels import plain_log_ticks, published_style
+from searchblend_lab.papers.prose import prose
 
 
 class Table1:
@@ -45,13 +46,7 @@ class Table1:
         off = [_gap(row, "threshold") for row in rows] + [_gap(row, "noise") for row in rows]
         agrees = max(off) <= 0.0051
         last = rows[-1]
-        text = (
-            f"All fourteen numbers come out, the largest difference is {max(off):.4f}, the rounding of the print. The "
-            f"threshold is more than the algorithm needs: with the δ that it really has, "
-            f"K is {float(rows[3]['exact_threshold'] or 0):.2f} instead of {float(rows[3]['threshold'] or 0):.2f} at "
-            f"d = 20. Method best counts users with Gaussian noise and starts publishing at "
-            f"{rows[3]['best_threshold']} users at d = 20 and {last['best_threshold']} at d = 160."
-        )
+        text = prose("kkmn_table1", last=last, off=off, rows=rows)
         table = Table(
             "K and b",
             ("d", *(str(row["d"]) for row in rows)),

@@ -10,6 +10,7 @@ from searchblend_lab.papers.cells import Cell, Results, Scalar
 from searchblend_lab.papers.clickgraph.published import DELTA, EPSILON, GRID_LIMIT, TABLE_4
 from searchblend_lab.papers.experiment import METHODS, Band, Finding, Outcome, Request, Table, number
 from searchblend_lab.papers.panels import published_style
+from searchblend_lab.papers.prose import prose
 
 
 class Table4:
@@ -52,7 +53,7 @@ class Table4:
                 for i, name in enumerate(found["released"]):
                     ranks[method].setdefault(name, []).append(i + 1)
         return Outcome(
-            rows, _draw(ranks), self._say(tau, same), self._findings(tau, same), [self._table(request, results)]
+            rows, _draw(ranks), self._text(tau, same), self._findings(tau, same), [self._table(request, results)]
         )
 
     def _table(self, request: Request, results: Results) -> Table:
@@ -64,16 +65,9 @@ class Table4:
         ]
         return Table("Most common fears", columns, tuple(rows))
 
-    def _say(self, tau: dict[str, Band | None], same: dict[str, float]) -> str:
+    def _text(self, tau: dict[str, Band | None], same: dict[str, float]) -> str:
         shown = {m: number(band.mean if band else None, 2) for m, band in tau.items()}
-        return (
-            f"The nine most common fears of the log are also those of the release in {100 * same['paper']:.0f} % of "
-            f"the runs with method paper and {100 * same['best']:.0f} % with best; the order differs a little, "
-            f"Kendall's tau is {shown['paper']} and {shown['best']} on average (1 is the same order; the published "
-            f"pair of columns has {_published_tau():.2f}). As in the paper a social scientist would draw the same "
-            "conclusions from both. The log is made up: the fears are the paper's, how often each is searched is "
-            "ours, chosen so that neighbours are close."
-        )
+        return prose("kkmn_table4", published=_published_tau(), same=same, shown=shown)
 
     def _findings(self, tau: dict[str, Band | None], same: dict[str, float]) -> list[Finding]:
         return [

@@ -11,6 +11,7 @@ from searchblend_lab.papers.clickgraph.cells import SEED_SETS, THRESHOLDS
 from searchblend_lab.papers.clickgraph.published import DELTA, EPSILON, GRID_LIMIT, KEPT, LEAST_OVERLAP, TABLE_5
 from searchblend_lab.papers.experiment import METHODS, Band, Finding, Outcome, Request, Table, tidy
 from searchblend_lab.papers.panels import METHOD_STYLES
+from searchblend_lab.papers.prose import prose
 
 _COLORS = {"colleges": "#1b6ca8", "shoes": "#c8553d", "suicide": "#2f7d4f"}
 Bands = dict[tuple[str, str, float, str], float]
@@ -62,7 +63,7 @@ class Table5:
             m: [float(np.mean(results.values(self._cells(request, m), key))) for key in ("queries_kept", "edges_kept")]
             for m in METHODS
         }
-        text, findings = _say(means, kept)
+        text, findings = _text(means, kept)
         return Outcome(rows, _draw(means), text, findings, [_table(means)])
 
 
@@ -75,22 +76,22 @@ def _published_ratios(name: str) -> list[float]:
     return [a / b for a, b in zip(released, original, strict=True)]
 
 
-def _say(means: Bands, kept: dict[str, list[float]]) -> tuple[str, list[Finding]]:
+def _text(means: Bands, kept: dict[str, list[float]]) -> tuple[str, list[Finding]]:
     paper = [ratio for name in SEED_SETS for ratio in _ratios(means, "paper", name)]
     best = [ratio for name in SEED_SETS for ratio in _ratios(means, "best", name)]
     published = [ratio for name in TABLE_5 for ratio in _published_ratios(name)]
     shared = {
         m: float(np.mean([means[m, name, t, "shared"] for name in SEED_SETS for t in THRESHOLDS])) for m in METHODS
     }
-    text = (
-        f"The released graph keeps {kept['paper'][0]:.1%} of the queries and {kept['paper'][1]:.1%} of the edges "
-        f"with method paper (published: {KEPT[0]:.2%} and {KEPT[1]:.2%}), and gives {min(paper):.0%} to "
-        f"{max(paper):.0%} of the keywords (published: {min(published):.0%} to {max(published):.0%}); "
-        f"{shared['paper']:.0%} of them are also found on the original graph (published: more than "
-        f"{LEAST_OVERLAP:.0%}). Method best keeps {kept['best'][0]:.0%} of the queries and gives {min(best):.0%} to "
-        f"{max(best):.0%} of the keywords, {shared['best']:.0%} of them shared. Only the shape can be compared, the "
-        "graph is made up. Clicks are not limited per user here, as in the paper's own experiment, so this release "
-        "has no finite ε for them; a real one caps them."
+    text = prose(
+        "kkmn_table5",
+        least_kept=KEPT,
+        least_overlap=LEAST_OVERLAP,
+        best=best,
+        kept=kept,
+        paper=paper,
+        published=published,
+        shared=shared,
     )
     return text, [
         Finding(
