@@ -40,6 +40,7 @@ PLAIN = [
     "ledger show budget.ledger",
     "ledger check budget.ledger --json",
     "ledger export budget.ledger",
+    "ledger what-if plan.toml --json",
     "release plan --population 20000 --json",
     "release run clicks.tsv -o release --population 20000 --urls private --delta 1e-6",
     "release verify release",
@@ -191,6 +192,7 @@ def make_inputs(work: Path) -> None:
     (work / "searches.tsv").write_text("user\tquery\turl\n" + "".join(lines), encoding="utf-8")
     timed = [f"{line[:-1]}\t2026-01-01 00:00:{i % 60:02}\n" for i, line in enumerate(lines)]
     (work / "clicks.tsv").write_text("user\tquery\turl\ttime\n" + "".join(timed), encoding="utf-8")
+    (work / "plan.toml").write_text('[[release]]\nname = "weekly"\nepsilon = 0.1\ntimes = 52\n', encoding="utf-8")
     (work / "reports.bin").write_bytes(bytes(1000))
     (work / "searches.jsonl").write_text('{"query": "news", "url": "https://news.example"}\n', encoding="utf-8")
 

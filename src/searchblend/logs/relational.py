@@ -82,12 +82,12 @@ class SqlEngine(Protocol):
 class SqlTally:
     """The distinct records of a group with their counts: a table with ``n``, and ``place``, a fixed 64-bit hash.
 
-    Records of one count stand on shelves by the first bits of their place. A rank is found by counting shelves, without
-    sorting, and only the shelves with wanted records are looked at.
+    Records of one count stand on shelves by the first bits of their place. To locate a rank shelves are counted, not
+    sorted, and only those with wanted records are read.
     """
 
     def __init__(self, database: SqlEngine, counted: str, hashed: str = "query, url") -> None:
-        """``counted`` is SQL that selects the record and n; ``hashed`` names the columns that tell records apart."""
+        """``counted`` is SQL that selects the record and n; ``hashed`` names the columns that distinguish records."""
         self._database, self._words = database, database.words
         place = f"{self._words.hash}({hashed})"
         self._table = database.make("tally", f"SELECT *, {place} AS place FROM ({counted})")

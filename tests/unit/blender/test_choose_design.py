@@ -97,10 +97,10 @@ def test_shares_are_never_below_half_a_person():
 
 
 def test_forecasts_are_standard_errors_times_the_mean_of_a_half_normal():
-    """One query, no clients to speak of: √(2/π)·√(c(1 − c)/n + v)."""
+    """One query, no clients to speak of: √(2/π)·√(c(1 − c)/n + v − c(1 − c)/N), a twentieth at least."""
     head = HeadList({"a": []})
     optin = OptinCounts(np.array([0.04]), np.array([1e-6]), 1000)
     said = forecast(head, optin, ReportDesign(20, 1, 1), params_for(0.01), People(1000, 1e-3))
-    expected = math.sqrt(2 / math.pi) * math.sqrt(0.04 * 0.96 / 1000 + 1e-6)
+    expected = math.sqrt(2 / math.pi) * math.sqrt(0.05 * (0.04 * 0.96 / 1000 + 1e-6))
     assert said.query_l1 == pytest.approx(expected, rel=0.01)
     assert isinstance(said, Forecast)

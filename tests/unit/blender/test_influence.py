@@ -114,7 +114,7 @@ def largest_move(design: ReportDesign, state: str, some: int | None = None) -> f
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda design: f"{design.mechanism} {design.query_steps}")
 @pytest.mark.parametrize("state", STATES)
 def test_no_report_moves_a_trend_further(design: ReportDesign, state: str):
-    assert 0.03 < largest_move(design, state, some=8) <= 1  # a bound, and not one that anything keeps
+    assert 0.03 < largest_move(design, state, some=4) <= 1  # a bound, and not one that anything keeps
 
 
 @pytest.mark.thorough
@@ -132,8 +132,8 @@ def test_several_parts_of_one_report():
     reports = simulate_subset_reports(holders, HEAD, design, params, randomness=SeededRandomness(4))
     bound = METHODS["best"].influence(figures, reports, params, n)
     before = published(figures, reports, params, n)
-    for one in list(parts(design))[::5]:
-        for other in list(parts(design))[::9]:
+    for one in list(parts(design))[::17]:
+        for other in list(parts(design))[::29]:
             changed = reports
             for part in (one, one, other):
                 changed = with_part(changed, *part, 1)

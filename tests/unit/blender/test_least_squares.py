@@ -71,7 +71,7 @@ def dense(data: Sequence[LinearData], padded: np.ndarray, tilt: float) -> tuple[
         noise[first : first + len(block), first : first + len(block)] = block
         first += len(block)
     together = np.equal.outer(query_of, query_of)
-    noise += tilt**2 * np.outer(leans, leans) * together
+    noise += np.expm1(tilt**2) * np.outer(leans, leans) * together
     design = np.array(rows)
     weighted = design.T @ np.linalg.inv(noise)
     covariance = np.linalg.inv(weighted @ design)

@@ -29,9 +29,6 @@ from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.core.params import BlenderParams
 from searchblend.core.records import HeadList
 
-_KEPT_VARIANCE = 0.05
-"""at least this part of a variance stays when what is known of the people is subtracted"""
-
 
 @dataclass(frozen=True)
 class BestEstimates:
@@ -141,7 +138,7 @@ class Blend:
             self.trust.doubts[:, :, None],
         )
         totals = self.shares.sum(axis=1)
-        rest_variance = self._kept(np.array(self._sum_variance(queries)), totals.sum())
+        rest_variance = self.people.against(np.array(self._sum_variance(queries)), totals.sum())
         rest = 1 - queries.probability.sum()
 
         def with_rest(probability: Floats, variance: Floats) -> Estimates:
@@ -149,8 +146,8 @@ class Blend:
 
         flat = self.layout.flat
         return (
-            with_rest(flat(cells.probability), flat(self._kept(cells.variance, self.shares))),
-            with_rest(queries.probability, self._kept(queries.variance, totals)),
+            with_rest(flat(cells.probability), flat(self.people.against(cells.variance, self.shares))),
+            with_rest(queries.probability, self.people.against(queries.variance, totals)),
         )
 
     def _averaged(
@@ -159,7 +156,7 @@ class Blend:
         """Mean and variance over tilts, and over whether the clients are to be believed."""
         weights = self.trust.weights
         tilts = np.array(TILTS).reshape(-1, *[1] * alone.ndim)
-        witness_variance = alone_variance + (tilts * alone) ** 2
+        witness_variance = alone_variance + np.expm1(tilts**2) * alone**2
         mean = np.tensordot(weights, (1 - doubts) * joint + doubts * alone, 1)
         believed = (1 - doubts) * (variance + (joint - mean) ** 2)
         doubted = doubts * (witness_variance + (alone - mean) ** 2)
@@ -171,16 +168,11 @@ class Blend:
         joint = np.array([solution.totals for solution in self.solved])
         own = np.array([solution.total_variance for solution in self.solved])
         tilts = np.array(TILTS)[:, None]
-        more = np.maximum(self.optin_alone.total_variance + (tilts * alone) ** 2 - own, 0.0)
+        more = np.maximum(self.optin_alone.total_variance + np.expm1(tilts**2) * alone**2 - own, 0.0)
         doubted = (doubts * (1 - doubts) * (joint - alone) ** 2 + doubts * more).sum(axis=1)
         sums = np.array([solution.sum_variance for solution in self.solved])
         shift = self.by_tilt.sum(axis=1) - queries.probability.sum()
         return float(weights @ (sums + shift**2 + doubted))
-
-    def _kept(self, variance: Floats, shares: Floats) -> Floats:
-        """The variance of the error against the people's own shares: they are part of both groups."""
-        known = self.people.known * shares * (1 - shares)
-        return np.maximum(variance - known, _KEPT_VARIANCE * variance)
 
 
 def _almost_nothing(layout: Layout, shares: Floats) -> LinearData:

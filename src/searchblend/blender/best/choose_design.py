@@ -7,7 +7,7 @@ L1 errors of queries and of records.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
@@ -105,13 +105,18 @@ def client_sources(head: HeadList, design: ReportDesign, params: BlenderParams, 
 def forecast(
     head: HeadList, optin: OptinCounts, design: ReportDesign, params: BlenderParams, people: People
 ) -> Forecast:
-    """The errors of the blend that this design would give if the opt-in figures were everybody's."""
+    """The errors of the blend that this design would give if the opt-in figures were everybody's.
+
+    Errors are those against the drawn records: what any design leaves uncertain of the people is no reason to choose.
+    """
     layout = Layout(head)
     shares = layout.padded(optin.shares)
     clients = client_sources(head, design, params, people.n_clients)
     data = [source.data(layout, shares, people) for source in clients]
     joint = Equations(layout, [optin.data(layout, shares, people), *data], shares).solve()
-    return Forecast(design, *predicted_l1(head, joint.total_variance, layout.flat(joint.cell_variance)))
+    drawn = replace(people, between=1.0)
+    queries = drawn.against(joint.total_variance, shares.sum(axis=1))
+    return Forecast(design, *predicted_l1(head, queries, layout.flat(drawn.against(joint.cell_variance, shares))))
 
 
 def predicted_l1(head: HeadList, query_variance: Floats, cell_variance: Floats) -> tuple[float, float]:

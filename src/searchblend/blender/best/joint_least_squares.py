@@ -8,6 +8,7 @@ diagonal plus a few columns, so Woodbury's identity solves the joint problem exa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -130,7 +131,7 @@ class Equations:
         self.damping = _blocks([part.damping for part in self.parts])
 
     def solve(self, tilt: float = 0.0) -> Joint:
-        """``tilt``: τ, the standard deviation of the opt-in users' relative preference for a query."""
+        """``tilt``: τ, the standard deviation of the logarithm of the opt-in users' preference for a query."""
         return Joint(self, tilt)
 
 
@@ -141,7 +142,8 @@ class Joint:
         self._equations, self._layout = equations, equations.layout
         matrix = equations.matrix.copy()
         absent = (~self._layout.present).astype(np.float64)
-        prior = np.concatenate([absent, np.full((len(absent), 1), 1 / max(tilt, _NO_TILT) ** 2)], axis=1)
+        preference = math.expm1(max(tilt, _NO_TILT) ** 2)  # the relative variance of exp(N(0, τ²))
+        prior = np.concatenate([absent, np.full((len(absent), 1), 1 / preference)], axis=1)
         places = np.arange(prior.shape[1])
         matrix[:, places, places] += prior
         self._inverse: Floats = np.linalg.inv(matrix).astype(np.float64)

@@ -8,7 +8,7 @@ influence of one of them has a bound (``influence.py``). Derivations: proofs/est
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.core.params import BlenderParams
 from searchblend.core.records import HeadList
 from searchblend.mechanisms.tally import Ints
+
+_KEPT_VARIANCE: Final = 0.05
+"""at least this part of a variance stays when what is known of the people is subtracted"""
 
 
 class ClientSource(Protocol):
@@ -93,6 +96,10 @@ class People:
         if self.between is not None:
             return self.between / self.n
         return min(0.0, 1 / self.n - (1 - 1 / self.reports_each) / max(self.n_clients, 1))
+
+    def against(self, variance: Floats, shares: Floats) -> Floats:
+        """The variance of the error against these people's own shares: they are part of both groups."""
+        return np.maximum(variance - self.known * shares * (1 - shares), _KEPT_VARIANCE * variance)
 
 
 def query_slices(head: HeadList) -> list[slice]:
