@@ -63,7 +63,7 @@ def os_user() -> str:
 def actor_of(options: argparse.Namespace, store: ServiceStore, role: str) -> str:
     """Who is acting, proven: the name of the token in ``--token-file``, else the account on this machine.
 
-    Nobody can give a name of their own, and a review needs a token: else one person could be two.
+    The name cannot be chosen, and a review needs a token: else one person could be two.
     """
     from searchblend.service.api.writers import record_failures
 

@@ -1,9 +1,9 @@
 """Which searches may be kept at all: on a device before anything is written, and in the curator once more.
 
-The randomized report hides which of the listed records somebody holds; an opt-in record is read by a curator, and both
-start from what is stored here. So what looks like somebody's own (addresses, numbers, passwords) and what belongs to
-a private network never enters, nor do characters that change how a text is shown or end it early, and lengths are
-limited before anything expensive is done to a text. Nobody knows what programs send: the curator asks the same of
+The randomized report hides which of the listed records a person holds; an opt-in record is read by a curator, and both
+start from what is stored here. So what looks like a person's own (addresses, numbers, passwords) and what belongs to
+a private network never enters, nor do characters that change how a string is shown or end it early, and lengths are
+limited before anything expensive is done to a string. What programs send is not known: the curator asks the same of
 every record before it counts. Standard library only: this runs on devices.
 """
 
@@ -22,7 +22,7 @@ LONGEST_URL: Final = 2_000
 """code points"""
 
 _UNSHOWABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""control characters, and those that turn the direction of a text; looked for when blanks have been put right"""
+"""control characters, and those that turn the direction of a string; looked for when blanks have been put right"""
 _WEB: Final = re.compile(r"\s*https?://", re.IGNORECASE)
 _SCHEME: Final = re.compile(r"\s*[a-z][a-z0-9+.-]*:(?://|\\)", re.IGNORECASE)
 _PRIVATE_SUFFIXES: Final = (
@@ -85,8 +85,8 @@ def admit(
     return Admission(reason="control-character") if _UNSHOWABLE.search(address) else Admission(form, address)
 
 
-def _suspicion(*texts: str) -> str | None:
-    suspicion = next((suspicion for text in texts for suspicion in _SUSPECTS.in_text(text)), None)
+def _suspicion(*strings: str) -> str | None:
+    suspicion = next((suspicion for string in strings for suspicion in _SUSPECTS.in_text(string)), None)
     return suspicion.value if suspicion else None
 
 
@@ -100,7 +100,7 @@ def _address(url: str) -> str | None:
 
 
 def _is_public(host: str) -> bool:
-    """A name with a dot that is no address, no name of a private network, and has the usual port."""
+    """A name with a dot that is not an address, nor a name of a private network, and has the usual port."""
     if host.startswith("[") or ":" in host:
         return False
     labels = host.rstrip(".").split(".")

@@ -31,16 +31,16 @@ _WRITTEN: Final = re.compile(f"{_CELL}'{_FOLLOWS}")
 _ENDS: Final = re.compile(f"[{_UNSEEN}]")
 
 
-def write_cell(text: str) -> str:
+def write_cell(string: str) -> str:
     """The string with an apostrophe wherever a formula could begin; ``read_cell`` gives it back."""
-    if _SPLIT.search(text):
-        return _ANYWHERE.sub("'", text)
-    return f"'{text}" if _AT_THE_START.match(text) else text  # nearly all, and several times as fast
+    if _SPLIT.search(string):
+        return _ANYWHERE.sub("'", string)
+    return f"'{string}" if _AT_THE_START.match(string) else string  # nearly all, and several times as fast
 
 
-def read_cell(text: str) -> str:
+def read_cell(string: str) -> str:
     """The string that ``write_cell`` was given. What it never writes, such as a bare formula, stays as it is."""
-    return _WRITTEN.sub("", text)
+    return _WRITTEN.sub("", string)
 
 
 def write_csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]], delimiter: str = ",") -> str:
@@ -55,10 +55,10 @@ def _field(value: object) -> str:
         return ""
     if not isinstance(value, str) and isinstance(value, Real):
         return str(value)
-    text = write_cell(str(value))
-    return '"' + text.replace('"', '""') + '"' if _is_quoted(text) else text
+    string = write_cell(str(value))
+    return '"' + string.replace('"', '""') + '"' if _is_quoted(string) else string
 
 
-def _is_quoted(text: str) -> bool:
+def _is_quoted(string: str) -> bool:
     """Also what other delimiters would split, so that most programs show one cell."""
-    return not text or '"' in text or bool(_SPLIT.search(text) or _ENDS.match(text) or _ENDS.match(text[-1]))
+    return not string or '"' in string or bool(_SPLIT.search(string) or _ENDS.match(string) or _ENDS.match(string[-1]))

@@ -28,9 +28,9 @@ LONGEST_LIST: Final = 200
 
 def listed(names: Iterable[object]) -> str:
     """Names of fields or columns as a message may show them: nothing unprintable, and not a book."""
-    text = ", ".join(map(str, names))
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text[:LONGEST_LIST])
-    return shown if len(text) <= LONGEST_LIST else f"{shown}…"
+    string = ", ".join(map(str, names))
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in string[:LONGEST_LIST])
+    return shown if len(string) <= LONGEST_LIST else f"{shown}…"
 
 
 class SearchblendError(Exception):

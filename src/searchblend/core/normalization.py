@@ -1,16 +1,16 @@
 """One spelling for a query and for a URL, the same in logs, on devices and in lookup.
 
-A query is counted, reported and found only if everybody writes it alike, so each step here is a rule that Python
+A query is counted, reported and found only if all write it alike, so each step here is a rule that Python
 and JavaScript share exactly, whatever Unicode version they carry (``vectors/v1/normalize.json`` replays it):
 
-- *Code points.* A text with one that Unicode 14.0 has not assigned (noncharacters included), or with a lone
+- *Code points.* A string with one that Unicode 14.0 has not assigned (noncharacters included), or with a lone
   surrogate, is unusable: NFKC and lower case are certain only for the others.
 - *Blanks* are the property White_Space, written out. ``str.split`` also splits at U+001C-001F, and JavaScript's
   ``\\s`` takes U+FEFF and leaves U+0085.
 - *Lower case* is ``str.lower``, not ``casefold``: the result is shown to people (ß stays ß). Only Σ is ours, see
   ``fold``.
 
-Unusable texts give None and nothing ever raises. Both functions are idempotent. There is no limit of length here,
+Unusable strings give None and nothing ever raises. Both functions are idempotent. There is no limit of length here,
 and CPython's NFKC takes time quadratic in a run of combining marks: who reads untrusted text limits it before.
 Standard library only: this runs on devices.
 """
@@ -50,8 +50,8 @@ def normalize_url(url: str, *, host_only: bool = False) -> str | None:
     Blanks are as in a query: none at the ends, one U+0020 for each run inside. Of ``scheme://authority...`` the
     scheme and the host are folded; user information, a default port, the fragment, and a path ``/`` with no query
     string go; path and query string stay as they are, percent signs included. A host that would hold a delimiter
-    (``/ ? # @ : \\ [ ]`` or a blank) when folded is unusable, since the text could pass for another host's;
-    so is a ``\\`` before the host, which browsers read as ``/``. ``xn--`` names stay. Texts without
+    (``/ ? # @ : \\ [ ]`` or a blank) when folded is unusable, since the string could pass for another host's;
+    so is a ``\\`` before the host, which browsers read as ``/``. ``xn--`` names stay. Strings without
     ``scheme://`` (a path, a page title) only have their blanks put right.
 
     ``host_only`` gives the host, with a port other than the scheme's default. Without ``scheme://`` it is taken
@@ -98,7 +98,7 @@ def single_blanks(text: str) -> str:
 
 
 def _host(authority: str, scheme: str) -> str | None:
-    """Host and port in normal form, without user information; None if it is no host."""
+    """Host and port in normal form, without user information; None if it is not a host."""
     host_and_port = fold(authority.rpartition("@")[2].strip(" "))
     match = _HOST_AND_PORT.fullmatch(host_and_port)
     if match is None or "\\" in authority or not all_assigned(host_and_port):

@@ -93,7 +93,7 @@ class BlenderParams:
 
 
 def check_epsilon(budget: Budget) -> None:
-    """Refuse what protects nobody, and would overflow."""
+    """Refuse what protects no one, and would overflow."""
     if budget.epsilon > LARGEST_EPSILON:
         raise InvalidParameter(
             "epsilon", f"expected at most {LARGEST_EPSILON} for one release, found {budget.epsilon:g}"

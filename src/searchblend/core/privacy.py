@@ -76,7 +76,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class GroupGuarantee:
-    """The promise to the people of one group; groups are disjoint, so nobody pays twice."""
+    """The promise to the people of one group; groups are disjoint, so no one pays twice."""
 
     group: str
     budget: Budget

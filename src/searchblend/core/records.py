@@ -1,4 +1,4 @@
-"""Records ⟨query, URL⟩, the wildcard ⋆, and the head list that everybody shares.
+"""Records ⟨query, URL⟩, the wildcard ⋆, and the shared head list.
 
 Standard library only: this runs on devices.
 """
@@ -35,7 +35,7 @@ WILDCARD: Final = Wildcard()
 
 
 class Record(NamedTuple):
-    """One search and the result that was chosen. Somebody's data: ``repr`` shows nothing of it."""
+    """One search and the result that was chosen. A person's data: ``repr`` shows nothing of it."""
 
     query: str | Wildcard
     url: str | Wildcard = WILDCARD

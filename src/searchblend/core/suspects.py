@@ -1,4 +1,4 @@
-"""Texts that look like somebody's own: card numbers, addresses, telephone numbers, ids, passwords in a URL.
+"""Strings that look personal: card numbers, addresses, telephone numbers, ids, passwords in a URL.
 
 Differential privacy hides what few people typed, not what many did: a number printed in a newspaper passes any
 threshold. So a person looks at what is about to be published, and this says where to look first. It is a hint and no
@@ -14,7 +14,7 @@ from typing import Final
 
 
 class Suspicion(Enum):
-    """Why a person should look at a text. The value is the code that is written down instead of the text."""
+    """Why a person should look at a string. The value is the code that is written down instead of the string."""
 
     CARD = "card-number"
     EMAIL = "e-mail"
@@ -58,21 +58,21 @@ def is_luhn(digits: str) -> bool:
     return sum(value - 9 if value > 9 else value for value in doubled) % 10 == 0
 
 
-def _has_card(text: str) -> bool:
+def _has_card(string: str) -> bool:
     """Runs of 13 to 19 digits, also in groups, that are not one digit repeated."""
-    runs = (re.sub(r"\D", "", match[0]) for match in _DIGIT_RUN.finditer(text))
+    runs = (re.sub(r"\D", "", match[0]) for match in _DIGIT_RUN.finditer(string))
     return any(13 <= len(run) <= 19 and len(set(run)) > 1 and is_luhn(run) for run in runs)
 
 
-def _has_id(text: str) -> bool:
-    if _NATIONAL_ID.search(text) or _is_iban(text):
+def _has_id(string: str) -> bool:
+    if _NATIONAL_ID.search(string) or _is_iban(string):
         return True
-    return any(re.fullmatch(r"\d{9,}", match[0]) for match in _DIGIT_RUN.finditer(text))
+    return any(re.fullmatch(r"\d{9,}", match[0]) for match in _DIGIT_RUN.finditer(string))
 
 
-def _is_iban(text: str) -> bool:
+def _is_iban(string: str) -> bool:
     """An IBAN's remainder by 97 is 1, its letters read as 10..35 and its first four signs last."""
-    for match in _IBAN.finditer(text):
+    for match in _IBAN.finditer(string):
         plain = match[0].replace(" ", "").lower()
         if 15 <= len(plain) <= 34 and int("".join(str(int(sign, 36)) for sign in plain[4:] + plain[:4])) % 97 == 1:
             return True
@@ -90,7 +90,7 @@ _LOOKS: Final[tuple[tuple[Suspicion, Callable[[str], object]], ...]] = (
 
 
 class Suspects:
-    """Looks at texts for what a person should see before they are published."""
+    """Looks at strings for what a person should see before they are published."""
 
     def __init__(self, terms: Iterable[str] = ()) -> None:
         """``terms`` are words and phrases of the caller's own list; they are found as whole words, in any case."""
@@ -98,7 +98,7 @@ class Suspects:
         pattern = "|".join(re.escape(term) for term in listed)
         self._listed = re.compile(rf"(?<!\w)(?:{pattern})(?!\w)", re.IGNORECASE) if listed else None
 
-    def in_text(self, text: str) -> list[Suspicion]:
-        """Why this text should be looked at; empty for most."""
-        suspicions = [suspicion for suspicion, matches in _LOOKS if matches(text)]
-        return [*suspicions, Suspicion.LISTED] if self._listed and self._listed.search(text) else suspicions
+    def in_text(self, string: str) -> list[Suspicion]:
+        """Why this string should be looked at; empty for most."""
+        suspicions = [suspicion for suspicion, matches in _LOOKS if matches(string)]
+        return [*suspicions, Suspicion.LISTED] if self._listed and self._listed.search(string) else suspicions

@@ -59,7 +59,7 @@ def unassigned_ranges() -> list[tuple[int, int]]:
 
 @cache
 def _assigned() -> re.Pattern[str]:
-    """Matches texts of assigned code points only.
+    """Matches strings of assigned code points only.
 
     The class lists what is *assigned*: `re` finds a code point below U+10000 in its bitmap at once, and would walk
     through all ranges above for every one that is absent. Compiling takes milliseconds, hence on first use.
@@ -69,6 +69,6 @@ def _assigned() -> re.Pattern[str]:
     return re.compile("[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in ranges) + "]*+")
 
 
-def all_assigned(text: str) -> bool:
+def all_assigned(string: str) -> bool:
     """Whether every code point is assigned in Unicode 14.0 and none is a surrogate."""
-    return text.isascii() or _assigned().fullmatch(text) is not None
+    return string.isascii() or _assigned().fullmatch(string) is not None

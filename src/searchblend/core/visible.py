@@ -16,6 +16,6 @@ _UNSEEN: Final = re.compile(
 )
 
 
-def visible(text: str) -> str:
+def visible(string: str) -> str:
     """The string with ``[U+202E]`` for each control, bidi control and invisible sign; tabs and line feeds stay."""
-    return _UNSEEN.sub(lambda match: f"[U+{ord(match[0]):04X}]", text)
+    return _UNSEEN.sub(lambda match: f"[U+{ord(match[0]):04X}]", string)

@@ -119,7 +119,7 @@ def read_log(
     engine: str = "duckdb",
     master: str | None = None,
     on_progress: OnProgress | None = None,
-    on_notice: OnNotice = lambda text: None,
+    on_notice: OnNotice = lambda notice: None,
 ) -> SearchLog:
     """Reads a log once and draws one random record per user, or none with ``draws=0``.
 
@@ -153,9 +153,9 @@ def open_log(
     options: ReadOptions,
     *,
     on_progress: OnProgress | None = None,
-    on_notice: OnNotice = lambda text: None,
+    on_notice: OnNotice = lambda notice: None,
 ) -> SearchLog:
-    """Reads a log as the options say."""
+    """Reads a log with these options."""
     column_map = ColumnMap(options.columns, options.optin_column, options.urls)
     files = expand(options.paths)
     progress = _Progress(files, on_progress)
@@ -203,7 +203,7 @@ def _summary(sources: list[Source], reading: Reading, *, host_only: bool) -> Inp
 
 
 def _refuse_useless(sources: list[Source], summary: InputSummary, *, strict: bool) -> None:
-    """No log is made of nothing; a strict caller wants no malformed line either."""
+    """Refuse a log without a usable line and, for a strict caller, one with a malformed line."""
     path = sources[0][1][0]
     if not summary.lines:
         raise InputError(path, "the log holds no line")

@@ -82,12 +82,12 @@ class SqlEngine(Protocol):
 class SqlTally:
     """The distinct records of a group with their counts: a table with ``n``, and ``place``, a fixed 64-bit hash.
 
-    Records of one count stand on shelves by the first bits of their place. A rank is found by counting shelves, without
-    sorting, and only the shelves with wanted records are looked at.
+    Records of one count stand on shelves by the first bits of their place. To locate a rank shelves are counted, not
+    sorted, and only those with wanted records are read.
     """
 
     def __init__(self, database: SqlEngine, counted: str, hashed: str = "query, url") -> None:
-        """``counted`` is SQL that selects the record and n; ``hashed`` names the columns that tell records apart."""
+        """``counted`` is SQL that selects the record and n; ``hashed`` names the columns that distinguish records."""
         self._database, self._words = database, database.words
         place = f"{self._words.hash}({hashed})"
         self._table = database.make("tally", f"SELECT *, {place} AS place FROM ({counted})")
@@ -303,9 +303,12 @@ class SqlGroup:
         with self._cells(head) as cells:
             shares = self._database.make("shares", _by_cell(placed, cells, head, total, person=True))
         sums = self._database.rows(f"SELECT cell, CAST(sum(n) AS BIGINT) FROM {shares} GROUP BY cell")
-        each = f"SELECT sum(n * n) AS squares FROM {shares} WHERE cell < {head.n_cells - 1} GROUP BY person"
         up = f"CAST(squares + {units - 1} AS BIGINT) {quotient} {units}"
-        (squares,) = self._database.rows(f"SELECT CAST(coalesce(sum({up}), 0) AS BIGINT) FROM ({each}) AS each")[0]
+        numbers = list(enumerate(head.query_of_cells()))[:-1]
+        with self._database.values("numbers", "cell int, number int", numbers) as listed:
+            own = f"SELECT person, sum(n) AS n FROM {shares} JOIN {listed} USING (cell) GROUP BY person, number"
+            each = f"SELECT sum(n * n) AS squares FROM ({own}) AS own GROUP BY person"
+            (squares,) = self._database.rows(f"SELECT CAST(coalesce(sum({up}), 0) AS BIGINT) FROM ({each}) AS each")[0]
         self._database.discard(shares)
         return OwnShares(_in_order(sums, head), int(squares))
 

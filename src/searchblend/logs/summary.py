@@ -1,4 +1,4 @@
-"""What was found in a log: sizes, and every line that could not be used, by reason.
+"""What a log holds: sizes, and every line that could not be used, by reason.
 
 These numbers describe people's data exactly. They belong to whoever holds the log and are NOT FOR RELEASE.
 """
@@ -12,12 +12,12 @@ from typing import Any, Final
 FIRST_PLACES: Final = 5
 """How many lines of each kind are named."""
 
-# Found by looking at bytes, before a line is split into fields.
+# Detected in the bytes, before a line is split into fields.
 INVALID_UTF8: Final = "invalid_utf8"
 NUL_BYTE: Final = "nul_byte"
 LINE_TOO_LONG: Final = "line_too_long"
 BAD_QUOTES: Final = "bad_quotes"
-# Found by looking at fields.
+# Detected in the fields.
 TOO_FEW_FIELDS: Final = "too_few_fields"
 TOO_MANY_FIELDS: Final = "too_many_fields"
 BAD_LINE: Final = "bad_line"
@@ -37,7 +37,7 @@ EXPECTED: Final[Mapping[str, tuple[str | None, str]]] = {
     BAD_LINE: (None, "expected a line of this format"),
     MISSING_USER: ("user", "expected an id, found nothing"),
     CLICK_WITHOUT_QUERY: ("query", "expected a query of this session before the click"),
-    UNUSABLE_QUERY: ("query", "expected a text with something in it"),
+    UNUSABLE_QUERY: ("query", "expected a string with something in it"),
     UNUSABLE_URL: ("url", "expected a usable URL"),
     BAD_OPTIN: ("opt-in", "expected yes or no (also true, false, 1, 0)"),
 }
@@ -82,7 +82,7 @@ class InputSummary:
     users: int
     """Users with at least one usable line."""
     used: int
-    """Lines that are somebody's record."""
+    """Lines that are a user's record."""
     without_url: int
     """Good lines without a URL in a log that has URLs: dropped."""
     malformed: Mapping[str, Malformed]

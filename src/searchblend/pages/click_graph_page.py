@@ -76,7 +76,7 @@ def _charts(graph: ClickGraph, counted: str) -> list[str]:
     ]
 
 
-def _table(graph: ClickGraph, name: TableName, texts: Sequence[str]) -> PageTable:
+def _table(graph: ClickGraph, name: TableName, shown: Sequence[str]) -> PageTable:
     columns = graph.columns(name)
     counts = {
         "queries": graph.searches,
@@ -84,8 +84,10 @@ def _table(graph: ClickGraph, name: TableName, texts: Sequence[str]) -> PageTabl
         "reformulations": graph.reformulations.counts,
     }[name]
     total = len(columns["count"])
-    rows = [[*(Cell(columns[text][i]) for text in texts), *_counts(counts, i)] for i in range(min(total, MOST_ROWS))]
-    headings = [TableColumn({"url": "URL", "next_query": "next query"}.get(text, text)) for text in texts]
+    rows = [
+        [*(Cell(columns[column][i]) for column in shown), *_counts(counts, i)] for i in range(min(total, MOST_ROWS))
+    ]
+    headings = [TableColumn({"url": "URL", "next_query": "next query"}.get(column, column)) for column in shown]
     return PageTable(name, [*headings, *_COUNTS], rows, f"{name}-table", rows_left_out(total, f"{name}.csv"))
 
 

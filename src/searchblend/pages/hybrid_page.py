@@ -26,7 +26,7 @@ from searchblend.pages.statement_words import StatementWords
 TITLE: Final = "The head of a search log"
 _DRAWN: Final = 20
 _FINE: Final = 0.0005
-"""below this share two decimals of a percentage say too little"""
+"""below this share two decimals of a percentage are not enough"""
 
 
 def hybrid_page(result: Result, statement: Statement) -> str:
@@ -150,7 +150,7 @@ def _share(value: float | None) -> Cell:
 
 
 def percent(value: float) -> str:
-    """A share for people: two decimals, or two digits that count where that would say nothing."""
+    """A share for people: two decimals, or two digits that count where those are zero."""
     if value == 0 or abs(value) >= _FINE:
         return f"{100 * value:.2f} %"
     return f"{float(f'{100 * value:.2g}'):f}".rstrip("0") + " %"

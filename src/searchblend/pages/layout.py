@@ -83,9 +83,9 @@ def asset(name: str) -> str:
     return files("searchblend.pages").joinpath(name).read_text(encoding="utf-8")
 
 
-def script_hash(text: str) -> str:
+def script_hash(string: str) -> str:
     """How a content security policy names a style or script."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+    return f"sha256-{base64.b64encode(hashlib.sha256(string.encode()).digest()).decode()}"
 
 
 @cache
@@ -107,14 +107,14 @@ def render(template: str, folder: Path = _PAGES, **values: Any) -> str:
     return environment(folder).get_template(template).render(**values) + "\n"
 
 
-def foreign(text: str) -> Markup:
+def foreign(string: str) -> Markup:
     """A string of another person's: escaped, invisible characters shown, its writing direction kept to itself."""
-    return Markup(f"<bdi>{escape(visible(text))}</bdi>")  # noqa: S704  # escaped here
+    return Markup(f"<bdi>{escape(visible(string))}</bdi>")  # noqa: S704  # escaped here
 
 
-def code(text: str) -> Markup:
+def code(string: str) -> Markup:
     """Escaped, with `words` in backticks as code."""
-    parts = escape(text).split("`")
+    parts = escape(string).split("`")
     return Markup("".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts)))  # noqa: S704
 
 

@@ -20,7 +20,7 @@ PAPERS: Final = {
 
 @dataclass(frozen=True)
 class StatementWords:
-    """A statement, and what a page says of it."""
+    """A statement, and what a page states about it."""
 
     statement: Statement
     title: str
@@ -64,7 +64,7 @@ class StatementWords:
 
     @property
     def published(self) -> list[str]:
-        """What holds for the published files alone, where the statement says it."""
+        """What holds for the published files alone, where the statement has it."""
         published = self.statement.promise.published
         if published is None or not self.statement.promise.holds:
             return []

@@ -51,14 +51,14 @@ def run_release(
     *,
     randomness: Randomness | None = None,
     on_progress: OnProgress | None = None,
-    on_notice: OnNotice = lambda text: None,
+    on_notice: OnNotice = lambda string: None,
     on_step: OnStep = lambda step: None,
 ) -> WrittenRelease[Statement]:
     """Read the log, select and count, write the release.
 
     Nothing that was counted exactly enters the folder: how many users a log has is secret too.
 
-    Everything that can be found wrong without the log is found before it is read: the parameters, the public tables,
+    Everything that can be checked without the log is checked before it is read: the parameters, the public tables,
     the folder.
     """
     source = randomness or SystemRandomness()

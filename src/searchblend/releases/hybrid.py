@@ -43,7 +43,7 @@ class HybridSettings:
     log: ReadOptions
     params: BlenderParams
     optin_fraction: float | None = 0.05
-    """``None`` if a column of the log says who opts in"""
+    """``None`` if a column of the log states who opts in"""
     method: str = "best"
     project: bool = True
     wide_list: bool = False
@@ -78,7 +78,7 @@ def run_hybrid(
     evaluate: Evaluate | None = None,
     randomness: Randomness | None = None,
     on_progress: OnProgress | None = None,
-    on_notice: OnNotice = lambda text: None,
+    on_notice: OnNotice = lambda string: None,
     on_step: OnStep = lambda step: None,
 ) -> WrittenRelease[Result]:
     """Read the log, run BLENDER, write the release."""
@@ -147,7 +147,7 @@ def hybrid_files(
 ) -> Files:
     """``records.csv``, ``trends.csv``, ``result.json``, ``headlist.json``, and ``statement.json`` with their hashes.
 
-    ``log`` says how the log was read. With ``html`` also the page, which is made of these files alone.
+    ``log`` states how the log was read. With ``html`` also the page, which is made of these files alone.
     """
     stamp = {"notice": result.notice} if result.notice else {}
     files = result_files(result)

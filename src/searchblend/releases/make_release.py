@@ -65,7 +65,7 @@ def make_release(
 
     ``output`` is the folder, if one is wanted; ``cost`` is what a ledger is debited; ``open_log`` reads the log;
     ``make`` draws and gives what was released with its files; ``read`` has it from the files that a ledger keeps;
-    ``replace`` allows another release in the folder; ``on_step`` is told the name of each step.
+    ``replace`` allows another release in the folder; ``on_step`` is called with the name of each step.
     """
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(release_folder(output, replace=replace)) if output else None

@@ -1,11 +1,11 @@
 """Which values of a column many people share: private selection from a plain table of (user, value) rows.
 
-For tables that are no search log: nothing but the two columns is read, and values are published as they are written.
+For tables that are not a search log: nothing but the two columns is read, and values are published as they are written.
 One value of each user counts, drawn by a keyed hash among the user's different ones; every value that occurs gets
 noise, and those that reach the threshold are named with their noisy counts (proofs/stability_histogram.md).
 """
 
-# ruff: noqa: S608  every text in the SQL is a literal of ours, or quoted
+# ruff: noqa: S608  every string in the SQL is a literal of ours, or quoted
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def select_values(
 ) -> HeavyValues:
     """The values that enough users of Parquet files have, with noisy counts; (ε, δ)-private under replace-one.
 
-    ``user`` and ``value`` name the columns, texts or whole numbers. Rows where one of them is missing are left out.
+    ``user`` and ``value`` name the columns: strings or whole numbers. Rows where one of them is missing are left out.
     """
     check_epsilon(budget)
     source = randomness or SystemRandomness()
@@ -99,7 +99,7 @@ def _check_columns(path: Path, session: DuckDBSession, names: Sequence[str]) -> 
         if name not in types:
             raise InvalidColumns(f"{path}: no column '{name}': there are {listed(types)}")
         if not STRING_OR_NUMBER.fullmatch(types[name]):
-            raise InvalidColumns(f"{path}: column '{name}' has type {types[name]}; expected texts or whole numbers")
+            raise InvalidColumns(f"{path}: column '{name}' has type {types[name]}; expected strings or whole numbers")
 
 
 def _counted(rows: str, key: str) -> str:

@@ -1,4 +1,4 @@
-"""Checks a released click graph without the log: hashes, and (ε, δ) computed again from what the statement says."""
+"""Checks a released click graph without the log: hashes, and (ε, δ) computed again from the statement."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A pair ⟨query, URL⟩ is in the pack if the lower bound of its 95 % interval is above 0 and so is its probability; a
 query if it has such a pair (in a release without URLs: if that holds for the query itself). A query is at least as
-likely as each of its pairs, so its numbers are raised to theirs where noise says otherwise.
+likely as each of its pairs, so its numbers are raised to theirs where noise made them smaller.
 """
 
 from __future__ import annotations

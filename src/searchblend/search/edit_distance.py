@@ -1,4 +1,4 @@
-"""How many typing errors lie between two texts: a letter more, less, another, or two neighbours exchanged.
+"""How many typing errors lie between two strings: a letter more, less, another, or two neighbours exchanged.
 
 This is the distance of *optimal string alignment* over code points: no place is changed twice. Standard library only.
 """
@@ -7,21 +7,21 @@ from __future__ import annotations
 
 
 class Rows:
-    """Distances from one text to many that come sorted: what a text shares with the one before is not computed again.
+    """Distances from one string to many that come sorted: what one shares with the one before is not computed again.
 
-    The table's rows stand for the letters of the other text. A row depends on the letters before it alone, so the rows
-    of a shared beginning stay; and where every entry of a row exceeds the limit, no longer text can come back below.
+    The table's rows stand for the letters of the other string. A row depends on the letters before it alone, so rows of
+    a shared beginning stay; and where every entry of a row exceeds the limit, no longer string can come back below.
     """
 
-    def __init__(self, text: str, limit: int) -> None:
-        self._text, self._limit = text, limit
-        self._rows: list[list[int]] = [list(range(len(text) + 1))]
+    def __init__(self, string: str, limit: int) -> None:
+        self._string, self._limit = string, limit
+        self._rows: list[list[int]] = [list(range(len(string) + 1))]
         self._before = ""
         self._hopeless: int | None = None
         """how many letters make the first row in which nothing is within the limit"""
 
     def distance(self, other: str) -> int | None:
-        """The distance to another text, or None if it is more than the limit."""
+        """The distance to another string, or None if it is more than the limit."""
         shared = _shared(self._before, other)
         self._before = other
         if self._hopeless is not None and shared >= self._hopeless:
@@ -38,16 +38,16 @@ class Rows:
         return distance if distance <= self._limit else None
 
     def _next_row(self, other: str, place: int) -> list[int]:
-        text, letter, last = self._text, other[place], self._rows[-1]
+        string, letter, last = self._string, other[place], self._rows[-1]
         before_last = self._rows[-2] if place else None
         row = [place + 1]
-        for column, own in enumerate(text, 1):
+        for column, own in enumerate(string, 1):
             best = min(last[column] + 1, row[column - 1] + 1, last[column - 1] + (own != letter))
             if (
                 before_last is not None
                 and column > 1
                 and own == other[place - 1]
-                and text[column - 2] == letter
+                and string[column - 2] == letter
                 and before_last[column - 2] + 1 < best
             ):
                 best = before_last[column - 2] + 1

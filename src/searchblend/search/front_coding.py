@@ -1,4 +1,4 @@
-"""Sorted texts where each says only how it differs from the one before, and the numbers between them.
+"""Sorted strings where each says only how it differs from the one before, and the numbers between them.
 
 Standard library only: this runs on devices.
 """
@@ -11,7 +11,7 @@ from typing import Final
 from searchblend.core.errors import MessageError
 
 BLOCK: Final = 16
-"""texts in a block; the first of a block is written in full, so that a block can be read without the others"""
+"""strings in a block; the first of a block is written in full, so that a block can be read without the others"""
 LONGEST_TEXT: Final = 2048
 _LARGEST: Final = (1 << 32) - 1
 
@@ -24,28 +24,28 @@ def write_number(out: bytearray, value: int) -> None:
     out.append(value)
 
 
-def write_text(out: bytearray, text: bytes, before: bytes) -> None:
-    """How many bytes are shared with the text before, how many follow, and those."""
-    shared = shared_bytes(before, text)
+def write_text(out: bytearray, string: bytes, before: bytes) -> None:
+    """How many bytes are shared with the string before, how many follow, and those."""
+    shared = shared_bytes(before, string)
     write_number(out, shared)
-    write_number(out, len(text) - shared)
-    out += text[shared:]
+    write_number(out, len(string) - shared)
+    out += string[shared:]
 
 
-def write_blocks(texts: Iterable[bytes]) -> tuple[list[int], bytes]:
-    """Where each block of sorted texts begins, and all of them."""
+def write_blocks(strings: Iterable[bytes]) -> tuple[list[int], bytes]:
+    """Where each block of sorted strings begins, and all of them."""
     starts, out, before = [], bytearray(), b""
-    for place, text in enumerate(texts):
+    for place, string in enumerate(strings):
         if place % BLOCK == 0:
             starts.append(len(out))
             before = b""
-        write_text(out, text, before)
-        before = text
+        write_text(out, string, before)
+        before = string
     return starts, bytes(out)
 
 
 def shared_bytes(one: bytes, other: bytes) -> int:
-    """How many bytes two texts begin with alike."""
+    """How many bytes two strings begin with alike."""
     if other.startswith(one):
         return len(one)
     for place, (a, b) in enumerate(zip(one, other, strict=False)):
@@ -87,7 +87,7 @@ class Reader:
         return value
 
     def text(self, before: bytes) -> bytes:
-        """The next text; it must come after ``before`` in the order of bytes and share with it all that it can."""
+        """The next string; it must come after ``before`` in the order of bytes and share with it all that it can."""
         shared, n_more = self.number(), self.number()
         if shared > len(before) or not 0 < shared + n_more <= LONGEST_TEXT or self.place + n_more > self._end:
             raise self.refuse(f"expected a text of 1 to {LONGEST_TEXT} bytes")
@@ -99,7 +99,7 @@ class Reader:
 
 
 def read_texts(reader: Reader, count: int) -> Iterator[bytes]:
-    """The texts of one block, or of any run that begins with a whole text."""
+    """The strings of one block, or of any run that begins with a whole string."""
     before = b""
     for _ in range(count):
         before = reader.text(before)

@@ -67,7 +67,7 @@ class PackEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class PackInfo:
-    """What a pack says about itself: whose it is, and what was promised to the people behind it."""
+    """What a pack states about itself: whose it is, and what was promised to the people behind it."""
 
     method: str
     epsilon: float
@@ -113,12 +113,12 @@ def _encode(info: PackInfo, entries: Iterable[PackEntry]) -> bytes:
     urls = sorted({url.url.encode() for _, entry in ordered for url in entry.urls})
     number_of = {url: place for place, url in enumerate(urls)}
     starts, queries, before = [], bytearray(), b""
-    for place, (text, entry) in enumerate(ordered):
+    for place, (string, entry) in enumerate(ordered):
         if place % BLOCK == 0:
             starts.append(len(queries))
             before = b""
-        write_text(queries, text, before)
-        before = text
+        write_text(queries, string, before)
+        before = string
         write_numbers(queries, entry.lower, entry.probability)
         write_number(queries, len(entry.urls))
         for url in sorted(entry.urls, key=best_first):
@@ -211,22 +211,22 @@ class Pack:
 
     def block(self, number: int) -> Iterator[PackEntry]:
         """The entries of one block, in order."""
-        for text, lower, probability, pairs in self._read_block(number):
-            yield PackEntry(decoded(text), lower, probability, tuple(PackUrl(self.url(u), a, p) for u, a, p in pairs))
+        for string, lower, probability, pairs in self._read_block(number):
+            yield PackEntry(decoded(string), lower, probability, tuple(PackUrl(self.url(u), a, p) for u, a, p in pairs))
 
     def entries(self) -> Iterator[PackEntry]:
         """All entries in the order of the bytes of their queries."""
-        urls = [decoded(text) for text in self._all_urls()]
+        urls = [decoded(string) for string in self._all_urls()]
         for number in range(self.n_blocks):
-            for text, lower, probability, pairs in self._read_block(number):
+            for string, lower, probability, pairs in self._read_block(number):
                 answers = tuple(PackUrl(_listed(urls, place), a, p) for place, a, p in pairs)
-                yield PackEntry(decoded(text), lower, probability, answers)
+                yield PackEntry(decoded(string), lower, probability, answers)
 
     def queries(self, start: int = 0) -> Iterator[tuple[bytes, int, int]]:
         """Query bytes, lower bound and probability, from a block on; no URL is read."""
         for number in range(start, self.n_blocks):
-            for text, lower, probability, _ in self._read_block(number):
-                yield text, lower, probability
+            for string, lower, probability, _ in self._read_block(number):
+                yield string, lower, probability
 
     def first_of_block(self, number: int) -> bytes:
         """The first query of a block, which is written in full."""
@@ -245,10 +245,10 @@ class Pack:
         if not self.n_queries:
             return None
         wanted = query.encode()
-        for text, lower, probability, pairs in self._read_block(self.block_for(wanted)):
-            if text == wanted:
+        for string, lower, probability, pairs in self._read_block(self.block_for(wanted)):
+            if string == wanted:
                 return PackEntry(query, lower, probability, tuple(PackUrl(self.url(u), a, p) for u, a, p in pairs))
-            if text > wanted:
+            if string > wanted:
                 break
         return None
 
@@ -257,13 +257,13 @@ class Pack:
         if not 0 <= number < self.n_urls:
             raise MessageError("pack: a URL that is not in the table")
         block, place = divmod(number, BLOCK)
-        texts = read_texts(self._url_reader(block), place + 1)
+        strings = read_texts(self._url_reader(block), place + 1)
         for _ in range(place):
-            next(texts)
-        return decoded(next(texts))
+            next(strings)
+        return decoded(next(strings))
 
     def check(self) -> None:
-        """Read everything; refuse what is not the canonical pack of what it says."""
+        """Read everything; refuse what is not the canonical pack of its own content."""
         self._check_ends()
         entries = list(self.entries())
         if any(one.query.encode() >= other.query.encode() for one, other in itertools.pairwise(entries)):
@@ -293,23 +293,23 @@ class Pack:
     def _read_block(
         self, number: int, reader: Reader | None = None
     ) -> Iterator[tuple[bytes, int, int, list[tuple[int, int, int]]]]:
-        reader, bits, text = reader or self._reader(number), self.info.fraction_bits, b""
+        reader, bits, string = reader or self._reader(number), self.info.fraction_bits, b""
         for _ in range(min(BLOCK, self.n_queries - number * BLOCK)):
-            text = reader.text(text)
+            string = reader.text(string)
             lower, probability = read_numbers(reader, bits)
             n = reader.number()
             if n > self.n_urls:
                 raise reader.refuse("expected no more URLs than there are")
-            yield text, lower, probability, [(reader.number(), *read_numbers(reader, bits)) for _ in range(n)]
+            yield string, lower, probability, [(reader.number(), *read_numbers(reader, bits)) for _ in range(n)]
 
     def _all_urls(self) -> Iterator[bytes]:
         before = b""
         for number in range(-(-self.n_urls // BLOCK)):
-            for text in read_texts(self._url_reader(number), min(BLOCK, self.n_urls - number * BLOCK)):
-                if text <= before:
+            for string in read_texts(self._url_reader(number), min(BLOCK, self.n_urls - number * BLOCK)):
+                if string <= before:
                     raise MessageError("pack: expected the URLs in the order of their bytes")
-                before = text
-                yield text
+                before = string
+                yield string
 
     def _reader(self, block: int) -> Reader:
         ends = self._block_ends(_HEADER.size, block, self.n_blocks, self._queries, self._urls)
@@ -331,10 +331,10 @@ class Pack:
         return int.from_bytes(self._content[table + 4 * block : table + 4 * block + 4], "big")
 
 
-def decoded(text: bytes) -> str:
-    """A text of a pack that was perhaps not checked."""
+def decoded(string: bytes) -> str:
+    """A string of a pack that was perhaps not checked."""
     try:
-        return text.decode("utf-8")
+        return string.decode("utf-8")
     except UnicodeDecodeError as error:
         raise MessageError("pack: a text that is not UTF-8") from error
 
@@ -358,6 +358,6 @@ def _check_entry(entry: PackEntry, place: int) -> None:
         raise MessageError(f"pack: query {place}: expected no URL above its query")
 
 
-def fits_pack(text: str) -> bool:
+def fits_pack(string: str) -> bool:
     """Whether a query or URL is short enough for a pack."""
-    return 0 < len(text.encode()) <= LONGEST_TEXT
+    return 0 < len(string.encode()) <= LONGEST_TEXT

@@ -148,16 +148,16 @@ def _steps_bytes(old: Sequence[PackEntry], new: Sequence[PackEntry], number_of: 
         entries = [entry for _, entry in run]
         write_number(out, len(entries) << _KIND_BITS | step)
         for entry in entries:
-            text = entry.query.encode()
+            string = entry.query.encode()
             if step is Step.INSERT:
-                write_text(out, text, before)
+                write_text(out, string, before)
             if step in (Step.REWRITE, Step.INSERT):
                 write_numbers(out, entry.lower, entry.probability)
                 _write_urls(out, entry.urls, number_of)
             elif step is Step.RENUMBER:
                 _write_renumbered(out, entry)
             if step is not Step.DROP:
-                before = text
+                before = string
     return bytes(out)
 
 
@@ -232,8 +232,8 @@ def _new_entry(reader: Reader, query: str, urls: Sequence[bytes], bits: int) -> 
 
 def _renumbered(reader: Reader, entry: PackEntry, bits: int) -> PackEntry:
     lower, probability = read_numbers(reader, bits)
-    texts = sorted((url.url for url in entry.urls), key=str.encode)
-    urls = [PackUrl(text, *read_numbers(reader, bits)) for text in texts]
+    strings = sorted((url.url for url in entry.urls), key=str.encode)
+    urls = [PackUrl(string, *read_numbers(reader, bits)) for string in strings]
     return entry._replace(lower=lower, probability=probability, urls=tuple(sorted(urls, key=best_first)))
 
 

@@ -34,16 +34,16 @@ class Match:
     """typing errors between what was typed and the query"""
 
 
-def allowed_errors(text: str) -> int:
-    """How many typing errors are forgiven: none in short texts, where everything is near everything."""
-    n = len(text)
+def allowed_errors(string: str) -> int:
+    """How many typing errors are forgiven: none in short strings, where everything is near everything."""
+    n = len(string)
     if not SHORTEST_WITH_TYPO <= n <= LONGEST_WITH_TYPO:
         return 0
     return 1 if n < SHORTEST_WITH_TWO else 2
 
 
 class PackIndex:
-    """Finds the queries of a pack that fit what somebody typed, and their URLs, best first."""
+    """Finds the queries of a pack that fit what was typed, and their URLs, best first."""
 
     def __init__(self, pack: Pack) -> None:
         self.pack = pack
@@ -52,33 +52,33 @@ class PackIndex:
         return len(self.pack)
 
     def urls_for(self, query: str, limit: int = 10) -> list[str]:
-        """The best URLs for what somebody typed; empty for a query that is not in the pack."""
+        """The best URLs for what was typed; empty for a query that is not in the pack."""
         entry = self.find(query)
         return [url.url for url in entry.urls[:limit]] if entry else []
 
     def find(self, query: str) -> PackEntry | None:
         """The entry of a query, written in any way that has the same normal form."""
-        text = normalize(query)
-        return self.pack.find(text) if text else None
+        string = normalize(query)
+        return self.pack.find(string) if string else None
 
     def search(self, typed: str, limit: int = 10, *, typos: bool = True) -> list[Match]:
         """At most ``limit`` queries that fit: the very one, those that begin so, those with typing errors."""
         if limit < 1:
             raise InvalidParameter("limit", "must be at least 1")
-        text = normalize(typed)
-        if not text or not len(self.pack):
+        string = normalize(typed)
+        if not string or not len(self.pack):
             return []
         matches: list[Match] = []
-        entry = self.pack.find(text)
+        entry = self.pack.find(string)
         if entry:
             matches.append(Match(entry, EXACT))
-        matches += self._with_prefix(text, limit - len(matches))
+        matches += self._with_prefix(string, limit - len(matches))
         if typos and len(matches) < limit:
-            matches += self._with_typos(text, limit - len(matches))
+            matches += self._with_typos(string, limit - len(matches))
         return matches
 
-    def _with_prefix(self, text: str, limit: int) -> list[Match]:
-        return self._best(((0, *rest) for rest in self._longer(text.encode())), limit, PREFIX)
+    def _with_prefix(self, string: str, limit: int) -> list[Match]:
+        return self._best(((0, *rest) for rest in self._longer(string.encode())), limit, PREFIX)
 
     def _longer(self, prefix: bytes) -> Iterator[tuple[int, int, bytes]]:
         for query, lower, probability in self.pack.queries(self.pack.block_for(prefix)):
@@ -88,13 +88,13 @@ class PackIndex:
             elif query > prefix:
                 return
 
-    def _with_typos(self, text: str, limit: int) -> list[Match]:
-        errors = allowed_errors(text)
-        return self._best(self._near(text, errors), limit, TYPO) if errors else []
+    def _with_typos(self, string: str, limit: int) -> list[Match]:
+        errors = allowed_errors(string)
+        return self._best(self._near(string, errors), limit, TYPO) if errors else []
 
-    def _near(self, text: str, errors: int) -> Iterator[tuple[int, int, int, bytes]]:
-        """All queries within some typing errors that neither are the text nor begin with it."""
-        rows, itself = Rows(text, errors), text.encode()
+    def _near(self, string: str, errors: int) -> Iterator[tuple[int, int, int, bytes]]:
+        """All queries within some typing errors that neither are the string nor begin with it."""
+        rows, itself = Rows(string, errors), string.encode()
         for query, lower, probability in self.pack.queries():
             distance = rows.distance(decoded(query))
             if distance is not None and not query.startswith(itself):

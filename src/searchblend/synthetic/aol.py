@@ -1,4 +1,4 @@
-"""Made-up lines with the shape of the AOL log, one chunk of users at a time.
+"""Synthetic lines with the shape of the AOL log, one chunk of users at a time.
 
 Published figures: 36,389,567 lines of 657,426 users, 21,011,340 new queries, 7,887,022 next-page requests,
 19,442,629 clicks, 10,154,742 distinct queries; of these 519,371 users, 4,811,646 queries and 1,620,064 URLs with
@@ -7,7 +7,7 @@ clicks ([BLJ] Fig. 8) on 10,741,956 ⟨query, URL⟩ edges. A line is a click, o
 1. A person has round(17·e^(s·z)) lines; 16 % never click, the others click on a first page with their own probability.
 2. From line to line: one more click on the same page, the next page, or a new query (``_outline``).
 3. A search with a click has its query from ``clicked_law``, whose head is Figure 9's. A search without one has a query
-   that nobody else asks in 29 % of cases, else one from ``clicked_law`` as well.
+   that no one else asks in 29 % of cases, else one from ``clicked_law`` as well.
 4. The first site of a frequent query gets 40-95 % of its clicks and ten more share the rest with weights r^-1.5; from
    rank 1,000 on it gets 10-65 %, and fifty share the rest with weights 1/r. Sites are shared between queries by a
    power law.

@@ -71,9 +71,9 @@ class CountGroup:
 
     def split(self, fraction: float, *, randomness: Randomness | None = None) -> tuple[CountGroup, CountGroup]:
         cut = round(fraction * self._n_users)
-        everybody = np.append(self._counts[self._held], self._n_users - int(self._counts.sum()))
+        all_users = np.append(self._counts[self._held], self._n_users - int(self._counts.sum()))
         part = np.zeros_like(self._counts)
-        part[self._held] = self._generator.multivariate_hypergeometric(everybody, cut, method="marginals")[:-1]
+        part[self._held] = self._generator.multivariate_hypergeometric(all_users, cut, method="marginals")[:-1]
         return self._parts(part, cut)
 
     def tilted_split(self, fraction: float, tilt: float) -> tuple[CountGroup, CountGroup]:

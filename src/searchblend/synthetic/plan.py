@@ -1,4 +1,4 @@
-"""What a run would give, before anybody is asked: simulated, without private data."""
+"""What a run would give, before any user is asked: simulated, without private data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Made-up sessions with the shape of the Yandex personalised search challenge, one chunk of users at a time.
+"""Synthetic sessions with the shape of the Yandex personalised search challenge, one chunk of users at a time.
 
 Published figures of the train part: 5,736,333 users, 34,573,630 sessions, 65,172,853 queries, 64,693,054 clicks;
 21,073,569 distinct queries and 70,348,426 distinct URLs with the test part; 4,970,073 users, 13,171,961 queries and

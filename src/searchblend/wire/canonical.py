@@ -1,7 +1,7 @@
-"""Canonical JSON: one text for one document, the same in Python and JavaScript. Standard library only.
+"""Canonical JSON: one string for one document, the same in Python and JavaScript. Standard library only.
 
-Keys are ASCII and sorted, there is no blank, texts are UTF-8 with the escapes of ``JSON.stringify``, and numbers are
-whole and exact in a double. Other numbers travel as texts, the shortest that gives the same double back: no two
+Keys are ASCII and sorted, there is no blank, strings are UTF-8 with the escapes of ``JSON.stringify``, and numbers are
+whole and exact in a double. Other numbers travel as strings, the shortest that gives the same double back: no two
 languages print those alike.
 """
 
@@ -20,8 +20,8 @@ DEEPEST: Final = 16
 def canonical_json(document: Any) -> bytes:
     """The bytes of a document; refused if it has no canonical form."""
     _check(document, 0)
-    text = json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return text.encode("utf-8")
+    string = json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return string.encode("utf-8")
 
 
 def json_bytes(document: Any) -> bytes:
@@ -60,8 +60,8 @@ def _check(value: Any, depth: int) -> None:
         raise MessageError("canonical JSON: expected whole numbers below 2^53; write others as texts")
 
 
-def _check_text(text: str) -> None:
+def _check_text(string: str) -> None:
     try:
-        text.encode("utf-8")
+        string.encode("utf-8")
     except UnicodeEncodeError:
         raise MessageError("canonical JSON: a text with a lone surrogate") from None

@@ -214,15 +214,15 @@ def _figures(counts: Counts) -> Iterator[str]:
         yield f'<data key="count">{count}</data><data key="lo95">{low}</data><data key="hi95">{high}</data>'
 
 
-def _data(**texts: str) -> str:
-    return "".join(f'<data key="{key}">{escape(_xml_text(text))}</data>' for key, text in texts.items())
+def _data(**strings: str) -> str:
+    return "".join(f'<data key="{key}">{escape(_xml_text(string))}</data>' for key, string in strings.items())
 
 
-def _xml_text(text: str) -> str:
+def _xml_text(string: str) -> str:
     """XML has no place for most control characters, not even escaped ones: they become U+FFFD."""
-    if text.isprintable():
-        return text
-    return "".join(letter if letter in "\t\n" or _in_xml(ord(letter)) else "\ufffd" for letter in text)
+    if string.isprintable():
+        return string
+    return "".join(letter if letter in "\t\n" or _in_xml(ord(letter)) else "\ufffd" for letter in string)
 
 
 def _in_xml(code: int) -> bool:

@@ -216,9 +216,9 @@ def _build(
     )
 
 
-def _numbers(table: str, texts: Sequence[str], number_of: Mapping[str, int]) -> NDArray[np.int64]:
+def _numbers(table: str, strings: Sequence[str], number_of: Mapping[str, int]) -> NDArray[np.int64]:
     try:
-        return np.fromiter(map(number_of.__getitem__, texts), dtype=np.int64, count=len(texts))
+        return np.fromiter(map(number_of.__getitem__, strings), dtype=np.int64, count=len(strings))
     except KeyError:
         raise InvalidParameter(table, "expected edges of the released queries only") from None
 

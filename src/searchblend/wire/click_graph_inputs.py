@@ -29,7 +29,7 @@ def read_categories(path: Path) -> dict[str, str]:
 
 def read_stop_list(path: Path) -> list[str]:
     """One term or query a line; empty lines say nothing."""
-    return [line for line in (text.strip() for text in _text(path).splitlines()) if line]
+    return [line for line in (string.strip() for string in _text(path).splitlines()) if line]
 
 
 def _pairs(path: Path, first: str, second: str) -> Iterator[tuple[int, str, str]]:

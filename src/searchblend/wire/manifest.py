@@ -1,8 +1,8 @@
 """The manifest: what a task asks of devices now, signed. Standard library only; signatures are checked in ``signing``.
 
 Served as ``{"payload": text, "signatures": [{"key_id", "algorithm", "signature"}, …]}``. The payload is the canonical
-JSON of the manifest, carried as a text so that nobody has to rebuild the bytes that were signed: signed is
-``"searchblend manifest v1\\n"`` followed by the payload's UTF-8 bytes. Numbers that are not whole (ε, δ) are texts.
+JSON of the manifest, carried as a string so that no one has to rebuild the bytes that were signed: signed is
+``"searchblend manifest v1\\n"`` followed by the payload's UTF-8 bytes. Numbers that are not whole (ε, δ) are strings.
 """
 
 from __future__ import annotations

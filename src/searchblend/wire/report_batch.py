@@ -36,7 +36,7 @@ class ReportBatch:
 
 
 def decode_reports(message: bytes, shape: ReportShape) -> ReportBatch:
-    """Reports one after another. Only a length that is no multiple of the size refuses the whole message."""
+    """Reports one after another. Only a length that is not a multiple of the size refuses the whole message."""
     size = shape.size
     if not message or len(message) % size:
         raise ReportRefused("malformed", f"expected a multiple of {size} bytes")

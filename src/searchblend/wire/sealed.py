@@ -8,10 +8,10 @@ HPKE (RFC 9180) base mode, X25519 / HKDF-SHA256 / AES-128-GCM, one shot, by the 
     plaintext  = length (2, big-endian) ‖ canonical JSON ‖ zeros, filled up to the least of BUCKETS that holds it
     JSON       = {"records":[[query,url],…]}; url is null in a task without URLs
 
-Task, round, the text that was consented to and the contributor are bound in: a record opens nowhere else, and a copy of
-it under somebody else's tag opens nowhere at all. The tag is in no message: the service computes it from the credential
+Task, round, the words that were consented to and the contributor are bound in: a record opens nowhere else, and a copy
+of it under another's tag opens nowhere at all. The tag is in no message: the service computes it from the credential
 that came with the record. It is made from the credential's hash, which is what a service keeps of an enrolment code, so
-that the curator can tell the tags of enrolled people from made-up ones. The size says only the bucket.
+that the curator can tell the tags of enrolled people from invented ones. The size says only the bucket.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from searchblend.core.normalization import normalize
 from searchblend.core.records import WILDCARD, Record
 from searchblend.wire.canonical import canonical_json, parse_canonical
 
+SEALED_MEDIA_TYPE: Final = "application/vnd.searchblend.sealed"
 SEALED_VERSION: Final = 2
 SUITE: Final = 1
 BUCKETS: Final = (256, 512, 1024, 2048, 4096)
@@ -53,7 +54,7 @@ class SealingContext:
     task: bytes
     round: int
     consent: bytes
-    """SHA-256 of the text that the user agreed to"""
+    """SHA-256 of the string that the user agreed to"""
 
     def info(self, tag: bytes) -> bytes:
         """What one contributor's record is bound to."""
@@ -97,7 +98,7 @@ def fits_sealed(records: Sequence[Record]) -> bool:
 
 
 def check_sealed(message: bytes, context: SealingContext) -> None:
-    """What anybody can check without the key: form, size and consent."""
+    """What can be checked without the key: form, size and consent."""
     if len(message) not in SEALED_SIZES or message[:2] != bytes([SEALED_VERSION, SUITE]):
         raise MessageError("sealed record: malformed: expected version 2, suite 1 and the size of a bucket")
     if message[2:_HEAD] != context.consent:

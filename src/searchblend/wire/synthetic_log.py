@@ -24,7 +24,7 @@ _BREAKS: Final = ("\t", "\n", "\r")
 
 def encode_synthetic_log(graph: ClickGraph, log: SyntheticLog) -> Iterator[bytes]:
     """Tab-separated text with a header, in pieces."""
-    if any(mark in text for text in (*graph.queries, *graph.urls) for mark in _BREAKS):
+    if any(mark in string for string in (*graph.queries, *graph.urls) for mark in _BREAKS):
         raise RunError("a released text holds a tab or a line break and cannot stand in a tab-separated file")
     urls = {NOTHING: "", **dict(enumerate(graph.urls))}
     yield ("\t".join(COLUMNS) + "\n").encode()

@@ -118,7 +118,7 @@ def test_signed_packs_and_pins(releases, tmp_path, capsys):
     assert json.loads(captured.out)["found"]
     assert captured.err == ""
     assert main(["search", str(path), "query"]) == 0
-    assert "nobody checked by whom" in capsys.readouterr().err
+    assert "it was not checked by whom" in capsys.readouterr().err
     assert main(["pack", "inspect", str(path), "--pin", key.public_point.hex(), "--json"]) == 0
     about = said(capsys)
     assert (about["signed_by"], about["signature_checked"]) == ([key.key_id], True)

@@ -112,7 +112,7 @@ def test_several_files_are_one_table_whatever_the_order_of_their_columns(tmp_pat
     ("types", "options", "said"),
     [
         ("user VARCHAR, value VARCHAR", {"value": "query"}, r"no column 'query': there are user, value"),
-        ("user VARCHAR, value DOUBLE", {}, r"column 'value' has type DOUBLE; expected texts or whole numbers"),
+        ("user VARCHAR, value DOUBLE", {}, r"column 'value' has type DOUBLE; expected strings or whole numbers"),
     ],
 )
 def test_wrong_columns_are_named(tmp_path, types, options, said):

@@ -70,7 +70,7 @@ def test_files_that_are_no_tables(tmp_path):
         read_public_records(written(tmp_path, "x", "table.parquet"))
     path = tmp_path / "numbers.parquet"
     duckdb.sql(f"COPY (SELECT 1 AS query, 'http://a.example' AS url) TO '{path}'")
-    with pytest.raises(InputError, match="expected two texts"):
+    with pytest.raises(InputError, match="expected two strings"):
         read_public_records(path)
     (tmp_path / "latin.csv").write_bytes(b"query,url\n\xff,http://a.example\n")
     with pytest.raises(InputError, match="UTF-8"):

@@ -102,7 +102,9 @@ def _add_similar(actions: Commands) -> None:
     parser.add_argument(
         "--by", choices=["clicks", "forward", "backward"], default="clicks", help="shared clicks, or a random walk"
     )
-    parser.add_argument("--idf", action="store_true", help="URLs that everybody clicks count less (--by clicks)")
+    parser.add_argument(
+        "--idf", action="store_true", help="weight of URLs by how few queries lead to them (--by clicks)"
+    )
     parser.add_argument("--steps", type=positive_int, default=11, metavar="T", help="of the walk (11)")
     parser.add_argument("--stay", type=_stay, default=0.9, metavar="S", help="chance of not moving in a step (0.9)")
     parser.add_argument("--urls", action="store_true", help="rank URLs instead of queries (walks only)")
@@ -368,7 +370,7 @@ def _synthesize(options: argparse.Namespace) -> None:
     if options.json:
         print_json(document)
         return
-    print_line(f"{len(log):,} made-up searches of {n_users:,} users: {options.output}")
+    print_line(f"{len(log):,} synthetic searches of {n_users:,} users: {options.output}")
     print_line(f"{SYNTHETIC}.", style="bold red")
     print_line(f"It is {WHAT_IT_IS_NOT[0]}. {manifest.name} says what else it is not.", style="dim")
 

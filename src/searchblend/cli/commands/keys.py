@@ -104,7 +104,7 @@ def _public(key: SigningKey) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _kept_on_record(options: argparse.Namespace, keys: SigningKeys) -> Iterator[None]:
-    """Change the folder whose keys are on record, and the record with it; another folder is nobody's business."""
+    """Change the folder whose keys are on record, and the record with it; other folders are not put on record."""
     from searchblend.service.workers.signing_keys import adopt_keys, keys_on_record
     from searchblend.store.service_store import is_service_database
 

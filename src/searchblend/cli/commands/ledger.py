@@ -28,7 +28,7 @@ examples:
   searchblend ledger show budget.ledger                     debits, totals by summing and by loss distributions, the cap
   searchblend ledger show budget.ledger --population search --window 2026-W46 --delta 1e-6
   searchblend ledger check budget.ledger                    the hash chain and every stored file
-  searchblend ledger export budget.ledger > rows.jsonl      the rows with their hashes, for somebody else to verify
+  searchblend ledger export budget.ledger > rows.jsonl      the rows with their hashes, for others to verify
   searchblend ledger cap budget.ledger --lifetime 20,1e-4 --per-window 4,1e-5
   searchblend ledger what-if year.toml --ledger budget.ledger    what a batch of releases would cost, before any is made
 """

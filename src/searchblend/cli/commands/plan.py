@@ -1,4 +1,4 @@
-"""``searchblend plan``: what a run would give, before anybody is asked."""
+"""``searchblend plan``: what a run would give, before any user is asked."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _show(document: Mapping[str, Any], plot: Path | None) -> None:
     moves, colluding = document["one_report_moves"], document["colluding_optin_users"]
     if moves and colluding:
         print_line(
-            f"One made-up report moves the clients' figure of an item by at most "
+            f"One fabricated report moves the clients' figure of an item by at most "
             f"{max(filter(None, moves.values()), default=0):.1e}; "
             f"{colluding['half_of_the_time']} opt-in users who agree force a record in half of the time, "
             f"{colluding['99_percent']} almost surely."

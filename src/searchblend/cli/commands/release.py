@@ -218,7 +218,7 @@ def _run(options: argparse.Namespace) -> None:
             settings, on_progress=on_progress, on_notice=lambda text: warn(text, "dim"), on_step=on_step
         )
         write_summary(result.input_summary)
-    _say_input(result)
+    _warn_about_input(result)
     if result.input_summary is None:
         warn_without_page(options.output, html=options.html)
     if options.json:
@@ -227,7 +227,7 @@ def _run(options: argparse.Namespace) -> None:
         _show_release(result.released, options.output)
 
 
-def _say_input(result: WrittenRelease[Statement]) -> None:
+def _warn_about_input(result: WrittenRelease[Statement]) -> None:
     if result.input_summary is None:
         warn("this release id was published before: the same files again, nothing was spent")
         return
@@ -278,7 +278,7 @@ def _verify(options: argparse.Namespace) -> None:
         for check in checks:
             table.add_row("ok" if check.holds else "FAILED", check.name, check.detail)
         print_table(table)
-        print_line("What nobody can check from the folder:")
+        print_line("What cannot be checked from the folder:")
         for what in CANNOT_PROVE:
             print_line(f"  - {what}")
     if failed:
@@ -306,7 +306,7 @@ def _review(options: argparse.Namespace) -> None:
         print_json({"findings": [finding.as_json() for finding in findings]})
         return
     if not findings:
-        print_line("nothing that looks like somebody's own; this is a hint, no guarantee")
+        print_line("nothing that looks personal; this is a hint, not a guarantee")
         return
     table = new_table(f"Look at these before publishing ({len(findings)})")
     for name in ("table", "row", "why", "text"):

@@ -1,4 +1,4 @@
-"""``searchblend search``: what a pack answers to what somebody typed."""
+"""``searchblend search``: what a pack answers to what was typed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pack", type=Path, metavar="PACK", help="a pack, plain or signed")
-    parser.add_argument("query", metavar="QUERY", help="what somebody typed")
+    parser.add_argument("query", metavar="QUERY", help="the query as typed")
     parser.add_argument("--prefix", action="store_true", help="only the query and what begins so: no typing errors")
     parser.add_argument("--limit", type=positive_int, default=10, metavar="N", help="queries at the most (10)")
     add_pin(parser)
@@ -56,14 +56,14 @@ def run(options: argparse.Namespace) -> None:
 
 
 def read_checked(options: argparse.Namespace) -> PackFile:
-    """The pack, signed by a pinned key if there are pins. A signature that nobody looked at is worth nothing."""
+    """The pack, signed by a pinned key if there are pins. A signature that was not checked is worth nothing."""
     from searchblend.releases.pack_files import read_pack_file, read_pinned
 
     if options.pin:
         return read_pinned(options.pack, options.pin)
     read = read_pack_file(options.pack)
     if read.signatures:
-        warn("the pack is signed, and nobody checked by whom: pass --pin with the public key that you trust")
+        warn("the pack is signed, and it was not checked by whom: pass --pin with the public key that you trust")
     return read
 
 

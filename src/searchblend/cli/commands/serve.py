@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
 examples:
-  searchblend serve --demo                    a server, 20,000 made-up devices and a whole round; then it stays up
+  searchblend serve --demo                    a server, 20,000 synthetic devices and a whole round; then it stays up
   searchblend serve --demo --by-hand          the same devices, but you run the rounds in the console
   searchblend serve --demo --once --json      the same, ends after the round and prints the trends
   searchblend serve --data-dir /var/lib/searchblend
@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--queue", metavar="N", help="reports that may wait for a commit; beyond it 503 (20000)")
     parser.add_argument("--manifest-seconds", metavar="S", help="how long caches may keep a manifest (60)")
     parser.add_argument("--poll-seconds", metavar="S", help="how often workers look for work (1)")
-    parser.add_argument("--demo", action="store_true", help="play a whole round with a made-up population")
+    parser.add_argument("--demo", action="store_true", help="play a whole round with a synthetic population")
     parser.add_argument("--once", action="store_true", help="with --demo: end after the round")
     parser.add_argument(
         "--by-hand", action="store_true", help="with --demo: devices take part, and you run the rounds in the console"
@@ -133,7 +133,7 @@ def forecast(question: Question, epsilons: Sequence[float]) -> Forecast:
 
 
 def _end_with_input() -> None:
-    """End when whoever started us ends, however: then nobody holds the other end of our input any more."""
+    """End when whoever started us ends, however: then the other end of our input is closed."""
     sys.stdin.buffer.read()
     os.kill(os.getpid(), signal.SIGTERM)
 
@@ -168,19 +168,19 @@ def _demo(options: argparse.Namespace) -> None:
             stack.callback(transport.close)
             population = Population(transport, pinned, on_progress)
             if options.by_hand:
-                _say_who(address, staff)
+                _print_staff(address, staff)
                 _by_hand(population, staff, people[:n_optin], people[n_optin:])
                 return
             result = population.play_round(task, staff, people[:n_optin], people[n_optin:])
         _show(result, round(time.perf_counter() - started, 1), as_json=options.json)
         if not options.once:
-            _say_who(address, staff)
+            _print_staff(address, staff)
             with contextlib.suppress(KeyboardInterrupt):
                 while True:
                     time.sleep(3600)
 
 
-def _say_who(address: str, staff: Staff) -> None:
+def _print_staff(address: str, staff: Staff) -> None:
     """Where to look, and as whom."""
     print_line(f"console: {address}/console")
     print_line(f"sign in as an operator: {staff.operator}")

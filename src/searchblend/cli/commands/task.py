@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         changes[-1].add_argument("task", metavar="TASK", help="its name or id")
         if action.needs is NewCodes:
             changes[-1].add_argument("count", type=positive_int, metavar="N", help="how many codes")
-    cap = add_command(commands, "cap", "put a cap on everybody's budget", EXAMPLES)
+    cap = add_command(commands, "cap", "put a cap on the budget of all users", EXAMPLES)
     cap.add_argument("--per-window", type=epsilon_delta, metavar="E,D", help="ε and δ of each window")
     cap.add_argument("--lifetime", type=epsilon_delta, metavar="E,D", help="ε and δ of all time")
     ledger = add_command(commands, "ledger", "what was released about whom, and what it cost", EXAMPLES)

@@ -54,7 +54,7 @@ class ClickLog(Protocol):
     def searches_of(self, queries: Sequence[str], cap: Cap) -> Mapping[str, int]:
         """The count of each of these queries; other searches are left out first, and the cap applies to the rest.
 
-        Queries that nobody searched count 0.
+        Queries without a search count 0.
         """
         ...
 
@@ -69,7 +69,7 @@ class ClickLog(Protocol):
     def clicks_of(
         self, records: Sequence[Record], cap: Cap, *, within: Cap, restrict_first: bool = True
     ) -> Mapping[Record, int]:
-        """The clicks on each of these records, of the searches that ``within`` keeps; 0 where nobody clicked.
+        """The clicks on each of these records, of the searches that ``within`` keeps; 0 without a click.
 
         ``restrict_first`` leaves out all other clicks before the cap applies; the paper caps first.
         """

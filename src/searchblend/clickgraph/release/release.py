@@ -72,7 +72,7 @@ class ClickGraphRelease:
     reformulations: Sequence[ReformulationRow]
     guarantee: Guarantee
     treated_as_public: Mapping[str, str]
-    """what was taken to be known to everybody, and why"""
+    """what was taken to be public, and why"""
 
     def __repr__(self) -> str:
         return (
@@ -163,7 +163,7 @@ def _threshold_conditions(design: ClickGraphDesign) -> list[Condition]:
 
 
 def treated_as_public(params: ClickGraphParams) -> dict[str, str]:
-    """What the promise takes to be known to everybody, and why."""
+    """What the promise takes to be public, and why."""
     public = {
         "parameters": "all parameters, fixed before the log was read",
         "normal forms": "how queries and URLs are written, a fixed rule for each text",

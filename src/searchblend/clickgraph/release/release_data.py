@@ -4,7 +4,7 @@ The steps in order: Select-Queries (1, 3 and 4) decides which queries are publis
 Get-Click-Counts (6) counts clicks on their results; reformulations are an extension of §6, which has clicks on
 suggestions only.
 
-The paper publishes click counts for the results that anybody can see by posing the query. Its experiments take the most
+The paper publishes click counts for the results that anyone can see by posing the query. Its experiments take the most
 clicked URLs *of the log* instead, which no noise makes private: a URL that one person clicked would be named with
 certainty. So either the pairs come from outside the log, or the log's own pairs must pass a threshold with a budget of
 their own. Pairs of published queries are public candidates, too, but too many for a noisy count each: they pass a
@@ -182,7 +182,7 @@ def fresh_query_counts(
 def public_click_counts(
     log: ClickLog, records: Sequence[Record], step: StepDesign, design: ClickGraphDesign, *, randomness: Randomness
 ) -> dict[Record, int]:
-    """Noisy clicks on each of these pairs, those that nobody clicked among them."""
+    """Noisy clicks on each of these pairs, those without a click among them."""
     exact = log.clicks_of(
         records,
         step.cap,

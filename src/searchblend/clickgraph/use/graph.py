@@ -64,7 +64,7 @@ class Counts:
 
     @property
     def clamped(self) -> Integers:
-        """Nobody searched less than never. Sums of clamped counts are too large: use ``count`` in sums."""
+        """No count is below zero. Sums of clamped counts are too large: use ``count`` in sums."""
         return np.maximum(self.count, 0)
 
     def __len__(self) -> int:
@@ -174,7 +174,7 @@ class ClickGraph:
         return {query: i for i, query in enumerate(self.queries)}
 
     def number_of(self, query: str) -> int:
-        """The number of a query as somebody types it; released queries are in normal form."""
+        """The number of a query as it is typed; released queries are in normal form."""
         number = self._numbers.get(query, self._numbers.get(normalize(query) or ""))
         if number is None:
             raise InvalidParameter("query", "expected a query of the released graph; this one was not released")
@@ -196,7 +196,7 @@ class ClickGraph:
         return self.cuts.get(table, 0.0) if cut is None else cut
 
     def in_order(self) -> ClickGraph:
-        """The same graph, numbered and sorted by counts and texts alone: no order of an input shows."""
+        """The same graph, numbered and sorted by counts and strings alone: no order of an input shows."""
         query_rank, url_rank = _text_ranks(self.queries), _text_ranks(self.urls)
         query_order, url_order = np.lexsort((query_rank, -self.searches.count)), np.argsort(url_rank)
         new_query, new_url = np.argsort(query_order), url_rank
@@ -245,10 +245,10 @@ def _not_installed(library: str) -> UsageError:
     return UsageError(f"{library} is not installed: run pip install {library}, or use columns()")
 
 
-def _text_ranks(texts: Sequence[str]) -> Integers:
-    """The place of each text in their alphabetical order."""
-    ranks = np.empty(len(texts), dtype=np.int64)
-    ranks[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
+def _text_ranks(strings: Sequence[str]) -> Integers:
+    """The place of each string in their alphabetical order."""
+    ranks = np.empty(len(strings), dtype=np.int64)
+    ranks[sorted(range(len(strings)), key=strings.__getitem__)] = np.arange(len(strings))
     return ranks
 
 
@@ -283,12 +283,12 @@ def _check_edges(name: str, edges: Edges, n_sources: int, n_targets: int) -> Non
         raise InvalidParameter(name, "expected each edge once")
 
 
-def ranked(scores: Sequence[float] | Numbers, texts: Sequence[str], limit: int | None = None) -> list[int]:
+def ranked(scores: Sequence[float] | Numbers, strings: Sequence[str], limit: int | None = None) -> list[int]:
     """Numbers from the best score to the worst; ties by text, so that no order of input shows."""
     values = np.asarray(scores, dtype=np.float64)
     chosen = np.arange(len(values))
     if limit is not None and limit < len(values):
         least = np.partition(values, len(values) - limit)[len(values) - limit] if limit else np.inf
         chosen = np.flatnonzero(values >= least)
-    best = sorted((int(i) for i in chosen), key=lambda i: (-values[i], texts[i]))
+    best = sorted((int(i) for i in chosen), key=lambda i: (-values[i], strings[i]))
     return best[:limit]

@@ -1,7 +1,7 @@
 """What a person should look at before a click graph is published. Hints from the released tables alone, no guarantee.
 
 Differential privacy hides what few people typed. It does not hide a secret that many typed, nor what a search engine
-does badly: queries at the head that nobody clicks on ([KKMN09] §8).
+does badly: queries at the head without clicks ([KKMN09] §8).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from searchblend.core.errors import InvalidParameter
 from searchblend.core.suspects import Suspects
 
 ABANDONED: Final = "abandoned"
-"""the code of a head query that hardly anybody clicks on"""
+"""the code of a head query with hardly any click"""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One row to look at. Its texts are released ones, so they may be shown."""
+    """One row to look at. Its strings are released ones, so they may be shown."""
 
     table: TableName
     row: int
@@ -42,7 +42,7 @@ def review(
     head: int = 100,
     abandoned_below: float = 0.1,
 ) -> list[Finding]:
-    """Rows whose texts look like somebody's own, and of the ``head`` largest queries those that are abandoned.
+    """Rows whose strings look personal, and of the ``head`` largest queries those that are abandoned.
 
     A query is abandoned if even the upper ends of its clicks add up to less than ``abandoned_below`` of the lower end
     of its searches. This is only known if every URL that is shown for a query has a row (``has_all_clicks``): of pairs
@@ -59,12 +59,12 @@ def review(
 def _suspicious(graph: ClickGraph, table: TableName, suspects: Suspects) -> Iterable[Finding]:
     """In the tables of edges only what stands second is looked at: the first is a released query already."""
     columns = graph.columns(table)
-    texts = list(columns[{"queries": "query", "clicks": "url", "reformulations": "next_query"}[table]])
-    reasons = {text: tuple(reason.value for reason in suspects.in_text(text)) for text in dict.fromkeys(texts)}
-    for row, text in enumerate(texts, start=1):
-        if reasons[text]:
+    strings = list(columns[{"queries": "query", "clicks": "url", "reformulations": "next_query"}[table]])
+    reasons = {string: tuple(reason.value for reason in suspects.in_text(string)) for string in dict.fromkeys(strings)}
+    for row, string in enumerate(strings, start=1):
+        if reasons[string]:
             first = () if table == "queries" else (str(columns["query"][row - 1]),)
-            yield Finding(table, row, reasons[text], (*first, text))
+            yield Finding(table, row, reasons[string], (*first, string))
 
 
 def _abandoned(graph: ClickGraph, head: int, below: float) -> list[Finding]:

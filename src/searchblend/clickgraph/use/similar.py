@@ -53,7 +53,7 @@ def similar_queries(
 ) -> list[SimilarQuery]:
     """Queries that share clicked URLs with this one, by the cosine of their clicks.
 
-    ``idf`` weighs each URL by ln(queries / queries that lead to it): a portal that everybody clicks says little.
+    ``idf`` weighs each URL by ln(queries / queries that lead to it): a portal that all users click is little evidence.
     """
     number, clicks = graph.number_of(query), graph.click_matrix(cut)
     weighted = clicks
@@ -161,8 +161,8 @@ def _inverse(sums: Any) -> Numbers:
     return _divided(np.ones_like(values), values)
 
 
-def _reached(scores: Numbers, texts: Sequence[str], limit: int | None) -> list[Reached]:
-    return [Reached(texts[i], float(scores[i])) for i in ranked(scores, texts, limit) if scores[i] > 0]
+def _reached(scores: Numbers, strings: Sequence[str], limit: int | None) -> list[Reached]:
+    return [Reached(strings[i], float(scores[i])) for i in ranked(scores, strings, limit) if scores[i] > 0]
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ def run_study(
     noise = graph.noise.get("queries")
     if noise is None:
         raise RunError("the statement names no noise of the queries' counts: swap probabilities need it")
-    stopped_texts = {_form(text) for text in stop}
+    stopped_texts = {_form(string) for string in stop}
     category_of = {_form(term): name for term, name in (categories or {}).items()}
     members: dict[str, list[int]] = {}
     matched = stopped = 0
@@ -112,8 +112,8 @@ def _terms(queries: Sequence[str], pattern: str) -> list[tuple[int, str]]:
     return [(number, _form(match[group])) for number, match in matches if match and match[group]]
 
 
-def _form(text: str) -> str:
-    return normalize(text) or text
+def _form(string: str) -> str:
+    return normalize(string) or string
 
 
 def compare_rankings(first: Sequence[str], second: Sequence[str], k: int) -> RankingComparison:

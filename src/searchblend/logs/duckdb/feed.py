@@ -183,7 +183,7 @@ class Feeder:
             for block in gate.blocks(self._on_bytes):
                 _write(pipe, block)
         except BrokenPipeError:
-            pass  # the statement ended early and says itself why
+            pass  # the statement ended early, with an error of its own
         except BaseException as error:  # whatever it is, the statement that waits for this file must end
             self._failure = self._failure or error
             interrupt()
@@ -191,7 +191,7 @@ class Feeder:
             os.close(pipe)
 
     def _open(self, name: Path) -> int | None:
-        """The pipe, once somebody reads it; None if nobody will."""
+        """The pipe, once it is read; None if it never will be."""
         while not self._stop.wait(_RETRY_SECONDS):
             try:
                 pipe = os.open(name, os.O_WRONLY | os.O_NONBLOCK)
@@ -203,7 +203,7 @@ class Feeder:
 
 
 class _Stopped(Exception):
-    """Nobody waits for the result any more."""
+    """The result is not needed any more."""
 
 
 def _write(pipe: int, block: bytes) -> None:

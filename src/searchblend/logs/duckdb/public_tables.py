@@ -45,26 +45,26 @@ def read_synonyms(path: Path) -> dict[str, str]:
     """The columns ``query`` and ``meaning``: what a query is counted as. Both in normal form; no chains."""
     meant: dict[str, str] = {}
     for line, (query, meaning) in _rows(path, ("query", "meaning")):
-        text = _query(path, line, "query", query)
-        if text in meant:
+        string = _query(path, line, "query", query)
+        if string in meant:
             raise InputError(path, "this query has a meaning already", line=line, field="query")
-        meant[text] = _query(path, line, "meaning", meaning)
+        meant[string] = _query(path, line, "meaning", meaning)
     if any(meant.get(meaning, meaning) != meaning for meaning in meant.values()):
         raise InputError(path, "a meaning has another meaning itself: name the last one", field="meaning")
     return meant
 
 
-def _query(path: Path, line: int, field: str, text: str) -> str:
-    form = normalize(text)
+def _query(path: Path, line: int, field: str, string: str) -> str:
+    form = normalize(string)
     if form is None:
         raise InputError(path, "expected a query", line=line, field=field)
     return form
 
 
-def _target(path: Path, line: int, text: str) -> str:
-    if text.startswith(SUGGESTION):
-        return SUGGESTION + _query(path, line, "url", text.removeprefix(SUGGESTION))
-    form = normalize_url(text)
+def _target(path: Path, line: int, string: str) -> str:
+    if string.startswith(SUGGESTION):
+        return SUGGESTION + _query(path, line, "url", string.removeprefix(SUGGESTION))
+    form = normalize_url(string)
     if form is None:
         raise InputError(path, "expected a URL", line=line, field="url")
     return form
@@ -108,7 +108,7 @@ def _parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, tup
             row, line = cursor.fetchone(), 1
             while row is not None:
                 if not all(isinstance(value, str) for value in row):
-                    raise InputError(path, "expected two texts", line=line)
+                    raise InputError(path, "expected two strings", line=line)
                 yield line, row
                 row, line = cursor.fetchone(), line + 1
     except duckdb.Error as error:

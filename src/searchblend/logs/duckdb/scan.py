@@ -44,7 +44,7 @@ class Scan:
     """role → SQL of its string. User and query are never NULL in a line that is not broken; URL, time and rank may
     be."""
     broken: Sequence[Case] = ()
-    """what is wrong with lines whose fields need not be looked at; these conditions are never NULL"""
+    """what is wrong with lines whose fields need not be checked; these conditions are never NULL"""
     no_query: str | None = None
     ascii_only: bool = False
     no_odd_bytes: bool = False
@@ -104,7 +104,7 @@ class Scan:
         return f"{self._optin_answer()} IN {_listed(YES)}"
 
     def digest(self, key: str) -> str:
-        """SQL: the keyed MD5 of all that tells one line of a user from another, as a number (see ``engine``)."""
+        """SQL: the keyed MD5 of all that distinguishes the lines of a user, as a number (see ``engine``)."""
         parts = ", chr(31), ".join([quoted(key), *(self.roles.get(role, "''") for role in _HASHED)])
         return f"md5_number(concat({parts}))"  # to concat, NULL is an empty string
 
@@ -206,10 +206,10 @@ def _id(field: str) -> str:
 
 
 def scan_yandex(rows: str, *, searches: bool) -> Scan:
-    """The clicks in a table of such rows, and the lines that are no rows. Who clicked is said by the session.
+    """The clicks in a table of such rows, and the lines that are not rows. The session names who clicked.
 
     With ``searches`` a line is at the time of its query, its rank is the time of the click, and queries without a click
-    are lines without URL; those of nobody are left out.
+    are lines without URL; those without a user are left out.
     """
     users = f"SELECT session, min(id) AS id, min(moment) AS day FROM {rows} WHERE kind = 'M' GROUP BY session"
     moment, rank = ("queries.moment", "clicks.moment::VARCHAR") if searches else ("clicks.moment", "NULL::VARCHAR")

@@ -1,4 +1,4 @@
-"""One DuckDB connection with its limits, its private directory, and its failures said in our words."""
+"""One DuckDB connection with its limits, its private directory, and its failures in our words."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class DatabaseError(RunError):
     """The database gave up for a reason of its own."""
 
 
-def quoted(text: str) -> str:
-    """A text as an SQL literal."""
-    return "'" + text.replace("'", "''") + "'"
+def quoted(string: str) -> str:
+    """A string as an SQL literal."""
+    return "'" + string.replace("'", "''") + "'"
 
 
 def quoted_name(name: str) -> str:
@@ -88,7 +88,7 @@ class DuckDBSession:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def new_name(self, kind: str) -> str:
-        """A table name nobody has yet."""
+        """A table name that is not in use."""
         self._tables += 1
         return f"{kind}_{self._tables}"
 
@@ -184,7 +184,7 @@ class DuckDBSession:
 
     @contextmanager
     def watched(self, on_fraction: OnFraction) -> Iterator[None]:
-        """Tells how far the statements inside are, several times a second."""
+        """Reports how far the statements inside are, several times a second."""
         done = threading.Event()
 
         def poll() -> None:

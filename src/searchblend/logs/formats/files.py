@@ -169,10 +169,10 @@ class _Decompressed:
                 break
             if not self._pending and not self._refill():
                 raise EOFError
-            text = self._member.decompress(self._pending[: self._slice_size])
+            piece = self._member.decompress(self._pending[: self._slice_size])
             self._pending = self._pending[self._slice_size :]
-            length += len(text)
-            out.append(text)
+            length += len(piece)
+            out.append(piece)
         return b"".join(out)
 
     def _refill(self) -> bool:
@@ -200,12 +200,12 @@ def _zstd(raw: io.FileIO) -> ByteSource:
 
 
 def compression_of(path: Path) -> str | None:
-    """``gzip``, ``zstd`` or None, by the name and not by the first bytes: those may be somebody's line."""
+    """``gzip``, ``zstd`` or None, by the name and not by the first bytes: those may be a user's line."""
     return _COMPRESSIONS.get(path.suffix.lower())
 
 
 def other_than_text(start: bytes) -> str | None:
-    """What a file is that begins with these bytes, if it is known and no UTF-8 text."""
+    """What a file is that begins with these bytes, if it is known and not UTF-8 text."""
     known = next((what for magic, what in _OTHER_BYTES.items() if start.startswith(magic)), None)
     if known is None and b"\0\0" in (start[:4:2], start[1:4:2]):
         return "UTF-16: convert it to UTF-8 first"
@@ -219,13 +219,13 @@ def open_raw(path: Path) -> Iterator[io.FileIO]:
         with path.open("rb", buffering=0) as raw:
             yield raw
     except OSError as error:
-        problem = next((text for kind, text in _PROBLEMS.items() if isinstance(error, kind)), "cannot be read")
+        problem = next((problem for kind, problem in _PROBLEMS.items() if isinstance(error, kind)), "cannot be read")
         raise InputError(path, problem) from error
 
 
 @contextmanager
 def open_text_bytes(path: Path, span: Span = WHOLE) -> Iterator[tuple[ByteSource, io.FileIO]]:
-    """The decompressed bytes, and the file itself, whose position tells how far the reading is."""
+    """The decompressed bytes, and the file itself, whose position is how far the reading is."""
     kind = compression_of(path)
     with open_raw(path) as raw:
         if span.end is not None:

@@ -1,7 +1,7 @@
 """The gate that every byte of a text log passes before a database sees it.
 
 A CSV reader of a database is fast and forgiving: DuckDB's drops a line of 100 MB without a word, reads a NUL byte as
-text, and gives up a whole file over one stray carriage return. So the gate looks at the bytes first. What it lets
+text, and gives up a whole file over one stray carriage return. So the gate checks the bytes first. What it lets
 through are whole lines of valid UTF-8, at most 1 MiB each, ended by a line feed, without quotes; what it holds
 back it counts, by reason and line number. A line with very many fields is shortened to one field too many, since DuckDB
 takes a time that grows with the square of their number. Of very many blank lines none passes, since DuckDB adds them to
@@ -79,7 +79,7 @@ def check_clean(
 ) -> FileCheck | None:
     """The size of a plain file that needs no gate, or None as soon as something shows that it does.
 
-    ``only`` looks at no more than so many bytes of its beginning.
+    ``only`` checks no more than so many bytes of its beginning.
     """
     if compression_of(path) is not None:
         return None
@@ -141,9 +141,9 @@ class _Utf8Check:
         return True
 
 
-def _is_utf8(text: bytes) -> bool:
+def _is_utf8(line: bytes) -> bool:
     try:
-        text.decode("utf-8")
+        line.decode("utf-8")
     except UnicodeDecodeError:
         return False
     return True
@@ -222,13 +222,13 @@ class Gate:
         if b"\r" in block:
             block = block.replace(b"\r\n", b"\n")
         block, self._open_record = self._open_record + block, b""
-        if self._needs_a_closer_look(block):
+        if self._needs_line_by_line(block):
             return self._line_by_line(block, last=False)
         self._line += block.count(b"\n")
         self.check.lines += count_lines(block)
         return first, block.replace(b",", SEPARATOR.encode()) if self._rules.quotes else block
 
-    def _needs_a_closer_look(self, block: bytes) -> bool:
+    def _needs_line_by_line(self, block: bytes) -> bool:
         return (
             b"\r" in block
             or (self._rules.quotes and (b'"' in block or b"\x1f" in block))
@@ -251,9 +251,9 @@ class Gate:
                 if not used:
                     self._open_record = b"\n".join(lines[position:]) + b"\n"
                     break
-            text = self._cleaned(record, doubtful=doubtful)
-            if text:
-                kept.append(text)
+            cleaned = self._cleaned(record, doubtful=doubtful)
+            if cleaned:
+                kept.append(cleaned)
                 numbers.append(self._line)
             position += used
             self._line += used
@@ -277,8 +277,8 @@ class Gate:
             return b""
         if b"\x1f" in record:
             fields = [field.replace(b"\x1f", b" ") for field in fields]
-        text = b"\x1f".join(fields) or b" "  # nothing in quotes is not a blank line: it has too few fields
-        return self._shortened(text, b"\x1f")
+        joined = b"\x1f".join(fields) or b" "  # nothing in quotes is not a blank line: it has too few fields
+        return self._shortened(joined, b"\x1f")
 
     def _shortened(self, record: bytes, separator: bytes) -> bytes:
         """A line with very many fields is one with too many whatever they hold, so it may be a short one."""
@@ -320,7 +320,7 @@ def _may_have_a_byte_problem(block: bytes) -> bool:
 def _may_have_very_many_fields(block: bytes, rules: LineRules) -> bool:
     """Whether a line of a block has more than so many separators; certain for twice that number.
 
-    Of every so many separators one is looked at: two of those in one line are too many.
+    Of every so many separators one is checked: two of those in one line are too many.
     """
     step = rules.n_fields + _MANY
     separators = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord(rules.separator))[::step].tolist()

@@ -40,7 +40,7 @@ PROBLEMS: Final = (
     BAD_OPTIN,
     UNUSABLE_URL,
 )
-"""What can be wrong with the fields of a line, in the order in which it is looked for. The position is the number that
+"""What can be wrong with the fields of a line, in the order in which it is checked. The position is the number that
 stands for it in a table of lines."""
 YES: Final = frozenset({"1", "true", "t", "yes", "y", "on"})
 NO: Final = frozenset({"0", "false", "f", "no", "n", "off", ""})
@@ -99,8 +99,8 @@ def _judge_delimited(layout: Delimited, line: str, *, host_only: bool) -> str | 
     if len(fields) < layout.n_fields and len(fields) != layout.may_end_after:
         return TOO_FEW_FIELDS
     fields += [""] * (layout.n_fields - len(fields))
-    texts = {role: fields[position] for role, position in layout.positions.items()}
-    return judge_texts(texts, has_urls=layout.has_urls, no_query=layout.no_query, host_only=host_only)
+    strings = {role: fields[position] for role, position in layout.positions.items()}
+    return judge_fields(strings, has_urls=layout.has_urls, no_query=layout.no_query, host_only=host_only)
 
 
 def _judge_json(layout: JsonLines, line: str, *, host_only: bool) -> str | None:
@@ -108,7 +108,7 @@ def _judge_json(layout: JsonLines, line: str, *, host_only: bool) -> str | None:
         return TOO_MANY_FIELDS
     try:
         document = json.loads(line, object_pairs_hook=_first_of_each)
-        json.dumps(document, ensure_ascii=False).encode()  # half of a surrogate pair is no text
+        json.dumps(document, ensure_ascii=False).encode()  # half of a surrogate pair is not a string
     except (ValueError, RecursionError):
         return BAD_LINE
     if not isinstance(document, dict):
@@ -116,29 +116,29 @@ def _judge_json(layout: JsonLines, line: str, *, host_only: bool) -> str | None:
     members = {role: document.get(key) for role, key in layout.keys.items()}
     if any(isinstance(member, dict | list) for member in members.values()):
         return BAD_LINE
-    texts = {role: "" if member is None else str(member) for role, member in members.items()}
-    return judge_texts(texts, has_urls=layout.has_urls, host_only=host_only)
+    strings = {role: "" if member is None else str(member) for role, member in members.items()}
+    return judge_fields(strings, has_urls=layout.has_urls, host_only=host_only)
 
 
 def _first_of_each(members: list[tuple[str, object]]) -> dict[str, object]:
     return dict(reversed(members))
 
 
-def judge_texts(
-    texts: Mapping[str, str], *, has_urls: bool, no_query: str | None = None, host_only: bool = False
+def judge_fields(
+    strings: Mapping[str, str], *, has_urls: bool, no_query: str | None = None, host_only: bool = False
 ) -> str | None:
     """The problem of a line with these fields."""
-    if not texts["user"].strip(ASCII_BLANKS):
+    if not strings["user"].strip(ASCII_BLANKS):
         return MISSING_USER
-    query = texts["query"]
+    query = strings["query"]
     if query == no_query or not query_is_usable(query):
         return UNUSABLE_QUERY
-    if has_urls and not texts["url"]:
+    if has_urls and not strings["url"]:
         return WITHOUT_URL
-    if texts.get("optin", "").strip(" ").lower() not in YES | NO:
+    if strings.get("optin", "").strip(" ").lower() not in YES | NO:
         return BAD_OPTIN
     usable = host_is_usable if host_only else url_is_usable
-    return UNUSABLE_URL if has_urls and not usable(texts["url"]) else None
+    return UNUSABLE_URL if has_urls and not usable(strings["url"]) else None
 
 
 class _SessionJudge:

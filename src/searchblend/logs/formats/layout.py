@@ -26,10 +26,10 @@ _REQUIRED: Final = ("user", "query")
 
 @dataclass(frozen=True)
 class LineRules:
-    """What the bytes of a line may be, and what is done to them before anybody looks for fields."""
+    """What the bytes of a line may be, and what is done to them before it is split into fields."""
 
     header: bool = False
-    """Whether the first line is nobody's. Only there may a byte-order mark begin a file; else it may begin any line."""
+    """Whether the first line is a header. Only there may a byte-order mark begin a file; else it may begin any line."""
     quotes: bool = False
     """Whether fields may be quoted as in RFC 4180."""
     quoted_line_feeds: bool = False
@@ -54,7 +54,7 @@ class Delimited:
     may_end_after: int | None = None
     """A line with just this many fields is fine too: the others are empty."""
     no_query: str | None = None
-    """A text that stands for a query that was taken out."""
+    """A string that stands for a query that was taken out."""
     quoted_line_feeds: bool = False
 
     @property
@@ -122,7 +122,7 @@ class Sessions:
     (``SessionID Time Q QueryID RegionID url...``) has no users and cannot be read.
 
     Where searches are counted, every query line is one, clicked or not, in the order of day, session and TimePassed;
-    its clicks are in the order of their TimePassed. These times are not seconds, so no query is said to follow another.
+    its clicks are in the order of their TimePassed. These times are not seconds, so no query follows another.
     """
 
     format: str = "yandex"
@@ -149,7 +149,7 @@ class ColumnMap:
     named: Mapping[str, str] = field(default_factory=dict)
     optin: str | None = None
     urls: bool = True
-    """whether a column of URLs is looked at; without, a log is one of queries alone"""
+    """whether a column of URLs is read; without, a log is one of queries alone"""
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.named) - set(NAMEABLE))
@@ -157,7 +157,7 @@ class ColumnMap:
             raise InvalidColumns(f"columns: expected names among {', '.join(NAMEABLE)}, found {', '.join(unknown)}")
         twice = sorted(role for role, name in self.named.items() if list(self.named.values()).count(name) > 1)
         if twice:
-            raise InvalidColumns(f"columns: {' and '.join(twice)} are said to be the same column")
+            raise InvalidColumns(f"columns: {' and '.join(twice)} are given the same column")
         if "url" in self.named and not self.urls:
             raise InvalidColumns("columns: a column of URLs is named, and URLs are not to be read")
 
@@ -192,4 +192,4 @@ def _no_such_column(path: Path, missing: Sequence[str], names: Sequence[str], ex
         present = f"none of the expected names is among {first_line}"
     else:
         present = f"there are {listed(names)}"
-    return f"{path}: no column {absent}: {present}; say which is which with --columns user=NAME,query=NAME,url=NAME"
+    return f"{path}: no column {absent}: {present}; name them with --columns user=NAME,query=NAME,url=NAME"

@@ -1,4 +1,4 @@
-"""Where the malformed lines are: the first few of each kind, by a second look at the text.
+"""Where the malformed lines are: the first few of each kind, by reading the text again.
 
 The pass over the text counts them without knowing line numbers. So when there are some, the files are read
 again, until the first few of each kind are found. Lines that are good at a glance are passed over by the million.
@@ -35,9 +35,9 @@ def locate(sources: Sequence[Source], counts: Mapping[str, int], *, host_only: b
             continue
         for path in paths:
             judge = judge_for(layout, host_only=host_only)
-            look_at_all = host_only or bool(left.get(BAD_OPTIN))
-            for line, text in _doubtful_lines(path, layout, look_at_all=look_at_all):
-                problem = judge(text)
+            judge_all = host_only or bool(left.get(BAD_OPTIN))
+            for line, content in _doubtful_lines(path, layout, judge_all=judge_all):
+                problem = judge(content)
                 if problem is not None and left.get(problem):
                     located[problem].first.append(Place(str(path), line))
                     left[problem] -= 1
@@ -46,7 +46,7 @@ def locate(sources: Sequence[Source], counts: Mapping[str, int], *, host_only: b
     return located
 
 
-def _doubtful_lines(path: Path, layout: TextLayout, *, look_at_all: bool) -> Iterator[tuple[int, str]]:
+def _doubtful_lines(path: Path, layout: TextLayout, *, judge_all: bool) -> Iterator[tuple[int, str]]:
     """Lines that may be malformed, with their numbers; all that are malformed are among them."""
     gate = Gate(path, layout.rules)
     header = layout.rules.header
@@ -58,7 +58,7 @@ def _doubtful_lines(path: Path, layout: TextLayout, *, look_at_all: bool) -> Ite
         if header:
             doubtful[np.argmax(doubtful)] = False
             header = False
-        if isinstance(layout, Delimited) and not look_at_all:
+        if isinstance(layout, Delimited) and not judge_all:
             doubtful &= _not_good_at_a_glance(layout, text, ends)
         for i in np.flatnonzero(doubtful).tolist():
             yield numbers + i if isinstance(numbers, int) else numbers[i], block[starts[i] : ends[i]].decode()
@@ -77,12 +77,12 @@ def _not_good_at_a_glance(layout: Delimited, text: Bytes, ends: Positions) -> ND
         if role in layout.positions:
             mark = line_ends[regular] - (layout.n_fields - 1 - layout.positions[role])
             start, end = np.where(mark > 0, marks[mark - 1] + 1, 0), marks[mark]
-            check = _unlike_a_url if role == "url" else _unlike_a_text
+            check = _unlike_a_url if role == "url" else _unlike_a_string
             doubtful[regular[check(layout, text, start, end)]] = True
     return doubtful
 
 
-def _unlike_a_text(layout: Delimited, text: Bytes, start: Positions, end: Positions) -> NDArray[np.bool_]:
+def _unlike_a_string(layout: Delimited, text: Bytes, start: Positions, end: Positions) -> NDArray[np.bool_]:
     length = end - start
     suspect = -1 if layout.no_query is None else len(layout.no_query)
     odd: NDArray[np.bool_] = (length == 0) | (length > MAX_LENGTH) | (text[start] <= _SPACE) | (length == suspect)

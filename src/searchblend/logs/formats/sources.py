@@ -1,4 +1,4 @@
-"""Which format a log is in: said by the caller, or told from the name of each file and from its header.
+"""Which format a log is in: named by the caller, or detected from the name of each file and its header.
 
 No line of a person decides anything about a file. So formats without a header are never guessed from their lines.
 """
@@ -37,8 +37,8 @@ AOL: Final = Delimited(
 )
 """The AOL log: ten tab-separated files ``user-ct-test-collection-NN.txt``, each with its own header.
 
-A line without a click has its last two fields empty, or ends after the third. The click is told by the URL and not by
-the rank: some thousands of clicks carry rank 0. A query ``-`` is one that was taken out; it and blank ones are unusable
+A line without a click has its last two fields empty, or ends after the third. A click is a line with a URL, whatever
+its rank: some thousands of clicks carry rank 0. A query ``-`` is one that was taken out; it and blank ones are unusable
 and counted. URLs are scheme and host only.
 """
 EXCITE: Final = Delimited(
@@ -195,5 +195,5 @@ def _columns_layout(path: Path, types: Mapping[str, str], columns: ColumnMap) ->
         fits = fits or (role == "time" and _TIME.fullmatch(types[name]) is not None)
         fits = fits or (role == "optin" and types[name] == "BOOLEAN")
         if not fits:
-            raise InvalidColumns(f"{path}: column '{name}' has type {types[name]}; expected texts or whole numbers")
+            raise InvalidColumns(f"{path}: column '{name}' has type {types[name]}; expected strings or whole numbers")
     return Columns(named, types={role: types[name] for role, name in named.items()})

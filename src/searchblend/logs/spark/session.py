@@ -1,4 +1,4 @@
-"""One Spark session with its private directory: which Java it runs on, and its failures said in our words.
+"""One Spark session with its private directory: which Java it runs on, and its failures in our words.
 
 ``load_pyspark`` is the one place that loads PySpark by itself: every other module here is imported only after it.
 """
@@ -40,7 +40,7 @@ _ROWS_AT_ONCE: Final = 1000
 _SHELF_BITS: Final = 12
 _SHELF: Final = f"(shiftleft(n, {_SHELF_BITS}) | shiftrightunsigned(place, {64 - _SHELF_BITS}))"
 _SPARK_PARTITIONS: Final = "200"
-"""What Spark takes when nobody says otherwise: far too many for a small log."""
+"""Spark's default: far too many for a small log."""
 _PARTITION_BYTES: Final = 1 << 25
 _DEFAULTS: Final = {
     "spark.app.name": "searchblend",
@@ -58,7 +58,7 @@ _SQL_SETTINGS: Final = {
 
 
 def check_master(master: str) -> None:
-    """Refuses a master that is none, or that nobody answers for: Spark itself would try for a minute."""
+    """Refuses a master that is not one, or that does not answer: Spark itself would try for a minute."""
     if not _MASTER.fullmatch(master):
         raise InvalidParameter("master", "expected local[N], spark://HOST:PORT, yarn or k8s://URL")
     if not master.startswith("spark://"):
@@ -98,7 +98,7 @@ class SparkRunner:
         self,
         master: str | None = None,
         temp_directory: str | os.PathLike[str] | None = None,
-        on_notice: OnNotice = lambda text: None,
+        on_notice: OnNotice = lambda notice: None,
         settings: Mapping[str, str] | None = None,
     ) -> None:
         """
@@ -138,7 +138,7 @@ class SparkRunner:
         given = {**_DEFAULTS, **settings, **({} if master is None else {"spark.master": master})}
         gateway, java = self._launch(pyspark.SparkConf(loadDefaults=False).setAll(list(given.items())))
         try:
-            conf = pyspark.SparkConf(_jvm=gateway.jvm)  # with what spark-submit or spark-defaults.conf say
+            conf = pyspark.SparkConf(_jvm=gateway.jvm)  # with the settings of spark-submit or spark-defaults.conf
             conf.setIfMissing("spark.master", "local[*]")
             if conf.get("spark.master").startswith("local"):
                 given = {**_ON_THIS_MACHINE, **given}
@@ -161,7 +161,7 @@ class SparkRunner:
             return gateway, f"Java {gateway.jvm.java.lang.System.getProperty('java.version')} (spark-submit)"
         java = find_java()
         home = java_home(java, self.directory)
-        # What Java and Spark's own logging say goes to a file of ours: it may quote file names and data.
+        # The output of Java and of Spark's own logging goes to a file of ours: it may quote file names and data.
         with (self.directory / "spark.log").open("wb") as log, _environment("JAVA_HOME", str(home)):
             try:
                 return gateways.launch_gateway(conf, {"stdout": log, "stderr": log}), str(java)
@@ -223,7 +223,7 @@ class SparkRunner:
         return max(1, self.spark.sparkContext.defaultParallelism)
 
     def set_partitions(self, n_bytes: int) -> None:
-        """Into how many parts the lines are dealt: one per core, or more of a large log, unless somebody said."""
+        """Into how many parts the lines are dealt: one per core, or more of a large log, unless it was set."""
         if self.spark.conf.get("spark.sql.shuffle.partitions") == _SPARK_PARTITIONS:
             n = max(self.cores, n_bytes // _PARTITION_BYTES)
             self.spark.conf.set("spark.sql.shuffle.partitions", str(n))
@@ -274,7 +274,7 @@ class SparkRunner:
 
     @contextmanager
     def watched(self, on_fraction: Callable[[float], None]) -> Iterator[None]:
-        """Tells how far the job inside is: the tasks done of the stages under way, never less than before."""
+        """Reports how far the job inside is: the tasks done of the stages under way, never less than before."""
         done, most = threading.Event(), 0.0
         tracker = self.spark.sparkContext.statusTracker()
 
