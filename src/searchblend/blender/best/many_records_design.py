@@ -16,7 +16,7 @@ from typing import Final
 
 from searchblend.blender.groups import Weights
 from searchblend.core.errors import InvalidParameter
-from searchblend.core.params import BlenderParams
+from searchblend.core.params import MANY_RECORDS, BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.mechanisms.gaussian_account import (
     Reach,
@@ -155,6 +155,18 @@ def many_records_design(
             "delta", "too small at this ε: it must cover the thresholds and the noise sampler; try records_per_optin 1"
         )
     return min(found, key=lambda design: design.queries.integer / design.queries.weights.units)
+
+
+def default_records(budget: Budget) -> int:
+    """How many records of an opt-in user count if the caller does not say: many, or one where δ is too small for that.
+
+    Decided by the budget alone, for a log with URLs, which asks for more.
+    """
+    try:
+        many_records_design(budget, MANY_RECORDS, has_urls=True)
+    except InvalidParameter:
+        return 1
+    return MANY_RECORDS
 
 
 def design_of(params: BlenderParams) -> ManyRecordsDesign:
