@@ -13,7 +13,7 @@ COLLECTED := $(VENV)/.collected
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: coverage help install browsers extension extension-lint run test test-without-spark test-spark quick flake check slow attack bench docs figures fuzz lock sbom smoke vectors wheel clean audit
+.PHONY: coverage help install browsers extension extension-lint run test test-without-spark test-spark quick flake check check-types check-rest slow attack bench docs figures fuzz lock sbom smoke vectors wheel clean audit
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -76,11 +76,16 @@ coverage: install ## branch coverage of the code that promises privacy (core to 
 	$(BIN)/coverage run -m pytest -q -m 'not slow and not thorough and not database_server' --hypothesis-profile quick tests/unit/core tests/unit/mechanisms tests/unit/accounting tests/unit/blender tests/unit/clickgraph tests/properties tests/vectors
 	$(BIN)/coverage report
 
-check: install $(NODE) ## lint, spelling, format, types (Python and JavaScript), import rule
+check: install $(NODE) ## lint, spelling, format, types (Python and JavaScript), import rule: every part runs
+	@$(MAKE) --no-print-directory --keep-going --jobs 2 check-types check-rest
+
+check-types:
+	$(BIN)/mypy
+
+check-rest:
 	$(BIN)/ruff check .
 	$(BIN)/codespell
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	npm --prefix extension run --silent check
 	$(BIN)/pytest -q tests/architecture
 

@@ -51,11 +51,10 @@ class Installed:
 
     def _wait_for_settings(self) -> None:
         """Installing opens the settings, in a blank tab if there is one, which must not be a tab of the test's."""
-        for _ in range(300):
-            if any(page.url == f"{self.base}/options.html" for page in self.context.pages):
-                return
+        deadline = time.monotonic() + PATIENCE_MS / 1000
+        while not any(page.url == f"{self.base}/options.html" for page in self.context.pages):
+            assert time.monotonic() < deadline, "installing the extension did not open its settings"
             self.context.pages[0].wait_for_timeout(100)
-        raise AssertionError("installing the extension did not open its settings")
 
     def page(self, name: str):
         page = self.context.new_page()

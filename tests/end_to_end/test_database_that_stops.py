@@ -95,7 +95,7 @@ def test_sigterm_ends_a_process_whose_database_is_frozen(where, round_, tmp_path
             with contextlib.suppress(httpx2.TimeoutException, httpx2.ConnectError):
                 if role == "all":
                     report(httpx2.Client(base_url=server.address, timeout=0.5), opened, messages[1])
-            time.sleep(0.5)  # the worker looks for work, and waits for ever
+            time.sleep(3)  # the worker looks for work ten times a second; it looks once, and waits for ever
             os.kill(server.process.pid, signal.SIGTERM)
             assert server.wait(PATIENT) == 1
         assert "stopped late" in server.log.read_text()

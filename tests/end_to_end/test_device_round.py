@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import random
@@ -13,6 +14,7 @@ import time
 import pytest
 
 from device_population import Law, covered, play_round, take_part
+from searchblend.cli.main import main
 from searchblend.device.agent import DeviceAgent
 from searchblend.device.consent_texts import LOCAL_TEXT, OPT_IN_TEXT
 from searchblend.service.clock import SystemClock
@@ -21,13 +23,22 @@ from service_parts import Service, people
 from service_process import ServerProcess, running
 
 
-def command(state, *arguments: str, fails: bool = False):
+def in_a_process(state, *arguments: str, fails: bool = False):
     """``searchblend device … --json``: what it prints, read."""
     line = [sys.executable, "-m", "searchblend.cli", "device", *arguments, "--state", str(state), "--json"]
     done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=240, env=os.environ)
     assert done.returncode == (1 if fails else 0), done.stderr
     assert "Traceback" not in done.stderr
     return json.loads(done.stdout) if done.stdout else None
+
+
+def in_this_process(state, *arguments: str, fails: bool = False):
+    """The same command, without a Python that starts for it."""
+    printed, errors = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(errors):
+        code = main(["device", *arguments, "--state", str(state), "--json"])
+    assert code == (1 if fails else 0), errors.getvalue()
+    return json.loads(printed.getvalue()) if printed.getvalue() else None
 
 
 def wait_for(parts, task, state: State) -> None:
@@ -37,8 +48,8 @@ def wait_for(parts, task, state: State) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("method", ["best", "paper"])
-def test_a_round_from_consent_to_an_answer_without_a_network(method, tmp_path):
+@pytest.mark.parametrize(("method", "command"), [("best", in_a_process), ("paper", in_this_process)])
+def test_a_round_from_consent_to_an_answer_without_a_network(method, command, tmp_path):
     parts = Service.start(str(tmp_path / "service.db"), tmp_path, SystemClock())
     task = parts.task(method=method, client_seconds=100_000, optin_seconds=100_000, shred_seconds=200_000)
     parts.contribute(parts.open(task), people(399, seed=1))

@@ -26,6 +26,7 @@ def cluster(notices: list[str]) -> Iterator[object]:
 
     settings = {
         "spark.sql.shuffle.partitions": "2",
+        "spark.sql.adaptive.enabled": "false",  # it plans every stage anew, by the size of what there is: here nothing
         "spark.executor.memory": "768m",
         # Most of the time goes into compiling: Java's quick compiler is enough for little data.
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
