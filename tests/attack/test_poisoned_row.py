@@ -47,8 +47,11 @@ def test_damaged_settings_stop_no_other_task(service, table, damage):
 @pytest.mark.parametrize("state", ["NONSENSE", "", "optin_open"])
 def test_a_round_in_an_unknown_state_stops_no_other_task(service, state):
     victim, other = service.task(), service.task()
-    service.open_round(victim)
+    manifest, codes = service.open_round(victim), service.codes(victim, 2)
+    service.contribute(manifest, HONEST[:1], codes[:1])
     service.sql("UPDATE rounds SET state = ? WHERE task = ?", state, victim)
+    late = service.seal(manifest, HONEST[:1], codes[1])
+    assert 400 <= service.send_sealed(manifest, late, codes[1]).status_code < 500
     files = whole_round(service, other)
     assert "result.json" in files
     assert service.raw_manifest(victim).status_code < 500

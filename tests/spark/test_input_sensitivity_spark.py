@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from input_worlds import FORMATS, PIECES, differences, found_in, shape_of, worlds, write
+from searchblend.logs.spark import parts
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -17,12 +19,14 @@ KINDS = (None, *PIECES)
 
 
 def batch(folder: Path, format_name: str, number: int, n: int) -> None:
+    """Every few lines are a part that an executor reads by itself."""
     chance = random.Random(number)
     shape = shape_of(format_name, chance)
     made = worlds(shape, n, KINDS[number % len(KINDS)], chance)
     logs = write(folder, shape, made, chance.choice([b"", b"\n"]), chance.choice(SUFFIXES))
     options: dict[str, Any] = {"draws": 2, **shape.options}
-    both, others = (found_in(log, format_name, engine="spark", **options) for log in logs[:2])
+    with mock.patch.object(parts, "LEAST_BYTES", 512), mock.patch.object(parts, "MOST_BYTES", 512):
+        both, others = (found_in(log, format_name, engine="spark", **options) for log in logs[:2])
     assert differences(both, others, found_in(logs[2], format_name, threads=1, **options)) == []
     assert both == found_in(logs[0], format_name, threads=1, **options)
 

@@ -269,6 +269,9 @@ def holds_open(
     Any number of transactions may hold a round open at once; ``Rounds.lock`` waits for them. SQLite has one writer at a
     time. In PostgreSQL it is a lock by the round's key and not by its row: locking a row needs the right to change it,
     and whoever takes reports has no business with that.
+
+    A row that cannot be read is a round that takes nothing, and no error: messages of other rounds are in the same
+    transaction.
     """
     if database.dialect == "postgresql":
         database.execute(f"SELECT pg_advisory_xact_lock_shared({_LOCK}, CAST(? AS integer))", (round_key,))
@@ -279,7 +282,9 @@ def holds_open(
     if not rows:
         return False
     state, deadline, killed = rows[0]
-    return State(state) in states and not killed and (deadline is None or now < deadline)
+    if state not in states or killed:
+        return False
+    return deadline is None or (isinstance(deadline, int) and now < deadline)
 
 
 def _task(row: tuple[Any, ...]) -> Task:

@@ -329,7 +329,9 @@ def test_a_round_has_one_address_and_no_alias(http):
 def test_no_task_can_be_named_like_the_id_of_another(http):
     task = http.parts.task()
     for name in (task.task, task.task.upper(), "0" * 32):
-        assert is_problem(http.admin("POST", "/tasks", json={"name": name}), "invalid-request")
+        refused = http.admin("POST", "/tasks", json={"name": name, "uncapped": True})
+        assert is_problem(refused, "invalid-request")
+        assert refused.json()["detail"].startswith("name:")
     assert http.admin("POST", "/tasks", json={"name": "0" * 31, "uncapped": True}).status_code == 200
 
 

@@ -11,6 +11,7 @@ import pytest
 from searchblend.service.api.answers import MOST_PENDING, Refusal, SharedAnswers
 from searchblend.service.api.writers import StoreThread
 from searchblend.service.console import trends_page
+from searchblend.service.services import Services
 from searchblend.store.artifacts import Artifacts
 from searchblend.store.service_store import open_store
 from service_http import http_service
@@ -140,3 +141,10 @@ def test_a_thread_for_anybody_rests_between_its_calls(tmp_path, monkeypatch):
     thread._run(work)
     assert slept == [1.0, 1.0]
     thread._store.close()
+
+
+def test_public_pages_have_a_thread_that_rests_and_devices_one_that_does_not(tmp_path):
+    services = Services(str(tmp_path / "service.db"))
+    assert services.public is not services.reader
+    assert services.public._rest >= 1
+    assert services.reader._rest == services.writer._thread._rest == 0

@@ -157,6 +157,20 @@ def test_the_clock_closes_a_round_even_before_somebody_moves_it(store):
     assert store.reports.n_seen(key) == 1
 
 
+def test_a_round_that_cannot_be_read_takes_nothing_and_keeps_nothing_of_others_out(store):
+    """Messages of several rounds are committed together."""
+    damages = ["state = 'OF_NEXT_YEAR'"]
+    if store.database.dialect == "sqlite":  # which keeps a string in a column of numbers
+        damages += ["state = 'CLIENT_OPEN', grace_until = 'soon'", "state = 'OPTIN_OPEN', optin_closes = 'soon'"]
+    broken, fine = (a_round(store, State.CLIENT_OPEN).key for _ in range(2))
+    for n, damage in enumerate(damages):
+        store.database.execute(f"UPDATE rounds SET {damage} WHERE round_key = ?", (broken,))
+        both = [arrivals(key, report_ids(str(n)), [[0]]) for key in (broken, fine)]
+        assert store.reports.add(both, now=5) == ["closed", "taken"]
+        assert store.contributions.add(broken, b"1" * 32, b"sealed", 5) == "closed"
+    assert store.reports.n_seen(fine) == len(damages)
+
+
 def test_refusals_are_counted_by_reason(store):
     key = a_round(store).key
     store.reports.refuse({(key, "malformed"): 2, (key, "wrong-round"): 1})
