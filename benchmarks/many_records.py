@@ -25,7 +25,7 @@ from searchblend.core.privacy import Budget
 from searchblend.core.records import HeadList
 from searchblend.logs.read import read_log
 
-CANDIDATES = 20_000
+CANDIDATES = 50_000
 """queries among which the true top is sought: those that most people's drawn record is of"""
 UNITS = 100_000
 """for the truth: own shares to five digits"""
@@ -47,7 +47,7 @@ def true_shares(groups: tuple[UserGroup, UserGroup]) -> dict[str, float]:
     """Each common query's mean own share over everybody."""
     counts: dict[str, int] = defaultdict(int)
     for group in groups:
-        for n, records in group.tally().at_least(2).items():
+        for n, records in group.tally().at_least(1).items():
             for record in records:
                 counts[str(record.query)] += n
     common = sorted(counts, key=lambda query: -counts[query])[:CANDIDATES]

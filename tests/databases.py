@@ -24,6 +24,8 @@ from searchblend.store.schema import migrate
 from searchblend.store.service_store import open_database
 
 DATABASES = ("sqlite", pytest.param("postgresql", marks=pytest.mark.database_server))
+_ROOM = 4 << 30
+"""bytes that must be free in memory for the servers of all workers"""
 _STOPS: list[Callable[[], object]] = []
 unmarked = ""
 """the test that runs, if it is one of those that `make quick` runs (kept by conftest.py)"""
@@ -74,7 +76,7 @@ def _server() -> str:
     given = os.environ.get("SEARCHBLEND_TEST_POSTGRES")
     if given:
         return given
-    folder = Path(tempfile.mkdtemp(prefix="searchblend-pg-"))
+    folder = _folder()
     if os.geteuid() != 0 and shutil.which("initdb") and shutil.which("pg_ctl"):
         return _installed(folder)
     with warnings.catch_warnings():
@@ -84,7 +86,22 @@ def _server() -> str:
         server = get_server(folder, cleanup_mode="stop")
     _STOPS.append(server.stop)
     _STOPS.append(lambda: shutil.rmtree(folder, ignore_errors=True))
+    _leave_old_rows(server.get_uri())
     return server.get_uri()
+
+
+def _folder() -> Path:
+    """In memory where there is room: no test takes the power away from this server, so no disk need be waited for."""
+    memory = Path("/dev/shm")
+    has_room = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > _ROOM
+    return Path(tempfile.mkdtemp(prefix="searchblend-pg-", dir=memory if has_room else None))
+
+
+def _leave_old_rows(server: str) -> None:
+    """A thousand schemas that nobody comes back to need not be swept."""
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("ALTER SYSTEM SET autovacuum = off")
+        connection.execute("SELECT pg_reload_conf()")
 
 
 def _installed(folder: Path) -> str:
@@ -92,7 +109,9 @@ def _installed(folder: Path) -> str:
     _run_quietly("initdb", "-D", data, "-U", "postgres", "-A", "trust")
     _run_quietly("pg_ctl", "-D", data, "-w", "-o", f"-c listen_addresses='' -k {folder}", "-l", folder / "log", "start")
     _STOPS.append(lambda: _stop(data, folder))
-    return f"postgresql://postgres@/postgres?host={folder}"
+    server = f"postgresql://postgres@/postgres?host={folder}"
+    _leave_old_rows(server)
+    return server
 
 
 def _run_quietly(*command: str | Path) -> None:

@@ -20,11 +20,14 @@ from unittest import mock
 import duckdb
 import zstandard
 
+from searchblend.blender.groups import Weights
 from searchblend.clickgraph.release.click_log import Cap
+from searchblend.core.records import HeadList
 from searchblend.logs.duckdb import feed
 from searchblend.logs.formats import gate
 from searchblend.logs.formats.gate import MAX_LINE
 from searchblend.logs.read import SearchLog, read_log
+from searchblend.mechanisms.tally import Tally
 
 KEY: Final = bytes(range(16))
 BOM: Final = b"\xef\xbb\xbf"
@@ -347,6 +350,8 @@ def found_in(paths: Path | list[Path], format_name: str, **options: Any) -> Coun
         found: Counter[Any] = Counter(_rows(log, options))
         if options.get("draws") == 0:
             found.update(_counts(log, searches_only="searches_only" in options))
+        if options.get("rows"):
+            found.update(_weights(log))
     found.update(lines=summary.lines, users=summary.users, used=summary.used, without_url=summary.without_url)
     found.update({reason: kind.count for reason, kind in summary.malformed.items()})
     return +found
@@ -375,6 +380,22 @@ def _counts(log: SearchLog, *, searches_only: bool) -> Counter[Any]:
         tallies["all"] = activity.searches(Cap(9, distinct=False))
         tallies["clicks"] = activity.clicks(_QUERIES, Cap(2), within=Cap(3))
         tallies["pairs"] = activity.reformulations(_QUERIES, Cap(1))
+    return _by_name(tallies)
+
+
+def _weights(log: SearchLog) -> Counter[Any]:
+    """What a curator over many records counts of each group."""
+    found: Counter[Any] = Counter()
+    for side, group in zip(("in", "out"), log._engine.split_by_fraction(0.5), strict=True):
+        weights, shares = Weights(2, 100), group.own_shares(_HEAD, 52)
+        found += _by_name({f"queries {side}": group.weighted_queries(weights)})
+        found += _by_name({f"records {side}": group.weighted_records(_QUERIES, weights)})
+        found.update({("cell", side, cell): int(n) for cell, n in enumerate(shares.cells)})
+        found[("squares", side)] += shares.squares
+    return found
+
+
+def _by_name(tallies: Mapping[str, Tally]) -> Counter[Any]:
     return Counter(
         {
             (name, record): n
@@ -385,8 +406,9 @@ def _counts(log: SearchLog, *, searches_only: bool) -> Counter[Any]:
     )
 
 
-_DRAWN: Final = ("person", "draw", "pick", "query", "url")
+_DRAWN: Final = ("person", "draw", "query", "url")
 _QUERIES: Final = [f"{host}{i} {words}" for host in "ox" for i in range(3) for words in ("weather", "news", "27 inch")]
+_HEAD: Final = HeadList([(query, [f"http://{query[0]}.example/{i}" for i in range(2)]) for query in _QUERIES])
 
 
 def differences(both: Counter[Any], others: Counter[Any], mine: Counter[Any]) -> list[Any]:

@@ -100,7 +100,7 @@ def test_a_round_by_somebody_who_has_read_the_tutorial(started):
         operator.visitor.go("/console")
         operator.press("Budget")
         page.get_by_text("Plain sum").first.wait_for()
-        page.locator("dd", has_text="ε = 8").first.wait_for()
+        page.locator("dd", has_text="ε = 4").first.wait_for()
         operator.press("Planner")
         operator.press("Why refused")
         page.get_by_text("Nothing was refused.").wait_for()

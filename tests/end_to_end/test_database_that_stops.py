@@ -101,9 +101,13 @@ def test_sigterm_ends_a_process_whose_database_is_frozen(where, round_, tmp_path
         assert "stopped late" in server.log.read_text()
 
 
+ENDED_BY_THE_SERVER = r"\((57014|55P03)\)"
+"""its codes for a statement that took too long, and for a lock that did; this side alone would have none"""
+
+
 def test_a_statement_that_takes_too_long_is_ended_by_the_server(where):
     database = open_database(where, seconds=0.2)
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(StoreUnavailable, match=ENDED_BY_THE_SERVER):
         database.execute("SELECT pg_sleep(60)")
     assert database.execute("SELECT 1") == [(1,)]
     database.close()
@@ -111,9 +115,23 @@ def test_a_statement_that_takes_too_long_is_ended_by_the_server(where):
 
 def test_a_lock_that_another_holds_is_not_waited_for_without_end(where):
     first, second = open_database(where), open_database(where, seconds=0.2)
-    with first.transaction(), pytest.raises(StoreUnavailable), second.transaction():
+    with first.transaction(), pytest.raises(StoreUnavailable, match=ENDED_BY_THE_SERVER), second.transaction():
         pass
     with second.transaction():
         pass
     first.close()
     second.close()
+
+
+def test_a_transaction_that_its_process_forgot_is_ended_by_the_server(where):
+    """A process that was stopped in the middle of one keeps nobody waiting, and is told that it may try again."""
+    forgetful, other = open_database(where, seconds=0.2), open_database(where, seconds=60)
+    taken = False
+    with pytest.raises(StoreUnavailable), forgetful.transaction():
+        with other.transaction():
+            taken = True
+        forgetful.execute("SELECT 1")
+    assert taken
+    assert forgetful.execute("SELECT 1") == [(1,)]
+    other.close()
+    forgetful.close()

@@ -168,9 +168,18 @@ def test_half_sent_requests_are_timed_out(site):
         assert [is_cut(stranger) for stranger in strangers] == [True] * 4
 
 
-def test_a_request_that_trickles_in_has_the_same_time(site):
+@pytest.mark.parametrize(
+    "begun",
+    [
+        b"GET /healthz HTTP/1.1\r\nX: ",
+        b"POST /v1/tasks/x/rounds/1/reports HTTP/1.1\r\nHost: h\r\n"
+        b"Content-Type: application/vnd.searchblend.report\r\nContent-Length: 4000\r\n\r\n",
+    ],
+    ids=["head", "body"],
+)
+def test_a_request_that_trickles_in_has_the_same_time(site, begun):
     with connect(site.hasty.address) as stranger:
-        stranger.sendall(b"GET /healthz HTTP/1.1\r\nX: ")
+        stranger.sendall(begun)
         deadline = time.monotonic() + PATIENT
         with pytest.raises(ConnectionError):
             while time.monotonic() < deadline:

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from searchblend.accounting.spend import Spend
 from searchblend.core.privacy import Neighbors
+from searchblend.store.database_sqlite import LedgerFile
 from searchblend.store.ledger import Ledger, open_ledger, release_once
-from searchblend.store.ledger_file import LedgerFile
 
 SPEND = Spend(0.1, 1e-9, Neighbors.REPLACE_ONE, "any")
 LEDGERS, KILLS_PER_LEDGER = 4, 50

@@ -32,15 +32,15 @@ from input_worlds import (
     write_parquet,
 )
 from searchblend.core.errors import RunError
-from searchblend.logs.duckdb import feed, yandex
+from searchblend.logs.duckdb import feed, scan
 from searchblend.logs.formats import sources as formats
 from searchblend.logs.formats.layout import Delimited, JsonLines, LineRules
 
 MODES: list[dict[str, Any]] = [
-    {"draws": 2, "keep_lines": True},
+    {"draws": 2, "keep_lines": True, "rows": True},
     {"draws": 0, "keep_lines": True},
     {"draws": 0, "searches_only": True},
-    {"draws": 1, "host_only": True, "keep_lines": True},
+    {"draws": 1, "host_only": True, "rows": True},
 ]
 SUFFIXES = ("", "", "", "", ".gz", ".zst")
 
@@ -163,7 +163,7 @@ def _only_the_first_line_loses_its_mark(patch: pytest.MonkeyPatch) -> None:
 
 
 def _ids_are_cast_as_they_come(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(yandex, "_id", lambda field: f"try_cast({field} AS UBIGINT)")
+    patch.setattr(scan, "_id", lambda field: f"try_cast({field} AS UBIGINT)")
 
 
 def _what_a_beginning_promises_is_believed(patch: pytest.MonkeyPatch) -> None:

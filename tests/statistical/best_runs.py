@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -66,6 +66,10 @@ def _expected_cells(head: HeadList) -> np.ndarray:
     return everybody.cell_counts(head) / parts
 
 
+of_grid = lru_cache(maxsize=96)(run_once)
+"""The runs that a coverage and its planted faults share: whoever patches what runs takes ``run_once``."""
+
+
 def _tilted(
     people: CountGroup, optin_share: float, tilt: float, generator: np.random.Generator
 ) -> tuple[CountGroup, CountGroup]:
@@ -119,7 +123,7 @@ def coverage_over(replicates: int, seed: int, grid: list[tuple[float, float, int
     coverage = Coverage()
     for number, (epsilon, share, max_queries) in enumerate(grid or GRID):
         for replicate in range(replicates):
-            coverage.add(run_once(epsilon, share, max_queries, seed + 1000 * number + replicate))
+            coverage.add(of_grid(epsilon, share, max_queries, seed + 1000 * number + replicate))
     return coverage
 
 

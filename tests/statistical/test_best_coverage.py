@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from best_runs import GRID, Coverage, Run, coverage_over, run_once
+from best_runs import GRID, Coverage, Run, coverage_over, of_grid
 
 
 def check_coverage(coverage: Coverage, low: float, high: float, records: float) -> None:
@@ -56,7 +56,7 @@ def test_wrong_variances_are_rejected(factor: float):
     coverage = Coverage()
     for number, (epsilon, share, max_queries) in enumerate(GRID):
         for replicate in range(3):
-            run = run_once(epsilon, share, max_queries, 11 + 1000 * number + replicate)
+            run = of_grid(epsilon, share, max_queries, 11 + 1000 * number + replicate)
             coverage.add(_narrower(run, factor))
     with pytest.raises(AssertionError):
         check_coverage(coverage, 0.92, 0.975, 0.92)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -19,6 +20,12 @@ from searchblend.core.records import WILDCARD, Record
 from searchblend.mechanisms.tally import InMemoryTally, ListedRecords
 
 RUNS, LONELY = 100, 30_000
+
+
+@pytest.fixture(autouse=True)
+def same_design(monkeypatch):
+    """The design follows from public parameters alone; making it takes longer than these releases."""
+    monkeypatch.setattr(ClickGraphDesign, "of", lru_cache(maxsize=1)(ClickGraphDesign.of))
 
 
 class LonelyClicks:

@@ -60,7 +60,7 @@ class OwnShares:
     cells: Ints
     """by cell, ⟨⋆,⋆⟩ last"""
     squares: int
-    """of the sums of squares over each user's listed cells, each divided by L and rounded up"""
+    """of the sums of squares over each user's listed queries, each divided by L and rounded up"""
 
 
 class UserGroup(Protocol):
@@ -196,9 +196,10 @@ class InMemoryGroup:
         share = units * (place + 1) // n - units * place // n
         cells = self._universe.cells(head, rows)
         sums = np.bincount(cells, weights=share, minlength=head.n_cells).astype(np.int64)
-        pairs, where = np.unique(user * head.n_cells + cells, return_inverse=True)
-        owner, cell = np.divmod(pairs, head.n_cells)
-        own = np.bincount(where, weights=share).astype(np.int64) * (cell < head.n_cells - 1)
+        queries = np.array(head.query_of_cells())[cells]
+        pairs, where = np.unique(user * (len(head) + 1) + queries, return_inverse=True)
+        owner, query = np.divmod(pairs, len(head) + 1)
+        own = np.bincount(where, weights=share).astype(np.int64) * (query < len(head))
         squares = np.bincount(owner, weights=own * own).astype(np.int64)
         return OwnShares(sums, int((-(-squares // units)).sum()))
 

@@ -291,9 +291,7 @@ class BestMethod(Method):
             assert figures.measurement is not None, "expected the figures of a curator over many records"
             return OptinCounts.of_shares(
                 measured_shares(
-                    MeasuredHeadList(
-                        figures.head, figures.counts, figures.measurement, figures.n_users, curator, figures.merged
-                    )
+                    MeasuredHeadList(figures.head, figures.counts, figures.measurement, figures.n_users, curator)
                 ),
                 figures.n_users,
             )

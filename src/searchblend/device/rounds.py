@@ -32,7 +32,8 @@ from searchblend.device.transport import Answer, Transport
 from searchblend.wire.consent import understates
 from searchblend.wire.head_list import HeadListMessage
 from searchblend.wire.manifest import Manifest
-from searchblend.wire.report import ReportShape
+from searchblend.wire.report import REPORT_MEDIA_TYPE, ReportShape
+from searchblend.wire.sealed import SEALED_MEDIA_TYPE
 
 OnPoint = Callable[[str], None]
 POINTS: Final = (
@@ -49,8 +50,6 @@ POINTS: Final = (
     "send: noted",
 )
 """where a crash is tested"""
-REPORT_TYPE: Final = "application/vnd.searchblend.report"
-SEALED_TYPE: Final = "application/vnd.searchblend.sealed"
 _PROBLEM: Final = re.compile(r"urn:searchblend:problem:([a-z-]{1,40})")
 _LARGEST_ANSWER: Final = 64 << 10
 UNANSWERED: Final = "unanswered"
@@ -257,7 +256,7 @@ class Participant:
 
     def _post(self, turn: Turn, message: bytes) -> Answer:
         kind = "reports" if turn.part is Group.CLIENT else "contributions"
-        headers = {"Content-Type": REPORT_TYPE if turn.part is Group.CLIENT else SEALED_TYPE}
+        headers = {"Content-Type": REPORT_MEDIA_TYPE if turn.part is Group.CLIENT else SEALED_MEDIA_TYPE}
         if turn.part is Group.OPT_IN and self._enrolment.code:
             headers["Authorization"] = f"Bearer {self._enrolment.code}"
         path = f"/v1/tasks/{turn.task}/rounds/{turn.round}/{kind}"

@@ -333,9 +333,12 @@ class SqlGroup:
         with self._cells(head) as cells:
             shares = self._database.make("shares", _by_cell(placed, cells, head, total, person=True))
         sums = self._database.rows(f"SELECT cell, CAST(sum(n) AS BIGINT) FROM {shares} GROUP BY cell")
-        each = f"SELECT sum(n * n) AS squares FROM {shares} WHERE cell < {head.n_cells - 1} GROUP BY person"
         up = f"CAST(squares + {units - 1} AS BIGINT) {quotient} {units}"
-        (squares,) = self._database.rows(f"SELECT CAST(coalesce(sum({up}), 0) AS BIGINT) FROM ({each}) AS each")[0]
+        numbers = list(enumerate(head.query_of_cells()))[:-1]
+        with self._database.values("numbers", "cell int, number int", numbers) as listed:
+            own = f"SELECT person, sum(n) AS n FROM {shares} JOIN {listed} USING (cell) GROUP BY person, number"
+            each = f"SELECT sum(n * n) AS squares FROM ({own}) AS own GROUP BY person"
+            (squares,) = self._database.rows(f"SELECT CAST(coalesce(sum({up}), 0) AS BIGINT) FROM ({each}) AS each")[0]
         self._database.discard(shares)
         return OwnShares(_in_order(sums, head), int(squares))
 

@@ -8,12 +8,14 @@ direction. Standard library only; ported line by line to JavaScript (BigInt).
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 FRACTION_BITS: Final = 128
 ONE: Final = 1 << FRACTION_BITS
 
 
+@lru_cache(maxsize=1024)  # few ε are ever asked for, each again and again
 def exp_bounds(x: Fraction) -> tuple[int, int]:
     """Integers (low, high) with low ≤ 2^128 · e^x ≤ high, for x ≥ 0; high/low − 1 is below 2^-110 for x ≤ 64.
 

@@ -22,15 +22,13 @@ from searchblend.blender.paper.local_report import local_report
 from searchblend.core.documents import decode
 from searchblend.core.errors import RunError
 from searchblend.core.records import Record
-from searchblend.service.api.collector import REPORT
 from searchblend.service.api.documents import RoundDetail, RoundView, TaskList, TrendList, TrendView
-from searchblend.service.api.intake import SEALED
 from searchblend.store.reports import ConservationLaw
 from searchblend.store.states import State
 from searchblend.wire.head_list import HeadListMessage, decode_head_list
 from searchblend.wire.manifest import Manifest
-from searchblend.wire.report import ReportShape, cells_as_parts, encode_report
-from searchblend.wire.sealed import SealingContext, seal_records
+from searchblend.wire.report import REPORT_MEDIA_TYPE, ReportShape, cells_as_parts, encode_report
+from searchblend.wire.sealed import SEALED_MEDIA_TYPE, SealingContext, seal_records
 from searchblend.wire.signing import verify_manifest
 
 OnProgress = Callable[[str, int, int], None]
@@ -168,7 +166,7 @@ class Population:
         def contribute(record: Record) -> None:
             credential = secrets.token_urlsafe(16)
             sealed = seal_records([record], context, context.tag_of(credential), key)
-            self._accepted("POST", path, sealed, SEALED, credential)
+            self._accepted("POST", path, sealed, SEALED_MEDIA_TYPE, credential)
 
         self._for_each("opt-in users seal and send", contribute, people)
 
@@ -182,7 +180,7 @@ class Population:
         path = f"/v1/tasks/{task}/rounds/{manifest.round}/reports"
 
         def report(record: Record) -> None:
-            self._accepted("POST", path, device_report(record, message, shape), REPORT)
+            self._accepted("POST", path, device_report(record, message, shape), REPORT_MEDIA_TYPE)
 
         self._for_each("clients randomize and report", report, people)
 

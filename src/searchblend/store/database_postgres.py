@@ -34,6 +34,7 @@ _AGAIN: Final = (
     psycopg.errors.DeadlockDetected,
     psycopg.errors.LockNotAvailable,
     psycopg.errors.QueryCanceled,
+    psycopg.errors.IdleInTransactionSessionTimeout,
 )
 
 

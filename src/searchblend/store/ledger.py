@@ -25,6 +25,7 @@ from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import BudgetCap, Totals, default_delta, total_of
 from searchblend.core.errors import EmptyHeadList, InvalidParameter
 from searchblend.store.database import Database
+from searchblend.store.database_sqlite import LedgerFile
 from searchblend.store.errors import BudgetExceeded, ConflictingRelease, CorruptLedger, LedgerError
 from searchblend.store.ledger_book import (
     Book,
@@ -37,7 +38,6 @@ from searchblend.store.ledger_book import (
     next_row,
     read_book,
 )
-from searchblend.store.ledger_file import LedgerFile
 
 _MAX_NAME: Final = 200
 READ_ROWS: Final = "SELECT position, body, previous, hash, kind, release_id FROM ledger ORDER BY position"

@@ -34,6 +34,9 @@ from searchblend.core.params import BlenderParams
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.records import HeadList
 
+REPORT_MEDIA_TYPE: Final = "application/vnd.searchblend.report"
+REPORTS_MEDIA_TYPE: Final = "application/vnd.searchblend.reports"
+"""of several reports, one after another"""
 REPORT_VERSION: Final = 1
 ONE_CELL: Final = 1
 SETS_WITH_SINK: Final = 2

@@ -30,6 +30,7 @@ from searchblend.core.normalization import normalize
 from searchblend.core.records import WILDCARD, Record
 from searchblend.wire.canonical import canonical_json, parse_canonical
 
+SEALED_MEDIA_TYPE: Final = "application/vnd.searchblend.sealed"
 SEALED_VERSION: Final = 2
 SUITE: Final = 1
 BUCKETS: Final = (256, 512, 1024, 2048, 4096)

@@ -78,7 +78,11 @@ def test_shares_are_measured_without_bias_and_with_the_stated_noise():
     for seed in range(40):
         found = measure_head_list(GROUP, PARAMS, DESIGN, randomness=SeededRandomness(seed))
         exact = GROUP.own_shares(found.head, DESIGN.units, randomness=SeededRandomness(seed)).cells[:-1]
-        gap = (found.counts - exact) / DESIGN.noise.scale
+        first = found.head.first_cells()[:-1]
+        named = found.measurement.record_weights > 0
+        moved = found.counts - exact
+        totals = np.add.reduceat(moved, first) / DESIGN.noise.scale
+        gap = np.concatenate([totals, moved[named] / DESIGN.detail_noise.scale])
         total, freedom = total + float((gap**2).sum()), freedom + len(gap)
         assert len(found.head) == 10
     # Another order of rows moves a user's units by less than one a cell: far below the noise.

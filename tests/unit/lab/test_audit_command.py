@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from searchblend.cli.main import main
-from searchblend.cli.parser import build_parser
 from searchblend_lab.evidence.plan import STATEMENTS
 
 
@@ -67,7 +66,7 @@ def test_a_table_for_people(capsys):
 )
 def test_misuse_of_audit(arguments, capsys):
     with pytest.raises(SystemExit) as exit_:
-        build_parser().parse_args(["audit", *arguments])
+        main(["audit", *arguments])
     assert exit_.value.code == 2
     assert "error:" in capsys.readouterr().err
 

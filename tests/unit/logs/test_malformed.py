@@ -95,8 +95,8 @@ def test_no_malformed_line_looks_good_at_a_glance(rows, block, tmp_path: Path):
     path.write_text("\n".join(["user\tquery\ttime\trank\turl", *("\t".join(row) for row in rows)]))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gate, "_BLOCK", block)
-        doubtful = dict(_doubtful_lines(path, LAYOUT, look_at_all=False))
-        everything = dict(_doubtful_lines(path, LAYOUT, look_at_all=True))
+        doubtful = dict(_doubtful_lines(path, LAYOUT, judge_all=False))
+        everything = dict(_doubtful_lines(path, LAYOUT, judge_all=True))
     judge = judge_for(LAYOUT, host_only=False)
     bad = {number for number, line in everything.items() if judge(line) not in (None, "without_url")}
     assert bad <= doubtful.keys()

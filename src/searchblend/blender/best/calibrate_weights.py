@@ -8,6 +8,7 @@ of the variance. Where users differ so, the weights say little and the measured 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,10 +17,10 @@ import numpy as np
 from searchblend.blender.estimates import Floats
 
 _PRIOR_SPREAD: Final = 0.2
-_ITEMS_OF_PRIOR: Final = 1.0
+_ITEMS_OF_PRIOR: Final = 3.0
 """η before anything is seen, and of how many items it has the weight"""
 _LEAST_SPREAD: Final = 0.03
-_BEND: Final = 0.1
+_BEND: Final = 0.2
 """how far from 1 the exponent a is expected to be: frequent items are repeated more often by the same people"""
 _PASSES: Final = 8
 
@@ -70,7 +71,7 @@ class _Curve:
         return curve
 
     def _closer(self, measured: Observed, base: Floats, weight_variance: Floats) -> _Curve:
-        """One Gauss–Newton step in level and slope, a prior N(1, ¹⁄₁₀²) on the slope, then η² by moments."""
+        """One Gauss–Newton step in level and slope, a prior N(1, ¹⁄₅²) on the slope, then η² by moments."""
         expected = self._expected(base)
         noise = measured.variance + self._noise(expected, base, weight_variance)
         precision = 1 / (noise + self.spread * expected**2)
@@ -89,13 +90,17 @@ class _Curve:
         return moved._with_spread(measured, base, weight_variance)
 
     def _with_spread(self, measured: Observed, base: Floats, weight_variance: Floats) -> _Curve:
-        """η²: how much more the gaps vary than their noise explains, relative to what is expected."""
+        """η²: how much more the gaps vary than their noise explains, relative to what is expected.
+
+        By moments, and a standard error more: weights that are believed too much do harm, too little only cost.
+        """
         expected = self._expected(base)
         noise = measured.variance + self._noise(expected, base, weight_variance)
         information = (expected**2 / (noise + self.spread * expected**2)) ** 2
         excess = float((information * ((measured.value - expected) ** 2 - noise) / expected**2).sum())
         prior = _ITEMS_OF_PRIOR * _PRIOR_SPREAD**-4
-        spread = (excess + prior * _PRIOR_SPREAD**2) / (float(information.sum()) + prior)
+        weight = float(information.sum()) + prior
+        spread = (excess + prior * _PRIOR_SPREAD**2) / weight + math.sqrt(2 / weight)
         return _Curve(self.level, self.slope, self.centre, max(spread, _LEAST_SPREAD**2), self.covariance)
 
     def at(self, base: Floats, weight_variance: Floats) -> tuple[Floats, Floats]:

@@ -2,8 +2,8 @@
 
 Each user spreads one ℓ2-unit of weight over their different queries, so that the noise does not grow with how much they
 search; a query is named when its weight with noise reaches a threshold that one person alone hardly reaches. Records
-are named in the same way within the named queries. Then each user's *own shares* of the listed cells are summed, over
-all of their searches, with fresh noise: what is published is not what was selected, so that selection does not bias it.
+are named in the same way within the named queries. Then each user's *own shares* of the listed queries, and of their
+named records, are summed, over all of their searches and with fresh noise: selection does not bias what is published.
 The sums of squares of these shares are free, and say how much users vary (proofs/many_records.md). Run by the curator.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from searchblend.core.records import HeadList, Record
 from searchblend.mechanisms.noisy_counts import noisy_counts
 from searchblend.mechanisms.tally import Ints
 
+_UNKNOWN: Final = 1e4
+"""times the variance of all else: what ⟨q,⋆⟩ would have if nothing but its query's total said anything about it"""
+
 
 @dataclass(frozen=True)
 class Measurement:
@@ -33,9 +36,9 @@ class Measurement:
     rest: int
     """own shares of ⟨⋆,⋆⟩, in units"""
     squares: int
-    """the users' sums of squares over the listed cells, in units"""
+    """the users' sums of squares over the listed queries, in units"""
     listed: int
-    """own shares of the cells whose squares these are, in units"""
+    """own shares of the queries whose squares these are, in units"""
     query_weights: Ints
     """by query: what named it"""
     record_weights: Ints
@@ -68,12 +71,10 @@ class MeasuredHeadList:
 
     head: HeadList
     counts: Ints
-    """by cell, without ⟨⋆,⋆⟩"""
+    """by cell, without ⟨⋆,⋆⟩: named records as measured, and ⟨q,⋆⟩ what they leave of the measured total"""
     measurement: Measurement
     n_users: int
     design: ManyRecordsDesign
-    merged: Ints | None = None
-    """by cell: how many removed records' counts, each with its own noise, are part of it; None: none"""
 
     @property
     def n_units(self) -> int:
@@ -85,60 +86,62 @@ class MeasuredShares:
     """What the opt-in users' own shares are, from all that was published about them."""
 
     cells: Observed
-    """by cell, without ⟨⋆,⋆⟩; variances before a query's cells were moved to its total"""
+    """by cell, without ⟨⋆,⋆⟩; the variance of ⟨q,⋆⟩ is as good as infinite before its query's total is known"""
     total_variance: Floats
     """V of the noise of its query's total, by cell. The noise of the query's cells has the covariance
     D − (1 − V/Σd)/Σd·ddᵀ, D = diag(d)"""
     rho: float | None
-    """ρ = E[s²]/E[s] of a user's own share s of a cell; None where noise hides it"""
+    """ρ = E[s²]/E[s] of a user's own share s of a query; None where noise hides it"""
 
 
 def measured_shares(measured: MeasuredHeadList) -> MeasuredShares:
     """Shares and what their noise is; the users' sampling comes on top. Post-processing."""
     head, n = measured.head, measured.n_units
-    cells = _with_record_weights(_summing_to_everybody(measured), measured)
-    first = head.first_cells()[:-1]
-    totals = Observed(np.add.reduceat(cells.value, first), np.add.reduceat(cells.variance, first))
-    queries = calibrate(totals, _without_selection(measured.measurement.query_weights, measured.design.queries))
+    first = np.array(head.first_cells()[:-1])
+    last = np.array(head.first_cells()[1:]) - 1
+    records = _records(measured)
+    queries = calibrate(
+        _totals(measured, first), _without_selection(measured.measurement.query_weights, measured.design.queries)
+    )
+    value, variance = records.value.copy(), records.variance.copy()
+    value[last] = queries.value - np.add.reduceat(records.value, first)
+    variance[last] = _UNKNOWN * (queries.variance + np.add.reduceat(records.variance, first))
     query_of = np.repeat(np.arange(len(head)), head.n_urls[:-1])
-    moved = (queries.value - totals.value) / totals.variance
-    value: Floats = cells.value + cells.variance * moved[query_of]
     return MeasuredShares(
-        Observed(value / n, cells.variance / n**2),
+        Observed(value / n, variance / n**2),
         queries.variance[query_of] / n**2,
         _rho(measured.measurement, measured.design),
     )
 
 
-def _rho(measurement: Measurement, design: ManyRecordsDesign) -> float | None:
-    hidden = 4 * design.summary_noise.scale
-    if min(measurement.listed, measurement.squares) < hidden:
-        return None
-    return min(measurement.squares / measurement.listed, 1.0)
+def _totals(measured: MeasuredHeadList, first: Ints) -> Observed:
+    """All queries with ⋆ are everybody's units: what noise adds to their sum is taken off, by its variances."""
+    own, rest = measured.design.noise.variance, measured.design.detail_noise.variance
+    excess = int(measured.counts.sum()) + measured.measurement.rest - measured.n_units
+    part = own / (len(first) * own + rest)
+    value = (np.add.reduceat(measured.counts, first) - excess * part).astype(np.float64)
+    return Observed(value, np.full(len(first), own * (1 - part)))
 
 
-def _with_record_weights(cells: Observed, measured: MeasuredHeadList) -> Observed:
-    """The named records' weights as a second observation of their cells."""
+def _records(measured: MeasuredHeadList) -> Observed:
+    """Named records by cell, with their weights as a second observation; 0 and certain for ⟨q,⋆⟩."""
     weights, step = measured.measurement.record_weights, measured.design.records
     named = weights > 0
-    if step is None or not named.any():
-        return cells
-    better = calibrate(Observed(cells.value[named], cells.variance[named]), _without_selection(weights[named], step))
-    value, variance = cells.value.copy(), cells.variance.copy()
-    value[named], variance[named] = better.value, better.variance
+    value, variance = np.zeros(len(weights)), np.zeros(len(weights))
+    if step is not None and named.any():
+        noise = np.full(int(named.sum()), measured.design.detail_noise.variance)
+        better = calibrate(
+            Observed(measured.counts[named].astype(np.float64), noise), _without_selection(weights[named], step)
+        )
+        value[named], variance[named] = better.value, better.variance
     return Observed(value, variance)
 
 
-def _summing_to_everybody(measured: MeasuredHeadList) -> Observed:
-    """All cells with ⟨⋆,⋆⟩ are everybody's units: what noise adds to their sum is taken off, by its variances."""
-    rest = measured.design.summary_noise.variance
-    own = np.full(len(measured.counts), measured.design.noise.variance)
-    if measured.merged is not None:
-        own *= 1 + measured.merged
-    excess = int(measured.counts.sum()) + measured.measurement.rest - measured.n_units
-    part = own / (own.sum() + rest)
-    value: Floats = measured.counts - excess * part
-    return Observed(value, own * (1 - part))
+def _rho(measurement: Measurement, design: ManyRecordsDesign) -> float | None:
+    hidden = 4 * design.detail_noise.scale
+    if min(measurement.listed, measurement.squares) < hidden:
+        return None
+    return min(measurement.squares / measurement.listed, 1.0)
 
 
 def _without_selection(weights: Ints, step: WeightThreshold) -> Observed:
@@ -163,8 +166,8 @@ def measure_head_list(
         urls[str(query)].append(str(url))
     head = HeadList(urls.items())
     shares = optin_users.own_shares(head, design.units, randomness=source)
-    counts = shares.cells[:-1] + design.noise.sample(head.n_cells - 1, source)
-    rest, squares = (np.array([shares.cells[-1], shares.squares]) + design.summary_noise.sample(2, source)).tolist()
+    counts = _noisy_counts(shares.cells[:-1], head, design, source)
+    rest, squares = (np.array([shares.cells[-1], shares.squares]) + design.detail_noise.sample(2, source)).tolist()
     measurement = Measurement(
         rest,
         squares,
@@ -173,6 +176,18 @@ def measure_head_list(
         np.array([records.get(cell, 0) for cell in head.cells()][:-1], dtype=np.int64),
     )
     return MeasuredHeadList(head, counts, measurement, optin_users.n_users, design)
+
+
+def _noisy_counts(cells: Ints, head: HeadList, design: ManyRecordsDesign, randomness: Randomness) -> Ints:
+    """Totals of queries and counts of named records, each with its noise; ⟨q,⋆⟩ is what the latter leave."""
+    if not len(head):
+        return cells
+    first, last = np.array(head.first_cells()[:-1]), np.array(head.first_cells()[1:]) - 1
+    totals = np.add.reduceat(cells, first) + design.noise.sample(len(head), randomness)
+    counts = cells + design.detail_noise.sample(len(cells), randomness)
+    counts[last] = 0
+    counts[last] = totals - np.add.reduceat(counts, first)
+    return counts
 
 
 def _named_queries(

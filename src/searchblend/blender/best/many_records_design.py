@@ -16,7 +16,7 @@ from typing import Final
 
 from searchblend.blender.groups import Weights
 from searchblend.core.errors import InvalidParameter
-from searchblend.core.params import BlenderParams
+from searchblend.core.params import MANY_RECORDS, BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.mechanisms.gaussian_account import (
     Reach,
@@ -29,7 +29,7 @@ from searchblend.mechanisms.gaussian_account import (
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian, on_sigma_grid
 
 QUERIES, RECORDS, SHARES = "queries", "records", "shares"
-PARTS: Final[Mapping[str, float]] = {QUERIES: 0.66, RECORDS: 0.18, SHARES: 0.16}
+PARTS: Final[Mapping[str, float]] = {QUERIES: 0.66, RECORDS: 0.14, SHARES: 0.2}
 """of μ², by step; a log without URLs names no records, and the others have their part"""
 _NOISE_PARTS: Final = (0.5, 0.6, 0.7, 0.8, 0.9)
 """of δ that the noise alone may use: those that are tried"""
@@ -76,9 +76,9 @@ class ManyRecordsDesign:
     units: int
     """L: what a user's shares sum to"""
     noise: RoundedGaussian
-    """of each listed cell, in units"""
-    summary_noise: RoundedGaussian
-    """of ⟨⋆,⋆⟩ and of the sum of squares: √2 times as large"""
+    """of each query's total, in units"""
+    detail_noise: RoundedGaussian
+    """of each named record, of ⟨⋆,⋆⟩ and of the sum of squares: √2 times as large"""
 
     @property
     def contribution(self) -> str:
@@ -109,8 +109,10 @@ class ManyRecordsDesign:
 
     @property
     def shares_reach(self) -> Reach:
-        """One user's half of what replacing moves: 2L²/σ² in all."""
-        return Reach.one(self.units**2 / min(self.noise.scale**2, self.summary_noise.scale**2 / 2))
+        """One user's half of what replacing moves: 2L²/σ² in all, and half of that again where records are measured."""
+        totals = min(self.noise.scale**2, self.detail_noise.scale**2 / 2)
+        records = self.units**2 / self.detail_noise.scale**2 if self.records else 0.0
+        return Reach.one(self.units**2 / totals + records)
 
     @property
     def mu(self) -> float:
@@ -126,9 +128,9 @@ class ManyRecordsDesign:
 
     @property
     def sampler_delta(self) -> float:
-        """What the samplers' distances add to δ; a user's L units lie in L cells at most."""
+        """What the samplers' distances add to δ; a user's L units lie in L queries and L records at most."""
         steps = math.fsum(step.sampler_distance for step in (self.queries, self.records) if step)
-        shares = 2 * self.units * self.noise.distance + 2 * self.summary_noise.distance
+        shares = 2 * self.units * self.noise.distance + (2 * self.units + 2) * self.detail_noise.distance
         return (1 + math.exp(self.budget.epsilon)) * (steps + shares)
 
     @property
@@ -155,6 +157,18 @@ def many_records_design(
     return min(found, key=lambda design: design.queries.integer / design.queries.weights.units)
 
 
+def default_records(budget: Budget) -> int:
+    """How many records of an opt-in user count if the caller does not say: many, or one where δ is too small for that.
+
+    Decided by the budget alone, for a log with URLs, which asks for more.
+    """
+    try:
+        many_records_design(budget, MANY_RECORDS, has_urls=True)
+    except InvalidParameter:
+        return 1
+    return MANY_RECORDS
+
+
 def design_of(params: BlenderParams) -> ManyRecordsDesign:
     """The curator's design for these parameters; a log without URLs has all of its budget in the query."""
     return many_records_design(params.budget, params.records_per_optin, has_urls=params.query_budget_fraction < 1)
@@ -166,6 +180,8 @@ def _at(noise_part: float, budget: Budget, items: int, has_urls: bool, largest_s
     parts = PARTS if has_urls else {name: PARTS[name] / (1 - PARTS[RECORDS]) for name in (QUERIES, SHARES)}
     sigma = {name: math.sqrt(2 / part) / mu for name, part in parts.items()}
     """for weight 1: replacing moves the sums by √2 at most"""
+    if has_urls:
+        sigma[SHARES] *= math.sqrt(1.5)  # records are measured beside the totals, with half their precision
     records = None
     if has_urls:
         weights, noise = _weights(sigma[RECORDS], items, largest_sigma)

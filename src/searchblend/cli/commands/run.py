@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--records-per-optin",
         type=positive_int,
         metavar="N",
-        help=f"records of an opt-in user that count ({MANY_RECORDS}; 1 in method paper, which has no other)",
+        help=f"records of an opt-in user that count ({MANY_RECORDS}; 1 if δ is too small for more and in method paper)",
     )
     parser.add_argument("--allow-large-delta", action="store_true", help="accept δ ≥ 1/users")
     add_method(parser)
@@ -90,6 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    from searchblend.blender.best.many_records_design import default_records
     from searchblend.releases.hybrid import HybridSettings
     from searchblend.synthetic.seeded import SeededRandomness
 
@@ -99,13 +100,14 @@ def run(options: argparse.Namespace) -> None:
         raise UsageError("--users: only with --dry-run; a run counts the users of its log")
     if options.html and options.output is None:
         raise UsageError("--html: the page goes into the folder of the release; name it with --output")
+    budget = Budget(options.epsilon, options.delta)
     params = BlenderParams(
-        budget=Budget(options.epsilon, options.delta),
+        budget=budget,
         max_head_queries=options.max_queries,
         head_fraction=options.head_fraction,
         query_budget_fraction=options.query_budget_fraction,
         records_per_client=options.records_per_client,
-        records_per_optin=options.records_per_optin or (MANY_RECORDS if options.method == "best" else 1),
+        records_per_optin=options.records_per_optin or (default_records(budget) if options.method == "best" else 1),
     )
     if options.dry_run:
         show_dry_run(params, options)

@@ -15,11 +15,16 @@ from searchblend.service.api.documents import BatchAnswer
 from searchblend.service.api.operations import Operation
 from searchblend.service.services import RoundFacts, Services
 from searchblend.store.reports import Arrivals, ReportOutcome
-from searchblend.wire.report import ReportRefused, ReportShape, counters_of, decode_report
+from searchblend.wire.report import (
+    REPORT_MEDIA_TYPE,
+    REPORTS_MEDIA_TYPE,
+    ReportRefused,
+    ReportShape,
+    counters_of,
+    decode_report,
+)
 from searchblend.wire.report_batch import decode_reports
 
-REPORT: Final = "application/vnd.searchblend.report"
-REPORTS: Final = "application/vnd.searchblend.reports"
 MOST_REPORTS: Final = 1_000
 LARGEST_BATCH: Final = 512 * 1024
 LARGEST_REPORT: Final = 64 * 1024
@@ -56,7 +61,7 @@ class Collector:
                 self.one,
                 "Send one report. The same bytes again are answered with 200 again and count nothing.",
                 "collector",
-                takes=REPORT,
+                takes=REPORT_MEDIA_TYPE,
                 problems=_PROBLEMS,
             ),
             Operation(
@@ -65,7 +70,7 @@ class Collector:
                 self.many,
                 f"Send up to {MOST_REPORTS} reports, one after another; says which were refused and why.",
                 "collector",
-                takes=REPORTS,
+                takes=REPORTS_MEDIA_TYPE,
                 gives=BatchAnswer,
                 problems=_PROBLEMS,
             ),
@@ -73,7 +78,7 @@ class Collector:
 
     async def one(self, request: Request) -> Response:
         facts, shape = await self._facts(request)
-        body = await self._body(request, facts, REPORT, LARGEST_REPORT)
+        body = await self._body(request, facts, REPORT_MEDIA_TYPE, LARGEST_REPORT)
         try:
             report_id, parts = decode_report(body, shape)
         except ReportRefused as refusal:
@@ -87,7 +92,7 @@ class Collector:
         facts, shape = await self._facts(request)
         if self._services.tokens is not None:
             raise Refusal("bad-credential", "each report needs its own token here; send them one by one")
-        body = await self._body(request, facts, REPORTS, LARGEST_BATCH)
+        body = await self._body(request, facts, REPORTS_MEDIA_TYPE, LARGEST_BATCH)
         if len(body) > MOST_REPORTS * shape.size:
             raise Refusal("too-large", f"expected at most {MOST_REPORTS} reports")
         try:

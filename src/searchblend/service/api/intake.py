@@ -12,9 +12,8 @@ from searchblend.service.api.answers import Refusal, bearer, read_body
 from searchblend.service.api.operations import Operation
 from searchblend.service.api.writers import SealedArrival
 from searchblend.service.services import RoundFacts, Services
-from searchblend.wire.sealed import SEALED_SIZES, check_sealed
+from searchblend.wire.sealed import SEALED_MEDIA_TYPE, SEALED_SIZES, check_sealed
 
-SEALED: Final = "application/vnd.searchblend.sealed"
 _SHORTEST_CREDENTIAL: Final = 22
 """128 random bits in base64url; what is shorter could be guessed from the tag that is made of it"""
 
@@ -35,7 +34,7 @@ class Intake:
                 self.add,
                 "Send one sealed record, with the enrolment code as a bearer credential. One for each contributor.",
                 "intake",
-                takes=SEALED,
+                takes=SEALED_MEDIA_TYPE,
                 problems=(
                     *problems,
                     "malformed",
@@ -58,7 +57,7 @@ class Intake:
 
     async def add(self, request: Request) -> Response:
         task, facts, tag = await self._contributor(request)
-        sealed = await read_body(request, media_type=SEALED, at_most=SEALED_SIZES[-1])
+        sealed = await read_body(request, media_type=SEALED_MEDIA_TYPE, at_most=SEALED_SIZES[-1])
         try:
             check_sealed(sealed, facts.sealing)
         except MessageError as error:

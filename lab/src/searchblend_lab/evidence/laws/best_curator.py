@@ -120,9 +120,11 @@ class Rule:
 
     def mask(self, count: int, values: np.ndarray) -> np.ndarray:
         seen = self.listed[count]
-        near = {value: seen[value] for value in range(self.middle - WINDOW, self.middle + WINDOW + 1)}
-        inside = [near.get(int(v), seen[-HUGE] if v < self.middle else seen[HUGE]) for v in values]
-        return np.array(inside, dtype=bool)
+        near = np.array([seen[value] for value in range(self.middle - WINDOW, self.middle + WINDOW + 1)])
+        place = values - (self.middle - WINDOW)
+        is_near = (place >= 0) & (place < len(near))
+        far = np.where(values < self.middle, seen[-HUGE], seen[HUGE])
+        return np.where(is_near, near[np.where(is_near, place, 0)], far)
 
     @property
     def is_threshold(self) -> bool:
@@ -250,9 +252,9 @@ def compressed(pairs: Pairs) -> Pairs:
 
 def together(*independent: Pairs) -> Pairs:
     """Outputs of independent parts."""
-    p, q = np.ones(1), np.ones(1)
-    for one, other in independent:
-        p, q = np.outer(p, one).ravel(), np.outer(q, other).ravel()
+    (p, q), *others = independent
+    for one, other in others:
+        p, q = (p[:, None] * one).ravel(), (q[:, None] * other).ravel()
     return p, q
 
 

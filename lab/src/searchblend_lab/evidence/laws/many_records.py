@@ -157,9 +157,11 @@ def _measured(
         return math.prod(step.mass for step in steps)
     design = curator.design
     one, other = (group.own_shares(head, design.units, randomness=_zeros()) for group in groups)
-    moved = [(int(d), design.noise.scale) for d in one.cells[:-1] - other.cells[:-1]]
-    moved += [(int(one.cells[-1] - other.cells[-1]), design.summary_noise.scale)]
-    moved += [(one.squares - other.squares, design.summary_noise.scale)]
+    cells = (one.cells - other.cells).tolist()
+    totals = np.bincount(head.query_of_cells(), weights=cells, minlength=len(head) + 1)[:-1]
+    records = [cells[i] for i, cell in enumerate(list(head.cells())[:-1]) if isinstance(cell.url, str)]
+    moved = [(int(d), design.noise.scale) for d in totals]
+    moved += [(int(d), design.detail_noise.scale) for d in (*records, cells[-1], one.squares - other.squares)]
     laws = [law for step in steps for law in step.laws]
     laws += [_shift_law(abs(shift), sigma) for shift, sigma in moved if shift]
     start, mass = _together(laws)

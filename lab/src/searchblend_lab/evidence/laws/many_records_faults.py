@@ -45,7 +45,7 @@ def _without_root_two(design: ManyRecordsDesign) -> ManyRecordsDesign:
     """As if a user were added, and not replaced."""
     less = _of_steps(lambda step: replace(step, noise=_scaled(step.noise, math.sqrt(0.5))))(design)
     return replace(
-        less, noise=_scaled(design.noise, math.sqrt(0.5)), summary_noise=_scaled(design.summary_noise, math.sqrt(0.5))
+        less, noise=_scaled(design.noise, math.sqrt(0.5)), detail_noise=_scaled(design.detail_noise, math.sqrt(0.5))
     )
 
 
@@ -113,9 +113,9 @@ FAULTS: Final[dict[str, MakeCurator]] = {
     "many records: weights 1/s^0.2": _changed(_weighing(_Rising)),
     "many records: every query in full": _changed(_weighing(_Full)),
     "many records: noise for a user who is added": _changed(_without_root_two),
-    "many records: noise of shares halved": _changed(lambda d: replace(d, noise=_scaled(d.noise, 0.5))),
-    "many records: a quarter of the noise of the summary": _changed(
-        lambda d: replace(d, summary_noise=_scaled(d.summary_noise, 0.25))
+    "many records: a quarter of the noise of totals": _changed(lambda d: replace(d, noise=_scaled(d.noise, 0.25))),
+    "many records: a quarter of the noise of records": _changed(
+        lambda d: replace(d, detail_noise=_scaled(d.detail_noise, 0.25))
     ),
     "many records: threshold lower by one user": _changed(_of_steps(_lower_threshold)),
     "many records: every row in full": _sharing(_row_in_full),
