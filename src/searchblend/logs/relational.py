@@ -7,16 +7,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from searchblend.blender.groups import OwnShares, Weights
-from searchblend.core.errors import InvalidParameter
+from searchblend.core.errors import InvalidParameter, OutputError
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.records import WILDCARD, HeadList, Record
 from searchblend.mechanisms.tally import Ints
@@ -77,6 +81,32 @@ class SqlEngine(Protocol):
     def arrays(self, statement: str) -> list[NDArray[Any]]:
         """The columns that a statement yields; where there are NULLs, masked or objects."""
         ...
+
+
+def private_directory(parent: str | os.PathLike[str] | None) -> Path:
+    """A new directory for its owner alone, in the system's if none is named."""
+    try:
+        return Path(tempfile.mkdtemp(prefix="searchblend-", dir=parent))
+    except OSError as error:
+        raise OutputError(f"{parent or tempfile.gettempdir()}: no temporary directory can be made") from error
+
+
+@contextmanager
+def polled(poll: Callable[[], None], seconds: float) -> Iterator[None]:
+    """Calls a function every so many seconds, in a thread of its own, for as long as the block lasts."""
+    done = threading.Event()
+
+    def run() -> None:
+        while not done.wait(seconds):
+            poll()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 class SqlTally:

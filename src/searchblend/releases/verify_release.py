@@ -35,9 +35,6 @@ class Check:
     holds: bool
     detail: str
 
-    def as_json(self) -> dict[str, Any]:
-        return {"name": self.name, "holds": self.holds, "detail": self.detail}
-
 
 def verify_release(folder: Path, *, on_step: Callable[[str], None] = lambda step: None) -> list[Check]:
     """Every check that the folder allows; a folder that is no release at all is an ``InputError``."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from searchblend.cli.arguments import Commands, add_actions, add_command, positive_int, share
 from searchblend.cli.printing import json_text, new_table, print_json, print_line, print_table, step_progress, warn
 from searchblend.core.csv_cells import write_csv
+from searchblend.core.documents import JsonObject
 from searchblend.core.errors import UsageError
 from searchblend.files.durable import refuse_existing, whole_files
 from searchblend.wire.click_graph_inputs import read_categories, read_seeds, read_stop_list
@@ -187,7 +188,7 @@ def _number(text: str) -> float:
 
 SHOWN_ROWS: Final = 20
 OnStep = Callable[[str], None]
-Row = Mapping[str, Any]
+Row = JsonObject
 
 
 def run(options: argparse.Namespace) -> None:
@@ -375,7 +376,7 @@ def _synthesize(options: argparse.Namespace) -> None:
     print_line(f"It is {WHAT_IT_IS_NOT[0]}. {manifest.name} says what else it is not.", style="dim")
 
 
-def _drawn_from(release: Path) -> dict[str, Any]:
+def _drawn_from(release: Path) -> JsonObject:
     """The statement's digest, and what it says of the release."""
     import json
 

@@ -6,13 +6,13 @@ import argparse
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from searchblend.accounting.spend import UNIT, Spend
 from searchblend.accounting.totals import BASIC, BudgetCap, Totals, default_delta, fits, for_group, remaining, total_of
 from searchblend.cli.arguments import add_actions, add_command, epsilon_delta, share
 from searchblend.cli.printing import new_table, print_json, print_line, print_table, warn, write
-from searchblend.core.documents import encode
+from searchblend.core.documents import JsonObject, encode
 from searchblend.core.errors import UsageError
 from searchblend.core.privacy import Budget
 from searchblend.store.errors import LedgerError
@@ -163,7 +163,7 @@ def show_totals(book: Book, scopes: Sequence[Scope], options: argparse.Namespace
             print_line(f"  {_group_words(scope, total)}")
 
 
-def show_document(book: Book, entries: Sequence[Entry], totals: dict[Scope, Totals]) -> dict[str, Any]:
+def show_document(book: Book, entries: Sequence[Entry], totals: dict[Scope, Totals]) -> JsonObject:
     return {
         "format": "searchblend-ledger-totals",
         "version": 1,
@@ -226,7 +226,7 @@ def what_if(options: argparse.Namespace) -> None:
 
 def _what_if_document(
     planned: Sequence[Entry], before: dict[Scope, Totals], after: dict[Scope, Totals], refused: str | None
-) -> dict[str, Any]:
+) -> JsonObject:
     return {
         "format": "searchblend-ledger-what-if",
         "version": 1,
@@ -270,7 +270,7 @@ def _public(book: Book, scope: Scope, total: Totals) -> Totals | None:
     return total_of(spends, total.delta) if spends != book.spends(*scope) else None
 
 
-def _json_of(total: Totals | None) -> dict[str, Any] | None:
+def _json_of(total: Totals | None) -> JsonObject | None:
     return None if total is None else total.as_json()
 
 

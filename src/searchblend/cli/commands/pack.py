@@ -6,11 +6,12 @@ import argparse
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from searchblend.cli.arguments import Commands, add_actions, add_command, positive_int
 from searchblend.cli.commands.search import add_pin, read_checked
 from searchblend.cli.printing import new_table, print_json, print_line, print_table
+from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InputError, MessageError, UsageError
 from searchblend.files.durable import refuse_existing, whole_files
 from searchblend.search.pack import NO_TASK, Pack, PackInfo
@@ -67,9 +68,6 @@ def _add_output(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument("--force", action="store_true", help="replace FILE")
 
 
-Document = Mapping[str, Any]
-
-
 def run(options: argparse.Namespace) -> None:
     if getattr(options, "output", None):
         refuse_existing(options.output, replace=options.force)
@@ -85,7 +83,7 @@ def run(options: argparse.Namespace) -> None:
     print_table(table)
 
 
-def _build(options: argparse.Namespace) -> Document:
+def _build(options: argparse.Namespace) -> JsonObject:
     from searchblend.releases.pack_files import build_from_release, signed_content
 
     task, number = _task(options)
@@ -109,7 +107,7 @@ def _build(options: argparse.Namespace) -> Document:
     }
 
 
-def _inspect(options: argparse.Namespace) -> Document:
+def _inspect(options: argparse.Namespace) -> JsonObject:
     delta = _delta_start(options)
     if delta is not None:
         about = read_delta_info(delta)
@@ -148,7 +146,7 @@ def _delta_start(options: argparse.Namespace) -> bytes | None:
         raise InputError(options.pack, f"cannot be read: {error.strerror or error}") from error
 
 
-def _diff(options: argparse.Namespace) -> Document:
+def _diff(options: argparse.Namespace) -> JsonObject:
     from searchblend.releases.pack_files import diff_packs, read_pack_file
 
     base, result = read_pack_file(options.base).pack, read_pack_file(options.pack).pack
@@ -163,7 +161,7 @@ def _diff(options: argparse.Namespace) -> Document:
     }
 
 
-def _apply(options: argparse.Namespace) -> Document:
+def _apply(options: argparse.Namespace) -> JsonObject:
     from searchblend.releases.pack_files import apply_delta_file, read_pack_file
 
     content = apply_delta_file(read_pack_file(options.base).pack, options.delta)
@@ -171,7 +169,7 @@ def _apply(options: argparse.Namespace) -> Document:
     return {"file": str(options.output), "bytes": len(content), **_about(Pack(content))}
 
 
-def _page(options: argparse.Namespace) -> Document:
+def _page(options: argparse.Namespace) -> JsonObject:
     from searchblend.pages.pack_page import pack_page
     from searchblend.releases.pack_files import read_pack_file
 
@@ -207,7 +205,7 @@ def _task(options: argparse.Namespace) -> tuple[bytes, int]:
     return bytes.fromhex(options.task), options.round
 
 
-def _about(pack: Pack) -> dict[str, Any]:
+def _about(pack: Pack) -> JsonObject:
     return {
         "sha256": pack.digest,
         "queries": pack.n_queries,
@@ -217,7 +215,7 @@ def _about(pack: Pack) -> dict[str, Any]:
     }
 
 
-def _info(info: PackInfo) -> dict[str, Any]:
+def _info(info: PackInfo) -> JsonObject:
     return {
         "task": None if info.task == NO_TASK else info.task.hex(),
         "round": info.round or None,
@@ -237,7 +235,7 @@ def _text(value: object) -> str:
     return "–" if value is None else str(value)
 
 
-_ACTIONS: Final[Mapping[str, Callable[[argparse.Namespace], Document]]] = {
+_ACTIONS: Final[Mapping[str, Callable[[argparse.Namespace], JsonObject]]] = {
     "build": _build,
     "inspect": _inspect,
     "diff": _diff,

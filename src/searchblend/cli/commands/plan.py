@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from searchblend.cli.arguments import add_budget, positive_int, share
 from searchblend.cli.printing import new_table, print_json, print_line, print_table, progress_bar
+from searchblend.core.documents import JsonObject
 from searchblend.core.errors import MessageError, UsageError
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
@@ -109,7 +110,7 @@ def _draw(model: RecordModel, situation: Situation, options: argparse.Namespace,
     save(plan_figure(EPSILONS, curves, title), options.plot)
 
 
-def _show(document: Mapping[str, Any], plot: Path | None) -> None:
+def _show(document: JsonObject, plot: Path | None) -> None:
     print_table(_forecast_table(document))
     for name, what in (("one_more_percent_opt_in", "1 % more opt-in"), ("one_more_epsilon", "ε + 1")):
         print_line(f"{what:>16} (best): {_bought(document['buys'][name], document['runs'])}")
@@ -136,7 +137,7 @@ def _show(document: Mapping[str, Any], plot: Path | None) -> None:
         print_line(f"plot: {plot}")
 
 
-def _forecast_table(document: Mapping[str, Any]) -> Table:
+def _forecast_table(document: JsonObject) -> Table:
     table = new_table(
         f"{document['users']:,} users, {document['optin_fraction']:.2%} opt-in, ε = {document['epsilon']:g}, "
         f"δ = {document['delta']:g}, at most {document['max_head_queries']} queries"
@@ -160,7 +161,7 @@ def _forecast_table(document: Mapping[str, Any]) -> Table:
     return table
 
 
-def _at_rank(rank: Mapping[str, Any]) -> str:
+def _at_rank(rank: JsonObject) -> str:
     if rank["plus_minus"] is None:
         return "not listed"
     listed = "" if rank["listed"] == 1 else f", listed in {rank['listed']:.0%} of runs"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from searchblend.cli.log_options import (
     summary_file,
 )
 from searchblend.cli.printing import new_table, print_json, print_line, print_table, run_progress, step_progress, warn
+from searchblend.core.documents import JsonObject, encode
 from searchblend.core.errors import InputError, RunError, UsageError
 from searchblend.core.params import AS_ALGORITHM, ClickGraphParams, Shares, suggested_delta
 from searchblend.core.privacy import Budget
@@ -267,7 +267,7 @@ def _verify(options: argparse.Namespace) -> None:
         print_json(
             {
                 "verified": not failed,
-                "checks": [check.as_json() for check in checks],
+                "checks": encode(checks),
                 "cannot_prove": list(CANNOT_PROVE),
             }
         )
@@ -303,7 +303,7 @@ def _review(options: argparse.Namespace) -> None:
             abandoned_below=options.abandoned_below,
         )
     if options.json:
-        print_json({"findings": [finding.as_json() for finding in findings]})
+        print_json({"findings": encode(findings)})
         return
     if not findings:
         print_line("nothing that looks personal; this is a hint, not a guarantee")
@@ -365,7 +365,7 @@ def _plan(options: argparse.Namespace) -> None:
         print_line(f"plot: {options.plot}")
 
 
-def _steps_table(document: Mapping[str, Any]) -> Table:
+def _steps_table(document: JsonObject) -> Table:
     table = new_table(f"Release with {document['algorithm']}: nothing was read")
     for name in ("step", "first of a user", "noise", "scale", "threshold", "95 % ±", "ε", "δ"):
         table.add_column(name, justify="left" if name in ("step", "noise") else "right")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from searchblend.cli.arguments import positive_int
 from searchblend.cli.printing import new_table, print_json, print_line, print_table, warn
+from searchblend.core.documents import JsonObject
 from searchblend.search.pack import PackInfo
 from searchblend.search.pack_index import Match, PackIndex
 
@@ -67,7 +68,7 @@ def read_checked(options: argparse.Namespace) -> PackFile:
     return read
 
 
-def _row(item: Match, info: PackInfo) -> dict[str, Any]:
+def _row(item: Match, info: PackInfo) -> JsonObject:
     entry, unit = item.entry, info.unit
     return {
         "query": entry.query,

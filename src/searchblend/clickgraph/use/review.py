@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -29,9 +29,6 @@ class Finding:
     """from 1, in the order of the file"""
     reasons: tuple[str, ...]
     texts: tuple[str, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        return {"table": self.table, "row": self.row, "reasons": list(self.reasons), "texts": list(self.texts)}
 
 
 def review(

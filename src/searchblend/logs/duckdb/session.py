@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final, TypeVar
 
 import duckdb
@@ -17,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchblend.core.errors import InvalidParameter, OutputError, RunError
-from searchblend.logs.relational import Words
+from searchblend.logs.relational import Words, polled, private_directory
 
 Number = TypeVar("Number", bound=np.unsignedinteger)
 OnFraction = Callable[[float], None]
@@ -55,12 +52,7 @@ class DuckDBSession:
     )
 
     def __init__(self, memory: str | None, threads: int | None, temp_directory: str | os.PathLike[str] | None) -> None:
-        try:
-            self.directory = Path(tempfile.mkdtemp(prefix="searchblend-", dir=temp_directory))
-        except OSError as error:
-            raise OutputError(
-                f"{temp_directory or tempfile.gettempdir()}: no temporary directory can be made"
-            ) from error
+        self.directory = private_directory(temp_directory)
         try:
             self._connection = duckdb.connect(":memory:")
             self._set("memory", "memory_limit", memory)
@@ -168,36 +160,17 @@ class DuckDBSession:
 
     def column(self, statement: str, kind: type[Number], parameters: Sequence[object] = ()) -> NDArray[Number]:
         """The one column of whole numbers that a statement yields."""
-        (column,) = self.columns(statement, kind, parameters)
-        return column
-
-    def columns(self, statement: str, kind: type[Number], parameters: Sequence[object] = ()) -> list[NDArray[Number]]:
-        """The columns of whole numbers that a statement yields."""
-        with _our_words():
-            found = self._connection.execute(statement, parameters).fetchnumpy().values()
-            return [np.asarray(column, dtype=kind) for column in found]
+        (column,) = self.arrays(statement, parameters)
+        return np.asarray(column, dtype=kind)
 
     def arrays(self, statement: str, parameters: Sequence[object] = ()) -> list[NDArray[Any]]:
         """The columns that a statement yields, of any type; where there are NULLs, masked."""
         with _our_words():
             return list(self._connection.execute(statement, parameters).fetchnumpy().values())
 
-    @contextmanager
-    def watched(self, on_fraction: OnFraction) -> Iterator[None]:
+    def watched(self, on_fraction: OnFraction) -> AbstractContextManager[None]:
         """Reports how far the statements inside are, several times a second."""
-        done = threading.Event()
-
-        def poll() -> None:
-            while not done.wait(_POLL_SECONDS):
-                on_fraction(max(self._connection.query_progress(), 0.0) / 100)
-
-        watcher = threading.Thread(target=poll, daemon=True)
-        watcher.start()
-        try:
-            yield
-        finally:
-            done.set()
-            watcher.join()
+        return polled(lambda: on_fraction(max(self._connection.query_progress(), 0.0) / 100), _POLL_SECONDS)
 
 
 @contextmanager

@@ -98,7 +98,8 @@ class SparkEngine(LogEngine):
             used = (
                 f"SELECT person, digest, query, url, bool_and(optin) OVER (PARTITION BY person) AS optin FROM ({used})"
             )
-        self._contents = self._runner.part(
+        several = self._drawing.draws > 1  # then they are read several times
+        self._contents = (self._runner.make if several else self._runner.part)(
             "contents",
             f"""
             SELECT person, digest, count(*) AS n, first(struct(query, url, optin)) AS line FROM ({used})

@@ -13,11 +13,12 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
+from searchblend.core.documents import decode, encode
 from searchblend.core.errors import InputError, RunError
 from searchblend.logs.duckdb.activity import rank_of
 from searchblend.logs.duckdb.feed import Feeder
@@ -69,6 +70,53 @@ class ReadTask:
     keep_lines: bool
 
 
+@dataclass(frozen=True)
+class HeldBack:
+    """Lines of a part that never came to be fields."""
+
+    count: int
+    lines: tuple[int, ...]
+    """the first of them, counted from the part's beginning"""
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A file that could not be read."""
+
+    path: str
+    problem: str
+    line: int | None
+
+
+@dataclass(frozen=True)
+class PartReport:
+    """What an executor counted in a part, or that it cannot be read. It travels as JSON among the lines."""
+
+    part: int = -1
+    """its number; −1 where lines of several parts were read together"""
+    lines_read: int = 0
+    bytes: int = 0
+    lines: int = 0
+    used: int = 0
+    without_url: int = 0
+    held_back: Mapping[str, HeldBack] = field(default_factory=dict)
+    in_fields: Mapping[str, int] = field(default_factory=dict)
+    unreadable: Unreadable | None = None
+
+    @classmethod
+    def of(cls, reading: Reading, part: int, lines_read: int) -> PartReport:
+        held_back = {
+            reason: HeldBack(kind.count, tuple(place.line for place in kind.first))
+            for reason, kind in reading.held_back.items()
+        }
+        counts = (reading.bytes, reading.lines, reading.used, reading.without_url)
+        return cls(part, lines_read, *counts, held_back, reading.in_fields)
+
+    @property
+    def row(self) -> Row:
+        return (json.dumps(encode(self)), *[None] * (_N_COLUMNS - 1))
+
+
 def parts_of(sources: Sequence[Source], bytes_each: int) -> list[Part]:
     """The files in parts of about this many bytes, in the order of the log. What can only be read from its beginning
     (compressed files, and CSV where a quote may reach over lines) is one part."""
@@ -105,11 +153,12 @@ def read_parts(task: ReadTask, parts: Iterable[Part]) -> Iterator[Row]:
                     yield from _read_part(session, task, part)
             except InputError as error:
                 where = f"{error.path}" if error.line is None else f"{error.path}:{error.line}"
-                yield _report_row({"unreadable": [str(part.path), str(error).removeprefix(f"{where}: "), error.line]})
+                problem = str(error).removeprefix(f"{where}: ")
+                yield PartReport(unreadable=Unreadable(str(part.path), problem, error.line)).row
             except DatabaseError:
                 if not isinstance(part.layout, Columns):
                     raise
-                yield _report_row({"unreadable": [str(part.path), "the Parquet file is damaged", None]})
+                yield PartReport(unreadable=Unreadable(str(part.path), "the Parquet file is damaged", None)).row
 
 
 @contextmanager
@@ -128,7 +177,7 @@ def _without_causes() -> Iterator[None]:
 def _read_part(session: DuckDBSession, task: ReadTask, part: Part) -> Iterator[Row]:
     table = LineTable(session, task.drawing, keep_lines=task.keep_lines, searches_only=False)
     reading, lines = table.read_span(part.layout, part.location, part.span)
-    yield _report_row(_report(reading, part.number, lines))
+    yield PartReport.of(reading, part.number, lines).row
     if isinstance(part.layout, Sessions):
         yield from session.stream("SELECT kind, session, moment, page, id FROM yandex_rows")
     else:
@@ -162,7 +211,7 @@ def read_sessions(task: ReadTask, rows: Iterable[tuple[int, Row]]) -> Iterator[R
                 batch = []
         _insert(session, batch)
         used, without_url, in_fields = table.judge_session_rows()
-        yield _report_row(_report(Reading(0, 0, used, without_url, {}, in_fields), -1, 0))
+        yield PartReport(used=used, without_url=without_url, in_fields=in_fields).row
         yield from _lines(session, task, optin=False, suggestions=False)
 
 
@@ -196,50 +245,29 @@ def _lines(session: DuckDBSession, task: ReadTask, *, optin: bool, suggestions: 
     yield from session.stream("SELECT NULL, * FROM normal_lines")
 
 
-def _report_row(report: Mapping[str, Any]) -> Row:
-    return (json.dumps(report), *[None] * (_N_COLUMNS - 1))
-
-
-def _report(reading: Reading, part: int, lines_read: int) -> dict[str, Any]:
-    return {
-        "part": part,
-        "lines_read": lines_read,
-        "bytes": reading.bytes,
-        "lines": reading.lines,
-        "used": reading.used,
-        "without_url": reading.without_url,
-        "held_back": {
-            reason: [kind.count, [place.line for place in kind.first]] for reason, kind in reading.held_back.items()
-        },
-        "in_fields": dict(reading.in_fields),
-    }
-
-
 def reading_of(parts: Sequence[Part], reports: Iterable[str]) -> Reading:
     """What all parts held together. A part of text counts its lines from its own beginning."""
-    decoded = [json.loads(report) for report in reports]
-    for report in decoded:
-        if "unreadable" in report:
-            path, problem, line = report["unreadable"]
-            raise InputError(path, problem, line=line)
-    by_part = {report["part"]: report for report in decoded if report["part"] >= 0}
+    decoded = [decode(PartReport, json.loads(report)) for report in reports]
+    for unreadable in (report.unreadable for report in decoded if report.unreadable):
+        raise InputError(unreadable.path, unreadable.problem, line=unreadable.line)
+    by_part = {report.part: report for report in decoded if report.part >= 0}
     held_back: list[dict[str, Malformed]] = []
     lines_before: Counter[Path] = Counter()
     for part in parts:
-        report = by_part[part.number]
+        report, before = by_part[part.number], lines_before[part.path]
         held_back.append(
             {
-                reason: Malformed(n, [Place(str(part.path), lines_before[part.path] + line) for line in first])
-                for reason, (n, first) in report["held_back"].items()
+                reason: Malformed(kind.count, [Place(str(part.path), before + line) for line in kind.lines])
+                for reason, kind in report.held_back.items()
             }
         )
-        lines_before[part.path] += report["lines_read"]
+        lines_before[part.path] += report.lines_read
     of_parquet = {part.path for part in parts if isinstance(part.layout, Columns)}
     return Reading(
-        bytes=sum(path.stat().st_size for path in of_parquet) or sum(report["bytes"] for report in decoded),
-        lines=sum(report["lines"] for report in decoded),
-        used=sum(report["used"] for report in decoded),
-        without_url=sum(report["without_url"] for report in decoded),
+        bytes=sum(path.stat().st_size for path in of_parquet) or sum(report.bytes for report in decoded),
+        lines=sum(report.lines for report in decoded),
+        used=sum(report.used for report in decoded),
+        without_url=sum(report.without_url for report in decoded),
         held_back=merged(held_back),
-        in_fields=sum((Counter(report["in_fields"]) for report in decoded), Counter[str]()),
+        in_fields=sum((Counter(report.in_fields) for report in decoded), Counter[str]()),
     )

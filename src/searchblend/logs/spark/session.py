@@ -11,19 +11,16 @@ import re
 import shutil
 import socket
 import sys
-import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from searchblend.core.errors import InvalidParameter, OutputError, RunError, UsageError
-from searchblend.logs.relational import Words
+from searchblend.core.errors import InvalidParameter, RunError, UsageError
+from searchblend.logs.relational import Words, polled, private_directory
 from searchblend.logs.spark.java import find_java, java_home
 
 if TYPE_CHECKING:
@@ -109,12 +106,7 @@ class SparkRunner:
             settings: Spark settings by name, where the environment has none
         """
         self._pyspark = load_pyspark()
-        try:
-            self.directory = Path(tempfile.mkdtemp(prefix="searchblend-", dir=temp_directory))
-        except OSError as error:
-            raise OutputError(
-                f"{temp_directory or tempfile.gettempdir()}: no temporary directory can be made"
-            ) from error
+        self.directory = private_directory(temp_directory)
         self.directory.chmod(0o711)  # executors may run under another name; the names inside are not listed to them
         self._kept: list[DataFrame] = []
         self._views = 0
@@ -272,28 +264,20 @@ class SparkRunner:
                 gateway.proc.wait(timeout=20)
         shutil.rmtree(self.directory, ignore_errors=True)
 
-    @contextmanager
-    def watched(self, on_fraction: Callable[[float], None]) -> Iterator[None]:
+    def watched(self, on_fraction: Callable[[float], None]) -> AbstractContextManager[None]:
         """Reports how far the job inside is: the tasks done of the stages under way, never less than before."""
-        done, most = threading.Event(), 0.0
+        most = 0.0
         tracker = self.spark.sparkContext.statusTracker()
 
         def poll() -> None:
             nonlocal most
-            while not done.wait(_POLL_SECONDS):
-                stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-                tasks = sum(stage.numTasks for stage in stages if stage)
-                if tasks:
-                    most = max(most, sum(stage.numCompletedTasks for stage in stages if stage) / tasks)
-                    on_fraction(most)
+            stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+            tasks = sum(stage.numTasks for stage in stages if stage)
+            if tasks:
+                most = max(most, sum(stage.numCompletedTasks for stage in stages if stage) / tasks)
+                on_fraction(most)
 
-        watcher = threading.Thread(target=poll, daemon=True)
-        watcher.start()
-        try:
-            yield
-        finally:
-            done.set()
-            watcher.join()
+        return polled(poll, _POLL_SECONDS)
 
 
 def load_pyspark() -> Any:
