@@ -85,7 +85,7 @@ class Service:
                 length = int(self.headers["content-length"])
                 body = self.rfile.read(length)
                 if len(body) < length:
-                    return  # killed between headers and body: nobody takes that for a report
+                    return  # killed between headers and body: no one takes that for a report
                 with service.log.open("a") as log:
                     log.write(f"{self.path.split('/')[5]}\t{body.hex()}\n")
                 kind = generator.choice(ANSWERS)

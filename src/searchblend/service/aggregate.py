@@ -9,20 +9,45 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from searchblend.core.documents import JsonObject
-from searchblend.core.errors import InputError, MessageError
+from searchblend.core.documents import JsonObject, Natural, decode, encode
+from searchblend.core.errors import InputError, InvalidParameter, MessageError
 from searchblend.mechanisms.tally import Ints
 from searchblend.wire.report import ReportShape
 from searchblend.wire.report_batch import decode_reports
 
 FORMAT: Final = "searchblend-counts"
+VERSION: Final = 1
 REPORTS_AT_ONCE: Final = 20_000
 OnProgress = Callable[[int, int], None]
 """bytes done, bytes in all"""
+
+
+@dataclass(frozen=True)
+class CountsDocument:
+    """A round's counters from files, as ``searchblend aggregate`` writes them."""
+
+    format: str
+    version: int
+    task: str
+    round: int
+    digest: str
+    counts_per_report: int
+    reports: Natural
+    repeated: Natural
+    refused: Mapping[str, int]
+    counts: list[Natural]
+
+    def is_of(self, shape: ReportShape) -> bool:
+        own = (self.format, self.version, self.task, self.round, self.digest, self.counts_per_report)
+        return own == (FORMAT, VERSION, *_round_of(shape))
+
+
+def _round_of(shape: ReportShape) -> tuple[str, int, str, int]:
+    return shape.task.hex(), shape.round, shape.digest.hex(), shape.counts_per_report
 
 
 @dataclass(frozen=True)
@@ -38,42 +63,26 @@ class Aggregate:
     refused: Mapping[str, int] = field(default_factory=dict)
 
     def as_json(self) -> JsonObject:
-        return {
-            "format": FORMAT,
-            "version": 1,
-            "task": self.shape.task.hex(),
-            "round": self.shape.round,
-            "digest": self.shape.digest.hex(),
-            "counts_per_report": self.shape.counts_per_report,
-            "reports": self.reports,
-            "repeated": self.repeated,
-            "refused": dict(sorted(self.refused.items())),
-            "counts": self.counts.tolist(),
-        }
+        refused, counts = dict(sorted(self.refused.items())), self.counts.tolist()
+        document: JsonObject = encode(
+            CountsDocument(FORMAT, VERSION, *_round_of(self.shape), self.reports, self.repeated, refused, counts)
+        )
+        return document
 
 
-def read_counts(document: Any, shape: ReportShape) -> tuple[Ints, int]:
+def read_counts(document: object, shape: ReportShape) -> tuple[Ints, int]:
     """Counters and number of reports of a counts document for this round, if the conservation law holds in it."""
-    expected = {
-        "format": FORMAT,
-        "version": 1,
-        "task": shape.task.hex(),
-        "round": shape.round,
-        "digest": shape.digest.hex(),
-        "counts_per_report": shape.counts_per_report,
-    }
-    if not isinstance(document, dict) or any(document.get(name) != value for name, value in expected.items()):
+    try:
+        given = decode(CountsDocument, document)
+    except InvalidParameter as error:
+        raise MessageError(f"counts: {error}") from None
+    if not given.is_of(shape):
         raise MessageError("counts: not those of this round")
-    counts, reports = document.get("counts"), document.get("reports")
-    if not isinstance(counts, list) or len(counts) != shape.n_counters or not all(_is_count(n) for n in counts):
+    if len(given.counts) != shape.n_counters:
         raise MessageError(f"counts: expected {shape.n_counters} whole numbers")
-    if not isinstance(reports, int) or not _is_count(reports) or sum(counts) != shape.counts_per_report * reports:
+    if sum(given.counts) != shape.counts_per_report * given.reports:
         raise MessageError("counts: their sum is not that of the reports")
-    return np.array(counts, dtype=np.int64), reports
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
+    return np.array(given.counts, dtype=np.int64), given.reports
 
 
 def aggregate_files(

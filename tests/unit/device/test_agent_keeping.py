@@ -258,7 +258,7 @@ def test_a_huge_answer_is_given_up(tmp_path, service, task):
     assert len(set(service.reports())) == 1
 
 
-def test_nobody_there(tmp_path, task):
+def test_a_server_that_is_not_there(tmp_path, task):
     with RecordingService() as service:
         pass
     with device(tmp_path, service, task) as agent:

@@ -247,7 +247,7 @@ def test_absurd_numbers_in_a_head_list(tmp_path, service, task, changes):
 
 @pytest.mark.parametrize("error", [OverflowError, ZeroDivisionError, ValueError])
 @pytest.mark.parametrize("name", ["decode_head_list", "make_report"])
-def test_numbers_that_nobody_thought_of(tmp_path, service, task, monkeypatch, name, error):
+def test_numbers_that_were_not_thought_of(tmp_path, service, task, monkeypatch, name, error):
     def fail(*_):
         raise error
 

@@ -60,7 +60,7 @@ def test_the_jobs_are_those_of_the_workers(tmp_path):
             assert {arrow.job for arrow in JOB_ARROWS if arrow.worker == name} == set(worker.kinds)
 
 
-def test_somebody_is_next_until_a_round_has_ended():
+def test_a_person_or_worker_is_next_until_a_round_has_ended():
     assert {state for state in State if not next_actor(state)} == ENDED
 
 

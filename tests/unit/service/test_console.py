@@ -36,38 +36,38 @@ from searchblend.store.tokens import ROLES
 from service_http import http_service
 from service_parts import people
 
-EVERYBODY = set(ROLES)
+ALL_ROLES = set(ROLES)
 TASK, ROUND = "/console/tasks/{task}", "/console/tasks/{task}/rounds/{round}"
 ALLOWED = {
-    "GET /console": EVERYBODY,
+    "GET /console": ALL_ROLES,
     "GET /console/new-task": {"operator"},
     "POST /console/new-task": {"operator"},
-    f"GET {TASK}": EVERYBODY,
+    f"GET {TASK}": ALL_ROLES,
     f"POST {TASK}/rounds": {"operator"},
     f"POST {TASK}/kill": {"operator"},
     f"POST {TASK}/enrolments": {"operator"},
-    f"GET {TASK}/trends": EVERYBODY,
-    f"GET {TASK}/search": EVERYBODY,
-    f"GET {ROUND}": EVERYBODY,
-    f"GET {ROUND}/live": EVERYBODY,
-    f"GET {ROUND}/files/{{name}}": EVERYBODY,
+    f"GET {TASK}/trends": ALL_ROLES,
+    f"GET {TASK}/search": ALL_ROLES,
+    f"GET {ROUND}": ALL_ROLES,
+    f"GET {ROUND}/live": ALL_ROLES,
+    f"GET {ROUND}/files/{{name}}": ALL_ROLES,
     f"POST {ROUND}/open": {"operator"},
     f"POST {ROUND}/close-opt-in": {"operator"},
     f"POST {ROUND}/close-clients": {"operator"},
     f"POST {ROUND}/end-grace": {"operator"},
     f"POST {ROUND}/abort": {"operator"},
-    "GET /console/review": EVERYBODY,
+    "GET /console/review": ALL_ROLES,
     f"GET {ROUND}/review": {"reviewer"},
     f"POST {ROUND}/review": {"reviewer"},
     f"POST {ROUND}/reject": {"reviewer"},
     "GET /console/blocklist": {"reviewer"},
     "POST /console/blocklist": {"reviewer"},
-    "GET /console/trends": EVERYBODY,
-    "GET /console/search": EVERYBODY,
-    "GET /console/budget": EVERYBODY,
-    "GET /console/planner": EVERYBODY,
-    "GET /console/refusals": EVERYBODY,
-    "POST /console/sign-out": EVERYBODY,
+    "GET /console/trends": ALL_ROLES,
+    "GET /console/search": ALL_ROLES,
+    "GET /console/budget": ALL_ROLES,
+    "GET /console/planner": ALL_ROLES,
+    "GET /console/refusals": ALL_ROLES,
+    "POST /console/sign-out": ALL_ROLES,
 }
 """written down here by hand: the routes' own table is what is tested"""
 
@@ -105,13 +105,13 @@ def test_the_matrix_names_every_call_of_the_console(http):
 
 @pytest.mark.parametrize("role", ROLES)
 def test_matrix(http, role):
-    somebody = Person(http, role)
+    person = Person(http, role)
     for name, allowed in ALLOWED.items():
         if name == "POST /console/sign-out":
             continue
         method, path = name.split(" ")
         path = path.format(task="unknown", round="1", name="x")
-        status = (somebody.get(path) if method == "GET" else somebody.post(path)).status_code
+        status = (person.get(path) if method == "GET" else person.post(path)).status_code
         if role in allowed:
             assert status in (200, 303, 400, 404, 409), name
         else:
@@ -119,7 +119,7 @@ def test_matrix(http, role):
 
 
 @pytest.mark.parametrize("name", ALLOWED)
-def test_nobody_gets_in_without_a_session(http, name):
+def test_no_one_gets_in_without_a_session(http, name):
     method, path = name.split(" ")
     path = path.format(task="unknown", round="1", name="x")
     http.client.base_url = "https://testserver"
@@ -242,41 +242,41 @@ def test_cookie_flags(http):
 
 def test_a_session_ends_with_its_time_its_token_or_by_signing_out(fresh):
     store, clock = fresh.parts.store, fresh.parts.clock
-    somebody = Person(fresh, "viewer")
-    assert somebody.get("/console").status_code == 200
+    person = Person(fresh, "viewer")
+    assert person.get("/console").status_code == 200
     clock.time += SESSION_SECONDS - 1
-    assert somebody.get("/console").status_code == 200
+    assert person.get("/console").status_code == 200
     clock.time += 1
-    assert somebody.get("/console").status_code == 303
-    somebody.sign_in()
+    assert person.get("/console").status_code == 303
+    person.sign_in()
     assert len(store.database.execute("SELECT * FROM sessions")) == 1, "the old one is gone"
-    cookie = somebody.cookies[COOKIE]
+    cookie = person.cookies[COOKIE]
     assert cookie not in str(store.database.execute("SELECT * FROM sessions")), "only its hash is kept"
-    assert somebody.post("/console/sign-out").status_code == 303
-    somebody.cookies = {COOKIE: cookie}
-    assert somebody.get("/console").status_code == 303
-    somebody.sign_in()
+    assert person.post("/console/sign-out").status_code == 303
+    person.cookies = {COOKIE: cookie}
+    assert person.get("/console").status_code == 303
+    person.sign_in()
     store.tokens.revoke_admin("viewer", actor="test", now=1)
-    assert somebody.get("/console").status_code == 303
+    assert person.get("/console").status_code == 303
     assert "signed in" in [row.entry.action for row in store.audit.rows()]
 
 
 def test_brute_force_ends_after_a_few_failures(fresh):
-    somebody = Person(fresh, "operator")
+    person = Person(fresh, "operator")
     for _ in range(MOST_FAILURES):
-        assert somebody.sign_in("sba_wrong").status_code == 401
-    refused = somebody.sign_in("sba_wrong")
+        assert person.sign_in("sba_wrong").status_code == 401
+    refused = person.sign_in("sba_wrong")
     assert (refused.status_code, "retry-after" in refused.headers) == (429, True)
-    assert somebody.sign_in(fresh.tokens["operator"]).status_code == 429, "not even the right one is tried"
+    assert person.sign_in(fresh.tokens["operator"]).status_code == 429, "not even the right one is tried"
 
 
 def test_many_attempts_at_once_are_no_way_around_the_limit(fresh):
     """All are sent before the first is answered: the store is kept waiting meanwhile."""
-    somebody = Person(fresh, "operator")
+    person = Person(fresh, "operator")
     form_page = fresh.client.get("/console/sign-in")
     data = {"form": Person.form_of(form_page), "token": "sba_wrong", "next": "/console"}
     waits = threading.Event()
-    one_thread = somebody.http.services.console._executor
+    one_thread = person.http.services.console._executor
     one_thread.submit(waits.wait, 240)
 
     def attempt(_: int) -> int:
@@ -354,17 +354,17 @@ def test_a_removal_and_a_rejection_need_a_reason(fresh):
 def test_the_candidate_list_is_for_reviewers_alone(fresh):
     task, _ = candidate_round(fresh, name="secret until reviewed")
     for role in ("viewer", "operator", "auditor"):
-        somebody = Person(fresh, role)
+        person = Person(fresh, role)
         for path in (
             "/console",
             "/console/review",
             f"/console/tasks/{task.task}",
             f"/console/tasks/{task.task}/rounds/1",
         ):
-            text = somebody.get(path).text
+            text = person.get(path).text
             assert "weather" not in text
             assert html.escape(SCRIPT) not in text
-        assert somebody.get(f"/console/tasks/{task.task}/rounds/1/review").status_code == 403
+        assert person.get(f"/console/tasks/{task.task}/rounds/1/review").status_code == 403
 
 
 def test_the_form_has_every_setting_once_and_gives_them_back(operator):
@@ -419,21 +419,21 @@ def test_actions_in_the_wrong_state_are_explained(fresh):
 
 
 def test_empty_states_and_unknown_things(fresh):
-    somebody = Person(fresh, "viewer")
-    assert "No task yet." in somebody.get("/console").text
-    assert "Nothing was charged yet." in somebody.get("/console/budget").text
-    assert "Nothing was refused." in somebody.get("/console/refusals").text
-    assert "Nothing waits for a review." in somebody.get("/console/review").text
-    assert "No task yet." in somebody.get("/console/search").text
+    person = Person(fresh, "viewer")
+    assert "No task yet." in person.get("/console").text
+    assert "Nothing was charged yet." in person.get("/console/budget").text
+    assert "Nothing was refused." in person.get("/console/refusals").text
+    assert "Nothing waits for a review." in person.get("/console/review").text
+    assert "No task yet." in person.get("/console/search").text
     task = fresh.parts.task(**SETTINGS, name="alone")
-    assert somebody.get("/console/trends").headers["location"] == f"/console/tasks/{task.task}/trends"
-    assert "No round is published yet." in somebody.get(f"/console/tasks/{task.task}/trends").text
-    assert "No pack yet." in somebody.get(f"/console/tasks/{task.task}/search").text
+    assert person.get("/console/trends").headers["location"] == f"/console/tasks/{task.task}/trends"
+    assert "No round is published yet." in person.get(f"/console/tasks/{task.task}/trends").text
+    assert "No pack yet." in person.get(f"/console/tasks/{task.task}/search").text
     for path in ("/console/tasks/x", f"/console/tasks/{task.task}/rounds/9", "/console/tasks/x/rounds/y", "/trends/x"):
-        answer = somebody.get(path)
+        answer = person.get(path)
         assert (answer.status_code, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
-    assert somebody.get("/console/static/../render.py").status_code == 404
-    wrong = somebody.get("/console/planner", params={"users": "0"})
+    assert person.get("/console/static/../render.py").status_code == 404
+    wrong = person.get("/console/planner", params={"users": "0"})
     assert (wrong.status_code, "expected 5000 to" in wrong.text) == (400, True)
 
 

@@ -70,24 +70,24 @@ def test_a_page_takes_a_fixed_number_of_statements_and_few_bytes(sites, name, mo
 
     costs = {}
     for length, (http, tasks) in sites.items():
-        somebody = Person(http, role)
+        person = Person(http, role)
         with monkeypatch.context() as patch:
             patch.setattr(SqliteStore, "execute", counting)
             counted.clear()
-            answer = somebody.get(path.format(**tasks))
+            answer = person.get(path.format(**tasks))
         assert answer.status_code == 200, answer.text[:500]
         costs[length] = len(counted)
     assert costs["long"] == costs["short"], "more rounds, more statements"
     assert costs["long"] <= MOST_STATEMENTS
-    assert weight(somebody, answer) < MOST_BYTES
+    assert weight(person, answer) < MOST_BYTES
 
 
-def weight(somebody, answer) -> int:
+def weight(person, answer) -> int:
     """The page and the files that it names, uncompressed: what travels is less."""
     total = len(answer.content)
     assert int(answer.headers["content-length"]) <= total
     for path in set(re.findall(r'(?:src|href)="(/console/static/[^"]+)"', answer.text)):
-        found = somebody.get(path)
+        found = person.get(path)
         assert found.status_code == 200
         total += len(found.content)
     return total

@@ -1,4 +1,4 @@
-"""Whoever sees sealed records or writes to the database makes nobody count twice, and brings nothing back."""
+"""Whoever sees sealed records or writes to the database makes no one count twice, and brings nothing back."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_rows_copied_in_the_database_count_once(http, round_):
 
 
 def test_a_record_of_an_unknown_tag_is_not_counted(http, round_):
-    """Anybody can seal; only people with an enrolment code are counted, whatever is written into the table."""
+    """Anyone can seal; only people with an enrolment code are counted, whatever is written into the table."""
     insert(http, round_, sealing_context(round_).tag_of("sbe_nobody"), sealed_for(round_, "sbe_nobody"))
     assert counted(http, round_) == (N, {"bad-credential": 1})
 

@@ -25,9 +25,9 @@ def test_every_failed_sign_in_is_counted_and_a_flood_is_two_rows(tmp_path):
     with http_service(where, tmp_path) as http:
         for _ in range(30):
             assert http.client.get("/admin/v1/tasks", headers={"authorization": "Bearer sba_canary"}).status_code == 401
-        somebody = Person(http, "operator")
+        person = Person(http, "operator")
         for _ in range(5):
-            assert somebody.sign_in("sba_canary").status_code == 401
+            assert person.sign_in("sba_canary").status_code == 401
         assert http.client.get("/admin/v1/tasks").status_code == 401
         assert failures(http.parts.store) == [{"admin API": 1}]
     with open_store(where) as store:
@@ -54,7 +54,7 @@ def test_what_waited_is_written_when_its_time_has_come(tmp_path):
         assert failures(store)[0] == {"console": 1}
 
 
-def test_a_log_out_of_reach_loses_no_failure_and_refuses_nobody(tmp_path):
+def test_a_log_out_of_reach_loses_no_failure_and_refuses_no_one(tmp_path):
     where, problems = fresh_database("sqlite", tmp_path), []
 
     async def attack():

@@ -1,4 +1,4 @@
-"""Anybody may read what is published, as often as they like; devices do not wait for them."""
+"""Anyone may read what is published, as often as they like; devices do not wait for them."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_trends_are_made_once_until_a_round_is_published(http, monkeypatch):
         assert {row["round"] for row in answers[1].json()["trends"]} == set(range(1, n + 1))
 
 
-def test_pages_that_nobody_asked_for_before_are_made_a_few_at_a_time():
+def test_pages_that_were_not_asked_for_before_are_made_a_few_at_a_time():
     async def run():
         shared, go_on = SharedAnswers(), asyncio.Event()
 
@@ -125,7 +125,7 @@ def test_answers_are_kept_within_bounds_and_failures_are_not():
     asyncio.run(run())
 
 
-def test_a_thread_for_anybody_rests_between_its_calls(tmp_path, monkeypatch):
+def test_a_thread_for_the_public_rests_between_its_calls(tmp_path, monkeypatch):
     now, slept = [0.0], []
     monkeypatch.setattr("searchblend.service.api.writers.time.monotonic", lambda: now[0])
     monkeypatch.setattr("searchblend.service.api.writers.time.sleep", slept.append)

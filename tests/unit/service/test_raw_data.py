@@ -127,7 +127,7 @@ def test_text_that_a_reviewer_removes_is_in_no_file_while_the_service_runs(tmp_p
         service.store.database.execute("PRAGMA busy_timeout = 10")
         service.lifecycle.review(service.current(task), Review((Removal(place, None, "other"),)), actor="rob")
         service.work()
-        assert found_in(tmp_path, needles), "somebody still reads the database as it was before"
+        assert found_in(tmp_path, needles), "a reader still has the database as it was before"
     service.work()
     assert service.current(task).state is State.CLIENT_OPEN
     assert found_in(tmp_path, needles) == []

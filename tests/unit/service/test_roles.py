@@ -8,17 +8,17 @@ from searchblend.service.api.app import all_operations
 from searchblend.store.tokens import ROLES
 from service_http import http_service
 
-EVERYBODY = {"viewer", "operator", "reviewer", "auditor"}
+ALL_ROLES = {"viewer", "operator", "reviewer", "auditor"}
 ALLOWED = {
-    "GET /admin/v1/whoami": EVERYBODY,
-    "GET /admin/v1/tasks": EVERYBODY,
+    "GET /admin/v1/whoami": ALL_ROLES,
+    "GET /admin/v1/tasks": ALL_ROLES,
     "POST /admin/v1/tasks": {"operator"},
-    "GET /admin/v1/tasks/{task}": EVERYBODY,
+    "GET /admin/v1/tasks/{task}": ALL_ROLES,
     "POST /admin/v1/tasks/{task}/kill": {"operator"},
     "POST /admin/v1/tasks/{task}/enrolments": {"operator"},
-    "GET /admin/v1/tasks/{task}/rounds": EVERYBODY,
+    "GET /admin/v1/tasks/{task}/rounds": ALL_ROLES,
     "POST /admin/v1/tasks/{task}/rounds": {"operator"},
-    "GET /admin/v1/tasks/{task}/rounds/{round}": EVERYBODY,
+    "GET /admin/v1/tasks/{task}/rounds/{round}": ALL_ROLES,
     "POST /admin/v1/tasks/{task}/rounds/{round}/open": {"operator"},
     "POST /admin/v1/tasks/{task}/rounds/{round}/close-opt-in": {"operator"},
     "POST /admin/v1/tasks/{task}/rounds/{round}/close-clients": {"operator"},
@@ -29,7 +29,7 @@ ALLOWED = {
     "POST /admin/v1/tasks/{task}/rounds/{round}/reject": {"reviewer"},
     "GET /admin/v1/blocklist": {"reviewer"},
     "PUT /admin/v1/blocklist": {"reviewer"},
-    "GET /admin/v1/ledger": EVERYBODY,
+    "GET /admin/v1/ledger": ALL_ROLES,
     "GET /admin/v1/audit": {"auditor"},
 }
 """written down here by hand: the routes' own table is what is tested"""

@@ -31,7 +31,7 @@ def service(request, tmp_path):
 
 
 def change(service, round_, **columns):
-    """What somebody with a password of the database can do."""
+    """What a holder of the database's password can do."""
     for name, value in columns.items():
         service.store.database.execute(f"UPDATE rounds SET {name} = ? WHERE round_key = ?", (value, round_.key))
 

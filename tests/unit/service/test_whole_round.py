@@ -318,7 +318,7 @@ class TestReview:
         service.work()
         return service, task
 
-    def test_filters_remove_what_nobody_keeps(self, ready):
+    def test_filters_remove_what_no_reviewer_keeps(self, ready):
         service, task = ready
         figures, hits = service.lifecycle.candidate(service.current(task))
         found = {figures.head.queries[hit.query]: hit.reason for hit in hits}
@@ -359,7 +359,7 @@ class TestReview:
         details = [row.entry.detail for row in service.store.audit.rows()]
         assert [detail["kept_hits"] for detail in details if "kept_hits" in detail] == [1]
 
-    def test_the_reviewer_is_somebody_else(self, ready):
+    def test_the_reviewer_is_not_the_opener(self, ready):
         service, task = ready
         with pytest.raises(WrongState, match="must not be the person who opened the round"):
             service.lifecycle.review(service.current(task), actor="ann")
@@ -435,7 +435,7 @@ def test_a_ninth_key_stops_manifests_only_while_it_is_there(service):
     assert len(json.loads(service.store.artifacts.manifest(task.task)[2])["signatures"]) == 8
 
 
-def test_a_manifest_that_nobody_can_read_is_signed_anew(service):
+def test_a_manifest_that_no_device_can_read_is_signed_anew(service):
     task = service.task()
     service.work()
     sequence, expires, message = service.store.artifacts.manifest(task.task)
@@ -505,7 +505,7 @@ def test_settings_that_could_only_fail_later_make_no_task(service, changes, fiel
 
 
 @pytest.mark.parametrize(("changes", "field"), FUTILE)
-def test_a_stored_task_with_such_settings_gets_no_further_round_and_holds_up_nobody(service, changes, field):
+def test_a_stored_task_with_such_settings_gets_no_further_round_and_holds_up_no_other(service, changes, field):
     settings = decode(TaskSettings, {**SMALL, "repeat_seconds": 1, **changes})
     old = service.store.rounds.add_task("ab" * 16, "old", encode(settings), actor="ann", now=1)
     round_ = service.store.rounds.add_round(old.task, encode(settings), "2026", actor="ann", now=1)

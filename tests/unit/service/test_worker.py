@@ -122,7 +122,7 @@ def test_an_unreadable_task_keeps_no_other_from_its_deadlines(service):
     assert "tick failed" in service.log.getvalue()
 
 
-def test_a_round_in_an_unknown_state_stops_nobody_and_its_key_goes_at_its_deadline(service):
+def test_a_round_in_an_unknown_state_stops_no_other_and_its_key_goes_at_its_deadline(service):
     odd, fine = service.task(name="odd"), service.task(name="fine")
     service.open(odd)
     service.store.database.execute("UPDATE rounds SET state = 'OF_NEXT_YEAR' WHERE task = ?", (odd.task,))
@@ -254,7 +254,7 @@ def test_a_round_that_was_set_back_is_not_drawn_again(service):
     """Rows can be changed; a second draw would have noise that the ledger does not know of."""
     task = ready_to_draw(service)
     round_ = service.current(task)
-    # The job to shred is there, and somebody seems to have it: key and records stay.
+    # The job to shred is there, and a worker seems to have it: key and records stay.
     service.store.database.execute(
         "INSERT INTO jobs (round_key, kind, due, lease_token, lease_until, attempts) VALUES (?, 'shred', 0, 'x', ?, 0)",
         (round_.key, 2**40),

@@ -1,4 +1,4 @@
-"""``sslmode=verify-full``: a PostgreSQL server with TLS of its own, and everybody else who claims to be it."""
+"""``sslmode=verify-full``: a PostgreSQL server with TLS of its own, and any other that claims to be it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _certificate(subject, key, issuer, issuer_key, extension):
 
 
 def make_certificates(folder: Path) -> None:
-    """An authority, a server it vouches for by address, and an authority that nobody asked."""
+    """An authority, a server it vouches for by address, and an authority that was not asked."""
     authority, server, stranger = (ec.generate_private_key(ec.SECP256R1()) for _ in range(3))
     is_authority = x509.BasicConstraints(ca=True, path_length=None)
     address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
@@ -103,7 +103,7 @@ def server(tmp_path_factory):
 
 
 def _start(binaries, folder, quiet) -> int:
-    """On a port that is free; somebody else may take it meanwhile."""
+    """On a port that is free; another process may take it meanwhile."""
     options = f"-c ssl=on -c ssl_cert_file={folder}/server.crt -c ssl_key_file={folder}/server.key "
     options += f"-c listen_addresses=127.0.0.1 -c unix_socket_directories={folder}"
     for _ in range(5):

@@ -85,7 +85,7 @@ def test_check_warns_where_a_cap_was_lowered_too_far(path, capsys):
     assert "population clients, lifetime: more is debited" in " ".join(capsys.readouterr().err.split())
 
 
-def test_export_can_be_verified_by_anybody(path, capsys):
+def test_an_export_can_be_verified_by_anyone(path, capsys):
     assert run("export", path) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     previous = "0" * 64

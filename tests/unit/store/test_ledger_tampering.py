@@ -1,4 +1,4 @@
-"""Append-only by triggers, and by the chain where somebody takes the triggers away."""
+"""Append-only by triggers, and by the chain where the triggers are taken away."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_changed_file_is_not_handed_out(path):
             ledger.published("r1")
 
 
-def test_a_file_that_nobody_published_is_found(path):
+def test_a_file_that_was_not_published_is_detected(path):
     raw(path, "INSERT INTO release_files VALUES ('r1', 'extra', 'x')")
     with open_ledger(path) as ledger, pytest.raises(LedgerError):
         ledger.check()
@@ -127,7 +127,7 @@ def test_a_file_that_nobody_published_is_found(path):
 
 
 def test_a_debit_repeated_under_its_own_valid_hash_is_found(path):
-    """Somebody who can hash can chain: the content must make sense as well."""
+    """Whoever can hash can chain: the content must make sense as well."""
     with open_ledger(path) as ledger:
         book = ledger.book()
         with ledger._database.transaction():

@@ -147,7 +147,7 @@ def test_a_round_in_another_state_takes_no_reports(store, state):
     assert store.reports.n_seen(key) == 0
 
 
-def test_the_clock_closes_a_round_even_before_somebody_moves_it(store):
+def test_the_clock_closes_a_round_even_before_it_is_moved(store):
     key = a_round(store, State.CLIENT_OPEN, grace_until=10).key
     assert store.reports.add([arrivals(key, report_ids("a"), [[0]])], now=9) == ["taken"]
     assert store.reports.add([arrivals(key, report_ids("b"), [[0]])], now=10) == ["closed"]
