@@ -3,7 +3,7 @@
     python tests/device_population.py METHOD DEVICES OPT_IN_USERS WORKERS
 
 prints one JSON document about one round: what became of the reports, and how many 95 % intervals of the published
-result hold the shares among all people of the round, opt-in users and clients together (docs/explanation/method-best.md
+result hold the shares of the law by which everybody searches (docs/explanation/method-best.md
 says that this is what they are for). Manifest and head list come through a cache, as from the
 content network that they are made for; every report is an HTTP request of its own.
 """
@@ -176,7 +176,7 @@ def play_round(
         "counted": final.reports,
         "seconds": seconds,
         "result": published,
-        "truth": {**law.queries, **law.records},
+        "truth": dict(itertools.chain(law.queries.items(), law.records.items())),
     }
 
 
