@@ -4,6 +4,7 @@
 """
 
 import gc
+import signal
 import sys
 from pathlib import Path
 
@@ -17,6 +18,12 @@ settings.register_profile("searchblend", deadline=None, derandomize=True)
 settings.register_profile("exploring", deadline=None)
 settings.register_profile("quick", deadline=None, derandomize=True, max_examples=10)
 settings.load_profile("searchblend")
+
+
+def pytest_configure() -> None:
+    """A shell starts what it puts into the background with Ctrl-C ignored, and whatever a test starts inherits that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish() -> None:
