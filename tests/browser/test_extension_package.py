@@ -199,4 +199,4 @@ def test_in_node(name):
         timeout=240,
         check=False,
     )
-    assert done.returncode == 0, done.stdout[-5000:]
+    assert done.returncode == 0, done.stdout[max(0, done.stdout.find("\nnot ok")) :][:5000]

@@ -133,7 +133,7 @@ async function debit(device, task, manifest, group, { window, ...content }) {
     madeAt: now,
     status: "pending",
     attempts: 0,
-    sendAfter: now + randomBelow(delay + 1),
+    sendAfter: now + (delay > 0 ? 1 + randomBelow(delay) : 0),
   };
   await device.storage.writeDurably(async (transaction) => {
     await refuseUnlessFree(transaction, task, manifest, group, now);

@@ -225,9 +225,9 @@ class Participant:
         self._state.debit(self._enrolment.task, manifest.round, group, epsilon, delta, now)
 
     def _delay(self, left: int) -> int:
-        """Seconds until the report is sent: uniform over the first part of what is left of the window."""
+        """Seconds until the report is sent, at least one: uniform over the first part of what is left of the window."""
         most = min(self._policy.longest_delay_seconds, left * 3 // 4)
-        return uniform_below(most + 1, self._randomness) if most > 0 else 0
+        return 1 + uniform_below(most, self._randomness) if most > 0 else 0
 
     def _send(self, turn: Turn, *, immediately: bool) -> Outcome:
         now = self.now()

@@ -84,7 +84,7 @@ def test_the_delay_is_random_and_inside_the_window(tmp_path, service, task):
             clock.now = turn.send_after
             assert agent.sync().status == "reported"
     assert len(set(delays)) > 4
-    assert all(0 <= delay <= POLICY.longest_delay_seconds for delay in delays)
+    assert all(1 <= delay <= POLICY.longest_delay_seconds for delay in delays)
 
 
 @pytest.mark.parametrize("answer", ["drop", 503, 429, 500, 302, b"nonsense\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n<html>"])
