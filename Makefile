@@ -61,7 +61,7 @@ $(COLLECTED): $(shell find tests -name '*.py') # compiled once, not by all worke
 	@touch $@
 
 test-without-spark: $(COLLECTED)
-	$(BIN)/pytest -n 4 --dist worksteal -m 'not slow' --ignore tests/spark
+	$(BIN)/pytest -n 6 --dist worksteal -m 'not slow' --ignore tests/spark
 
 test-spark: # in one process, for one cluster; what it says is shown at its end, not in between
 	@log=$$(mktemp); $(BIN)/pytest -m 'not slow' tests/spark > $$log 2>&1; code=$$?; cat $$log; rm $$log; exit $$code
