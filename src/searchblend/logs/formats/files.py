@@ -23,8 +23,8 @@ BOM: Final = b"\xef\xbb\xbf"
 _COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd"}
 _OTHER_NAMES: Final = {".bz2": "bzip2", ".xz": "xz", ".zip": "zip", ".7z": "7-Zip", ".lz4": "LZ4", ".br": "Brotli"}
 _OTHER_BYTES: Final = {
-    b"\x1f\x8b": "compressed with gzip: its name must end in .gz",
-    b"\x28\xb5\x2f\xfd": "compressed with zstd: its name must end in .zst",
+    b"\x1f\x8b": "compressed with gzip: name it .gz, or decompress it first",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd: name it .zst, or decompress it first",
     b"BZh": "compressed with bzip2, which is not read: decompress it first",
     b"\xfd7zXZ\0": "compressed with xz, which is not read: decompress it first",
     b"PK\x03\x04": "a zip archive, which is not read: unpack it first",
