@@ -15,7 +15,7 @@ from searchblend.core.errors import UsageError
 
 EXAMPLES = """\
 examples:
-  searchblend completion bash >> ~/.bashrc
+  searchblend completion bash > ~/.local/share/bash-completion/completions/searchblend
   searchblend completion zsh > ~/.zfunc/_searchblend         in a folder of $fpath, before compinit runs
   searchblend completion fish > ~/.config/fish/completions/searchblend.fish
 """
