@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 from unittest import mock
@@ -326,7 +327,46 @@ _TYPES: Final = ("VARCHAR", "TIMESTAMP")
 """of the times in every second file"""
 
 
-def write_parquet(folder: Path, tables: Sequence[Sequence[Row]], anchors: Sequence[str]) -> Path:
+def write_parquet_worlds(folder: Path, n: int, chance: random.Random) -> list[Path]:
+    """The same three logs of n worlds: with values that are missing, and with times of another type in every second
+    file."""
+    odd = [piece.decode() for pieces in PIECES.values() for piece in pieces if _is_utf8(piece)]
+
+    def value(text: str) -> str | None:
+        return chance.choice([text, text, text + chance.choice(odd), None])
+
+    def rows(world: int, user: str, host: str) -> list[Row]:
+        times = ["2006-01-01", "infinity", "-infinity", None] if world % 2 else ["2006", "", *odd, None]
+        return [
+            (
+                value(f"{user}{world}"),
+                value(f"{host} {chance.choice(odd)}"),
+                value(f"http://{host}.example/{chance.choice(odd)}"),
+                chance.choice(times),
+            )
+            for _ in range(chance.randrange(4))
+        ]
+
+    others = [rows(world, "o", "o") for world in range(n)]
+    mine = [rows(world, "X", "x") for world in range(n)]
+    both = [a + b for a, b in zip(others, mine, strict=True)]
+    by_type = [list(chain(*mine[first::2])) for first in (0, 1)]
+    return [
+        _write_parquet(folder / "both", both, ["a1", "a2"]),
+        _write_parquet(folder / "others", others, ["a1"]),
+        _write_parquet(folder / "mine", by_type, ["a2"]),
+    ]
+
+
+def _is_utf8(piece: bytes) -> bool:
+    try:
+        piece.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _write_parquet(folder: Path, tables: Sequence[Sequence[Row]], anchors: Sequence[str]) -> Path:
     """One file for each table (user, query, url, time) and for each anchor."""
     folder.mkdir(parents=True)
     more = [[(name, f"sure {name}", "http://anchor.example", None)] for name in anchors]

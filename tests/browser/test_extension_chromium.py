@@ -289,8 +289,8 @@ async ({ task, entries }) => {
 """
 
 
-def test_answers_that_are_no_link_are_shown(tmp_path, extension):
-    """Lists without pages, pages that are no link, and paths that are not UTF-8."""
+def test_answers_that_are_no_link_or_turn_a_line_around_are_spelt_out(tmp_path, extension):
+    """Lists without pages, pages that are no link, paths that are not UTF-8, and direction controls, in the popup."""
     entries = [
         ["cafe", "https://cafe.example/caf%E9"],
         ["hundred", "https://hundred.example/100%"],

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import searchblend
+from searchblend.blender.best.many_records_design import default_records
 from searchblend.blender.best.stability_histogram import curator_design
 from searchblend.blender.best.trust import ALARM_LEVEL
 from searchblend.blender.groups import InMemoryGroup
@@ -146,6 +147,13 @@ def test_consent_says_how_many_searches_are_sent():
     assert "up to 20 of my searches are sent" in TaskSettings("t", records_per_optin=20).consent
     with pytest.raises(InvalidParameter, match="records_per_optin is 20"):
         TaskSettings("t", records_per_optin=20, consent=TaskSettings("t").consent).check_for_rounds()
+
+
+def test_method_best_says_how_many_searches_of_a_user_count():
+    """That stated variances are right for all of them is tests/unit/blender/test_many_records.py."""
+    text = page("docs/explanation/method-best.md")
+    assert f"up to m = {default_records(PARAMS.budget)} of them" in text
+    assert "one record per user" not in text
 
 
 def test_influence_is_called_a_bound_and_is_one():

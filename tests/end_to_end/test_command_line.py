@@ -85,10 +85,10 @@ def test_a_seed_repeats_an_evaluation_and_voids_the_guarantee(log: Path, capsys:
     assert json.loads(printed[0])["guarantee"]["holds"] is False
 
 
-def test_without_a_seed_two_runs_differ(log: Path, capsys: pytest.CaptureFixture[str]):
+def test_without_a_seed_two_runs_differ(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     printed = set()
-    for _ in range(2):
-        assert main(["run", str(log), "--opt-in", "0.5", "--json"]) == 0
+    for out in ("a", "b"):
+        assert main(["run", str(log), "-o", str(tmp_path / out), "--opt-in", "0.5", "--json"]) == 0
         printed.add(capsys.readouterr().out)
     assert len(printed) == 2
 
@@ -108,7 +108,8 @@ def test_query_only_logs_are_first_class(tmp_path: Path, capsys: pytest.CaptureF
     path = tmp_path / "queries.csv"
     path.write_text("user,query\n" + "".join(f"{user},query {user % 4}\n" for user in range(4000)))
     for method in ("best", "paper"):
-        assert main(["run", str(path), "--opt-in", "0.5", "--json", "--method", method]) == 0
+        arguments = ["-o", str(tmp_path / method), "--opt-in", "0.5", "--json", "--method", method]
+        assert main(["run", str(path), *arguments]) == 0
         document = json.loads(capsys.readouterr().out)
         assert document["head"] == {**document["head"], "queries": 4, "records": 4}
         assert {row["kind"] for row in document["records"]} == {"record", "rest"}
@@ -133,7 +134,8 @@ def test_malformed_lines_are_counted_and_shown(tmp_path: Path, capsys: pytest.Ca
     path = write_log(tmp_path / "log.tsv")
     with path.open("ab") as file:
         file.write(b"\tno user\thttp://x.example\n" * 40 + b"7\t\xff\xfe\thttp://x.example\n")
-    assert main(["run", str(path), "--summary", str(tmp_path / "input.json"), "--opt-in", "0.5"]) == 0
+    places = ["-o", str(tmp_path / "out"), "--summary", str(tmp_path / "input.json")]
+    assert main(["run", str(path), *places, "--opt-in", "0.5"]) == 0
     said = capsys.readouterr().err
     assert "WARNING: more than 1 % of the lines are malformed" in said
     assert f"{path}:3003" in said
@@ -231,7 +233,7 @@ def test_a_bad_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str],
 def test_strict_stops_at_the_first_malformed_line(tmp_path: Path, capsys, line: bytes, field: str):
     path = write_log(tmp_path / "log.tsv", 10, secret=False)
     path.write_bytes(path.read_bytes() + line + b"\n")
-    said = fails(capsys, 1, "run", path, "--strict", "--opt-in", "0.5")
+    said = fails(capsys, 1, "run", path, "-o", tmp_path / "out", "--strict", "--opt-in", "0.5")
     assert f"{path}:12" in said
     assert field in said
 
@@ -243,13 +245,14 @@ def test_a_100_mb_line_is_counted_and_not_swallowed(tmp_path: Path, capsys: pyte
         for _ in range(100):
             file.write(b"x" * 1_000_000)
         file.write(b"\thttp://x.example\n")
-    assert main(["run", str(path), "--summary", str(tmp_path / "input.json"), "--opt-in", "0.5"]) == 0
+    places = ["-o", str(tmp_path / "out"), "--summary", str(tmp_path / "input.json")]
+    assert main(["run", str(path), *places, "--opt-in", "0.5"]) == 0
     summary = json.loads((tmp_path / "input.json").read_text())
     assert sum(entry["count"] for entry in summary["malformed"].values()) == 1
 
 
 def test_a_missing_file_and_an_unwritable_place(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    assert "nowhere.tsv" in fails(capsys, 1, "run", tmp_path / "nowhere.tsv")
+    assert "nowhere.tsv" in fails(capsys, 1, "run", tmp_path / "nowhere.tsv", "-o", tmp_path / "out")
     (tmp_path / "file").write_text("x")
     assert "file" in fails(capsys, 1, "run", log, "-o", tmp_path / "file" / "out")
     assert (tmp_path / "file").read_text() == "x"

@@ -81,6 +81,15 @@ def test_a_frozen_database_is_an_answer_in_time_and_nothing_is_lost(where, round
         assert server.terminate() == 0
 
 
+def wait_for_turns(server, n=20):
+    """Until its main thread has woken up some times: by then a worker has looked for work, and waits for ever."""
+    process = psutil.Process(server.process.pid)
+    first, deadline = process.num_ctx_switches().voluntary, time.monotonic() + PATIENT
+    while process.num_ctx_switches().voluntary < first + n:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 @pytest.mark.parametrize("role", ["all", "curator"])
 def test_sigterm_ends_a_process_whose_database_is_frozen(where, round_, tmp_path, role):
     _, opened, messages = round_
@@ -95,7 +104,7 @@ def test_sigterm_ends_a_process_whose_database_is_frozen(where, round_, tmp_path
             with contextlib.suppress(httpx2.TimeoutException, httpx2.ConnectError):
                 if role == "all":
                     report(httpx2.Client(base_url=server.address, timeout=0.5), opened, messages[1])
-            time.sleep(3)  # the worker looks for work ten times a second; it looks once, and waits for ever
+            wait_for_turns(server)
             os.kill(server.process.pid, signal.SIGTERM)
             assert server.wait(PATIENT) == 1
         assert "stopped late" in server.log.read_text()

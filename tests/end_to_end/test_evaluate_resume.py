@@ -38,7 +38,7 @@ def outputs(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.glob("[!.]*")}
 
 
-def test_interrupted_then_continued(tmp_path):
+def test_an_interrupted_evaluation_goes_on_and_gives_the_same_bytes(tmp_path):
     words = [*WORDS, "--workers", "2", "-o", str(tmp_path / "stopped")]
     stopped = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, *words], capture_output=True, text=True, check=False, timeout=240

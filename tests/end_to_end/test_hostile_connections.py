@@ -204,7 +204,8 @@ def test_readers_that_do_not_read_are_cut_and_hold_no_memory(site):
         strangers = [stack.enter_context(connect(server.address)) for _ in range(50)]
         for stranger in strangers:
             stranger.sendall(f"GET /v1/artifacts/{sha256} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
-        time.sleep(1)
+        for stranger in strangers:
+            assert stranger.recv(1, socket.MSG_PEEK), "its answer has begun"
         assert memory(server) - before < 64 * MIB
         assert is_served(server, site, seed=12)
         # Nothing is read until all of them were cut: the kernel's buffers alone would not end an answer.

@@ -7,7 +7,6 @@ import os
 import ssl
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import httpx2
@@ -137,6 +136,5 @@ def test_a_port_that_is_taken_is_a_clear_error(tmp_path):
         other = ServerProcess(second, str(second / "service.db"))
         with pytest.raises(AssertionError, match="cannot listen"):
             other.start(port=port)
-        time.sleep(0.1)
         assert other.wait() == 1
         assert server.terminate() == 0

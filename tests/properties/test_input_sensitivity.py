@@ -13,7 +13,6 @@ import shutil
 from collections import Counter
 from contextlib import nullcontext
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +21,13 @@ import pytest
 from input_worlds import (
     FORMATS,
     PIECES,
-    Row,
     differences,
     found_in,
     shape_of,
     small_blocks,
     worlds,
     write,
-    write_parquet,
+    write_parquet_worlds,
 )
 from searchblend.core.errors import RunError
 from searchblend.logs.duckdb import feed, scan
@@ -88,43 +86,20 @@ def test_no_line_changes_what_is_read_of_another_person_in_100_000_pairs(first: 
         assert batch(tmp_path / "log", number, 125) == [], number
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_no_row_of_parquet_changes_another_persons(seed: int, tmp_path: Path):
-    """With values that are missing, and with times of another type in every second file."""
-    chance = random.Random(seed)
-    odd = [piece.decode() for pieces in PIECES.values() for piece in pieces if _is_utf8(piece)]
-
-    def field(text: str) -> str | None:
-        return chance.choice([text, text, text + chance.choice(odd), None])
-
-    def rows(world: int, user: str, host: str) -> list[Row]:
-        times = ["2006-01-01", "infinity", "-infinity", None] if world % 2 else ["2006", "", *odd, None]
-        return [
-            (
-                field(f"{user}{world}"),
-                field(f"{host} {chance.choice(odd)}"),
-                field(f"http://{host}.example/{chance.choice(odd)}"),
-                chance.choice(times),
-            )
-            for _ in range(chance.randrange(4))
-        ]
-
-    others = [rows(world, "o", "o") for world in range(16)]
-    mine = [rows(world, "X", "x") for world in range(16)]
-    logs = [
-        write_parquet(tmp_path / "both", [a + b for a, b in zip(others, mine, strict=True)], ["a1", "a2"]),
-        write_parquet(tmp_path / "others", others, ["a1"]),
-        write_parquet(tmp_path / "mine", [list(chain(*mine[first::2])) for first in (0, 1)], ["a2"]),
-    ]
-    assert differences(*(read(log, "parquet", MODES[seed]) for log in logs)) == []
+def parquet_batch(folder: Path, number: int, n: int) -> list[Any]:
+    logs = write_parquet_worlds(folder, n, random.Random(number))
+    return differences(*(read(log, "parquet", MODES[number % len(MODES)]) for log in logs))
 
 
-def _is_utf8(piece: bytes) -> bool:
-    try:
-        piece.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+@pytest.mark.parametrize("number", range(2))
+def test_no_row_of_parquet_changes_another_persons(number: int, tmp_path: Path):
+    assert parquet_batch(tmp_path, number, 16) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(2, 42))
+def test_no_row_of_parquet_changes_another_persons_in_4_000_pairs(number: int, tmp_path: Path):
+    assert parquet_batch(tmp_path, number, 100) == []
 
 
 # --- faults that must be detected ------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from unittest import mock
 
 import pytest
 
-from input_worlds import FORMATS, PIECES, differences, found_in, shape_of, worlds, write
+from input_worlds import FORMATS, PIECES, differences, found_in, shape_of, worlds, write, write_parquet_worlds
 from searchblend.logs.spark import parts
 
 pytestmark = pytest.mark.usefixtures("cluster")
@@ -21,10 +21,14 @@ KINDS = (None, *PIECES)
 def batch(folder: Path, format_name: str, number: int, n: int) -> None:
     """Every few lines are a part that an executor reads by itself."""
     chance = random.Random(number)
-    shape = shape_of(format_name, chance)
-    made = worlds(shape, n, KINDS[number % len(KINDS)], chance)
-    logs = write(folder, shape, made, chance.choice([b"", b"\n"]), chance.choice(SUFFIXES))
-    options: dict[str, Any] = {"draws": 2, **shape.options}
+    options: dict[str, Any] = {"draws": 2}
+    if format_name == "parquet":
+        logs = write_parquet_worlds(folder, n, chance)
+    else:
+        shape = shape_of(format_name, chance)
+        made = worlds(shape, n, KINDS[number % len(KINDS)], chance)
+        logs = write(folder, shape, made, chance.choice([b"", b"\n"]), chance.choice(SUFFIXES))
+        options |= shape.options
     with mock.patch.object(parts, "LEAST_BYTES", 512), mock.patch.object(parts, "MOST_BYTES", 512):
         both, others = (found_in(log, format_name, engine="spark", **options) for log in logs[:2])
     assert differences(both, others, found_in(logs[2], format_name, threads=1, **options)) == []
@@ -37,7 +41,7 @@ def test_no_line_changes_what_spark_reads_of_another_person(tmp_path: Path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("format_name", FORMATS)
+@pytest.mark.parametrize("format_name", [*FORMATS, "parquet"])
 def test_no_line_changes_what_spark_reads_of_another_person_in_all_formats(format_name: str, tmp_path: Path):
     """Pairs of neighbours: 2,800 of each format."""
     for number in range(2 * len(KINDS)):

@@ -6,7 +6,10 @@ import argparse
 import difflib
 import math
 import re
+from collections.abc import Mapping
 from typing import Any, NoReturn, TypeAlias
+
+from searchblend.cli.config_file import CONFIG_DEST, config_words
 
 Commands: TypeAlias = "argparse._SubParsersAction[Any]"
 
@@ -27,11 +30,25 @@ class CommandParser(argparse.ArgumentParser):
         raise Misuse(f"usage: {self.prog} [OPTIONS] {places}; see {self.prog} --help", self._with_suggestion(message))
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """What is left over is refused here, by the command that knows its own options."""
+        """What is left over is refused here, by the command that knows its own options; so is its ``--config`` read."""
+        if any(action.dest == CONFIG_DEST for action in self._actions):
+            given = self._given(args)
+            args = [*(config_words(self, given[CONFIG_DEST], given) if CONFIG_DEST in given else []), *args]
         found, rest = super().parse_known_args(args, namespace)
         if rest and self._subparsers is None:
             self.error(f"unrecognized arguments: {' '.join(rest)}")
         return found, rest
+
+    def _given(self, args: Any) -> Mapping[str, Any]:
+        """What the words say, without defaults."""
+        defaults = [(action, action.default) for action in self._actions]
+        for action, _ in defaults:
+            action.default = argparse.SUPPRESS
+        try:
+            return vars(super().parse_known_args(args, argparse.Namespace())[0])
+        finally:
+            for action, default in defaults:
+                action.default = default
 
     def _with_suggestion(self, message: str) -> str:
         if unknown := re.fullmatch(

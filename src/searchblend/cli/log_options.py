@@ -9,26 +9,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from searchblend.cli.arguments import positive_int
-from searchblend.cli.printing import json_text
-from searchblend.core.errors import UsageError
+from searchblend.cli.config_file import add_config
+from searchblend.cli.printing import json_text, warn
+from searchblend.cli.standard_input import STANDARD_INPUT
+from searchblend.core.errors import EmptyHeadList, UsageError
 from searchblend.files.durable import whole_files
 from searchblend.logs.formats.layout import NAMEABLE
 from searchblend.store.ledger_windows import ALL_TIME
 
 if TYPE_CHECKING:
     from searchblend.logs.options import ReadOptions
-    from searchblend.releases.make_release import LedgerEntry
+    from searchblend.releases.make_release import Cost, LedgerEntry
 
 ALL_USERS: Final = "all users"
-NO_LEDGER: Final = (
-    "note: without --ledger nothing keeps account: every further release about the same users adds its ε and δ"
-)
+NO_LEDGER: Final = "note: without --ledger nothing keeps account"
 WriteSummary = Callable[[Mapping[str, Any] | None], None]
 
 
 def add_log(parser: argparse.ArgumentParser, *, memory: str = "2GB") -> None:
     """The log, how its lines are read, and the engine that reads them."""
-    parser.add_argument("log", metavar="LOG", help="a file, glob or directory; plain, .gz or .zst")
+    parser.add_argument("log", metavar="LOG", help="a file, glob or directory, plain, .gz or .zst; - is standard input")
     add_reading(parser)
     parser.add_argument("--host-only", action="store_true", help="cut URLs down to their host")
     parser.add_argument("--strict", action="store_true", help="stop at the first malformed line")
@@ -88,6 +88,23 @@ def _column_map(text: str) -> dict[str, str]:
     return names
 
 
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Where a release goes. Not ``required``: some runs release nothing, and ``require_output`` says what those are."""
+    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder for the released files")
+    add_config(parser)
+    parser.add_argument("--force", action="store_true", help="replace an earlier release in DIR")
+    parser.add_argument("--html", action="store_true", help="also a page for people in DIR: index.html, one file")
+
+
+def require_output(options: argparse.Namespace, *, instead: str) -> Path:
+    """The folder of a release. Without one the noise would be drawn, the budget spent, and nothing kept."""
+    if options.output is None:
+        raise UsageError(
+            f"-o/--output: name a folder for the release; to see what to expect without spending any ε: {instead}"
+        )
+    return Path(options.output)
+
+
 def add_release_options(parser: argparse.ArgumentParser, *, population: str) -> None:
     """``population`` is the flag that names whom the ledger debits."""
     parser.add_argument(
@@ -115,6 +132,38 @@ def ledger_entry(options: argparse.Namespace, *, population: str) -> LedgerEntry
     if not options.release_id:
         raise UsageError("--ledger: give the release a name with --release-id; the same name is never paid twice")
     return LedgerEntry(options.ledger, options.release_id, options.debited or ALL_USERS, options.window or ALL_TIME)
+
+
+@contextlib.contextmanager
+def remembered(options: argparse.Namespace, output: Path, cost: Cost, *, created: str) -> Iterator[None]:
+    """Without a ledger, say what the releases of this input cost so far, as the folder of ``output`` remembers them.
+
+    ``cost`` and ``created`` are those of the release that the block makes.
+    """
+    if options.ledger is not None:
+        yield
+        return
+    try:
+        yield
+    except EmptyHeadList:  # that nothing passed is an outcome too, and paid for
+        _remember(options.log, output, cost, created)
+        raise
+    _remember(options.log, output, cost, created)
+
+
+def _remember(log: str, output: Path, cost: Cost, created: str) -> None:
+    from searchblend.releases.earlier_releases import remember_release
+
+    try:
+        so_far = remember_release(output, None if log == STANDARD_INPUT else log, cost.spend, created=created)
+    except OSError as error:
+        warn(f"{NO_LEDGER}, and this release could not be remembered beside {output}: {error.strerror}")
+        return
+    if so_far.releases == 1:
+        warn(f"{NO_LEDGER}: every further release about the same users adds its ε and δ")
+    else:
+        total = f"ε so far {so_far.epsilon:g} by {so_far.releases} releases of this input in this folder"
+        warn(f"{NO_LEDGER}: {total}; keep a ledger with --ledger")
 
 
 @contextlib.contextmanager

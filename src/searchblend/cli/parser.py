@@ -47,6 +47,7 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
         "evaluate": "the papers' figures and more, reproduced",
         "audit": "attack the shipped code and say what was found",
     },
+    "Shell": {"completion": "complete commands and options with Tab"},
 }
 """Group → command → what it does."""
 PLUGINS: Final = "searchblend.commands"
@@ -151,6 +152,10 @@ def load_command(name: str) -> Command:
             from searchblend.cli.commands import generate
 
             return generate
+        case "completion":
+            from searchblend.cli.commands import completion
+
+            return completion
         case "evaluate" | "audit":
             return _load_plugin(name)
     raise KeyError(name)

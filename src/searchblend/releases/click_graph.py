@@ -45,6 +45,10 @@ class ReleaseSettings:
     ledger: LedgerEntry | None = None
     created: str = ""
 
+    @property
+    def cost(self) -> Cost:
+        return Cost(self.params.budget, Neighbors.ADD_REMOVE_ONE, f"click graph, {self.params.algorithm}")
+
 
 def run_release(
     settings: ReleaseSettings,
@@ -85,7 +89,7 @@ def run_release(
 
     return make_release(
         settings.output,
-        Cost(settings.params.budget, Neighbors.ADD_REMOVE_ONE, f"click graph, {settings.params.algorithm}"),
+        settings.cost,
         open_log=read,
         make=make,
         read=lambda files: decode_statement(json.loads(files[STATEMENT])),

@@ -57,6 +57,10 @@ class HybridSettings:
     created: str = ""
     """when, in ISO 8601; enters the statement"""
 
+    @property
+    def cost(self) -> Cost:
+        return Cost(self.params.budget, Neighbors.REPLACE_ONE, f"hybrid run, method {self.method}")
+
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -109,7 +113,7 @@ def run_hybrid(
 
     return make_release(
         settings.output,
-        Cost(settings.params.budget, Neighbors.REPLACE_ONE, f"hybrid run, method {settings.method}"),
+        settings.cost,
         open_log=read,
         make=make,
         read=lambda files: decode_result(files[RESULT]),

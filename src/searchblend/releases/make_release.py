@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from searchblend.accounting.spend import Spend
 from searchblend.core.documents import JsonObject
 from searchblend.core.privacy import Budget, Neighbors
 from searchblend.files.durable import release_folder
@@ -36,6 +37,11 @@ class Cost:
     budget: Budget
     neighbors: Neighbors
     what: str
+
+    @property
+    def spend(self) -> Spend:
+        """As an account writes it down."""
+        return Spend.generic(self.budget, self.neighbors, self.what)
 
 
 @dataclass(frozen=True)
@@ -94,14 +100,12 @@ def _debited(
 ) -> tuple[Files, JsonObject | None]:
     """The files that the ledger has of this release id, those of ``make`` if there are none, and the input's summary.
 
-    Ledger and accounting are loaded here, since most runs keep no ledger. ``stack`` closes what is opened; the other
+    The ledger is loaded here, since most runs keep no ledger. ``stack`` closes what is opened; the other
     arguments are those of ``make_release``.
     """
-    from searchblend.accounting.spend import Spend
     from searchblend.store.ledger import open_ledger, release_once
 
     book = stack.enter_context(open_ledger(entry.path))
-    spend = Spend.generic(cost.budget, cost.neighbors, cost.what)
 
     def once(make_files: Callable[[], Files]) -> Files:
         return release_once(
@@ -110,7 +114,7 @@ def _debited(
             release_id=entry.release_id,
             population=entry.population,
             window=entry.window,
-            spend=spend,
+            spend=cost.spend,
         )
 
     if book.published(entry.release_id) is not None:

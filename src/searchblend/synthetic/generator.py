@@ -7,13 +7,11 @@ is bounded by a few chunks, and the same seed gives the same bytes with any numb
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
-import signal
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +25,7 @@ from searchblend.files.durable import whole_files
 from searchblend.synthetic.formats import AOL_HEADER, TABLE_HEADER
 from searchblend.synthetic.pieces import Job, LogRequest, Piece, gzip_member, jobs_of, make_piece
 from searchblend.synthetic.population import AOL
+from searchblend.synthetic.worker_pool import WorkerPool
 
 N_AOL_FILES: Final = 10
 _HEADERS: Final = {"aol": AOL_HEADER, "yandex": b"", "tsv": TABLE_HEADER}
@@ -156,41 +155,17 @@ def _pieces(jobs: Iterable[Job], workers: int) -> Generator[Piece, None, None]:
     if workers == 1:
         yield from map(make_piece, jobs)
         return
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
     waiting: deque[Future[Piece]] = deque()
     try:
-        for job in jobs:
-            with _leaving_interrupts_to_the_parent():
+        with WorkerPool(workers) as pool:
+            for job in jobs:
                 waiting.append(pool.submit(make_piece, job))
-            if len(waiting) > 2 * workers:
+                if len(waiting) > 2 * workers:
+                    yield waiting.popleft().result()
+            while waiting:
                 yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
     except BrokenProcessPool as error:
         raise RunError("a worker process ended unexpectedly (out of memory?); nothing was written") from error
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-@contextlib.contextmanager
-def _leaving_interrupts_to_the_parent() -> Iterator[None]:
-    """Workers that start here never hear Ctrl-C, which they would answer with a traceback, not even while they start.
-
-    A child inherits what the thread that starts it has blocked. Another thread of the parent may still be told, so
-    there the interrupt is kept until the workers have all they need.
-    """
-    told: list[int] = []
-    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    is_main = threading.current_thread() is threading.main_thread()
-    handler = signal.signal(signal.SIGINT, lambda number, _: told.append(number)) if is_main else None
-    try:
-        yield
-    finally:
-        if is_main:
-            signal.signal(signal.SIGINT, handler)
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-        if told:
-            signal.raise_signal(signal.SIGINT)
 
 
 def write_aol_like_log(path: Path, n_users: int, *, seed: int) -> None:

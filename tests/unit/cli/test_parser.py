@@ -59,7 +59,9 @@ def test_a_word_like_no_other_gets_no_suggestion(capsys):
     assert "did you mean" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [["run", "--json"], ["run", "no-such-file", "--json"], ["runn", "--json"]])
+@pytest.mark.parametrize(
+    "arguments", [["run", "--json"], ["run", "no-such-file", "-o", "no-such-folder", "--json"], ["runn", "--json"]]
+)
 def test_an_error_is_json_for_whoever_asked_for_json(arguments, capsys):
     try:
         code = main(arguments)
@@ -78,12 +80,22 @@ def test_quiet_and_verbose(tmp_path, capsys):
     said = {}
     for flag in ("-q", "-v"):
         printing.messages.cache_clear()
-        assert main(["run", str(log), "--opt-in", "0.5", flag]) == 0
+        assert main(["run", str(log), "-o", str(tmp_path / f"out{flag}"), "--opt-in", "0.5", flag]) == 0
         said[flag] = capsys.readouterr().err
     printing.messages.cache_clear()
     assert said["-q"] == ""
-    assert "without --ledger nothing keeps account" in said["-v"]
+    assert "nothing keeps account: ε so far 8 by 2 releases of this input in this folder; " in said["-v"]
     assert said["-v"].count("searchblend: ") >= 2
+
+
+@pytest.mark.parametrize(
+    ("command", "instead"), [(["run"], "--dry-run"), (["release", "run"], "searchblend release plan")]
+)
+def test_a_release_that_would_not_be_kept_is_refused_before_anything_is_read(command, instead, capsys):
+    assert main([*command, "/no/such/log"]) == 2
+    [error] = capsys.readouterr().err.splitlines()
+    assert error.startswith("searchblend: error: -o/--output: ")
+    assert error.endswith(instead)
 
 
 def test_columns():

@@ -155,6 +155,18 @@ def test_a_round_states_the_same_mechanisms_as_a_run(m):
     assert in_round.guarantee.groups[1].trust is TrustModel.LOCAL
 
 
+@pytest.mark.parametrize("m", [1, 2])
+def test_a_round_of_the_printed_method_says_whether_its_variances_are_valid(m):
+    """They assume one report of a client."""
+    settings = TaskSettings(name="x", method="paper", records_per_client=m)
+    group = InMemoryGroup.from_users([[record] for record in people(2000, 1)])
+    figures = METHODS["paper"].list_head(group, settings.params, randomness=SystemRandomness())
+    shape = ReportShape.of(b"t" * 16, 1, figures.head, settings.params, None)
+    reports = [cells_as_parts(local_report([record], figures.head, settings.params)) for record in people(300, 2)]
+    in_round = estimate(figures, counts_of(reports, shape), shape, settings, 300)
+    assert in_round.mechanism["client"]["variances_valid"] is (m == 1)
+
+
 def released(figures):
     """What an estimator says of figures that it reads from the store."""
     settings, design = TaskSettings(name="x"), DESIGNS[1]

@@ -10,8 +10,7 @@ import pytest
 from searchblend.service.checkup import check_up
 from searchblend.service.settings import ServeSettings
 from searchblend.service.workers.publisher import MANIFEST_SECONDS
-from searchblend.service.workers.signing_keys import OtherSigningKeys, keys_on_record, keys_trouble
-from service_http import http_service
+from searchblend.service.workers.signing_keys import OtherSigningKeys, keys_on_record
 from service_parts import Service
 
 
@@ -85,12 +84,3 @@ def test_a_manifest_from_a_future_that_did_not_come_is_signed_anew(service):
     sequence, expires, _ = service.store.artifacts.manifest(task.task)
     assert sequence > ahead[0]
     assert expires == service.clock.now() + MANIFEST_SECONDS
-
-
-def test_a_publisher_with_other_keys_and_a_server_whose_clock_jumped_are_not_ready(tmp_path):
-    with http_service(str(tmp_path / "service.db"), tmp_path) as http:
-        http.services.troubles += [lambda store: None, lambda store: keys_trouble(store, ["00"])]
-        assert http.health.get("/readyz").text == "ready\n"
-        http.parts.work()
-        answer = http.health.get("/readyz")
-        assert (answer.status_code, "keys adopt" in answer.text) == (503, True)

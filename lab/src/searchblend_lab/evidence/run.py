@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import platform
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from typing import Any, Final
@@ -16,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from searchblend.core.errors import UsageError
+from searchblend.synthetic.worker_pool import WorkerPool
 from searchblend_lab.evidence import plan
 from searchblend_lab.evidence.evidence import Absent, Audited, Effort, Finding, Kind, Verdict
 from searchblend_lab.evidence.mutant import Mutant
@@ -160,8 +160,7 @@ def run_audit(settings: Settings, on_progress: OnProgress = lambda done, total, 
     jobs += [(m.cost, _MUTANT + m.name) for m in mutants if m.needs not in settings.without or not m.needs]
     found: dict[str, Entry | MutantEntry] = {}
     total, done = sum(cost for cost, _ in jobs), 0.0
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(settings.workers, mp_context=context) as pool:
+    with WorkerPool(settings.workers) as pool:
         costs = {pool.submit(_work, name, effort, settings.level): cost for cost, name in sorted(jobs, reverse=True)}
         for future in as_completed(costs):
             entry = future.result()

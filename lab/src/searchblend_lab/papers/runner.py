@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import inspect
-import signal
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
 
 from searchblend.blender.method import METHODS
 from searchblend.core.errors import RunError
+from searchblend.synthetic.worker_pool import WorkerPool
 from searchblend_lab.papers.algorithms import algorithm_named
 from searchblend_lab.papers.cells import Cell, Result, Results
 from searchblend_lab.papers.people import People, make_known
@@ -76,18 +75,15 @@ def _computed(
         for piece in pieces:
             yield compute_chunk(piece, seed)
         return
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), _start_worker, (tuple(people),))
     try:
-        for future in as_completed([pool.submit(compute_chunk, piece, seed) for piece in pieces]):
-            yield future.result()
+        with WorkerPool(workers, _start_worker, tuple(people)) as pool:
+            for future in as_completed([pool.submit(compute_chunk, piece, seed) for piece in pieces]):
+                yield future.result()
     except BrokenProcessPool as error:
         raise RunError("a worker process ended unexpectedly (out of memory?); finished runs are kept") from error
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _start_worker(people: tuple[People, ...]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
     for group in people:
         make_known(group)
 

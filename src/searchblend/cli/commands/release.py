@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,14 +11,17 @@ from typing import TYPE_CHECKING, Any
 from searchblend.cli.arguments import Commands, add_actions, add_command, positive_int
 from searchblend.cli.commands.run import malformed_warnings, now, warn_without_page
 from searchblend.cli.log_options import (
-    NO_LEDGER,
     add_log,
+    add_output,
     add_release_options,
     ledger_entry,
     read_options,
+    remembered,
+    require_output,
     summary_file,
 )
 from searchblend.cli.printing import new_table, print_json, print_line, print_table, run_progress, step_progress, warn
+from searchblend.cli.standard_input import with_standard_input
 from searchblend.core.documents import JsonObject, encode
 from searchblend.core.errors import InputError, RunError, UsageError
 from searchblend.core.params import AS_ALGORITHM, ClickGraphParams, Shares, suggested_delta
@@ -89,9 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_run(actions: Commands) -> None:
     parser = add_command(actions, "run", "release the click graph of a log", RUN_EXAMPLES)
     add_log(parser, memory="2500MB")  # who searched for what takes more room than draws
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the released files")
-    parser.add_argument("--force", action="store_true", help="replace an earlier release in DIR")
-    parser.add_argument("--html", action="store_true", help="also a page for people in DIR: index.html, one file")
+    add_output(parser)
     _add_parameters(parser)
     parser.add_argument("--public-urls", type=Path, metavar="TABLE", help="pairs query,url from outside the log")
     parser.add_argument("--public-source", metavar="TEXT", help="where that table comes from; enters the statement")
@@ -186,6 +188,7 @@ def _run(options: argparse.Namespace) -> None:
 
     if options.seed is not None:
         raise UsageError("--seed: a release draws its noise from the operating system; a known seed cancels privacy")
+    output = require_output(options, instead="searchblend release plan")
     if options.urls == "public" and not options.public_urls:
         raise UsageError("--urls public: name the table with --public-urls; URLs of the log itself are not public")
     if options.public_urls and options.urls not in (None, "public"):
@@ -196,7 +199,7 @@ def _run(options: argparse.Namespace) -> None:
     settings = ReleaseSettings(
         log=read_options(options),
         params=_params(options, **fixed),
-        output=options.output,
+        output=output,
         public_urls=options.public_urls,
         synonyms=options.synonyms,
         first_moment=options.first,
@@ -206,25 +209,28 @@ def _run(options: argparse.Namespace) -> None:
         ledger=ledger_entry(options, population="--people"),
         created=now(),
     )
-    if settings.ledger is None:
-        warn(NO_LEDGER)
     if options.population is None:
         warn("the number of users was not declared (--population): δ was not compared with it")
     with (
-        summary_file(options.summary, options.output, replace=options.force) as write_summary,
+        summary_file(options.summary, output, replace=options.force) as write_summary,
+        remembered(options, output, settings.cost, created=settings.created),
+        with_standard_input(settings.log) as reading,
         run_progress() as (on_progress, on_step),
     ):
         result = run_release(
-            settings, on_progress=on_progress, on_notice=lambda text: warn(text, "dim"), on_step=on_step
+            replace(settings, log=reading),
+            on_progress=on_progress,
+            on_notice=lambda text: warn(text, "dim"),
+            on_step=on_step,
         )
         write_summary(result.input_summary)
     _warn_about_input(result)
     if result.input_summary is None:
-        warn_without_page(options.output, html=options.html)
+        warn_without_page(output, html=options.html)
     if options.json:
         print_json(encode_statement(result.released))
     else:
-        _show_release(result.released, options.output)
+        _show_release(result.released, output)
 
 
 def _warn_about_input(result: WrittenRelease[Statement]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -12,14 +13,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from searchblend.cli.arguments import add_budget, add_method, positive_int, share
 from searchblend.cli.log_options import (
-    NO_LEDGER,
     add_log,
+    add_output,
     add_release_options,
     ledger_entry,
     read_options,
+    remembered,
+    require_output,
     summary_file,
 )
 from searchblend.cli.printing import print_json, print_line, print_table, run_progress, warn
+from searchblend.cli.standard_input import with_standard_input
 from searchblend.core.errors import UsageError
 from searchblend.core.params import MANY_RECORDS, BlenderParams
 from searchblend.core.privacy import Budget
@@ -42,6 +46,7 @@ examples:
   searchblend run log.csv.gz -o out --columns user=AnonID,query=Query,url=ClickURL
   searchblend run searches.tsv -o out --opt-in-column consent --epsilon 2 --delta 1e-6
   searchblend run 'aol/user-ct-*.gz' -o out --memory 2GB    the ten files of AOL's collection
+  searchblend run - -o out --format jsonl                   a log by standard input, with a pipe in front
   searchblend run searches.tsv --dry-run                    what it would promise; reads nothing
   searchblend run searches.tsv --evaluate --json            compare with the truth (NOT PRIVATE)
 """
@@ -53,9 +58,7 @@ _UNITS_OF_TRUTH = 10_000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_log(parser)
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder for the released files")
-    parser.add_argument("--force", action="store_true", help="replace an earlier release in DIR")
-    parser.add_argument("--html", action="store_true", help="also a page for people in DIR: index.html, one file")
+    add_output(parser)
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--opt-in", type=share, default=0.05, metavar="SHARE", help="random share that opts in (0.05)")
     group.add_argument("--opt-in-column", metavar="NAME", help="a column with 1/true/yes for opt-in users")
@@ -112,6 +115,8 @@ def run(options: argparse.Namespace) -> None:
     if options.dry_run:
         show_dry_run(params, options)
         return
+    if not options.evaluate:
+        require_output(options, instead="--dry-run")
     settings = HybridSettings(
         log=read_options(options, optin_column=options.opt_in_column),
         params=params,
@@ -127,8 +132,12 @@ def run(options: argparse.Namespace) -> None:
         created=now(),
     )
     randomness = SystemRandomness() if options.seed is None else SeededRandomness(options.seed)
-    with summary_file(options.summary, options.output, replace=options.force) as write_summary:
-        result = run_and_warn(settings, randomness, evaluate=options.evaluate)
+    with contextlib.ExitStack() as stack:
+        write_summary = stack.enter_context(summary_file(options.summary, options.output, replace=options.force))
+        if not options.evaluate:
+            stack.enter_context(remembered(options, options.output, settings.cost, created=settings.created))
+        reading = stack.enter_context(with_standard_input(settings.log))
+        result = run_and_warn(replace(settings, log=reading), randomness, evaluate=options.evaluate)
         write_summary(result.input_summary)
     show_result(result.released, settings, as_json=options.json, explain=options.explain)
 
@@ -144,7 +153,7 @@ def now() -> str:
 
 
 def run_and_warn(settings: HybridSettings, randomness: Randomness, *, evaluate: bool) -> WrittenRelease[Result]:
-    """Run with progress on stderr, then say what the person should know about the input and the budget."""
+    """Run with progress on stderr, then say what the person should know about the input."""
     from searchblend.releases.hybrid import run_hybrid
 
     with run_progress() as (on_progress, on_step):
@@ -156,8 +165,6 @@ def run_and_warn(settings: HybridSettings, randomness: Randomness, *, evaluate: 
             on_notice=lambda text: warn(text, "dim"),
             on_step=on_step,
         )
-    if settings.ledger is None and not evaluate:
-        warn(NO_LEDGER)
     if result.input_summary is None:
         warn("this release id was published before: the same files again, nothing was spent")
         warn_without_page(settings.output, html=settings.html)

@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 
 from searchblend.cli.log_options import add_log, read_options
 from searchblend.cli.printing import new_table, print_json, print_line, print_table, run_progress, warn
+from searchblend.cli.standard_input import STANDARD_INPUT, with_standard_input
 
 EXAMPLES = """\
 examples:
@@ -25,9 +26,10 @@ def run(options: argparse.Namespace) -> None:
     from searchblend.logs.read import open_log
     from searchblend.wire.release import NOT_FOR_RELEASE
 
-    with run_progress() as (on_progress, on_step):
-        reading = replace(read_options(options), keep_lines=True)
-        opened = open_log(reading, on_progress=on_progress, on_notice=lambda text: warn(text, "dim"))
+    with with_standard_input(read_options(options)) as reading, run_progress() as (on_progress, on_step):
+        opened = open_log(
+            replace(reading, keep_lines=True), on_progress=on_progress, on_notice=lambda text: warn(text, "dim")
+        )
         with opened as log:
             on_step("counting")
             figures = asdict(log.statistics())
@@ -36,7 +38,7 @@ def run(options: argparse.Namespace) -> None:
         figures["malformed_by_reason"] = summary.pop("malformed")
         print_json({"notice": NOT_FOR_RELEASE, **summary, **figures})
         return
-    table = new_table(f"{options.log} ({summary['format']})")
+    table = new_table(f"{'standard input' if options.log == STANDARD_INPUT else options.log} ({summary['format']})")
     table.add_column("figure")
     table.add_column("count", justify="right")
     for name, value in figures.items():

@@ -23,8 +23,8 @@ BOM: Final = b"\xef\xbb\xbf"
 _COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd"}
 _OTHER_NAMES: Final = {".bz2": "bzip2", ".xz": "xz", ".zip": "zip", ".7z": "7-Zip", ".lz4": "LZ4", ".br": "Brotli"}
 _OTHER_BYTES: Final = {
-    b"\x1f\x8b": "compressed with gzip: its name must end in .gz",
-    b"\x28\xb5\x2f\xfd": "compressed with zstd: its name must end in .zst",
+    b"\x1f\x8b": "compressed with gzip: name it .gz, or decompress it first",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd: name it .zst, or decompress it first",
     b"BZh": "compressed with bzip2, which is not read: decompress it first",
     b"\xfd7zXZ\0": "compressed with xz, which is not read: decompress it first",
     b"PK\x03\x04": "a zip archive, which is not read: unpack it first",
@@ -63,18 +63,23 @@ def expand(paths: LogPaths) -> list[Path]:
 def _expand_one(path: Path) -> list[Path]:
     if path.is_dir():
         refuse_table(path)
-        inside = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith((".", "_")))
+        inside = sorted(file for file in path.iterdir() if not file.name.startswith((".", "_")) and _is_file(file))
         if not inside:
             raise InputError(path, "the directory holds no files")
         return inside
-    if path.exists() and not path.is_file():
-        raise InputError(path, "is a pipe or a device, and a log is read more than once: write it to a file first")
-    if path.exists() or not glob.has_magic(fspath(path)):
+    if _is_file(path) or not glob.has_magic(fspath(path)):
         return [path]
     matches = sorted(Path(match) for match in glob.glob(fspath(path), recursive=True))  # noqa: PTH207
     if not matches:
         raise InputError(path, "no file matches")
-    return [file for file in matches if file.is_file()]
+    return [file for file in matches if _is_file(file)]
+
+
+def _is_file(path: Path) -> bool:
+    """``InputError`` if it is there and neither a file nor a folder: its lines would be left out in silence."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise InputError(path, "is a pipe or a device, and a log is read more than once: write it to a file first")
+    return path.is_file()
 
 
 def refuse_table(folder: Path) -> None:
