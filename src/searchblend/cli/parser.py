@@ -184,6 +184,7 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    parser.set_defaults(build_parser=build_parser)  # for completion, which offers what any command takes
     commands = parser.add_subparsers(
         prog="searchblend", dest="command", metavar="COMMAND", required=True, help=argparse.SUPPRESS
     )

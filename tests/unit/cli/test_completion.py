@@ -10,15 +10,15 @@ import pytest
 
 from searchblend.cli.commands.completion import SCRIPTS, offers
 from searchblend.cli.main import main
-from searchblend.cli.parser import SUMMARIES
+from searchblend.cli.parser import SUMMARIES, build_parser
 
 
 def words(*typed: str) -> list[str]:
-    return [word for word, _ in offers(typed)]
+    return [word for word, _ in offers(typed, build_parser)]
 
 
 def test_every_command_is_offered_with_its_summary():
-    assert dict(offers([""])) == SUMMARIES
+    assert dict(offers([""], build_parser)) == SUMMARIES
     assert words("rel") == ["release"]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from searchblend.core.errors import UsageError
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     if options.words is not None:
-        lines = "".join(f"{word}\t{meaning}\n" for word, meaning in offers(options.words or [""]))
+        lines = "".join(f"{word}\t{meaning}\n" for word, meaning in offers(options.words or [""], options.build_parser))
         sys.stdout.write(lines)  # not by Rich, whose loading one would feel at every Tab
     elif options.shell is None:
         raise UsageError(f"SHELL: expected one of {', '.join(SCRIPTS)}")
@@ -64,10 +64,8 @@ def run(options: argparse.Namespace) -> None:
         sys.stdout.write(SCRIPTS[options.shell])
 
 
-def offers(typed: Sequence[str]) -> list[Offer]:
+def offers(typed: Sequence[str], build_parser: Callable[[str], argparse.ArgumentParser]) -> list[Offer]:
     """What the last of these words, perhaps empty, may become; nothing where a file name or a value is due."""
-    from searchblend.cli.parser import build_parser
-
     words = [*typed, ""] if typed[-1] == "=" else typed  # bash has --method=best in three words
     *before, begun = (word for word in words if word != "=")
     try:
