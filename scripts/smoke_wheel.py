@@ -58,6 +58,7 @@ PLAIN = [
     "pack apply answers.sbpack update.sbdelta -o new.sbpack",
     "pack page answers.sbpack -o search.html",
     "search answers.sbpack weather --json",
+    "completion bash",
 ]
 LAB = [
     "evaluate list",

@@ -90,7 +90,7 @@ def visiting(
     look: str = "light",
     *,
     java_script_enabled: bool = True,
-    reduced_motion: Literal["reduce", "no-preference"] = "no-preference",
+    reduced_motion: Literal["reduce", "no-preference"] = "reduce",
 ) -> Iterator[Visitor]:
     """A new profile of a browser.
 

@@ -1,13 +1,13 @@
 /** The twin in Firefox, over WebDriver BiDi: questions as one JSON list on the input, answers as one on the output. */
 
-import puppeteer from "puppeteer-core";
+import { launchFirefox, newPage } from "./firefox/patient.js";
 
 const [firefox, address] = process.argv.slice(2);
 const chunks = [];
 for await (const chunk of process.stdin) chunks.push(chunk);
-const browser = await puppeteer.launch({ browser: "firefox", executablePath: firefox, headless: true });
+const browser = await launchFirefox(firefox);
 try {
-  const page = await browser.newPage();
+  const page = await newPage(browser);
   await page.goto(address);
   await page.waitForFunction(() => window.ask !== undefined);
   const questions = Buffer.concat(chunks).toString("utf8");

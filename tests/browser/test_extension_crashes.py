@@ -169,8 +169,8 @@ def check(result: dict, crashes: int) -> None:
     assert sum(n for at, n in result["ended"].items() if at != "not reached") >= 0.6 * crashes
 
 
-def test_100_crashes(tmp_path):
-    check(crash(tmp_path, 100), 100)
+def test_60_crashes(tmp_path):
+    check(crash(tmp_path, 60), 60)
 
 
 @pytest.mark.slow

@@ -96,8 +96,8 @@ WHOLE_FILES: dict[str, tuple[bytes, int, str]] = {
     "duplicate column": (GOOD.replace("url", "query", 1).encode(), 1, "log.tsv:1: columns 2 and 3 of the header"),
     "nothing usable": ((HEADER + f"\t{SECRET}\tu\n" * 3).encode(), 1, "no line of the log can be used (3 missing_"),
     "no clicks": ((HEADER + f"{USER}\t{SECRET}\t\n" * 3).encode(), 1, "no line of the log can be used (3 without"),
-    "gzip under another name": (gzip.compress(GOOD.encode()), 1, "log.tsv: is compressed with gzip: its name must"),
-    "zstd under another name": (zstandard.compress(GOOD.encode()), 1, "is compressed with zstd: its name must"),
+    "gzip under another name": (gzip.compress(GOOD.encode()), 1, "log.tsv: is compressed with gzip: name it .gz"),
+    "zstd under another name": (zstandard.compress(GOOD.encode()), 1, "is compressed with zstd: name it .zst"),
     "cut off Parquet": (b"PAR1" + bytes(500), 1, "the Parquet file cannot be read"),
     "JSON under another name": (b'{"user": 1, "query": "a"}\n' * 9, 1, "a log without one needs --format jsonl"),
 }  # fmt: skip

@@ -6,16 +6,12 @@
  */
 
 import { createInterface } from "node:readline";
-import puppeteer from "puppeteer-core";
+import { launchFirefox, newPage, PATIENCE_MS } from "./patient.js";
 
 const wanted = JSON.parse(process.argv[2]);
-const PATIENCE_MS = 120_000; // beside other work; nothing that goes well waits for it
 const UUID = "6f1b2a34-8a53-4c1e-9d0f-0123456789ab";
 
-const browser = await puppeteer.launch({
-  browser: "firefox",
-  executablePath: wanted.firefox,
-  headless: true,
+const browser = await launchFirefox(wanted.firefox, {
   args: ["--remote-allow-system-access"], // else it may not open pages of extensions
   extraPrefsFirefox: {
     // The address of the extension's pages is random for each installation; a test has to know it.
@@ -26,14 +22,14 @@ const browser = await puppeteer.launch({
 
 try {
   await browser.installExtension(wanted.extension);
-  const options = await browser.newPage();
+  const options = await newPage(browser);
   // The page loads, but no event of it arrives: pages of extensions are another process, which the protocol does
   // not follow.
   await options.goto(`moz-extension://${UUID}/src/ui/options.html`, { timeout: 3000 }).catch(() => undefined);
   await settled(options);
   await consent(options, wanted.enrolment);
   say({ step: "consent", state: await text(options, "#state"), message: await text(options, "#message") });
-  const page = await browser.newPage();
+  const page = await newPage(browser);
   for (const [query, link] of wanted.searches) {
     await page.goto(`${wanted.engine}/engine/search?q=${encodeURIComponent(query)}`);
     const before = await noticed(options);
@@ -91,7 +87,7 @@ async function until(holds) {
 }
 
 async function settled(page) {
-  await page.waitForSelector("body[data-ready=yes]", { timeout: PATIENCE_MS });
+  await page.waitForSelector("body[data-ready=yes]");
 }
 
 async function text(page, selector) {

@@ -47,6 +47,7 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
         "evaluate": "the papers' figures and more, reproduced",
         "audit": "attack the shipped code and say what was found",
     },
+    "Shell": {"completion": "complete commands and options with Tab"},
 }
 """Group → command → what it does."""
 PLUGINS: Final = "searchblend.commands"
@@ -151,6 +152,10 @@ def load_command(name: str) -> Command:
             from searchblend.cli.commands import generate
 
             return generate
+        case "completion":
+            from searchblend.cli.commands import completion
+
+            return completion
         case "evaluate" | "audit":
             return _load_plugin(name)
     raise KeyError(name)
@@ -179,6 +184,7 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    parser.set_defaults(build_parser=build_parser)  # for completion, which offers what any command takes
     commands = parser.add_subparsers(
         prog="searchblend", dest="command", metavar="COMMAND", required=True, help=argparse.SUPPRESS
     )

@@ -22,13 +22,13 @@ from searchblend.synthetic.population import Profile, url_shares
 class RecordModel:
     """Shares of single records; what they leave of 1 belongs to records so rare that no list names them."""
 
-    def __init__(self, universe: RecordUniverse, shares: Floats) -> None:
-        self.universe, self.shares = universe, shares
+    def __init__(self, universe: RecordUniverse, shares: Floats, profile: Profile | None = None) -> None:
+        self.universe, self.shares, self.profile = universe, shares, profile
 
     @classmethod
     def of_profile(cls, profile: Profile, ranks: int = 20_000) -> RecordModel:
         shares = profile.shares()[:ranks, None] * url_shares(np.arange(ranks, dtype=np.int64))
-        return cls(profile.records, shares.ravel())
+        return cls(profile.records, shares.ravel(), profile)
 
     @classmethod
     def of_records(cls, records: Sequence[Record], shares: Sequence[float]) -> RecordModel:

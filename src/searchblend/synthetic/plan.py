@@ -11,6 +11,7 @@ import numpy as np
 
 from searchblend.accounting.shuffle import ShuffleCost
 from searchblend.blender.best.set_law import SetLaw
+from searchblend.blender.groups import UserGroup
 from searchblend.blender.method import METHODS
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.blender.pipeline import run_blender
@@ -21,7 +22,7 @@ from searchblend.core.errors import EmptyHeadList
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.records import WILDCARD, Record
-from searchblend.synthetic.count_group import CountGroup, RecordModel
+from searchblend.synthetic.count_group import RecordModel
 from searchblend.synthetic.metrics import Truth, listed_cells
 from searchblend.synthetic.seeded import SeededRandomness
 
@@ -34,6 +35,8 @@ RECOMMEND_RUNS: Final = 4
 _ERRORS: Final = 3.2
 """standard errors that a difference of four runs must have: 5 % of three degrees of freedom"""
 _NORMAL_95: Final = 1.959964
+_UNITS: Final = 1_000
+"""of a person's voice, for the truth"""
 
 
 @dataclass(frozen=True)
@@ -135,16 +138,16 @@ def simulate(
 ) -> MethodForecast:
     """Run the shipped algorithm on simulated people; the same seed gives the same people to every method.
 
-    A simulated person has one record, whatever the parameters allow.
+    Clients report on one search of theirs; opt-in users have one, too, where the parameters take no more of them.
     """
-    params = replace(situation.params, records_per_optin=1)
+    params = situation.params
     top = model.top_queries(max(params.max_head_queries, RANKS[-1]))
     listed_lists: list[dict[str, float]] = []
     figures: dict[str, list[float]] = {name: [] for name in FIGURES}
     example = None
     for run in range(runs):
         generator = np.random.Generator(np.random.PCG64([seed, run]))
-        optin = model.draw(situation.n_optin, generator)
+        optin = _optin_users(model, situation, generator)
         clients = model.draw(situation.users - situation.n_optin, generator)
         try:
             noise = SeededRandomness(seed * 1_000_003 + run)
@@ -162,15 +165,21 @@ def simulate(
     return MethodForecast(method, **bands, ranks=_at_ranks(top, listed_lists), runs=kept, example=example)
 
 
+def _optin_users(model: RecordModel, situation: Situation, generator: np.random.Generator) -> UserGroup:
+    if situation.params.records_per_optin > 1 and model.profile is not None:
+        return model.profile.searchers(situation.n_optin, generator)
+    return model.draw(situation.n_optin, generator)
+
+
 def _measured(
-    release: BlenderRelease | None, top: Mapping[str, float], most: int, groups: tuple[CountGroup, CountGroup]
+    release: BlenderRelease | None, top: Mapping[str, float], most: int, groups: tuple[UserGroup, UserGroup]
 ) -> dict[str, float]:
     asked = dict(list(top.items())[:most])
     everything = sum(asked.values())
     if release is None:
         return {"head_queries": 0.0, "covered": 0.0, "error": 2 * everything}
     head = release.head
-    truth = Truth.of(head, groups[0].cell_counts(head) + groups[1].cell_counts(head))
+    truth = Truth.of(head, groups[0].own_shares(head, _UNITS).cells + groups[1].own_shares(head, _UNITS).cells)
     wanted = np.array([query in asked for query in head.queries])
     cells = listed_cells(head)
     cells = cells[wanted[np.array(head.query_of_cells())[cells]]]

@@ -34,6 +34,10 @@ _MIDDLE_MASS: Final = 0.027
 _LAST_OF_MIDDLE: Final = 0.0004
 _TAIL_EXPONENT: Final = 0.76
 _YANDEX_HEAD: Final = 0.0356
+_MEDIAN_SEARCHES: Final = 9.0
+_SPREAD_OF_SEARCHES: Final = 1.6
+"""of a person's clicked searches, a lognormal law with a mean of 32 (the AOL log has 37 clicks for a clicking user)"""
+_MOST_SEARCHES: Final = 10_000
 _OTHER_WEIGHTS: Final = np.arange(1, URLS_PER_QUERY, dtype=np.float64) ** -1.5
 
 
@@ -59,6 +63,13 @@ class Profile:
         numbers = self.record_numbers(n, np.random.Generator(np.random.PCG64(seed)))
         each = np.ones(n, dtype=np.int64)
         return InMemoryGroup(self.records, numbers, np.arange(n, dtype=np.int64), each, numbers)
+
+    def searchers(self, n_users: int, generator: np.random.Generator) -> InMemoryGroup:
+        """Synthetic users with all of their searches; every search of everybody is drawn alike."""
+        lengths = generator.lognormal(np.log(_MEDIAN_SEARCHES), _SPREAD_OF_SEARCHES, n_users)
+        lengths = np.clip(np.rint(lengths), 1, _MOST_SEARCHES).astype(np.int64)
+        rows, starts = self.record_numbers(int(lengths.sum()), generator), np.cumsum(lengths) - lengths
+        return InMemoryGroup(self.records, rows, starts, lengths, rows[starts])
 
     def record_numbers(self, n: int, generator: np.random.Generator) -> Ints:
         """``n`` independent records, as numbers of ``RankedRecords``.

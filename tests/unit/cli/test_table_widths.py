@@ -1,48 +1,28 @@
-"""Tables at 60, 80 and 120 columns and in three encodings: names stay whole, figures of lesser use go first."""
+"""Every table at 60, 80 and 120 columns and in three encodings: names stay whole, figures of lesser use go first."""
 
 from __future__ import annotations
 
+import ast
 import io
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from rich.table import Table
+from rich.cells import cell_len
+from rich.table import Column, Table
+from rich.text import Text
 
-from searchblend.blender.groups import InMemoryGroup
-from searchblend.blender.pipeline import run_blender
-from searchblend.blender.result import Result, result_of
 from searchblend.cli import printing
-from searchblend.cli.commands import device, ledger, pack, plan, release, search, serve, stats
 from searchblend.cli.main import _escape_what_cannot_be_encoded
-from searchblend.cli.printing import new_table, print_table
-from searchblend.cli.tables import comparison_table, explanation, trends_table
+from searchblend.cli.printing import fit, new_table, print_table
 from searchblend.cli.terminal import Terminal
-from searchblend.core.params import BlenderParams
-from searchblend.core.privacy import Budget
-from searchblend.core.records import Record
-from searchblend.synthetic.seeded import SeededRandomness
+from table_samples import NAMES, SAMPLES
 
+ROOT = Path(__file__).parents[3]
 WIDTHS = (60, 80, 120)
 ENCODINGS = ("ascii", "latin-1", "utf-8")
-NAMES = (
-    "weather",
-    "recette crêpes",
-    "a query that is a good deal longer than any column would like it to be",
-    "天気予報",
-)
-
-
-@pytest.fixture(scope="module")
-def result() -> Result:
-    people = [[Record(name, "http://forecast.example")] for name in NAMES for _ in range(300)]
-    randomness = SeededRandomness(3)
-    groups = [InMemoryGroup.from_users(people, randomness=randomness) for _ in range(2)]
-    release_ = run_blender(*groups, BlenderParams(Budget(4.0, 1e-5)), randomness=randomness)
-    shares = {row.query: 0.25 for row in result_of(release_).trends}
-    cells = {(row.query, row.url): 0.25 for row in result_of(release_).records}
-    return result_of(release_).evaluated({"query_l1": 0.0, "record_l1": 0.0, "ndcg": 1.0}, shares, cells)
 
 
 def printed(monkeypatch: pytest.MonkeyPatch, width: int, encoding: str, show: Callable[[], None]) -> str:
@@ -59,31 +39,96 @@ def printed(monkeypatch: pytest.MonkeyPatch, width: int, encoding: str, show: Ca
     return content.getvalue().decode(encoding)
 
 
-def one_word(text: str) -> str:
-    """Without the folds, blanks and rules of a table."""
-    return re.sub(r"[\s|─+-]", "", text)
+def letters(text: str) -> str:
+    """Without blanks and folds."""
+    return re.sub(r"\s", "", text)
+
+
+def columns_as_printed(table: Table, width: int) -> list[str]:
+    """What a terminal shows of each column from top to bottom; no line may be wider than it."""
+    stream = io.StringIO()
+    console = Terminal(file=stream, width=width, highlight=False, markup=False, emoji=False)
+    console.print(table)
+    lines = [
+        [part for sign in line for part in (sign, *[""] * (cell_len(sign) - 1))]
+        for line in stream.getvalue().splitlines()
+    ]
+    assert max(map(len, lines)) <= width
+    texts, start = [], 1
+    for wide in table._calculate_column_widths(console, console.options.update_width(width - table._extra_width)):
+        texts.append(letters("".join("".join(line[start : start + wide]) for line in lines)))
+        start += wide + 1
+    return texts
+
+
+def check_table(before: list[Column], table: Table, width: int) -> None:
+    """All cells of what is left are whole; what is gone are figures, the last first."""
+    assert table.columns[0] is before[0]
+    figures = [column for column in before if column.justify == "right"]
+    left = [column for column in table.columns if column.justify == "right"]
+    assert left == figures[: len(left)]
+    assert [column for column in table.columns if column not in figures] == [c for c in before if c not in figures]
+    for column, text in zip(table.columns, columns_as_printed(table, width), strict=True):
+        for cell in column.cells:
+            assert letters(cell.plain if isinstance(cell, Text) else str(cell)) in text
+        assert "…" not in text
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("width", WIDTHS)
-def test_names_stay_whole_in_the_tables_of_a_run(monkeypatch, result: Result, width: int, encoding: str):
-    for make in (trends_table, comparison_table):
-        text = printed(monkeypatch, width, encoding, lambda make=make: print_table(make(result, 20)))
-        lines = text.splitlines()
-        assert max(map(len, lines[1:])) <= max(width, 30) + 40 * (encoding != "utf-8")  # an escaped name is longer
-        assert "%" in text
-        for name in NAMES[:1] if encoding == "ascii" else NAMES[:2]:
-            assert one_word(name) in one_word(text)
+@pytest.mark.parametrize(("module", "name"), SAMPLES, ids=lambda value: getattr(value, "__name__", value))
+def test_every_table_fits_and_keeps_its_names(monkeypatch, module, name: str, width: int, encoding: str):
+    fitted = []
+
+    def fit_and_check(table: Table, console: Terminal) -> None:
+        before = list(table.columns)
+        fit(table, console)
+        fitted.append(table)
         if encoding == "utf-8":
-            assert all(part in text for name in NAMES for part in name.split())
+            check_table(before, table, width)
+
+    monkeypatch.setattr(printing, "fit", fit_and_check)
+    text = printed(monkeypatch, width, encoding, SAMPLES[module, name])
+    assert fitted
+    assert "?" not in text  # no encoder's stand-in
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize("width", WIDTHS)
-def test_an_explanation_is_printed_everywhere(monkeypatch, result: Result, width: int, encoding: str):
-    text = printed(monkeypatch, width, encoding, lambda: print_table(*explanation(result)))
-    assert "chosen" in text
-    assert "subset selection" in " ".join(text.split())
+def makers_of_tables() -> Iterator[tuple[str, str]]:
+    """File and function of every call of ``new_table``."""
+    for path in [*(ROOT / "src").rglob("*.py"), *(ROOT / "lab/src").rglob("*.py")]:
+        if "new_table(" in (source := path.read_text(encoding="utf-8")) and path.name != "printing.py":
+            yield from ((str(path), name) for name in calling_functions(ast.parse(source)))
+
+
+def calling_functions(tree: ast.AST, prefix: str = "") -> Iterator[str]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.ClassDef):
+            yield from calling_functions(node, f"{node.name}.")
+        elif isinstance(node, ast.FunctionDef):
+            calls = [each.func for each in ast.walk(node) if isinstance(each, ast.Call)]
+            if any(isinstance(call, ast.Name) and call.id == "new_table" for call in calls):
+                yield prefix + node.name
+
+
+def test_every_table_has_a_sample(monkeypatch):
+    made = set()
+
+    def new_table_of_caller(title: str) -> Table:
+        code = sys._getframe(1).f_code
+        made.add((code.co_filename, code.co_qualname))
+        return new_table(title)
+
+    for module, _ in SAMPLES:
+        monkeypatch.setattr(module, "new_table", new_table_of_caller)
+    for show in SAMPLES.values():
+        printed(monkeypatch, 120, "utf-8", show)
+    assert made == {(str(Path(str(module.__file__))), name) for module, name in SAMPLES} == set(makers_of_tables())
+
+
+def test_no_command_prints_a_table_by_itself():
+    for path in [*(ROOT / "src/searchblend/cli").rglob("*.py"), *(ROOT / "lab/src").rglob("command.py")]:
+        if path.name not in ("printing.py", "terminal.py"):
+            assert not re.search(r"output\(\)\.print|Console\(", path.read_text(encoding="utf-8")), path
 
 
 def wide_table() -> Table:
@@ -116,11 +161,3 @@ def test_a_wide_terminal_shows_every_column(monkeypatch):
 def test_our_own_signs_have_plain_ones(monkeypatch):
     text = printed(monkeypatch, 80, "ascii", lambda: printing.print_line("ε = 4, δ ≥ 1/users, 2 – 3 → ⋆ …"))
     assert text == "eps = 4, delta >= 1/users, 2 - 3 -> * ...\n"
-
-
-def test_every_table_of_a_command_goes_through_the_one_printer():
-    """What is tested here holds for all of them: no command prints a table by itself."""
-    for module in (device, ledger, pack, plan, release, search, serve, stats):
-        source = Path(str(module.__file__)).read_text(encoding="utf-8")
-        assert "new_table(" not in source or "print_table(" in source
-        assert not re.search(r"output\(\)\.print|Console\(", source), module.__name__

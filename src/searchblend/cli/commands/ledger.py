@@ -329,16 +329,16 @@ def _entries_table(book: Book, entries: Sequence[Entry]) -> Table:
 
 def _totals_table(book: Book, totals: dict[Scope, Totals]) -> Table:
     table = new_table("Cost to one user id")
-    for name in (
+    for name in (  # a narrow terminal has no room for the last ones
         "population",
         "window",
-        "releases",
-        "at δ",
         "ε summed",
         "ε by PLD",
-        "ρ",
-        "ε in public",
+        "at δ",
         "left of the cap",
+        "releases",
+        "ε in public",
+        "ρ",
     ):
         table.add_column(name, justify="left" if name in ("population", "window") else "right")
     for scope, total in totals.items():
@@ -348,13 +348,13 @@ def _totals_table(book: Book, totals: dict[Scope, Totals]) -> Table:
         table.add_row(
             scope[0],
             "all (lifetime)" if scope[1] is None else scope[1],
-            str(total.releases),
-            f"{total.delta:.3g}",
             basic,
             composed,
-            "–" if total.rho is None else f"{total.rho:.3g}",
-            _epsilon(public.epsilon) if public else "the same",
+            f"{total.delta:.3g}",
             f"ε {left['epsilon']:.4g}, δ {left['delta']:.2g}" if left else "–",
+            str(total.releases),
+            _epsilon(public.epsilon) if public else "the same",
+            "–" if total.rho is None else f"{total.rho:.3g}",
         )
     table.caption = (
         "◀ the smaller total. PLD: privacy loss distributions, for releases that were planned beforehand; "

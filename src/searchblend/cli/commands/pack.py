@@ -6,7 +6,7 @@ import argparse
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from searchblend.cli.arguments import Commands, add_actions, add_command, positive_int
 from searchblend.cli.commands.search import add_pin, read_checked
@@ -17,6 +17,9 @@ from searchblend.files.durable import refuse_existing, whole_files
 from searchblend.search.pack import NO_TASK, Pack, PackInfo
 from searchblend.search.pack_delta import MAGIC as DELTA_MAGIC
 from searchblend.search.pack_delta import read_delta_info
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 EXAMPLES = """\
 examples:
@@ -75,12 +78,16 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         print_json(document)
         return
+    print_table(_document_table(document))
+
+
+def _document_table(document: JsonObject) -> Table:
     table = new_table(document["file"])
     table.show_header = False
     for name, value in document.items():
         if name != "file":
             table.add_row(name.replace("_", " "), _text(value))
-    print_table(table)
+    return table
 
 
 def _build(options: argparse.Namespace) -> JsonObject:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,8 +32,11 @@ from searchblend.core.suspects import EXPLAINED, Suspects
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from searchblend.clickgraph.use.graph import ClickGraph
+    from searchblend.clickgraph.use.review import Finding
     from searchblend.core.statement import Statement
     from searchblend.releases.make_release import WrittenRelease
+    from searchblend.releases.verify_release import Check
 
 EXAMPLES = """\
 examples:
@@ -93,7 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_run(actions: Commands) -> None:
     parser = add_command(actions, "run", "release the click graph of a log", RUN_EXAMPLES)
     add_log(parser, memory="2500MB")  # who searched for what takes more room than draws
-    add_output(parser)
+    add_output(parser, needed="needed")
     _add_parameters(parser)
     parser.add_argument("--public-urls", type=Path, metavar="TABLE", help="pairs query,url from outside the log")
     parser.add_argument("--public-source", metavar="TEXT", help="where that table comes from; enters the statement")
@@ -246,14 +250,7 @@ def _show_release(statement: Statement, folder: Path) -> None:
 
     with step_progress() as on_step:
         graph = read_click_graph(folder, on_step=on_step)
-    table = new_table(f"Published queries ({len(graph.queries):,} in all)")
-    for name in ("query", "count", "95 % interval", "estimate"):
-        table.add_column(name, justify="left" if name == "query" else "right", no_wrap=name != "query")
-    searches = graph.searches
-    for i in range(min(20, len(graph.queries))):
-        interval = f"{max(searches.low[i], 0):,.0f} – {searches.high[i]:,.0f}"
-        table.add_row(graph.queries[i], f"{searches.count[i]:,}", interval, f"{searches.estimate[i]:,.0f}")
-    print_table(table)
+    print_table(_queries_table(graph))
     guarantee = statement.promise
     print_line(f"{len(graph.clicks):,} clicks on URLs, {len(graph.reformulations):,} reformulations")
     print_line(
@@ -261,6 +258,17 @@ def _show_release(statement: Statement, folder: Path) -> None:
         f"guarantee {'holds' if guarantee.holds else 'does NOT hold'}"
     )
     print_line(f"files: {folder}/ (before publishing: searchblend release review {folder})")
+
+
+def _queries_table(graph: ClickGraph) -> Table:
+    table = new_table(f"Published queries ({len(graph.queries):,} in all)")
+    for name in ("query", "count", "95 % interval", "estimate"):
+        table.add_column(name, justify="left" if name == "query" else "right")
+    searches = graph.searches
+    for i in range(min(20, len(graph.queries))):
+        interval = f"{max(searches.low[i], 0):,.0f} – {searches.high[i]:,.0f}"
+        table.add_row(graph.queries[i], f"{searches.count[i]:,}", interval, f"{searches.estimate[i]:,.0f}")
+    return table
 
 
 def _verify(options: argparse.Namespace) -> None:
@@ -278,17 +286,21 @@ def _verify(options: argparse.Namespace) -> None:
             }
         )
     else:
-        table = new_table(f"{options.folder}")
-        for name in ("", "check", "what was found"):
-            table.add_column(name)
-        for check in checks:
-            table.add_row("ok" if check.holds else "FAILED", check.name, check.detail)
-        print_table(table)
+        print_table(_checks_table(options.folder, checks))
         print_line("What cannot be checked from the folder:")
         for what in CANNOT_PROVE:
             print_line(f"  - {what}")
     if failed:
         raise RunError(f"{options.folder}: {len(failed)} of {len(checks)} checks failed: {failed[0].name}")
+
+
+def _checks_table(folder: Path, checks: Sequence[Check]) -> Table:
+    table = new_table(f"{folder}")
+    for name in ("", "check", "what was found"):
+        table.add_column(name)
+    for check in checks:
+        table.add_row("ok" if check.holds else "FAILED", check.name, check.detail)
+    return table
 
 
 def _review(options: argparse.Namespace) -> None:
@@ -314,16 +326,20 @@ def _review(options: argparse.Namespace) -> None:
     if not findings:
         print_line("nothing that looks personal; this is a hint, not a guarantee")
         return
+    print_table(_findings_table(findings))
+    explained = {suspicion.value: text for suspicion, text in EXPLAINED.items()}
+    explained[ABANDONED] = "searched often and clicked hardly ever: a weakness of the search engine"
+    for reason in dict.fromkeys(reason for finding in findings for reason in finding.reasons):
+        print_line(f"  {reason}: {explained[reason]}")
+
+
+def _findings_table(findings: Sequence[Finding]) -> Table:
     table = new_table(f"Look at these before publishing ({len(findings)})")
     for name in ("table", "row", "why", "text"):
         table.add_column(name, justify="right" if name == "row" else "left")
     for finding in findings:
         table.add_row(finding.table, str(finding.row), ", ".join(finding.reasons), " → ".join(finding.texts))
-    print_table(table)
-    explained = {suspicion.value: text for suspicion, text in EXPLAINED.items()}
-    explained[ABANDONED] = "searched often and clicked hardly ever: a weakness of the search engine"
-    for reason in dict.fromkeys(reason for finding in findings for reason in finding.reasons):
-        print_line(f"  {reason}: {explained[reason]}")
+    return table
 
 
 def _terms(path: Path | None) -> list[str]:

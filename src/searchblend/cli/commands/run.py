@@ -22,7 +22,7 @@ from searchblend.cli.log_options import (
     require_output,
     summary_file,
 )
-from searchblend.cli.printing import print_json, print_line, print_table, run_progress, warn
+from searchblend.cli.printing import print_json, print_line, print_table, progress_bar, run_progress, warn
 from searchblend.cli.standard_input import with_standard_input
 from searchblend.core.errors import UsageError
 from searchblend.core.params import MANY_RECORDS, BlenderParams
@@ -58,7 +58,7 @@ _UNITS_OF_TRUTH = 10_000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_log(parser)
-    add_output(parser)
+    add_output(parser, needed="needed but for --dry-run and --evaluate")
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--opt-in", type=share, default=0.05, metavar="SHARE", help="random share that opts in (0.05)")
     group.add_argument("--opt-in-column", metavar="NAME", help="a column with 1/true/yes for opt-in users")
@@ -271,6 +271,12 @@ def short_list_hint(result: Result, params: BlenderParams) -> str | None:
     )
 
 
+def _needed(users: int, params: BlenderParams) -> str:
+    if params.records_per_optin == 1:
+        return f"a record needs about {users} of the opt-in users that make the list, who have one search each here"
+    return f"a query needs at most about {users} opt-in users, fewer where they search few other things"
+
+
 def show_dry_run(params: BlenderParams, options: argparse.Namespace) -> None:
     """What a run would promise, and what to expect of an AOL-shaped log; no file is opened."""
     from searchblend.blender.method import method_named
@@ -280,11 +286,13 @@ def show_dry_run(params: BlenderParams, options: argparse.Namespace) -> None:
 
     profile = profile_named("aol")
     users, share = options.users or profile.n_users, 0.05 if options.opt_in_column else options.opt_in
-    # A simulated user has one search: what is needed and what is expected are of the same users.
-    one_each = replace(params, records_per_optin=1)
-    needed = method_named(options.method, wide_list=options.wide_list).users_to_be_listed(one_each)
-    situation = Situation(users, share, params)
-    forecast = simulate(RecordModel.of_profile(profile), situation, options.method, runs=_DRY_RUNS, seed=1)
+    needed = method_named(options.method, wide_list=options.wide_list).users_to_be_listed(params)
+    situation, model = Situation(users, share, params), RecordModel.of_profile(profile)
+    with progress_bar() as progress:
+        task = progress.add_task("simulating", total=_DRY_RUNS)
+        forecast = simulate(
+            model, situation, options.method, runs=_DRY_RUNS, seed=1, on_run=lambda: progress.advance(task)
+        )
     listed, covered = forecast.head_queries.mean, forecast.covered.mean
     document = {
         "epsilon": params.budget.epsilon,
@@ -295,6 +303,7 @@ def show_dry_run(params: BlenderParams, options: argparse.Namespace) -> None:
             "population": "AOL profile",
             "users": users,
             "opt_in": share,
+            "records_per_optin": params.records_per_optin,
             "head_queries": listed,
             "covered": covered,
         },
@@ -304,7 +313,7 @@ def show_dry_run(params: BlenderParams, options: argparse.Namespace) -> None:
         return
     print_line(
         f"ε = {params.budget.epsilon:g}, δ = {params.budget.delta:g} for each person; nothing was read.\n"
-        f"Method {options.method}: a record needs about {needed} of the opt-in users that make the list.\n"
-        f"Expected on {users:,} users with the shape of the AOL log and one search each, {share:.0%} opting in: about "
+        f"Method {options.method}: {_needed(needed, params)}.\n"
+        f"Expected on {users:,} users with the shape of the AOL log, {share:.0%} opting in: about "
         f"{listed:.0f} head queries (at most {params.max_head_queries} asked for) with {covered:.0%} of all searches."
     )

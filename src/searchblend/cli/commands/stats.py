@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
 
 from searchblend.cli.log_options import add_log, read_options
 from searchblend.cli.printing import new_table, print_json, print_line, print_table, run_progress, warn
 from searchblend.cli.standard_input import STANDARD_INPUT, with_standard_input
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 EXAMPLES = """\
 examples:
@@ -38,10 +43,15 @@ def run(options: argparse.Namespace) -> None:
         figures["malformed_by_reason"] = summary.pop("malformed")
         print_json({"notice": NOT_FOR_RELEASE, **summary, **figures})
         return
-    table = new_table(f"{'standard input' if options.log == STANDARD_INPUT else options.log} ({summary['format']})")
+    name = "standard input" if options.log == STANDARD_INPUT else options.log
+    print_table(_figures_table(f"{name} ({summary['format']})", figures))
+    print_line(NOT_FOR_RELEASE, style="bold red")
+
+
+def _figures_table(title: str, figures: Mapping[str, int]) -> Table:
+    table = new_table(title)
     table.add_column("figure")
     table.add_column("count", justify="right")
     for name, value in figures.items():
         table.add_row(name, f"{value:,}")
-    print_table(table)
-    print_line(NOT_FOR_RELEASE, style="bold red")
+    return table
