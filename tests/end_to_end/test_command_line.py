@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from searchblend.cli.main import main
+from searchblend.releases.earlier_releases import REMEMBERED
 
 SECRET = "embarrassing medical question"
 RARELY = ("--delta", "1e-9")
@@ -74,6 +75,7 @@ def test_an_evaluation_is_stamped_everywhere(log: Path, tmp_path: Path, capsys: 
         rows = list(csv.DictReader((tmp_path / "out" / name).read_text().splitlines()))
         assert all(row["notice"].startswith("NOT PRIVATE") for row in rows)
     assert json.loads((tmp_path / "out/statement.json").read_text())["release"]["private"] is False
+    assert not (tmp_path / REMEMBERED).exists(), "an evaluation is not a release"
 
 
 def test_a_seed_repeats_an_evaluation_and_voids_the_guarantee(log: Path, capsys: pytest.CaptureFixture[str]):
@@ -187,6 +189,7 @@ def test_an_empty_head_list_says_why_and_what_would_help(tmp_path: Path, capsys:
     assert "empty" in said
     assert "would help" in said
     assert not (tmp_path / "out").exists()
+    assert (tmp_path / REMEMBERED).exists(), "that nothing passed is an outcome, and paid for"
 
 
 def bad_file(path: Path, kind: str) -> Path:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from searchblend.cli.main import main
+from searchblend.releases.earlier_releases import REMEMBERED
 
 CYRILLIC = "погода"
 
@@ -36,6 +37,9 @@ def test_exact_counts_of_the_input_stay_out_of_the_release(log, tmp_path, capsys
     assert "inside the folder of the release" in capsys.readouterr().err
     assert not out.exists()
     assert main([*command, "--summary", str(outside)]) == 0
+    assert "without --ledger nothing keeps account" in capsys.readouterr().err
+    [remembered] = (tmp_path / REMEMBERED).read_text().splitlines()
+    assert "600" not in remembered.replace(json.loads(remembered)["input"], ""), "an exact count is beside the release"
     counts = json.loads(outside.read_text())
     assert (counts["notice"][:15], counts["lines"]) == ("NOT FOR RELEASE", 600)
     assert not [path for path in out.iterdir() if '"lines"' in path.read_text(errors="replace")]
@@ -70,6 +74,7 @@ def test_an_output_that_cannot_encode_a_query_does_not_end_a_paid_run(log, tmp_p
         )
         assert done.returncode == 0, done.stderr[-2000:]
         done.stdout.decode("ascii")
+    assert not (tmp_path / REMEMBERED).exists(), "the ledger has it"
     assert json.loads(done.stdout) == json.loads((out / "result.json").read_text(encoding="utf-8"))
     assert CYRILLIC in (out / "trends.csv").read_text(encoding="utf-8")
 

@@ -41,8 +41,15 @@ def test_no_line_changes_what_spark_reads_of_another_person(tmp_path: Path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("format_name", [*FORMATS, "parquet"])
+@pytest.mark.parametrize("format_name", FORMATS)
 def test_no_line_changes_what_spark_reads_of_another_person_in_all_formats(format_name: str, tmp_path: Path):
     """Pairs of neighbours: 2,800 of each format."""
     for number in range(2 * len(KINDS)):
         batch(tmp_path / str(number), format_name, number, 100)
+
+
+@pytest.mark.slow
+def test_no_row_of_parquet_changes_what_spark_reads_of_another_person(tmp_path: Path):
+    """Pairs of neighbours: 200."""
+    for number in range(4):
+        batch(tmp_path / str(number), "parquet", number, 50)

@@ -88,9 +88,9 @@ def _column_map(text: str) -> dict[str, str]:
     return names
 
 
-def add_output(parser: argparse.ArgumentParser) -> None:
-    """Where a release goes. Not ``required``: some runs release nothing, and ``require_output`` says what those are."""
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder for the released files")
+def add_output(parser: argparse.ArgumentParser, *, needed: str) -> None:
+    """Where a release goes. ``needed`` says when, since ``require_output`` decides that and not the parser."""
+    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help=f"folder for the released files; {needed}")
     add_config(parser)
     parser.add_argument("--force", action="store_true", help="replace an earlier release in DIR")
     parser.add_argument("--html", action="store_true", help="also a page for people in DIR: index.html, one file")

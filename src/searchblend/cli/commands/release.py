@@ -97,7 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_run(actions: Commands) -> None:
     parser = add_command(actions, "run", "release the click graph of a log", RUN_EXAMPLES)
     add_log(parser, memory="2500MB")  # who searched for what takes more room than draws
-    add_output(parser)
+    add_output(parser, needed="needed")
     _add_parameters(parser)
     parser.add_argument("--public-urls", type=Path, metavar="TABLE", help="pairs query,url from outside the log")
     parser.add_argument("--public-source", metavar="TEXT", help="where that table comes from; enters the statement")

@@ -58,7 +58,7 @@ _UNITS_OF_TRUTH = 10_000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_log(parser)
-    add_output(parser)
+    add_output(parser, needed="needed but for --dry-run and --evaluate")
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--opt-in", type=share, default=0.05, metavar="SHARE", help="random share that opts in (0.05)")
     group.add_argument("--opt-in-column", metavar="NAME", help="a column with 1/true/yes for opt-in users")

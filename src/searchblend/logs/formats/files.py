@@ -78,7 +78,10 @@ def _expand_one(path: Path) -> list[Path]:
 def _is_file(path: Path) -> bool:
     """``InputError`` if it is there and neither a file nor a folder: its lines would be left out in silence."""
     if path.exists() and not path.is_file() and not path.is_dir():
-        raise InputError(path, "is a pipe or a device, and a log is read more than once: write it to a file first")
+        raise InputError(
+            path,
+            "is a pipe or a device, and a log is read more than once: write it to a file first; - is standard input",
+        )
     return path.is_file()
 
 
