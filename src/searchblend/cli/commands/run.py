@@ -121,7 +121,8 @@ def run(options: argparse.Namespace) -> None:
         return
     if not options.evaluate:
         require_output(options, instead="--dry-run")
-    warn(PLAYED, "dim")
+    if not options.json:  # whose document has it as the clients' trust
+        warn(PLAYED, "dim")
     settings = HybridSettings(
         log=read_options(options, optin_column=options.opt_in_column),
         params=params,
