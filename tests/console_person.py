@@ -57,6 +57,10 @@ class Person:
         form = form_token(self.client.cookies.get(COOKIE, domain=None) or "")
         return self.client.post(path, data={"form": form, **(data or {})}, headers=headers, follow_redirects=False)
 
+    def confirm(self, path: str, data: Mapping[str, str] | None = None) -> httpx2.Response:
+        """The form, and the same once more with the yes that the page in between asks for."""
+        return self.post(path, {**(data or {}), "sure": "yes"})
+
     def _mine(self) -> None:
         self.client.cookies.clear()
         for name, value in self.cookies.items():

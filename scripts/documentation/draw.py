@@ -104,7 +104,7 @@ class Drawing:
 
 def hybrid_model() -> Drawing:
     """The data's way, and who may see what."""
-    drawing = Drawing("The way of the data in the hybrid model, and who may see it", 1000, 640)
+    drawing = Drawing("How data flows in the hybrid model, and who sees it", 1000, 640)
     drawing.lane(20, 290, "people's own devices")
     drawing.lane(355, 290, "the service")
     drawing.lane(690, 290, "everybody")

@@ -25,6 +25,7 @@ SECTIONS: Final = {
     "How-to": (
         "how-to",
         [
+            "which-command",
             "run-on-your-log",
             "choose-a-budget",
             "select-values",

@@ -91,6 +91,8 @@ def test_a_whole_round_by_clicks(browser, site):
         contribute(site, task, codes)
         page.locator("[data-figure=optin]", has_text="250").wait_for()
         operator.click("Close the opt-in window")
+        page.get_by_text("250 of 250 expected records so far.").wait_for()
+        operator.click("Yes, close the opt-in window")
         page.get_by_text("Drawing the head list").first.wait_for()
         site.parts.work()
         page.get_by_text("This is for a reviewer.").wait_for()
@@ -103,6 +105,7 @@ def test_a_whole_round_by_clicks(browser, site):
         reviewer.page.get_by_label("mail remove").first.check()
         reviewer.page.get_by_label("Reason for removing the ticked entries").select_option("other")
         reviewer.click("Approve the rest")
+        reviewer.click("Yes, approve the list")
         reviewer.page.get_by_text("The list is approved.").wait_for()
         site.parts.work()
 
@@ -115,7 +118,9 @@ def test_a_whole_round_by_clicks(browser, site):
         junk.close()
         page.locator("#live").get_by_text("malformed").wait_for()
         operator.click("Close the client window")
-        page.get_by_role("button", name="Take no more reports").click()
+        operator.click("Yes, close the client window")
+        operator.click("Take no more reports")
+        operator.click("Yes, take no more reports")
         page.get_by_text("No more reports are taken.").wait_for()
         site.parts.work()
         page.get_by_role("heading", name="Head list").wait_for()
@@ -143,6 +148,7 @@ def test_hits_are_removed_unless_kept(browser, site):
         assert page.get_by_text("a long number").first.is_visible()
         page.get_by_label(BAD_URL).check()
         reviewer.click("Approve the rest")
+        reviewer.click("Yes, approve the list")
         page.get_by_text("The list is approved.").wait_for()
         site.parts.work()
         listed = site.parts.store.artifacts.of_round(site.parts.current(task).key)["headlist.json"]
@@ -162,6 +168,7 @@ def test_reject_abort_stop_and_blocklist(browser, site):
         page.get_by_text("Reject the whole list").click()
         page.get_by_label("Why", exact=True).select_option("other")
         reviewer.click("Reject the list")
+        reviewer.click("Yes, reject the list")
         page.get_by_text("The reviewer rejected the list.").first.wait_for()
         page = reviewer.go("/console/blocklist")
         page.get_by_label("One word or phrase per line").fill("football\nbank")
@@ -169,15 +176,27 @@ def test_reject_abort_stop_and_blocklist(browser, site):
         page.get_by_text("The blocklist is saved.").wait_for()
 
         operator.sign_in(site.tokens["operator"])
-        for task, opening, button, says in (
-            (ended, "End the round without a result", "End the round", "The operator ended it."),
-            (stopped, "Stop the task for good", "Stop the task", "The task is stopped for good."),
+        for task, opening, button, yes, says in (
+            (
+                ended,
+                "End the round without a result",
+                "End the round",
+                "Yes, end the round without a result",
+                "The operator ended it.",
+            ),
+            (
+                stopped,
+                "Stop the task for good",
+                "Stop the task",
+                "Yes, stop the task for good",
+                "The task is stopped for good.",
+            ),
         ):
             place = "/rounds/1" if task is ended else ""
             page = operator.go(f"/console/tasks/{task.task}{place}")
             page.get_by_text(opening).click()
-            page.get_by_label("I am sure").check()
             operator.click(button)
+            operator.click(yes)
             page.get_by_text(says).first.wait_for()
         assert operator.complaints() == reviewer.complaints() == []
         operator.click("Sign out")

@@ -19,6 +19,7 @@ PAGES = {
     "round-published": ("operator", "/console/tasks/{lively}/rounds/3"),
     "round-running": ("operator", "/console/tasks/{running}/rounds/1"),
     "round-ended": ("operator", "/console/tasks/{aborted}/rounds/1"),
+    "question": ("operator", "/console/tasks/{running}/rounds/1"),
     "review-queue": ("reviewer", "/console/review"),
     "review": ("reviewer", "/console/tasks/{review}/rounds/1/review"),
     "blocklist": ("reviewer", "/console/blocklist"),
@@ -33,6 +34,8 @@ PAGES = {
     "not-found": ("viewer", "/console/tasks/none"),
     "forbidden": ("viewer", "/console/new-task"),
 }
+PRESSED = {"question": "Close the client window"}
+"""pages that a button of another leads to"""
 REFUSED = {"not-found": "404", "forbidden": "403"}
 
 
@@ -78,6 +81,9 @@ def complaints(browser, site, look: str, *, looked_at: bool = True) -> dict[str,
             for name in [name for name, (whose, _) in PAGES.items() if whose == role]:
                 visitor.errors.clear()
                 page = visitor.go(PAGES[name][1].format(**site.tasks))
+                if name in PRESSED:
+                    visitor.click(PRESSED[name])
+                    page.get_by_role("heading", name=f"{PRESSED[name]}?").wait_for()
                 if looked_at:
                     page.screenshot(path=SCREENSHOTS / f"{name}-{look}.png", full_page=True)
                 wrong = visitor.complaints() if looked_at else visitor.misdeeds()

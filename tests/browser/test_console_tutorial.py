@@ -79,17 +79,21 @@ def test_a_round_by_somebody_who_has_read_the_tutorial(started):
         operator.press("Open the opt-in window")
         page.locator("[data-figure=optin]", has_text=f"{optin:,}").wait_for(timeout=240_000)
         operator.press("Close the opt-in window")
+        operator.press("Yes, close the opt-in window")
         page.get_by_text("This is for a reviewer.").wait_for()
 
         reviewer.sign_in(started["reviewer"])
         reviewer.press("Review")
         reviewer.press("Review the list")
         reviewer.press("Approve the rest")
+        reviewer.press("Yes, approve the list")
 
         page.locator("[data-figure=reports]", has_text=f"{clients:,}").wait_for(timeout=240_000)
         assert page.locator("[data-figure=conservation]").inner_text() == "holds"
         operator.press("Close the client window")
+        operator.press("Yes, close the client window")
         operator.press("Take no more reports")
+        operator.press("Yes, take no more reports")
         page.get_by_role("heading", name="Head list").wait_for()
         assert "weather" in page.locator(".list .query").all_inner_texts()
         for name in ("trends.csv", "result.json", "statement.json", "local-search.sbpack"):

@@ -102,7 +102,7 @@ def either_of(spends: Sequence[Spend]) -> Spend:
     """One spend that covers whichever of these a person bears, if a person bears one of them at most.
 
     Any (ε', δ') with ε' ≤ ε and δ' ≤ δ is dominated by the worst law with (ε, δ), so the largest of both numbers cover
-    all; a law is kept only where there is nothing to choose.
+    all; a law is kept only where there is nothing to choose (proofs/composition.md, 7).
     """
     relation = common_relation(spends)
     stated = [under(relation, spend) for spend in spends]

@@ -16,8 +16,8 @@ from searchblend.core.errors import UsageError
 GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     "Release": {
         "demo": "a private run on a synthetic log, start to finish",
-        "run": "the private head of your own log",
-        "release": "a private query click graph of a log",
+        "run": "the hybrid model on a log: this machine plays the devices",
+        "release": "the queries and clicks of a log that you hold",
         "plan": "what a run would give, without reading any data",
         "ledger": "what was released about whom, and what it cost",
     },

@@ -48,6 +48,16 @@ class CountsFile:
 
 
 @dataclass(frozen=True)
+class Question:
+    """What the console asks before a step that cannot be undone."""
+
+    words: str
+    """the step, as a command"""
+    price: str
+    """what is lost or spent; ``{epsilon}`` is that of the task"""
+
+
+@dataclass(frozen=True)
 class Action(Generic[Target, Needs]):
     """Something that a person does."""
 
@@ -71,8 +81,8 @@ class Action(Generic[Target, Needs]):
     """the words on the console's button, where the action is the next step of a state"""
     done: str = ""
     """what the console says afterwards"""
-    is_final: bool = False
-    """cannot be undone: the console asks to confirm"""
+    asks: Question | None = None
+    """where it cannot be undone"""
     faces: frozenset[Face] = field(default=EVERYWHERE)
 
     @property
@@ -106,7 +116,10 @@ TASK_ACTIONS: Final[tuple[Action[Task, Any], ...]] = (
         on="task",
         gives="task",
         done="The task is stopped for good.",
-        is_final=True,
+        asks=Question(
+            "Stop the task for good",
+            "Devices are told to forget it, and a round in progress ends without a result.",
+        ),
     ),
     Action(
         "enrol",
@@ -141,6 +154,10 @@ ROUND_ACTIONS: Final[tuple[Action[Round, Any], ...]] = (
         after=State.OPTIN_CLOSED,
         button="Close the opt-in window",
         done="The opt-in window is closed.",
+        asks=Question(
+            "Close the opt-in window",
+            "No more records are taken; ε = {epsilon} will be charged to each opt-in user for the head list.",
+        ),
     ),
     Action(
         "review",
@@ -151,6 +168,10 @@ ROUND_ACTIONS: Final[tuple[Action[Round, Any], ...]] = (
         before=frozenset({State.SHREDDED}),
         after=State.REVIEWED,
         done="The list is approved.",
+        asks=Question(
+            "Approve the list",
+            "The list goes to every device; ε = {epsilon} will be charged to each client, whoever reports.",
+        ),
     ),
     Action(
         "reject",
@@ -161,6 +182,10 @@ ROUND_ACTIONS: Final[tuple[Action[Round, Any], ...]] = (
         before=frozenset({State.SHREDDED}),
         after=State.ABORTED,
         done="The list was rejected; the round has ended.",
+        asks=Question(
+            "Reject the list",
+            "The list is destroyed, and the round ends without a result.",
+        ),
     ),
     Action(
         "close-clients",
@@ -172,6 +197,10 @@ ROUND_ACTIONS: Final[tuple[Action[Round, Any], ...]] = (
         after=State.CLIENT_GRACE,
         button="Close the client window",
         done="The client window is closed; reports on their way are still counted.",
+        asks=Question(
+            "Close the client window",
+            "Devices that have not reported yet are no longer asked.",
+        ),
     ),
     Action(
         "end-grace",
@@ -183,6 +212,10 @@ ROUND_ACTIONS: Final[tuple[Action[Round, Any], ...]] = (
         after=State.CLOSED,
         button="Take no more reports",
         done="No more reports are taken.",
+        asks=Question(
+            "Take no more reports",
+            "Reports that arrive later are lost; the result is made of those counted so far, and is published.",
+        ),
     ),
     Action(
         "load-counts",
@@ -203,7 +236,10 @@ ROUND_ACTIONS: Final[tuple[Action[Round, Any], ...]] = (
         before=frozenset(State) - ENDED,
         after=State.ABORTED,
         done="The round has ended without a result.",
-        is_final=True,
+        asks=Question(
+            "End the round without a result",
+            "Raw records and counts are destroyed, and nothing is published.",
+        ),
     ),
 )
 

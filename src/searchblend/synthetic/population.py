@@ -66,8 +66,8 @@ class Profile:
 
     def searchers(self, n_users: int, generator: np.random.Generator) -> InMemoryGroup:
         """Synthetic users with all of their searches; every search of everybody is drawn alike."""
-        lengths = generator.lognormal(np.log(_MEDIAN_SEARCHES), _SPREAD_OF_SEARCHES, n_users)
-        lengths = np.clip(np.rint(lengths), 1, _MOST_SEARCHES).astype(np.int64)
+        drawn = generator.lognormal(np.log(_MEDIAN_SEARCHES), _SPREAD_OF_SEARCHES, n_users)
+        lengths: Ints = np.clip(np.rint(drawn), 1, _MOST_SEARCHES).astype(np.int64)
         rows, starts = self.record_numbers(int(lengths.sum()), generator), np.cumsum(lengths) - lengths
         return InMemoryGroup(self.records, rows, starts, lengths, rows[starts])
 

@@ -165,7 +165,7 @@ def test_xss_what_people_searched_for_is_shown_inert(fresh):
     at = f"/console/tasks/{task.task}/rounds/{round_.number}"
     review = reviewer.get(f"{at}/review")
     keep = re.findall(r'name="keep" value="([\d.]+)"', review.text)
-    assert reviewer.post(f"{at}/review", {"keep": keep}).status_code == 303
+    assert reviewer.confirm(f"{at}/review", {"keep": keep}).status_code == 303
     fresh.parts.work()
     round_ = fresh.parts.current(task)
     fresh.parts.count(round_, fresh.parts.messages(round_, searchers(300, seed=4, odd=True)))
@@ -325,7 +325,7 @@ def test_reviewer_is_not_who_opened(fresh):
     at = f"/console/tasks/{task.task}/rounds/1"
     assert "another reviewer has to review it" in reviewer.get(f"{at}/review").text
     for action in ("review", "reject"):
-        answer = reviewer.post(f"{at}/{action}", {"reason": "other"})
+        answer = reviewer.confirm(f"{at}/{action}", {"reason": "other"})
         assert (answer.status_code, "must not be the person who opened the round" in answer.text) == (409, True)
     assert fresh.parts.current(task).state is State.SHREDDED
 
@@ -341,10 +341,10 @@ def test_a_removal_and_a_rejection_need_a_reason(fresh):
         ("review", {"remove": "999", "reason": "other"}),
         ("reject", {"reason": ""}),
     ):
-        answer = reviewer.post(f"{at}/{action}", data)
+        answer = reviewer.confirm(f"{at}/{action}", data)
         assert (answer.status_code, "Nothing was done" in answer.text) == (400, True)
     assert fresh.parts.current(task).state is State.SHREDDED
-    assert reviewer.post(f"{at}/reject", {"reason": "other"}).status_code == 303
+    assert reviewer.confirm(f"{at}/reject", {"reason": "other"}).status_code == 303
     assert fresh.parts.current(task).state is State.ABORTED
     page = reviewer.get(at).text
     assert "The reviewer rejected the list." in page
@@ -406,16 +406,49 @@ def test_actions_in_the_wrong_state_are_explained(fresh):
     at = f"/console/tasks/{task.task}/rounds/1"
     answer = operator.post(f"{at}/close-clients")
     assert (answer.status_code, "another state" in answer.text) == (409, True)
-    assert operator.post(f"{at}/abort").status_code == 400
-    assert operator.post(f"{at}/abort", {"sure": "yes"}).status_code == 303
-    assert operator.post(f"/console/tasks/{task.task}/kill").status_code == 400
+    assert operator.confirm(f"{at}/abort").status_code == 303
     assert operator.post(f"/console/tasks/{task.task}/enrolments", {"count": "0"}).status_code == 400
     codes = operator.post(f"/console/tasks/{task.task}/enrolments", {"count": "3"}).text
     assert len(re.findall("sbe_", codes)) == 3
-    assert operator.post(f"/console/tasks/{task.task}/kill", {"sure": "yes"}).status_code == 303
+    assert operator.confirm(f"/console/tasks/{task.task}/kill").status_code == 303
     assert fresh.parts.store.rounds.task(task.task).killed
     huge = operator.post("/console/new-task", {"consent": "x" * 2_000_000})
     assert huge.status_code == 413
+
+
+def test_what_cannot_be_undone_asks_first_and_says_what_it_costs(fresh):
+    parts = fresh.parts
+    operator, reviewer = Person(fresh, "operator"), Person(fresh, "reviewer")
+    task = parts.task(**SETTINGS, name="asked")
+    at = f"/console/tasks/{task.task}/rounds/1"
+
+    def asked(person, path, says, data=None):
+        before = parts.current(task)
+        answer = person.post(path, data)
+        assert (answer.status_code, "This cannot be undone." in answer.text) == (200, True), path
+        text = html.unescape(answer.text)
+        assert [words for words in says if words not in text] == [], path
+        assert parts.current(task) == before, "asking changes nothing"
+        return answer
+
+    parts.lifecycle.enrol(task, 700, actor="ann")
+    round_ = parts.open(task)
+    parts.contribute(round_, searchers(400, seed=3, odd=True))
+    asked(operator, f"{at}/close-opt-in", ["400 of 700 expected records so far.", "ε = 4 will be charged"])
+    assert operator.confirm(f"{at}/close-opt-in").status_code == 303
+    parts.work()
+    sent = {"remove": ["0", "1"], "reason": "other"}
+    page = asked(reviewer, f"{at}/review", ["Charged already, and not given back: ε = 4 to opt-in users."], sent)
+    carried = re.findall(r'<input type="hidden" name="(remove|reason)" value="([^"]*)"', page.text)
+    assert carried == [("remove", "0"), ("remove", "1"), ("reason", "other")], "the answer sends what was ticked"
+    asked(reviewer, f"{at}/reject", ["The list is destroyed"], {"reason": "other"})
+    assert reviewer.confirm(f"{at}/review").status_code == 303
+    parts.work()
+    asked(operator, f"{at}/close-clients", ["0 of 1,000 expected reports so far.", "with fewer the round ends"])
+    assert operator.confirm(f"{at}/close-clients").status_code == 303
+    asked(operator, f"{at}/end-grace", ["Reports that arrive later are lost"])
+    asked(operator, f"{at}/abort", ["ε = 4 to clients."])
+    asked(operator, f"/console/tasks/{task.task}/kill", ["Devices are told to forget it", "ε = 4 to clients."])
 
 
 def test_empty_states_and_unknown_things(fresh):
@@ -449,6 +482,12 @@ def test_each_role_has_the_pages_that_it_should(tmp_path, role, there):
         http.parts.finish(task)
         public = http.client.get(f"/trends/{task.task}")
         assert (http.client.get("/console", follow_redirects=False).status_code, public.status_code) == there
+        front = http.client.get("/", follow_redirects=False)
+        assert (front.status_code, front.headers.get("location")) == (
+            (303, "/console") if role == "admin" else (404, None)
+        )
+        says = ("change the odds by a factor of 54.6 at most", "95 % interval", "10⁻⁴", "How to cite this release")
+        assert [words for words in says if (words in public.text) != (role != "collector")] == []
         links = re.findall(r'href="(/v1/artifacts/[^"]+)"', public.text)
         assert bool(links) == (role == "publisher")
         assert all(http.client.get(link).status_code == 200 for link in links)

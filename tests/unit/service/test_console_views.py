@@ -158,7 +158,8 @@ def test_a_task_that_cannot_be_read_is_an_alert_and_hides_no_other(tmp_path):
             answer = person.get(f"/console{path}")
             assert (path, answer.status_code) == (path, 200)
         assert "cannot be read" in person.get(f"/console/tasks/{broken.task}").text
-        assert person.post(f"/console/tasks/{broken.task}/kill", {"sure": "yes"}).status_code == 303
+        assert "Stop the task for good?" in person.post(f"/console/tasks/{broken.task}/kill").text
+        assert person.confirm(f"/console/tasks/{broken.task}/kill").status_code == 303
         assert http.parts.store.rounds.task(broken.task).killed
 
 

@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from searchblend.releases.hybrid import Evaluation, HybridSettings
     from searchblend.releases.make_release import LedgerEntry, WrittenRelease
 
+PLAYED: Final = (
+    "note: this run plays the clients' devices, and you hold their rows; to publish a log, `searchblend release run` "
+    "says more at the same promise"
+)
 _DRY_RUNS: Final = 2
 """simulated runs behind what a dry run expects"""
 
@@ -117,6 +121,8 @@ def run(options: argparse.Namespace) -> None:
         return
     if not options.evaluate:
         require_output(options, instead="--dry-run")
+    if not options.json:  # whose document has it as the clients' trust
+        warn(PLAYED, "dim")
     settings = HybridSettings(
         log=read_options(options, optin_column=options.opt_in_column),
         params=params,

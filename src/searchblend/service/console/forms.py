@@ -13,8 +13,8 @@ from starlette.responses import Response
 from searchblend.core.documents import decode
 from searchblend.core.errors import InvalidParameter
 from searchblend.service.actions import Action, NewCodes, actions_for
-from searchblend.service.api.answers import Refusal, number_of, refusal_of
-from searchblend.service.console import review_page, task_page
+from searchblend.service.api.answers import number_of, refusal_of
+from searchblend.service.console import question_page, review_page, task_page
 from searchblend.service.console.visit import (
     OPERATOR,
     REVIEWER,
@@ -78,18 +78,21 @@ class Forms:
             reader = _READERS.get(action.needs)
             needs = reader(visit.form) if reader else decode(action.needs, visit.fields)
             task = store.rounds.task(visit.task)
-            target = task if action.on == "task" else store.rounds.round(task.task, visit.number)
-            return action.take(lifecycle, target, needs, visit.admin.name)
+            round_ = store.rounds.round(task.task, visit.number) if action.on == "round" else None
+            if visit.field("sure") != "yes" and (asked := question_page.question(store, action, task, round_)):
+                return asked
+            return action.take(lifecycle, round_ or task, needs, visit.admin.name)
 
         async def answer(visit: Visit) -> Response:
-            if action.is_final and visit.field("sure") != "yes":
-                raise Refusal("invalid-request", "tick the box to confirm")
             try:
                 result = await self._act(lambda store, lifecycle: take(store, lifecycle, visit))
             except InvalidParameter as error:
                 if action.role in REVIEWER:
                     return await self.review(visit, problem=str(error))
                 raise
+            if isinstance(result, question_page.QuestionPage):
+                fields = question_page.kept_fields(visit.form)
+                return self._page(visit, "question.html", view=result, fields=fields)
             if action.gives == "codes":
                 view = await self._act(lambda store, lifecycle: task_page.read_task(store, visit.task))
                 return self._page(visit, "task.html", view=view, groups=task_page.GROUPS, codes=result)
