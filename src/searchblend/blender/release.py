@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,8 +20,11 @@ from searchblend.core.documents import JsonObject
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Guarantee
 from searchblend.core.records import HeadList
+from searchblend.core.tables import ROWS_SHOWN, Tables, chosen, html_table, short_promise
 from searchblend.mechanisms.tally import Ints
 from searchblend.mechanisms.threshold import noise_for_one_record
+
+TableName = Literal["queries", "records"]
 
 
 @dataclass(frozen=True)
@@ -115,8 +119,8 @@ def _printed_without(
     )
 
 
-@dataclass(frozen=True)
-class BlenderRelease:
+@dataclass(frozen=True, repr=False)
+class BlenderRelease(Tables[TableName]):
     """Everything that one run publishes. ``repr`` and every field are safe to show."""
 
     method: str
@@ -145,8 +149,37 @@ class BlenderRelease:
         first, urls = self.head.first_cells()[query], self.head.urls(self.head.queries[query])
         return _by_probability(self.records.probability[first : first + len(urls)], urls)
 
+    def columns(self, table: TableName | None = None) -> dict[str, Any]:
+        """``queries`` (the default) or ``records``: names, shares and the ends of their 95 % intervals.
+
+        Rows and names are those of ``trends.csv`` and ``records.csv``: most probable first, ⋆ is None.
+        """
+        from searchblend.blender.result import rows_of  # it builds on this module
+
+        name = chosen(table, "queries", "records")
+        rows = rows_of(self, name)
+        names = ("query", "url") if name == "records" else ("query",)
+        labels = {name: [getattr(row, name) for row in rows] for name in (*names, "kind", "probability")}
+        low, high = zip(*(row.interval for row in rows), strict=True)
+        return {**labels, "low": list(low), "high": list(high)}
+
     def __repr__(self) -> str:
-        return f"BlenderRelease({self.head!r}, ε = {self.guarantee.epsilon:g}, δ = {self.guarantee.delta:g})"
+        return f"BlenderRelease({self.head!r}, {short_promise(self.guarantee)})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        listed = self.ranked_queries()
+        intervals = self.queries.raw.interval
+        rows = (
+            (
+                self.head.queries[i],
+                f"{self.queries.probability[i]:.3%}",
+                f"{intervals[i][0]:.3%} to {intervals[i][1]:.3%}",
+            )
+            for i in listed[:ROWS_SHOWN]
+        )
+        header = ("query", "share of searches", "95 % interval")
+        return html_table("Released queries", header, rows, len(listed), self.guarantee)
 
 
 def _by_probability(probability: Floats, names: Sequence[str]) -> list[int]:

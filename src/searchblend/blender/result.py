@@ -16,7 +16,7 @@ import numpy as np
 from searchblend.blender.best.group_check import GroupCheck
 from searchblend.blender.estimates import Blended, Estimates
 from searchblend.blender.published_cost import with_published_cost
-from searchblend.blender.release import BlenderRelease, GroupSizes
+from searchblend.blender.release import BlenderRelease, GroupSizes, TableName
 from searchblend.core.documents import JsonObject
 from searchblend.core.privacy import StatedGuarantee
 
@@ -138,6 +138,11 @@ def result_of(release: BlenderRelease) -> Result:
         records=_record_rows(release),
         trends=_trend_rows(release),
     )
+
+
+def rows_of(release: BlenderRelease, table: TableName) -> tuple[ResultRow, ...]:
+    """Those of one table alone."""
+    return _record_rows(release) if table == "records" else _trend_rows(release)
 
 
 def stated_parameters(release: BlenderRelease) -> JsonObject:
