@@ -175,11 +175,9 @@ class Service:
             rows.append((round_.key, tag, seal_records([record], context, tag, round_.public_key)))
         answer = self.store.contributions.add(*rows[0], self.clock.now())
         if answer == "taken" and rows[1:]:
+            statement = "INSERT INTO contributions (round_key, tag, sealed) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
             with self.store.transaction():
-                self.store.database.execute_many(
-                    "INSERT INTO contributions (round_key, tag, sealed) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-                    rows[1:],
-                )
+                self.store.database.execute_many(statement, rows[1:])
         return answer
 
     def code_of(self, task: str, person: int) -> str:
