@@ -39,7 +39,7 @@ def hybrid_page(result: Result, statement: Statement) -> str:
         assets=page_assets(),
         words=StatementWords(statement, TITLE, result.head.digest),
         result=result,
-        figures=_figures(result),
+        figures=release_figures(result),
         alarms=_alarms(result),
         charts=_charts(trends, evaluated),
         queries=_query_table(trends, evaluated),
@@ -47,7 +47,8 @@ def hybrid_page(result: Result, statement: Statement) -> str:
     )
 
 
-def _figures(result: Result) -> list[tuple[str, str]]:
+def release_figures(result: Result) -> list[tuple[str, str]]:
+    """How large a release is, of how many people, and what it cost each of them."""
     groups, guarantee = result.groups, result.guarantee
     return [
         ("queries", f"{result.head.queries:,}"),

@@ -482,6 +482,12 @@ def test_each_role_has_the_pages_that_it_should(tmp_path, role, there):
         http.parts.finish(task)
         public = http.client.get(f"/trends/{task.task}")
         assert (http.client.get("/console", follow_redirects=False).status_code, public.status_code) == there
+        front = http.client.get("/", follow_redirects=False)
+        assert (front.status_code, front.headers.get("location")) == (
+            (303, "/console") if role == "admin" else (404, None)
+        )
+        says = ("change the odds by a factor of 54.6 at most", "95 % interval", "10⁻⁴", "How to cite this release")
+        assert [words for words in says if (words in public.text) != (role != "collector")] == []
         links = re.findall(r'href="(/v1/artifacts/[^"]+)"', public.text)
         assert bool(links) == (role == "publisher")
         assert all(http.client.get(link).status_code == 200 for link in links)

@@ -147,7 +147,7 @@ class Pages:
     async def trends(self, visit: Visit) -> Response:
         wanted, between = visit.form.get("q", []), between_rounds(visit.form)
         view = await self._read(lambda store: trends_page.read_trends(store, visit.task, wanted, between))
-        return self._page(visit, "trends.html", view=view, public=False)
+        return self._page(visit, "trends.html", view=view)
 
     async def budget(self, visit: Visit) -> Response:
         book, tasks = await self._read(budget_page.read_budget)
@@ -219,7 +219,8 @@ class PublicPages:
         def make(store: ServiceStore) -> bytes:
             view = trends_page.read_trends(store, task.task, wanted, between)
             files = view.files if self._has_artifacts else {}
-            content = rendered("public_trends.html", path, view=view, public=True, files=files)
+            release = trends_page.read_release(store, view)
+            content = rendered("public_trends.html", path, view=view, release=release, files=files)
             return gzip.compress(content, 6) if is_gzip else content
 
         key = ("page", path, published, wanted, between, is_gzip)

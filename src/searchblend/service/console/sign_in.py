@@ -176,7 +176,12 @@ def console_table(services: Services, planner: Planner | None = None) -> list[Co
 def console_routes(services: Services, planner: Planner | None = None) -> list[Route]:
     sign_in = SignIn(services)
     rows = console_table(services, planner)
-    return [*sign_in.routes(), *(Route(row.path, sign_in.guarded(row), methods=[row.method]) for row in rows)]
+
+    async def front(request: Request) -> Response:
+        return see_other("/console")
+
+    doors = [Route("/", front, methods=["GET"]), *sign_in.routes()]
+    return [*doors, *(Route(row.path, sign_in.guarded(row), methods=[row.method]) for row in rows)]
 
 
 def public_routes(services: Services, seconds: int, *, has_artifacts: bool) -> list[Route]:

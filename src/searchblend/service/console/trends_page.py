@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from searchblend.core.errors import MessageError
 from searchblend.core.visible import visible
 from searchblend.pages.charts import COLOURS, Chart, Series
+from searchblend.pages.hybrid_page import release_figures
+from searchblend.pages.statement_words import StatementWords
 from searchblend.service.console.words import percent
 from searchblend.store.artifacts import TrendRow
 from searchblend.store.rounds import Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
+from searchblend.wire.release import decode_result, decode_statement
 
 LEVEL: Final = 0.05
 _SHOWN_CHANGES: Final = 10
 _SHOWN_NOISE: Final = 25
 _DEFAULT_LINES: Final = 5
+_LISTED: Final = 100
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,30 @@ class Changes:
     compared: int
     new: list[str]
     gone: list[str]
+    of: dict[str, Change]
+    """of every compared query"""
+
+
+@dataclass(frozen=True)
+class Latest:
+    """The list of the latest round, its most frequent queries."""
+
+    number: int
+    rows: list[TrendRow]
+    n_rows: int
+    most: float
+    """the end of the drawn intervals"""
+    since: int | None
+    """the round that changes are told from, if any"""
+
+
+@dataclass(frozen=True)
+class ReleaseWords:
+    """What the latest round promises, in the words of every result page."""
+
+    figures: list[tuple[str, str]]
+    method: str
+    statement: StatementWords
 
 
 @dataclass(frozen=True)
@@ -61,6 +91,8 @@ class Trends:
     known: list[str]
     """all queries of the latest round, best first"""
     chart: Chart | None
+    """over rounds, so from the second on"""
+    latest: Latest | None
     changes: Changes | None
     files: dict[str, str]
     """of the latest round"""
@@ -91,11 +123,32 @@ def read_trends(
         numbers=list(keys),
         shown=shown,
         known=latest,
-        chart=_chart(lines, shown) if lines else None,
+        chart=_chart(lines, shown) if len(lines) > 1 else None,
+        latest=_latest(rounds[-1].number, list(lists[rounds[-1].number].values()), pair) if rounds else None,
         changes=compare(lists[pair[0]], lists[pair[1]], *pair) if pair else None,
         files=store.artifacts.of_round(rounds[-1].key) if rounds else {},
         published=rounds[-1].changed if rounds else None,
     )
+
+
+def read_release(store: ServiceStore, view: Trends) -> ReleaseWords | None:
+    """What was released last; nothing if its statement is not of the form that we write."""
+    contents = [
+        store.artifacts.get(view.files[name]) for name in ("result.json", "statement.json") if name in view.files
+    ]
+    if len(contents) < 2 or contents[0] is None or contents[1] is None:
+        return None
+    try:
+        result, statement = decode_result(contents[0][0]), decode_statement(json.loads(contents[1][0]))
+    except (MessageError, KeyError, TypeError, ValueError):
+        return None
+    words = StatementWords(statement, view.task.name, result.head.digest)
+    return ReleaseWords(release_figures(result), result.method, words) if statement.guarantee else None
+
+
+def _latest(number: int, rows: list[TrendRow], pair: tuple[int, int] | None) -> Latest:
+    most = max((row.high or row.probability or 0.0 for row in rows), default=1.0) or 1.0
+    return Latest(number, rows[:_LISTED], len(rows), most, pair[0] if pair and pair[1] == number else None)
 
 
 def _by_query(rows: Sequence[TrendRow]) -> dict[str, TrendRow]:
@@ -144,6 +197,7 @@ def compare(first: dict[str, TrendRow], second: dict[str, TrendRow], before: int
         compared=len(changes),
         new=[query for query in second if query not in first][:_SHOWN_CHANGES],
         gone=[query for query in first if query not in second][:_SHOWN_CHANGES],
+        of={entry.query: entry for entry in changes},
     )
 
 
