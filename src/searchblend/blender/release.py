@@ -25,6 +25,8 @@ from searchblend.mechanisms.tally import Ints
 from searchblend.mechanisms.threshold import noise_for_one_record
 
 TableName = Literal["queries", "records"]
+Label = tuple[str | None, str | None, str]
+"""query, URL and kind: ``record`` ⟨q,u⟩, ``query_rest`` ⟨q,⋆⟩, ``rest`` ⟨⋆,⋆⟩; of the queries ``query`` and ``rest``"""
 
 
 @dataclass(frozen=True)
@@ -149,19 +151,31 @@ class BlenderRelease(Tables[TableName]):
         first, urls = self.head.first_cells()[query], self.head.urls(self.head.queries[query])
         return _by_probability(self.records.probability[first : first + len(urls)], urls)
 
+    def labels(self, table: TableName) -> list[tuple[int, Label]]:
+        """Place and label of each row: queries by probability, a query's URLs likewise, what is not listed last."""
+        queries, ranked = self.head.queries, self.ranked_queries()
+        if table == "queries":
+            return [*((i, (queries[i], None, "query")) for i in ranked), (len(queries), (None, None, "rest"))]
+        first, labels = self.head.first_cells(), list[tuple[int, Label]]()
+        for i in ranked:
+            urls = self.head.urls(queries[i])
+            labels += [(first[i] + j, (queries[i], urls[j], "record")) for j in self.ranked_urls(i)]
+            labels.append((first[i] + len(urls), (queries[i], None, "query_rest" if self.head.has_urls else "record")))
+        return [*labels, (len(labels), (None, None, "rest"))]
+
     def columns(self, table: TableName | None = None) -> dict[str, Any]:
         """``queries`` (the default) or ``records``: names, shares and the ends of their 95 % intervals.
 
-        Rows and names are those of ``trends.csv`` and ``records.csv``: most probable first, ⋆ is None.
+        Rows and names are those of ``trends.csv`` and ``records.csv``.
         """
-        from searchblend.blender.result import rows_of  # it builds on this module
-
-        name = chosen(table, "queries", "records")
-        rows = rows_of(self, name)
-        names = ("query", "url") if name == "records" else ("query",)
-        labels = {name: [getattr(row, name) for row in rows] for name in (*names, "kind", "probability")}
-        low, high = zip(*(row.interval for row in rows), strict=True)
-        return {**labels, "low": list(low), "high": list(high)}
+        name: TableName = chosen(table, "queries", "records")
+        blended, labels = (self.queries if name == "queries" else self.records), self.labels(name)
+        places = [place for place, _ in labels]
+        names = {role: [label[k] for _, label in labels] for k, role in enumerate(("query", "url", "kind"))}
+        if name == "queries":
+            del names["url"]
+        low, high = blended.raw.interval[places].T
+        return {**names, "probability": blended.probability[places], "low": low, "high": high}
 
     def __repr__(self) -> str:
         return f"BlenderRelease({self.head!r}, {short_promise(self.guarantee)})"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from html import escape
-from importlib import import_module
 from typing import Any, Final, Generic, TypeVar
 
 from searchblend.core.errors import InvalidParameter, UsageError
@@ -26,16 +26,22 @@ class Tables(ABC, Generic[Name]):
 
     def to_arrow(self, table: Name | None = None) -> Any:
         """One table, or the first, for PyArrow, which must be installed."""
-        return _library("pyarrow").table(self.columns(table))
+        with _installed("pyarrow"):
+            import pyarrow
+        return pyarrow.table(self.columns(table))
 
     def to_pandas(self, table: Name | None = None) -> Any:
         """One table, or the first, as a DataFrame of pandas, which must be installed."""
-        return _library("pandas").DataFrame(self.columns(table))
+        with _installed("pandas"):
+            import pandas
+        return pandas.DataFrame(self.columns(table))
 
     def to_polars(self, table: Name | None = None) -> Any:
         """One table, or the first, as a DataFrame of Polars, which must be installed."""
+        with _installed("polars"):
+            import polars
         columns = {name: list(column) for name, column in self.columns(table).items()}  # strings in arrays stay objects
-        return _library("polars").DataFrame(columns)
+        return polars.DataFrame(columns)
 
 
 def chosen(table: Name | None, *names: Name) -> Name:
@@ -45,9 +51,10 @@ def chosen(table: Name | None, *names: Name) -> Name:
     return table or names[0]
 
 
-def _library(name: str) -> Any:
+@contextmanager
+def _installed(name: str) -> Iterator[None]:
     try:
-        return import_module(name)
+        yield
     except ImportError as error:
         raise UsageError(f"{name} is not installed: run pip install {name}, or use columns()") from error
 
