@@ -13,7 +13,7 @@ COLLECTED := $(VENV)/.collected
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: coverage help install browsers extension extension-lint run test test-without-spark test-spark quick flake check check-types check-rest slow attack bench docs figures fuzz lock sbom smoke vectors wheel clean audit
+.PHONY: coverage help install browsers extension extension-lint run test test-without-spark test-spark quick flake check check-types check-rest slow attack bench docs figures fuzz lock sbom smoke vectors wheel clean audit screenshots
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -76,7 +76,7 @@ coverage: install ## branch coverage of the code that promises privacy (core to 
 	$(BIN)/coverage run -m pytest -q -m 'not slow and not thorough and not database_server' --hypothesis-profile quick tests/unit/core tests/unit/mechanisms tests/unit/accounting tests/unit/blender tests/unit/clickgraph tests/properties tests/vectors
 	$(BIN)/coverage report
 
-check: install $(NODE) ## lint, spelling, format, types (Python and JavaScript), import rule: every part runs
+check: install $(NODE) ## lint, spelling, format, types (Python and JavaScript): every part runs
 	@$(MAKE) --no-print-directory --keep-going --jobs 2 check-types check-rest
 
 check-types:
@@ -87,7 +87,6 @@ check-rest:
 	$(BIN)/codespell
 	$(BIN)/ruff format --check .
 	npm --prefix extension run --silent check
-	$(BIN)/pytest -q tests/architecture
 
 slow: install browsers extension-lint attack ## the tests that take minutes, and docs/results/best-vs-paper.md
 	$(BIN)/pytest -m slow --ignore tests/attack
@@ -99,6 +98,9 @@ attack: install ## real servers over SQLite and PostgreSQL, and everything that 
 
 bench: install ## speed as ratios against named baselines and peers: docs/results/benchmarks.md (under half an hour on an idle machine)
 	$(BIN)/python benchmarks/run_all.py
+
+screenshots: install browsers ## pictures of every page of console, extension, results and documentation: build/screenshots/
+	SCREENSHOTS=1 $(BIN)/pytest -q -m 'not slow' tests/browser
 
 fuzz: install ## everything that reads what others wrote, for FUZZ_SECONDS (600)
 	$(BIN)/python scripts/install.py fuzz

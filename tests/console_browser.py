@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from accessibility import serious_violations
 
-SCREENSHOTS = Path(__file__).parents[1] / "build/screenshots/console"
+SCREENSHOTS = Path(__file__).parents[1] / "build/screenshots"
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -29,6 +30,12 @@ LOOKS: dict[str, tuple[Literal["light", "dark"], int]] = {
     "dark": ("dark", 1280),
     "phone": ("light", 390),
 }
+
+
+def photograph(page: Page, name: str, *, full_page: bool = True) -> None:
+    """A picture for people, in ``make screenshots`` only: drawing whole pages without a graphics card takes long."""
+    if os.environ.get("SCREENSHOTS"):
+        page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=full_page)
 
 
 @contextlib.contextmanager

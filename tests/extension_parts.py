@@ -32,7 +32,6 @@ from service_process import ServerProcess
 
 ROOT = Path(__file__).parents[1]
 EXTENSION = ROOT / "extension"
-SCREENSHOTS = ROOT / "build" / "screenshots" / "extension"
 CONSENT = "I agree that one of my searches is sent, sealed, to the curator of this list."
 FLAGS = (
     "--no-sandbox",

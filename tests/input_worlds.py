@@ -19,6 +19,7 @@ from typing import Any, Final
 from unittest import mock
 
 import duckdb
+import numpy as np
 import zstandard
 
 from searchblend.blender.groups import Weights
@@ -26,6 +27,7 @@ from searchblend.clickgraph.release.click_log import Cap
 from searchblend.core.records import HeadList
 from searchblend.logs.duckdb import feed
 from searchblend.logs.formats import gate
+from searchblend.logs.formats.files import LogInput
 from searchblend.logs.formats.gate import MAX_LINE
 from searchblend.logs.read import SearchLog, read_log
 from searchblend.mechanisms.tally import Tally
@@ -358,6 +360,48 @@ def write_parquet_worlds(folder: Path, n: int, chance: random.Random) -> list[Pa
     ]
 
 
+def table_worlds(n: int, chance: random.Random) -> list[dict[str, Any]]:
+    """The same three logs of n worlds in memory: columns of Python objects of any kind."""
+    odd = [piece.decode() for pieces in PIECES.values() for piece in pieces if _is_utf8(piece)]
+    others = chance.random() < 0.5  # who has the objects that are no text
+
+    def value(text: str, *, no_text: bool) -> Any:
+        strange = [None, float("nan"), 7, 2.5, True, text.encode(), f"{text}{chance.choice(odd)}"]
+        return chance.choice([text, text, *strange, *(["\ud800", Unprintable()] if no_text else [])])
+
+    def rows(user: str, *, no_text: bool) -> list[tuple[Any, ...]]:
+        texts = [
+            (f"{user}{world}", f"{user} {chance.choice(odd)}", f"http://{user}.example/", "2006-01-01")
+            for world in range(n)
+            for _ in range(chance.randrange(4))
+        ]
+        rows = [tuple(value(text, no_text=no_text) for text in texts_of_row) for texts_of_row in texts]
+        return [(f"{user}{row[0]}" if isinstance(row[0], float | int) else row[0], *row[1:]) for row in rows]
+
+    theirs, mine = rows("o", no_text=others), rows("X", no_text=not others)
+    anchors = [(name, f"sure {name}", "http://anchor.example", None) for name in ("a1", "a2")]
+    logs = [theirs + mine + anchors, theirs + anchors[:1], mine + anchors[1:]]
+    return [
+        {name: _objects(column) for name, column in zip(_COLUMNS, zip(*log, strict=True), strict=True)} for log in logs
+    ]
+
+
+_COLUMNS: Final = ("user", "query", "url", "time")
+
+
+class Unprintable:
+    """An object that has no text."""
+
+    def __str__(self) -> str:
+        raise ValueError
+
+
+def _objects(values: Sequence[Any]) -> Any:
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
+
+
 def _is_utf8(piece: bytes) -> bool:
     try:
         piece.decode()
@@ -383,7 +427,7 @@ def _write_parquet(folder: Path, tables: Sequence[Sequence[Row]], anchors: Seque
 # --- what is read of them --------------------------------------------------------------------------------------------
 
 
-def found_in(paths: Path | list[Path], format_name: str, **options: Any) -> Counter[Any]:
+def found_in(paths: LogInput, format_name: str, **options: Any) -> Counter[Any]:
     """Everything that is read, drawn and counted of a log, as things that add up from person to person."""
     with read_log(paths, format=format_name, key=KEY, **options) as log:
         summary = log.summary

@@ -6,7 +6,7 @@ import contextlib
 
 import pytest
 
-from console_browser import LOOKS, SCREENSHOTS, chromium, visiting
+from console_browser import LOOKS, chromium, photograph, visiting
 from console_site import SCRIPT, console_site
 from databases import fresh_database
 from searchblend.cli.commands.serve import forecast
@@ -61,7 +61,6 @@ def site(tmp_path_factory):
 
 @pytest.mark.parametrize("look", LOOKS)
 def test_every_page(browser, site, look):
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     assert complaints(browser, site, look) == {}
     assert "page failed" not in site.parts.log.getvalue()
 
@@ -86,7 +85,7 @@ def complaints(browser, site, look: str, *, looked_at: bool = True) -> dict[str,
                     visitor.click(PRESSED[name])
                     page.get_by_role("heading", name=f"{PRESSED[name]}?").wait_for()
                 if looked_at:
-                    page.screenshot(path=SCREENSHOTS / f"{name}-{look}.png", full_page=True)
+                    photograph(page, f"console/{name}-{look}")
                 wrong = visitor.complaints() if looked_at else visitor.misdeeds()
                 if name in REFUSED:  # the browser itself remarks on the status
                     wrong = [text for text in wrong if f"status of {REFUSED[name]}" not in text]

@@ -15,8 +15,8 @@ import pytest
 from playwright.sync_api import Error as TargetClosedError
 
 from accessibility import AXE
-from console_browser import PATIENCE_MS
-from extension_parts import CONSENT, SCREENSHOTS, EngineHandler, Pages, build_extension, chromium, driven_round
+from console_browser import PATIENCE_MS, photograph
+from extension_parts import CONSENT, EngineHandler, Pages, build_extension, chromium, driven_round
 from service_parts import people
 
 SEARCHES = ["weather", "news", "maps", "mail", "video", "weather", "news", "Weather ", "cats", "dogs"]
@@ -89,13 +89,12 @@ class Installed:
 
 def pictures(page, name: str) -> None:
     """Both colour schemes, looked at by axe too: contrast, labels, roles."""
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page.evaluate(AXE.read_text())
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         found = page.evaluate("axe.run().then(({violations}) => violations)")
         assert [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found] == []
-        page.screenshot(path=SCREENSHOTS / f"{name}-{scheme}.png", full_page=True)
+        photograph(page, f"extension/{name}-{scheme}")
     page.emulate_media(color_scheme="light")
 
 

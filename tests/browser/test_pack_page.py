@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from pathlib import Path
 
 import pytest
 
 from accessibility import serious_violations
-from console_browser import PATIENCE_MS
+from console_browser import PATIENCE_MS, photograph
 from searchblend.cli.main import main
 from searchblend.search.build_pack import SearchIndex
 from searchblend.search.pack import Pack, PackEntry, PackInfo, PackUrl, encode_pack
 
-SCREENSHOTS = Path(__file__).parents[2] / "build/screenshots/pack-page"
 LOOKS = {"light": ("light", 1000), "dark": ("dark", 1000), "phone": ("light", 390)}
 HOSTILE = "<img src=x onerror=document.title='owned'>"
 TURNED = "turned\u202edrow"
@@ -100,9 +98,8 @@ def test_signs_that_turn_a_line_around_are_spelt_out(chromium, page_file, typed)
 
 @pytest.mark.parametrize("look", LOOKS)
 def test_it_is_accessible_and_fits(chromium, page_file, look):
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     with opened(chromium, page_file, look) as page:
         page.fill("#typed", "weather")
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-        page.screenshot(path=SCREENSHOTS / f"{look}.png")
+        photograph(page, f"pack-page/{look}", full_page=False)
         assert serious_violations(page) == []

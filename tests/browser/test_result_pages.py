@@ -16,11 +16,10 @@ import pytest
 from playwright.sync_api import Page
 
 from accessibility import serious_violations
-from console_browser import LOOKS, PATIENCE_MS
+from console_browser import LOOKS, PATIENCE_MS, photograph
 from made_releases import IMAGE, SCRIPT, graph_release, hybrid_release
 
 ROOT = Path(__file__).parents[2]
-SCREENSHOTS = ROOT / "build/screenshots/pages"
 
 
 class Watched:
@@ -87,10 +86,9 @@ def site(tmp_path_factory) -> Iterator[str]:
 @pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("kind", ["hybrid", "click-graph", "evaluated", "results"])
 def test_a_page_is_quiet_accessible_and_fits(chromium, pages, kind, look):
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     with opened(chromium, pages[kind], look) as watched:
         page = watched.page
-        page.screenshot(path=SCREENSHOTS / f"{kind}-{look}.png", full_page=True)
+        photograph(page, f"pages/{kind}-{look}")
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "scrolls sideways"
         assert page.evaluate("window.hacked") is None
         assert serious_violations(page, look) == []
@@ -171,12 +169,10 @@ def test_the_page_can_be_read_without_its_script(chromium, pages):
     ],
 )
 def test_the_documentation_loads_nothing_from_elsewhere(chromium, site, name, look):
-    folder = SCREENSHOTS.parent / "documentation"
-    folder.mkdir(parents=True, exist_ok=True)
     with opened(chromium, f"{site}/{name}.html", look) as watched:
         page = watched.page
         page.wait_for_load_state("networkidle")
-        page.screenshot(path=folder / f"{name.replace('/', '-')}-{look}.png", full_page=name != "reference/cli")
+        photograph(page, f"documentation/{name.replace('/', '-')}-{look}", full_page=name != "reference/cli")
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "scrolls sideways"
         assert watched.errors == []
         assert watched.elsewhere() == []

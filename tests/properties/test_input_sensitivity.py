@@ -25,13 +25,15 @@ from input_worlds import (
     found_in,
     shape_of,
     small_blocks,
+    table_worlds,
     worlds,
     write,
     write_parquet_worlds,
 )
 from searchblend.core.errors import RunError
-from searchblend.logs.duckdb import feed, scan
+from searchblend.logs.duckdb import feed, given, scan
 from searchblend.logs.formats import sources as formats
+from searchblend.logs.formats.files import LogInput
 from searchblend.logs.formats.layout import Delimited, JsonLines, LineRules
 
 MODES: list[dict[str, Any]] = [
@@ -43,7 +45,7 @@ MODES: list[dict[str, Any]] = [
 SUFFIXES = ("", "", "", "", ".gz", ".zst")
 
 
-def read(folder: Path, format_name: str, mode: dict[str, Any]) -> Counter[Any]:
+def read(folder: LogInput, format_name: str, mode: dict[str, Any]) -> Counter[Any]:
     return found_in(folder, format_name, threads=1, memory="512MB", **mode)
 
 
@@ -100,6 +102,22 @@ def test_no_row_of_parquet_changes_another_persons(number: int, tmp_path: Path):
 @pytest.mark.parametrize("number", range(2, 42))
 def test_no_row_of_parquet_changes_another_persons_in_4_000_pairs(number: int, tmp_path: Path):
     assert parquet_batch(tmp_path, number, 100) == []
+
+
+def table_batch(number: int, n: int) -> list[Any]:
+    logs = table_worlds(n, random.Random(number))
+    return differences(*(read(log, "auto", MODES[number % len(MODES)]) for log in logs))
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_no_row_of_a_table_in_memory_changes_another_persons(number: int):
+    assert table_batch(number, 16) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(4, 44))
+def test_no_row_of_a_table_in_memory_changes_another_persons_in_4_000_pairs(number: int):
+    assert table_batch(number, 100) == []
 
 
 # --- faults that must be detected ------------------------------------------------------------------------------------
@@ -169,3 +187,10 @@ def _notices(folder: Path, number: int) -> bool:
         return bool(batch(folder, number, 24))
     except RunError:  # a log that is refused for one person's lines is noticed too
         return True
+
+
+def test_a_fault_in_the_mending_of_tables_is_detected(monkeypatch: pytest.MonkeyPatch):
+    """Once one person's object is no text, everybody's numbers are missing too."""
+    text_or_none = given._text_or_none
+    monkeypatch.setattr(given, "_text_or_none", lambda value: text_or_none(value) if isinstance(value, str) else None)
+    assert table_batch(0, 16) != []

@@ -51,7 +51,7 @@ try {
       reports: await options.$$eval(".report", (items) => items.map((item) => item.dataset.status)),
     });
   }
-  await options.screenshot({ path: wanted.screenshot, fullPage: true });
+  if (wanted.screenshot) await options.screenshot({ path: wanted.screenshot, fullPage: true });
 } finally {
   await browser.close();
   process.stdin.destroy(); // else it would be waited for

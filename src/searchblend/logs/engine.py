@@ -36,7 +36,7 @@ from searchblend.core.errors import InvalidParameter, RunError
 from searchblend.core.randomness import SystemRandomness
 from searchblend.logs.activity import ActivityRules
 from searchblend.logs.formats.gate import OnBytes
-from searchblend.logs.formats.layout import Source
+from searchblend.logs.formats.layout import ColumnMap, Source
 from searchblend.logs.options import ReadOptions
 from searchblend.logs.relational import SqlEngine, SqlGroup
 from searchblend.logs.summary import LogStatistics, Malformed
@@ -98,6 +98,10 @@ class LogEngine(ABC):
     @abstractmethod
     def column_types(self, path: Path) -> Mapping[str, str]:
         """The columns of a Parquet file and their types, in DuckDB's words."""
+
+    def take(self, given: object, columns: ColumnMap) -> Source:
+        """A table in the caller's memory as a source."""
+        raise InvalidParameter("engine", "only duckdb reads tables in memory")
 
     @abstractmethod
     def read(self, sources: Sequence[Source], on_bytes: OnBytes, on_fraction: Callable[[float], None]) -> Reading:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from searchblend.core.errors import InvalidParameter
-from searchblend.logs.formats.files import LogPaths
+from searchblend.logs.formats.files import LogInput
 
 DEFAULT_MEMORY: Final = "2GB"
 """What the database may use before it goes on in the temp directory."""
@@ -18,8 +18,9 @@ DEFAULT_MEMORY: Final = "2GB"
 class ReadOptions:
     """Which log to read, and how."""
 
-    paths: LogPaths
-    """files, globs and directories; plain, .gz or .zst"""
+    paths: LogInput
+    """files, globs and directories; plain, .gz or .zst. Or a table in memory: a DataFrame of pandas or Polars, a
+    PyArrow table, dataset or reader, a DuckDB relation, a dict of NumPy arrays, any object with an Arrow stream"""
     format: str = "auto"
     """a name among ``FORMATS``; ``auto`` detects it from names and headers. JSON lines under other names, Yandex and
     Excite must be named"""

@@ -13,8 +13,8 @@ from searchblend.core.errors import InputError, InvalidParameter
 from searchblend.logs.activity import ActivityRules
 from searchblend.logs.duckdb.engine import DuckDBEngine
 from searchblend.logs.engine import LogEngine, Reading
-from searchblend.logs.formats.files import LogPaths, expand, first_lines, other_than_text
-from searchblend.logs.formats.layout import ColumnMap, Layout, Source
+from searchblend.logs.formats.files import LogInput, are_paths, expand, first_lines, other_than_text
+from searchblend.logs.formats.layout import ColumnMap, Columns, Layout, Source
 from searchblend.logs.formats.locate import locate
 from searchblend.logs.formats.sources import find_sources
 from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions
@@ -99,7 +99,7 @@ class SearchLog:
 
 
 def read_log(
-    paths: LogPaths,
+    paths: LogInput,
     *,
     format: str = "auto",
     columns: Mapping[str, str] | None = None,
@@ -121,7 +121,7 @@ def read_log(
     on_progress: OnProgress | None = None,
     on_notice: OnNotice = lambda notice: None,
 ) -> SearchLog:
-    """Reads a log once and draws one random record per user, or none with ``draws=0``.
+    """Reads a log of files, or a table in memory, once and draws one random record per user, or none with ``draws=0``.
 
     The arguments are the fields of ``ReadOptions``, which says what each means. ``on_progress`` is called with the
     bytes read so far and those there are, ``on_notice`` with what the engine runs on.
@@ -157,13 +157,11 @@ def open_log(
 ) -> SearchLog:
     """Reads a log with these options."""
     column_map = ColumnMap(options.columns, options.optin_column, options.urls)
-    files = expand(options.paths)
+    files = expand(options.paths) if are_paths(options.paths) else []
     progress = _Progress(files, on_progress)
     engine = _open_engine(options, on_notice)
     try:
-        sources = find_sources(
-            files, options.format, column_map, engine.column_types, quoted_line_feeds=options.quoted_line_feeds
-        )
+        sources = _sources(files, options, column_map, engine)
         reading = engine.read(sources, progress.add_bytes, progress.set_fraction)
         summary = _summary(sources, reading, host_only=options.host_only)
         _refuse_useless(sources, summary, strict=options.strict)
@@ -172,6 +170,16 @@ def open_log(
     except BaseException:
         engine.close()
         raise
+
+
+def _sources(files: list[Path], options: ReadOptions, columns: ColumnMap, engine: LogEngine) -> list[Source]:
+    if files:
+        return find_sources(
+            files, options.format, columns, engine.column_types, quoted_line_feeds=options.quoted_line_feeds
+        )
+    if options.format != "auto":
+        raise InvalidParameter("format", "only of files: a table in memory has columns")
+    return [engine.take(options.paths, columns)]
 
 
 def _open_engine(options: ReadOptions, on_notice: OnNotice) -> LogEngine:
@@ -212,7 +220,8 @@ def _refuse_useless(sources: list[Source], summary: InputSummary, *, strict: boo
     if not summary.users:
         reasons = [f"{kind.count} {reason}" for reason, kind in summary.malformed.items()]
         reasons += [f"{summary.without_url} without URL"] if summary.without_url else []
-        if (other := other_than_text(first_lines(path))) is not None:  # checked only now that no line can be used
+        is_text = not isinstance(sources[0][0], Columns)  # checked only now that no line can be used
+        if is_text and (other := other_than_text(first_lines(path))) is not None:
             reasons.append(f"the first file is {other}")
         if summary.without_url == summary.lines:
             reasons.append("is it a log of queries alone? then read it with --no-urls")

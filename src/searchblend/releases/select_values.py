@@ -23,9 +23,10 @@ from searchblend.core.params import check_epsilon
 from searchblend.core.privacy import Budget, Guarantee
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.logs.duckdb.feed import Feeder
+from searchblend.logs.duckdb.given import GivenTable
 from searchblend.logs.duckdb.scan import parquet_types, read_parquet
 from searchblend.logs.duckdb.session import DatabaseError, DuckDBSession, quoted, quoted_name
-from searchblend.logs.formats.files import LogPaths, expand, open_raw
+from searchblend.logs.formats.files import LogInput, are_paths, expand, open_raw
 from searchblend.logs.formats.sources import PARQUET_MAGIC, STRING_OR_NUMBER
 from searchblend.logs.options import DEFAULT_MEMORY
 from searchblend.logs.relational import SqlTally
@@ -44,7 +45,7 @@ class HeavyValues:
 
 
 def select_values(
-    paths: LogPaths,
+    paths: LogInput,
     budget: Budget,
     *,
     user: str = "user",
@@ -54,19 +55,20 @@ def select_values(
     temp_directory: str | os.PathLike[str] | None = None,
     randomness: Randomness | None = None,
 ) -> HeavyValues:
-    """The values that enough users of Parquet files have, with noisy counts; (ε, δ)-private under replace-one.
+    """The values that enough users have, with noisy counts; (ε, δ)-private under replace-one.
 
+    ``paths`` are Parquet files, or it is a table in memory as for ``read_log``.
     ``user`` and ``value`` name the columns: strings or whole numbers. Rows where one of them is missing are left out.
     """
     check_epsilon(budget)
     source = randomness or SystemRandomness()
     design = CuratorDesign.of(budget)
-    files = expand(paths)
+    key = b64encode(source.take(15)).decode()
     with closing(DuckDBSession(memory, threads, temp_directory)) as session:
-        try:
-            tally = value_tally(session, files, user, value, b64encode(source.take(15)).decode())
-        except DatabaseError as error:
-            raise InputError(files[0], "this Parquet file, or another of the table, is damaged") from error
+        if are_paths(paths):
+            tally = _tally_of_files(session, expand(paths), user, value, key)
+        else:
+            tally = _tally_of_table(session, GivenTable(session, paths), user, value, key)
         passed = noisy_counts(tally, design.threshold, randomness=source)
     counts = {str(record.query): n for record, n in passed.items()}
     ordered = sorted(counts, key=lambda one: (-counts[one], one.encode()))
@@ -77,24 +79,37 @@ def select_values(
     )
 
 
+def _tally_of_files(session: DuckDBSession, files: Sequence[Path], user: str, value: str, key: str) -> SqlTally:
+    try:
+        return value_tally(session, files, user, value, key)
+    except DatabaseError as error:
+        raise InputError(files[0], "this Parquet file, or another of the table, is damaged") from error
+
+
+def _tally_of_table(session: DuckDBSession, table: GivenTable, user: str, value: str, key: str) -> SqlTally:
+    _check_columns(table.label, table.types, (user, value))
+    table.keep((user, value))
+    return table.read(lambda: SqlTally(session, _counted(_rows(user, value, table.name), key)))
+
+
 def value_tally(session: DuckDBSession, files: Sequence[Path], user: str, value: str, key: str) -> SqlTally:
     """How many users drew each value, where the key decides the draws."""
     feeder = Feeder(session.directory)
     rows = []
     for path in files:
-        _check_columns(path, session, (user, value))
-        rows.append(
-            f"SELECT {quoted_name(user)}::VARCHAR AS person, {quoted_name(value)}::VARCHAR AS held "
-            f"FROM {read_parquet([feeder.link(path)])}"
-        )
+        with open_raw(path) as raw:
+            if raw.read(len(PARQUET_MAGIC)) != PARQUET_MAGIC:
+                raise InputError(path, "expected a Parquet file")
+        _check_columns(path, parquet_types(session, path), (user, value))
+        rows.append(_rows(user, value, read_parquet([feeder.link(path)])))
     return SqlTally(session, _counted(" UNION ALL ".join(rows), key))
 
 
-def _check_columns(path: Path, session: DuckDBSession, names: Sequence[str]) -> None:
-    with open_raw(path) as raw:
-        if raw.read(len(PARQUET_MAGIC)) != PARQUET_MAGIC:
-            raise InputError(path, "expected a Parquet file")
-    types = parquet_types(session, path)
+def _rows(user: str, value: str, table: str) -> str:
+    return f"SELECT {quoted_name(user)}::VARCHAR AS person, {quoted_name(value)}::VARCHAR AS held FROM {table}"
+
+
+def _check_columns(path: Path, types: Mapping[str, str], names: Sequence[str]) -> None:
     for name in names:
         if name not in types:
             raise InvalidColumns(f"{path}: no column '{name}': there are {listed(types)}")

@@ -26,7 +26,7 @@ from searchblend.logs.engine import LogEngine, Reading
 from searchblend.logs.formats import judge
 from searchblend.logs.formats.gate import OnBytes
 from searchblend.logs.formats.judge import PROBLEMS, WITHOUT_URL
-from searchblend.logs.formats.layout import Source
+from searchblend.logs.formats.layout import ColumnMap, Source
 from searchblend.logs.options import ReadOptions
 
 _AT_ONCE: Final = 1 << 25
@@ -50,6 +50,9 @@ class DuckDBEngine(LogEngine):
 
     def column_types(self, path: Path) -> Mapping[str, str]:
         return parquet_types(self._session, path)
+
+    def take(self, given: object, columns: ColumnMap) -> Source:
+        return self._table.take(given, columns)
 
     def read(self, sources: Sequence[Source], on_bytes: OnBytes, on_fraction: Callable[[float], None]) -> Reading:
         self.has_urls = sources[0][0].has_urls

@@ -15,6 +15,7 @@ from pathlib import Path
 from searchblend.core.errors import InputError, RunError
 from searchblend.logs.duckdb.activity import LogStrings, moment_of
 from searchblend.logs.duckdb.feed import Feed, Feeder, Known, WrongGuess
+from searchblend.logs.duckdb.given import GivenTable
 from searchblend.logs.duckdb.normal_forms import ODD_BYTES
 from searchblend.logs.duckdb.scan import (
     REJECTED_TABLE,
@@ -33,7 +34,8 @@ from searchblend.logs.formats import judge
 from searchblend.logs.formats.files import WHOLE, Span
 from searchblend.logs.formats.gate import OnBytes
 from searchblend.logs.formats.judge import PROBLEMS, WITHOUT_URL
-from searchblend.logs.formats.layout import Columns, Delimited, JsonLines, Layout, Sessions, Source
+from searchblend.logs.formats.layout import ColumnMap, Columns, Delimited, JsonLines, Layout, Sessions, Source
+from searchblend.logs.formats.sources import columns_layout
 from searchblend.logs.summary import FIRST_PLACES, TOO_MANY_FIELDS, Malformed, Place
 
 
@@ -66,9 +68,17 @@ class LineTable:
         self._session, self._drawing, self._keep_lines = session, drawing, keep_lines
         self.searches_only = searches_only
         self.has_optin = self._has_suggestions = False
+        self._given: GivenTable | None = None
         session.add_function("query_is_usable", judge.query_is_usable)
         session.add_function("url_is_usable", judge.url_is_usable)
         session.add_function("host_is_usable", judge.host_is_usable)
+
+    def take(self, given: object, columns: ColumnMap) -> Source:
+        """A table in the caller's memory as the one source of the lines."""
+        self._given = table = GivenTable(self._session, given)
+        layout = columns_layout(table.label, table.types, columns)
+        table.keep(layout.columns.values())
+        return replace(layout, format="table", table=table.name), [table.label]
 
     def read(self, sources: Sequence[Source], on_bytes: OnBytes, on_fraction: Callable[[float], None]) -> Reading:
         """The one pass over the files."""
@@ -128,6 +138,8 @@ class LineTable:
 
     @staticmethod
     def _feed(feeder: Feeder, layout: Layout, paths: Sequence[Path]) -> Feed:
+        if isinstance(layout, Columns) and layout.table is not None:
+            return Feed([])
         if isinstance(layout, Columns):
             return Feed([feeder.link(path) for path in paths])
         if isinstance(layout, Delimited):
@@ -163,8 +175,11 @@ class LineTable:
                 return feeds, self._load_sessions(feeds[0])
             scans = [self._scan(layout, feed) for (layout, _), feed in zip(sources, feeds, strict=True)]
             self.searches_only = self.searches_only and all("time" in scan.roles for scan in scans)
+            load = self._load_searches if self.searches_only else self._load_lines
+            if self._given is not None:
+                return feeds, self._given.read(lambda: load(scans))
             try:
-                return feeds, self._load_searches(scans) if self.searches_only else self._load_lines(scans)
+                return feeds, load(scans)
             except DatabaseError as error:
                 if isinstance(sources[0][0], Columns):  # unlike text, Parquet has not passed the gate
                     raise InputError(
@@ -175,10 +190,15 @@ class LineTable:
     def _load_lines(self, scans: Sequence[Scan]) -> _Loaded:
         """Lines without URL are only counted, unless all lines are kept."""
         lines = " UNION ALL ".join(self._judged(scan) for scan in scans)
-        scanned = self._session.execute_counting(f"CREATE TEMP TABLE lines AS {lines}")
+        scanned = self._make_counting("lines", lines)
         by_problem = self._problems_of_lines()
         used = by_problem.pop("", 0)
         return _Loaded(scanned, used, scanned - used - by_problem.total(), by_problem)
+
+    def _make_counting(self, table: str, select: str) -> int:
+        """Makes a table of what is scanned: how many rows. The database's profile does not count a caller's table."""
+        scanned = self._session.execute_counting(f"CREATE TEMP TABLE {table} AS {select}")
+        return scanned if self._given is None else self._given.rows
 
     def _problems_of_lines(self) -> Counter[str]:
         rows = self._session.rows("SELECT problem, count(*) FROM lines GROUP BY problem")
@@ -187,9 +207,7 @@ class LineTable:
         return by_problem
 
     def _load_searches(self, scans: Sequence[Scan]) -> _Loaded:
-        scanned = self._session.execute_counting(
-            f"CREATE TEMP TABLE searches AS {grouped_searches(scans, host_only=self._drawing.host_only)}"
-        )
+        scanned = self._make_counting("searches", grouped_searches(scans, host_only=self._drawing.host_only))
         by_problem, used = count_problems(self._session)
         if not all(scan.ascii_only for scan in scans):
             normalize_other_queries(self._session)
@@ -249,7 +267,7 @@ class LineTable:
         held_back = merged(check.held_back for check in checks)
         return Reading(
             bytes=sum(check.bytes for check in checks)
-            or sum(path.stat().st_size for _, paths in sources for path in paths),
+            or sum(path.stat().st_size for _, paths in sources for path in paths if self._given is None),
             lines=scanned + sum(kind.count for kind in held_back.values()),
             used=loaded.used,
             without_url=loaded.without_url,

@@ -150,7 +150,7 @@ def scan_json(layout: JsonLines, feed: Feed) -> Scan:
 
 
 def scan_columns(layout: Columns, files: Sequence[Path], *, places: bool = False, rows: Span = WHOLE) -> Scan:
-    """The columns of Parquet files as strings; points in time as microseconds.
+    """The columns of Parquet files, or of a table in memory, as strings; points in time as microseconds.
 
     ``places`` adds the number of the file and of the row in it; ``rows`` are those of the one file that is read.
     """
@@ -162,10 +162,13 @@ def scan_columns(layout: Columns, files: Sequence[Path], *, places: bool = False
         elif layout.types[role].startswith("TIMESTAMP"):
             column = f"epoch_us({column})"
         columns.append(f"coalesce({column}::VARCHAR, '') AS {role}")
+    numbered = places or rows.end is not None
+    table = layout.table or read_parquet(files, f"file_row_number = {numbered}")
     if places:
         columns += ["file_index", "file_row_number"]
-    numbered = places or rows.end is not None
-    select = f"SELECT {', '.join(columns)} FROM {read_parquet(files, f'file_row_number = {numbered}')}"
+        if layout.table is not None:
+            table = f"(SELECT *, 0 AS file_index, row_number() OVER () - 1 AS file_row_number FROM {table})"
+    select = f"SELECT {', '.join(columns)} FROM {table}"
     if rows.end is not None:
         select += f" WHERE file_row_number >= {rows.start} AND file_row_number < {rows.end}"
     return Scan(select, {role: role for role in layout.columns})

@@ -18,6 +18,8 @@ from searchblend.logs.relational import Words, polled, private_directory
 
 Number = TypeVar("Number", bound=np.unsignedinteger)
 OnFraction = Callable[[float], None]
+GIVEN: Final = "given"
+"""How the names of tables begin that belong to the caller."""
 _POLL_SECONDS: Final = 0.1
 _ROWS_AT_ONCE: Final = 1 << 13
 _SHELF_BITS: Final = 14
@@ -60,6 +62,7 @@ class DuckDBSession:
             self.execute("SET preserve_insertion_order = false")  # nothing here depends on the order of lines
             self.execute(f"SET temp_directory = {quoted(os.fspath(self.directory / 'spill'))}")
             self.execute("SET autoinstall_known_extensions = false")
+            self.execute("SET pandas_analyze_sample = 0")  # what a column is must not depend on its values
         except BaseException:
             self.close()
             raise
@@ -85,8 +88,10 @@ class DuckDBSession:
         return f"{kind}_{self._tables}"
 
     def drop_all_tables(self) -> None:
+        """All but the caller's."""
         for (name,) in self.rows("SELECT table_name FROM duckdb_tables()"):
-            self.execute(f"DROP TABLE {quoted_name(name)}")
+            if not name.startswith(f"{GIVEN}_"):
+                self.execute(f"DROP TABLE {quoted_name(name)}")
 
     def make(self, kind: str, select: str, parameters: Sequence[object] = ()) -> str:
         name = self.new_name(kind)
@@ -135,10 +140,24 @@ class DuckDBSession:
                 self._connection.execute("PRAGMA disable_profiling")
         return int(profile["query"]["total_rows_scanned"])
 
+    def register(self, name: str, given: object) -> None:
+        """An object that the database can read, as a table, or in place of another one."""
+        with _our_words():
+            self._connection.register(name, given)
+
+    @contextmanager
+    def in_order(self) -> Iterator[None]:
+        """Tables that are made inside have their rows in the order in which they come."""
+        self.execute("SET preserve_insertion_order = true")
+        try:
+            yield
+        finally:
+            self.execute("SET preserve_insertion_order = false")
+
     @contextmanager
     def numbers(self, name: str, values: NDArray[np.unsignedinteger]) -> Iterator[None]:
         """An array as a table with the one column ``value``."""
-        self._connection.register(name, {"value": values})
+        self.register(name, {"value": values})
         try:
             yield
         finally:

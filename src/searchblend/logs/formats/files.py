@@ -8,9 +8,9 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from os import fspath
+from os import PathLike, fspath
 from pathlib import Path
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias, TypeGuard
 
 import zstandard
 
@@ -18,6 +18,13 @@ from searchblend.core.errors import InputError
 
 Buffer: TypeAlias = bytes | memoryview
 LogPaths = str | Path | Sequence[str | Path]
+LogInput = LogPaths | object
+"""files, or a table in memory (``TABLES_READ``)"""
+
+TABLES_READ: Final = (
+    "a file name, a list of them, a DataFrame of pandas or Polars (also lazy), a PyArrow table, dataset or reader, a"
+    " DuckDB relation, a dict of NumPy arrays, or any object with an Arrow stream (__arrow_c_stream__)"
+)
 
 BOM: Final = b"\xef\xbb\xbf"
 _COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd"}
@@ -43,6 +50,13 @@ _PROBLEMS: Final = {
     PermissionError: "may not be read",
     IsADirectoryError: "is a directory",
 }
+
+
+def are_paths(given: LogInput) -> TypeGuard[LogPaths]:
+    """Whether files are named; anything else must be a table."""
+    if isinstance(given, str | PathLike):
+        return True
+    return isinstance(given, Sequence) and all(isinstance(one, str | PathLike) for one in given)
 
 
 def expand(paths: LogPaths) -> list[Path]:

@@ -92,13 +92,15 @@ class JsonLines:
 
 @dataclass(frozen=True)
 class Columns:
-    """A Parquet file."""
+    """A Parquet file, or a table in memory."""
 
     columns: Mapping[str, str]
     """role → name of its column"""
     format: str = "parquet"
     types: Mapping[str, str] = field(default_factory=dict)
     """role → type of its column, in DuckDB's words: files with other types are scanned apart"""
+    table: str | None = None
+    """its name in the database, if it is no file"""
 
     @property
     def has_urls(self) -> bool:

@@ -100,7 +100,7 @@ def _layout(
         return _without_columns(name, columns)
     start = first_lines(path)
     if name == "parquet" or (name == "auto" and start.startswith(PARQUET_MAGIC)):
-        return _columns_layout(path, column_types(path), columns)
+        return columns_layout(path, column_types(path), columns)
     header = _header_line(path, start)
     if name == "aol" or (name == "auto" and _is_aol(header)):
         return _aol_layout(path, header, columns)
@@ -187,8 +187,8 @@ def _refuse_duplicates(path: Path, names: Sequence[str]) -> None:
             raise InputError(path, f"columns {where} of the header have the same name", line=1)
 
 
-def _columns_layout(path: Path, types: Mapping[str, str], columns: ColumnMap) -> Columns:
-    """The layout of a file whose columns have these types (in DuckDB's words)."""
+def columns_layout(path: Path, types: Mapping[str, str], columns: ColumnMap) -> Columns:
+    """The layout of a file, or a table, whose columns have these types (in DuckDB's words)."""
     named = columns.find(path, list(types))
     for role, name in named.items():
         fits = STRING_OR_NUMBER.fullmatch(types[name]) is not None

@@ -1,0 +1,133 @@
+"""Tables that a caller holds in memory: handed to the database as they are where they can be read again, else copied.
+
+They are recognised by what they offer and by the name of their type, so that none of their packages is ever imported.
+What a column is depends on its name and type alone. In a column of Python objects a value is read as ``str`` writes it;
+None and NaN are missing, and so is what cannot be written as UTF-8.
+"""
+
+# ruff: noqa: S608  every string in the SQL is a name of ours, or quoted
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from searchblend.core.errors import InputError
+from searchblend.logs.duckdb.session import GIVEN, DatabaseError, DuckDBSession, quoted_name
+from searchblend.logs.formats.files import TABLES_READ
+
+Result = TypeVar("Result")
+_IN_PYTHON: Final = "pandas.DataFrame"
+_READ_AS_IT_IS: Final = "pyarrow.Dataset"
+_READ_AGAIN: Final = frozenset({"polars.DataFrame", "pyarrow.Table", "pyarrow.RecordBatch"})
+"""Their streams begin anew each time. Of any other object it is not known, and so it is read once, and copied."""
+
+
+class GivenTable:
+    """An object of the caller's, as a table of the database."""
+
+    def __init__(self, session: DuckDBSession, given: object) -> None:
+        """``InputError`` if it is not a table of a kind that can be read."""
+        self._session, self._given, self._python = session, given, False
+        self.label: Final = Path(type(given).__name__)
+        """what errors call it"""
+        self.name = session.new_name(GIVEN)
+        """of the table that is read"""
+        self._copied = False
+        try:
+            self._register()
+            self.types: Final = self._described()
+        except DatabaseError as error:
+            raise InputError(self.label, "the table cannot be read") from error
+
+    def _register(self) -> None:
+        kinds = _kinds(self._given)
+        if "polars.LazyFrame" in kinds:
+            self._given = self._given.collect()  # type: ignore[attr-defined]
+            kinds = _kinds(self._given)
+        if isinstance(self._given, Mapping) or _IN_PYTHON in kinds:
+            self._python = True
+            self._given = _arrays(self._given, self.label) if isinstance(self._given, Mapping) else self._given
+            self._session.register(self.name, self._given)
+        elif _READ_AS_IT_IS in kinds:
+            self._session.register(self.name, self._given)
+        elif not hasattr(self._given, "__arrow_c_stream__"):
+            raise InputError(self.label, f"cannot be read: expected {TABLES_READ}")
+        elif kinds & _READ_AGAIN:
+            self._session.register(self.name, _Stream(self._given))
+        else:
+            self._session.register(self.name, self._given.__arrow_c_stream__())
+            self._copied = True
+
+    def _described(self) -> dict[str, str]:
+        return {name: kind for name, kind, *_ in self._session.rows(f"DESCRIBE SELECT * FROM {self.name}")}
+
+    def keep(self, columns: Iterable[str]) -> None:
+        """These columns will be read. A stream ends with its first reading, so they are copied, in their order."""
+        if self._copied:
+            names = ", ".join(quoted_name(name) for name in dict.fromkeys(columns))
+            stream, self.name = self.name, self._session.new_name(GIVEN)
+            with self._session.in_order():
+                self._session.execute(f"CREATE TEMP TABLE {self.name} AS SELECT {names} FROM {stream}")
+
+    def read(self, reading: Callable[[], Result]) -> Result:
+        """What a reading of the table yields. If one person's object is no text, that is no reason to refuse all."""
+        try:
+            return reading()
+        except DatabaseError as error:
+            if self._python:
+                self._session.register(self.name, _mended(self._given))
+                self._python = False
+                return reading()
+            raise InputError(self.label, "the table cannot be read") from error
+
+    @property
+    def rows(self) -> int:
+        return int(self._session.value(f"SELECT count(*) FROM {self.name}"))
+
+
+class _Stream:
+    """Nothing but the stream of an object, lest the database ask for a package to read it with."""
+
+    def __init__(self, given: Any) -> None:
+        self._given = given
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._given.__arrow_c_stream__(requested_schema)
+
+
+def _kinds(given: object) -> frozenset[str]:
+    """``package.Name`` of its type and of those it is derived from."""
+    return frozenset(f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(given).__mro__)
+
+
+def _arrays(given: Mapping[Any, Any], label: Path) -> dict[str, Any]:
+    """Named arrays, where the database would not check their lengths."""
+    arrays = {str(name): column for name, column in given.items()}
+    if not all(isinstance(column, np.ndarray) and column.ndim == 1 for column in arrays.values()):
+        raise InputError(label, "expected NumPy arrays of one dimension under the names of columns")
+    if len({len(column) for column in arrays.values()}) != 1:
+        raise InputError(label, "expected columns of one length")
+    return {name: column.astype(object) if column.dtype.kind == "U" else column for name, column in arrays.items()}
+
+
+def _mended(given: Any) -> Any:
+    """The same table without the objects that the database cannot write as text."""
+    mended = copy.copy(given)
+    for name in given:
+        column = np.asarray(given[name]) if given[name].dtype.kind == "O" else None
+        if column is not None:
+            mended[name] = np.frompyfunc(_text_or_none, 1, 1)(column)
+    return mended
+
+
+def _text_or_none(value: Any) -> Any:
+    try:
+        str(value).encode()
+    except Exception:  # whatever an object does when it is asked for its text, its row alone is without
+        return None
+    return value
