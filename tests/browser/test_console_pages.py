@@ -30,6 +30,7 @@ PAGES = {
     "local-search": ("viewer", "/console/tasks/{lively}/search?typed=weathr"),
     "budget": ("viewer", "/console/budget"),
     "planner": ("viewer", "/console/planner?users=20000&show=1"),
+    "audit": ("auditor", "/console/audit"),
     "refusals": ("viewer", "/console/refusals"),
     "not-found": ("viewer", "/console/tasks/none"),
     "forbidden": ("viewer", "/console/new-task"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import html
+import io
 import json
 import re
 import threading
@@ -67,6 +69,8 @@ ALLOWED = {
     "GET /console/budget": ALL_ROLES,
     "GET /console/planner": ALL_ROLES,
     "GET /console/refusals": ALL_ROLES,
+    "GET /console/audit": {"auditor"},
+    "GET /console/audit/{name}": {"auditor"},
     "POST /console/sign-out": ALL_ROLES,
 }
 """written down here by hand: the routes' own table is what is tested"""
@@ -449,6 +453,43 @@ def test_what_cannot_be_undone_asks_first_and_says_what_it_costs(fresh):
     asked(operator, f"{at}/end-grace", ["Reports that arrive later are lost"])
     asked(operator, f"{at}/abort", ["ε = 4 to clients."])
     asked(operator, f"/console/tasks/{task.task}/kill", ["Devices are told to forget it", "ε = 4 to clients."])
+
+
+def test_live_parts_agree_and_what_was_done_is_not_said_again(fresh):
+    person, task = Person(fresh, "viewer"), fresh.parts.task(**SETTINGS, name="live")
+    round_ = fresh.parts.open(task)
+    at = f"/console/tasks/{task.task}/rounds/1"
+    fresh.parts.contribute(round_, searchers(60, seed=1))
+    answer = person.get(f"{at}/live", {"version": str(fresh.parts.current(task).version)})
+    figures = re.findall(r'<dd (data-figure="optin"|id="moving-group" data-hx-swap-oob="true")>(\d+)</dd>', answer.text)
+    assert [n for _, n in figures] == ["60", "60"]
+    assert re.search(r'<dd id="moving-group">60</dd>', person.get(at).text), "what the answer takes the place of"
+    moved = person.get(f"{at}/live", {"version": "0"})
+    assert moved.headers["hx-redirect"] == at
+
+
+def test_the_audit_log_is_read_checked_and_taken_away(fresh):
+    auditor, task = Person(fresh, "auditor"), fresh.parts.task(**SETTINGS, name="logged")
+    fresh.parts.store.audit.append("=cmd", "tried", 5, {"task": task.task})
+    page = auditor.get("/console/audit").text
+    rows = fresh.parts.store.audit.rows()
+    assert "The chain is whole." in page
+    assert rows[-1].hash in page
+    assert [entry["hash"] for entry in auditor.get("/console/audit/audit.json").json()["rows"]] == [
+        r.hash for r in rows
+    ]
+    lines = list(csv.DictReader(io.StringIO(auditor.get("/console/audit/audit.csv").text)))
+    assert [line["hash"] for line in lines] == [row.hash for row in rows]
+    assert lines[-1]["actor"] == "'=cmd", "no formula for a spreadsheet"
+    for i in range(150):
+        fresh.parts.store.audit.append("ann", f"step {i}", 6, {})
+    assert "step 149" in auditor.get("/console/audit").text
+    older = auditor.get("/console/audit", {"from": "100"}).text
+    assert "step 149" not in older
+    assert "step 49" in older
+    fresh.parts.store.database.execute("DROP TRIGGER audit_no_update")
+    fresh.parts.store.database.execute("UPDATE audit SET body = replace(body, 'tried', 'did')")
+    assert "The log is not what was written" in auditor.get("/console/audit").text
 
 
 def test_empty_states_and_unknown_things(fresh):

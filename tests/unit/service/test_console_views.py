@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 from console_person import Person
 from searchblend.core.errors import InvalidParameter
 from searchblend.pages.charts import Chart, Series
-from searchblend.service.console.planner_page import Question, asked_epsilons, planner_page
+from searchblend.service.console.overview import tick_names
+from searchblend.service.console.planner_page import Question, asked_epsilons, planner_page, question_near
 from searchblend.service.console.review_page import review_of_form
 from searchblend.service.console.trends_page import LEVEL, compare
 from searchblend.service.console.words import moment, number, percent, plain, plural, points, size, span
 from searchblend.service.review import Position, Removal, Review
+from searchblend.service.task_settings import TaskSettings
 from searchblend.store.artifacts import TrendRow
 from service_http import http_service
 
@@ -124,6 +126,23 @@ def test_removals_are_places_with_one_reason():
             review_of_form(wrong)
 
 
+def test_ticks_of_a_timeline_never_say_the_same():
+    noon = 1_794_830_400  # 16 Nov 2026, 12:00 UTC
+    assert tick_names([noon + 600 * i for i in range(3)]) == ["16 Nov, 12:00 UTC", "12:10", "12:20"]
+    assert tick_names([noon + 8 * 3600 * i for i in range(3)]) == ["16 Nov, 12:00 UTC", "20:00", "17 Nov, 04:00 UTC"]
+    assert tick_names([noon, noon + 86_400]) == ["16 Nov 2026", "17 Nov 2026"]
+
+
+def test_the_planner_is_asked_for_a_round_like_the_task():
+    assert question_near(TaskSettings(name="x")) == Question(users=10_000, optin_percent=5.0, epsilon=4.0)
+    far = TaskSettings(name="x", epsilon=0.1, expected_clients=50_000_000, max_head_queries=2000)
+    assert (question_near(far).users, question_near(far).epsilon, question_near(far).max_head_queries) == (
+        2_000_000,
+        0.5,
+        500,
+    )
+
+
 def test_a_question_keeps_to_its_sliders_and_the_forecast_is_of_the_epsilon_asked():
     for wrong in ({"users": "1"}, {"epsilon": "nan"}, {"delta_exponent": "99"}, {"users": "x"}, {"epsilon": "1e400"}):
         with pytest.raises(InvalidParameter):
@@ -135,12 +154,12 @@ def test_a_question_keeps_to_its_sliders_and_the_forecast_is_of_the_epsilon_aske
     curves = {
         method: {
             name: [None if e < 2 else {**band, "mean": e} for e in epsilons]
-            for name in ("head_queries", "covered", "error")
+            for name in ("head_queries", "covered", "within_1", "within_10")
         }
         for method in ("best", "paper")
     }
     page = planner_page(question, {"curves": curves})
-    assert page.chosen[1] == ("Share of all searches that they make up", ["2.5 (0.5 to 2)"] * 2)
+    assert page.chosen[1] == ("Share of all searches that they make up", ["250 % (50.0 % to 200 %)"] * 2)
     assert page.charts[0].series[0].values[0] is None
 
 

@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from searchblend.core.records import Record
     from searchblend.service.console.planner_page import Forecast, Question
     from searchblend.service.demo import OnProgress, PlayedRound, Population, Staff
+    from searchblend.synthetic.plan import RankForecast
 
 EXAMPLES = """\
 examples:
@@ -110,8 +112,6 @@ def forecast(question: Question, epsilons: Sequence[float]) -> Forecast:
 
     Both methods over ε on synthetic users: figures with the middle 80 % of runs.
     """
-    from dataclasses import asdict
-
     from searchblend.core.params import BlenderParams
     from searchblend.synthetic.count_group import RecordModel
     from searchblend.synthetic.plan import Situation, curve
@@ -125,11 +125,20 @@ def forecast(question: Question, epsilons: Sequence[float]) -> Forecast:
         "curves": {
             method: {
                 name: [asdict(band) if (band := getattr(point, name)) else None for point in forecasts]
-                for name in ("head_queries", "covered", "error")
+                for name in ("head_queries", "covered")
             }
+            | {f"within_{rank}": [_exactness(point.ranks, rank) for point in forecasts] for rank in (1, 10)}
             for method, forecasts in curves.items()
         }
     }
+
+
+def _exactness(ranks: Sequence[RankForecast], rank: int) -> dict[str, float] | None:
+    """± of the query with a true rank as a part of its share, where most runs list it."""
+    found = next((row for row in ranks if row.rank == rank), None)
+    if found is None or found.plus_minus is None or found.listed < 0.5:
+        return None
+    return {name: half / found.share for name, half in asdict(found.plus_minus).items()}
 
 
 def _end_with_input() -> None:

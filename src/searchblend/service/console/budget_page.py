@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Final
+from urllib.parse import urlencode
 
 from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import Totals, default_delta, total_of
 from searchblend.core.privacy import Budget
 from searchblend.pages.charts import Chart, Series
 from searchblend.service.checkup import settings_trouble
+from searchblend.service.console.planner_page import question_near
 from searchblend.service.console.words import plain
 from searchblend.service.round_model import settings_of
 from searchblend.store.ledger_book import Book, Entry, charged, planned_round
@@ -50,6 +52,8 @@ class NextRound:
     window_after: float
     lifetime_after: float
     allowed: bool
+    forecast: str
+    """the planner's sliders for such a round"""
 
 
 @dataclass(frozen=True)
@@ -153,4 +157,5 @@ def _next_round(book: Book, task: Task, now: int) -> NextRound:
         window_after=sum(entry.epsilon for entry in after[window]),
         lifetime_after=sum(entry.epsilon for entry in after[None]),
         allowed=(book.cap is not None or settings.uncapped) and book.exceeded_by(planned) is None,
+        forecast=urlencode(asdict(question_near(settings))),
     )

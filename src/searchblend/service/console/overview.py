@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -271,8 +271,19 @@ def _timeline(figures: Figures, now: int) -> tuple[list[Lane], list[tuple[float,
         for task in figures.tasks
         if shown[task.task]
     ]
-    ticks = [(x(first + (last - first) * i / 4), moment(int(first + (last - first) * i / 4))) for i in range(5)]
-    return lanes, ticks, x(now)
+    at = [int(first + (last - first) * i / 4) for i in range(5)]
+    return lanes, [(x(tick), name) for tick, name in zip(at, tick_names(at), strict=True)], x(now)
+
+
+def tick_names(moments: Sequence[int]) -> list[str]:
+    """Days, or where a day would stand there twice the times, with the day only where it changes."""
+    days, times = zip(*(moment(at).split(", ") for at in moments), strict=True)
+    if len(set(days)) == len(days):
+        return list(days)
+    return [
+        time.removesuffix(" UTC") if i and day == days[i - 1] else f"{day.rpartition(' ')[0]}, {time}"
+        for i, (day, time) in enumerate(zip(days, times, strict=True))
+    ]
 
 
 def _stretches(round_: Round, now: int) -> list[tuple[int, int, str]]:

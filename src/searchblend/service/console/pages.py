@@ -15,6 +15,7 @@ from starlette.routing import Route
 from searchblend.core.errors import InvalidParameter
 from searchblend.service.api.answers import Refusal, number_of, refusal_of
 from searchblend.service.console import (
+    audit_page,
     budget_page,
     overview,
     planner_page,
@@ -27,6 +28,7 @@ from searchblend.service.console import (
 )
 from searchblend.service.console.render import HEADERS, rendered, shared_page, static, takes_gzip
 from searchblend.service.console.visit import (
+    AUDITOR,
     OPERATOR,
     ROUND,
     TASK,
@@ -68,6 +70,8 @@ class Pages:
             ConsoleRoute("GET", "/console/budget", ROLES, self.budget),
             ConsoleRoute("GET", "/console/planner", ROLES, self.planner),
             ConsoleRoute("GET", "/console/refusals", ROLES, self.refusals),
+            ConsoleRoute("GET", "/console/audit", AUDITOR, self.audit),
+            ConsoleRoute("GET", "/console/audit/{name}", AUDITOR, self.audit_file),
         ]
 
     async def _read(self, read: Callable[[ServiceStore], T]) -> T:
@@ -97,7 +101,7 @@ class Pages:
         return self._page(visit, "round.html", view=view, live=view.live, find=containing, per_page=round_page.PER_PAGE)
 
     async def live(self, visit: Visit) -> Response:
-        """The part of a round's page that changes; the whole page anew when the round has moved on."""
+        """The parts of a round's page that change; when the round has moved on, its page without what was done last."""
 
         def read(store: ServiceStore) -> round_page.Live:
             round_ = store.rounds.round(store.rounds.task(visit.task).task, visit.number)
@@ -105,8 +109,9 @@ class Pages:
 
         live = await self._read(read)
         if visit.field("version") != str(live.round.version):
-            return Response(status_code=200, headers={**HEADERS, "HX-Refresh": "true", "Cache-Control": "no-store"})
-        return self._page(visit, "_live.html", live=live)
+            here = f"/console/tasks/{live.round.task}/rounds/{live.round.number}"
+            return Response(status_code=200, headers={**HEADERS, "HX-Redirect": here, "Cache-Control": "no-store"})
+        return self._page(visit, "live_answer.html", live=live)
 
     async def file(self, visit: Visit) -> Response:
         name = visit.request.path_params["name"]
@@ -119,9 +124,7 @@ class Pages:
                 raise Refusal("not-found")
             return content
 
-        content, media_type = await self._read(read)
-        headers = {**HEADERS, "Cache-Control": "no-store", "Content-Disposition": f'attachment; filename="{name}"'}
-        return Response(content, headers=headers, media_type=media_type)
+        return _attachment(name, *await self._read(read))
 
     async def queue(self, visit: Visit) -> Response:
         return self._page(visit, "queue.html", rounds=await self._read(review_page.read_queue))
@@ -157,6 +160,18 @@ class Pages:
     async def refusals(self, visit: Visit) -> Response:
         return self._page(visit, "refusals.html", view=await self._read(refusals_page.read_refusals))
 
+    async def audit(self, visit: Visit) -> Response:
+        first = number_of(visit.field("from")) or 0
+        view = await self._read(lambda store: audit_page.read_audit(store, first))
+        return self._page(visit, "audit.html", view=view, per_page=audit_page.PER_PAGE)
+
+    async def audit_file(self, visit: Visit) -> Response:
+        name = visit.request.path_params["name"]
+        if name not in audit_page.FILES:
+            raise Refusal("not-found")
+        media_type, written = audit_page.FILES[name]
+        return _attachment(name, await self._read(lambda store: written(store.audit.rows())), media_type)
+
     async def planner(self, visit: Visit) -> Response:
         """The form at once; the forecast when it is asked for, since it takes seconds."""
         problem, view = "", None
@@ -188,6 +203,11 @@ class Pages:
                 epsilons = planner_page.asked_epsilons(question)
                 self._forecasts[question] = await asyncio.to_thread(self._planner, question, epsilons)
         return self._forecasts[question]
+
+
+def _attachment(name: str, content: bytes, media_type: str) -> Response:
+    headers = {**HEADERS, "Cache-Control": "no-store", "Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(content, headers=headers, media_type=media_type)
 
 
 class PublicPages:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -9,7 +10,8 @@ from typing import Final
 from searchblend.core.documents import decode
 from searchblend.core.errors import InvalidParameter
 from searchblend.pages.charts import Chart, Series
-from searchblend.service.console.words import number, plain
+from searchblend.service.console.words import number, percent
+from searchblend.service.task_settings import TaskSettings
 
 EPSILONS: Final = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
 METHODS: Final = {"best": "method best", "paper": "method paper"}
@@ -66,7 +68,7 @@ SLIDERS: Final = (
 )
 
 Curve = Sequence[Mapping[str, float] | None]
-"""for each ε a {mean, low, high}, or None where every list would be empty"""
+"""for each ε a {mean, low, high}, or None where most lists would be empty, or without that query"""
 Forecast = Mapping[str, Mapping[str, Mapping[str, Curve]]]
 """``curves``: method → figure → curve"""
 Planner = Callable[[Question, Sequence[float]], Forecast]
@@ -82,9 +84,11 @@ class PlannerPage:
 
 _FIGURES: Final = (
     ("head_queries", "Queries in the list", "queries", number),
-    ("covered", "Share of all searches that they make up", "share", plain),
-    ("error", "Error over the most frequent queries, listed or not", "L1", plain),
+    ("covered", "Share of all searches that they make up", "share", percent),
+    ("within_1", "± of the most frequent query, as a part of its share", "±", percent),
+    ("within_10", "± of the tenth query, as a part of its share", "±", percent),
 )
+"""what a round gives; ± is half of a 95 % interval"""
 
 
 def planner_page(question: Question, forecast: Forecast) -> PlannerPage:
@@ -98,7 +102,7 @@ def planner_page(question: Question, forecast: Forecast) -> PlannerPage:
             x_names=[f"{epsilon:g}" for epsilon in epsilons],
             series=[_series(words, forecast["curves"][method][name]) for method, words in METHODS.items()],
             form=form,
-            unit="plain",
+            unit="percent" if form is percent else "plain",
         )
         for name, title, label, form in _FIGURES
     ]
@@ -107,7 +111,23 @@ def planner_page(question: Question, forecast: Forecast) -> PlannerPage:
         (title, [_words(forecast["curves"][method][name][place], form) for method in METHODS])
         for name, title, _, form in _FIGURES
     ]
-    return PlannerPage(question, charts, chosen, list(METHODS.values()))
+    return PlannerPage(question, [drawn for drawn in charts if not drawn.is_empty], chosen, list(METHODS.values()))
+
+
+def question_near(settings: TaskSettings) -> Question:
+    """The sliders as near as they come to a task: a round of as many people as it expects."""
+    wanted = {
+        "users": settings.expected_clients + settings.min_optin,
+        "optin_percent": 100 * settings.min_optin / (settings.expected_clients + settings.min_optin),
+        "epsilon": settings.epsilon,
+        "delta_exponent": -math.log10(settings.delta),
+        "max_head_queries": settings.max_head_queries,
+    }
+    near = {
+        slider.name: min(max(round(wanted[slider.name] / slider.step) * slider.step, slider.least), slider.most)
+        for slider in SLIDERS
+    }
+    return Question.of_form({name: str(value) for name, value in near.items()})
 
 
 def asked_epsilons(question: Question) -> list[float]:
@@ -123,5 +143,5 @@ def _series(name: str, bands: Sequence[Mapping[str, float] | None]) -> Series:
 
 def _words(band: Mapping[str, float] | None, form: Callable[[float | None], str]) -> str:
     if band is None:
-        return "the list would be empty"
+        return "not listed"
     return f"{form(band['mean'])} ({form(band['low'])} to {form(band['high'])})"

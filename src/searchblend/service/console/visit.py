@@ -26,6 +26,7 @@ _LARGEST_FORM: Final = 1024 * 1024
 _MOST_FIELDS: Final = 50_000
 OPERATOR: Final = ("operator",)
 REVIEWER: Final = ("reviewer",)
+AUDITOR: Final = ("auditor",)
 TASK: Final = "/console/tasks/{task}"
 ROUND: Final = "/console/tasks/{task}/rounds/{round}"
 _DONE: Final = {

@@ -1,0 +1,66 @@
+"""The audit log for people: who did what and when, whether the chain of hashes is whole, and the log as a file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from searchblend.core.documents import encode
+from searchblend.service.console.words import iso
+from searchblend.store.audit import AuditEntry, AuditRow, verify_chain
+from searchblend.store.errors import CorruptAudit
+from searchblend.store.service_store import ServiceStore
+
+PER_PAGE: Final = 100
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+
+
+@dataclass(frozen=True)
+class AuditPage:
+    rows: list[AuditEntry]
+    """newest first"""
+    first: int
+    n_rows: int
+    broken: str
+    """where the log is not what was written, if so"""
+    head: str
+    """the last row's hash, to be noted elsewhere"""
+
+
+def read_audit(store: ServiceStore, first: int) -> AuditPage:
+    rows = store.audit.rows()
+    try:
+        last, broken = verify_chain(rows), ""
+    except CorruptAudit as error:
+        last, broken = None, str(error)
+    first = max(0, min(first, len(rows) - 1)) // PER_PAGE * PER_PAGE
+    shown = [row.entry for row in rows[::-1][first : first + PER_PAGE]]
+    return AuditPage(shown, first, len(rows), broken, last.hash if last else "")
+
+
+def _as_csv(rows: list[AuditRow]) -> bytes:
+    """For a spreadsheet: what it would take for a formula is put in as text."""
+    lines = io.StringIO()
+    writer = csv.writer(lines, lineterminator="\n")
+    writer.writerow(["position", "when", "actor", "action", "detail", "previous", "hash"])
+    for row in rows:
+        entry = row.entry
+        detail = json.dumps(entry.detail, ensure_ascii=False, sort_keys=True)
+        cells = [iso(entry.when), entry.actor, entry.action, detail, entry.previous, entry.hash]
+        writer.writerow([entry.position, *(f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in cells)])
+    return lines.getvalue().encode()
+
+
+def _as_json(rows: list[AuditRow]) -> bytes:
+    """The document of the admin API."""
+    return json.dumps({"rows": [encode(row.entry) for row in rows]}, ensure_ascii=False).encode()
+
+
+FILES: Final[Mapping[str, tuple[str, Callable[[list[AuditRow]], bytes]]]] = {
+    "audit.csv": ("text/csv; charset=utf-8", _as_csv),
+    "audit.json": ("application/json", _as_json),
+}
