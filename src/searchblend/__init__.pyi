@@ -1,6 +1,8 @@
 # ruff: noqa: I001  # in the order of a run, not of the alphabet
 """The public names, each in its one line: what type checkers and editors see, and what ``__init__`` loads by."""
 
+__version__: str
+
 from searchblend.core.privacy import Budget as Budget
 from searchblend.core.params import BlenderParams as BlenderParams
 from searchblend.core.privacy import Guarantee as Guarantee

@@ -42,7 +42,7 @@ LOADED_BY_NAME = {
 ELSEWHERE = {"peers"}
 """benchmarks/peers run in environments of their own."""
 TRANSITIVE = {"py4j": "pyspark"}
-OPTIONAL = {"pandas", "pyarrow", "atheris"}
+OPTIONAL = {"pandas", "polars", "pyarrow", "atheris"}
 """Used where they are installed; no dependency."""
 
 

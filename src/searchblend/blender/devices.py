@@ -37,6 +37,9 @@ class Devices(Protocol):
 class EachDevice:
     """Every client reports, one by one (in chunks): what a release uses."""
 
+    def __repr__(self) -> str:
+        return "EACH_DEVICE"
+
     def cells_reported(
         self, held: Ints, head: HeadList, probabilities: ReportProbabilities, randomness: Randomness
     ) -> Ints:

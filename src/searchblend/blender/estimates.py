@@ -20,6 +20,9 @@ class Estimates:
     probability: Floats
     variance: Floats
 
+    def __repr__(self) -> str:
+        return f"Estimates({len(self.probability)} shares)"
+
     @property
     def interval(self) -> Floats:
         """95 % intervals p̂ ± 1.96 σ̂, one row each. Not clipped to [0, 1]: p̂ is unbiased, its bounds are too."""
@@ -47,3 +50,6 @@ class Blended:
     """``raw.probability``, projected onto the simplex unless that was switched off."""
     optin_weight: Floats
     """w: the share of the opt-in estimate in the blend."""
+
+    def __repr__(self) -> str:
+        return f"Blended({len(self.probability)} shares)"

@@ -10,6 +10,7 @@ from searchblend.core.errors import EmptyHeadList, InvalidParameter
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import TrustModel
 from searchblend.core.randomness import Randomness, SystemRandomness
+from searchblend.core.silent import SILENT
 
 
 def run_blender(
@@ -22,7 +23,7 @@ def run_blender(
     wide_list: bool = False,
     devices: Devices = EACH_DEVICE,
     randomness: Randomness | None = None,
-    on_step: OnStep = lambda step: None,
+    on_step: OnStep = SILENT,
 ) -> BlenderRelease:
     """[BLJ] Fig. 2, with the clients' devices played by this process.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,8 +20,13 @@ from searchblend.core.documents import JsonObject
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Guarantee
 from searchblend.core.records import HeadList
+from searchblend.core.tables import ROWS_SHOWN, Tables, chosen, html_table, short_promise
 from searchblend.mechanisms.tally import Ints
 from searchblend.mechanisms.threshold import noise_for_one_record
+
+TableName = Literal["queries", "records"]
+Label = tuple[str | None, str | None, str]
+"""query, URL and kind: ``record`` ⟨q,u⟩, ``query_rest`` ⟨q,⋆⟩, ``rest`` ⟨⋆,⋆⟩; of the queries ``query`` and ``rest``"""
 
 
 @dataclass(frozen=True)
@@ -115,8 +121,8 @@ def _printed_without(
     )
 
 
-@dataclass(frozen=True)
-class BlenderRelease:
+@dataclass(frozen=True, repr=False)
+class BlenderRelease(Tables[TableName]):
     """Everything that one run publishes. ``repr`` and every field are safe to show."""
 
     method: str
@@ -145,8 +151,49 @@ class BlenderRelease:
         first, urls = self.head.first_cells()[query], self.head.urls(self.head.queries[query])
         return _by_probability(self.records.probability[first : first + len(urls)], urls)
 
+    def labels(self, table: TableName) -> list[tuple[int, Label]]:
+        """Place and label of each row: queries by probability, a query's URLs likewise, what is not listed last."""
+        queries, ranked = self.head.queries, self.ranked_queries()
+        if table == "queries":
+            return [*((i, (queries[i], None, "query")) for i in ranked), (len(queries), (None, None, "rest"))]
+        first, labels = self.head.first_cells(), list[tuple[int, Label]]()
+        for i in ranked:
+            urls = self.head.urls(queries[i])
+            labels += [(first[i] + j, (queries[i], urls[j], "record")) for j in self.ranked_urls(i)]
+            labels.append((first[i] + len(urls), (queries[i], None, "query_rest" if self.head.has_urls else "record")))
+        return [*labels, (len(labels), (None, None, "rest"))]
+
+    def columns(self, table: TableName | None = None) -> dict[str, Any]:
+        """``queries`` (the default) or ``records``: names, shares and the ends of their 95 % intervals.
+
+        Rows and names are those of ``trends.csv`` and ``records.csv``.
+        """
+        name: TableName = chosen(table, "queries", "records")
+        blended, labels = (self.queries if name == "queries" else self.records), self.labels(name)
+        places = [place for place, _ in labels]
+        names = {role: [label[k] for _, label in labels] for k, role in enumerate(("query", "url", "kind"))}
+        if name == "queries":
+            del names["url"]
+        low, high = blended.raw.interval[places].T
+        return {**names, "probability": blended.probability[places], "low": low, "high": high}
+
     def __repr__(self) -> str:
-        return f"BlenderRelease({self.head!r}, ε = {self.guarantee.epsilon:g}, δ = {self.guarantee.delta:g})"
+        return f"BlenderRelease({self.head!r}, {short_promise(self.guarantee)})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        listed = self.ranked_queries()
+        intervals = self.queries.raw.interval
+        rows = (
+            (
+                self.head.queries[i],
+                f"{self.queries.probability[i]:.3%}",
+                f"{intervals[i][0]:.3%} to {intervals[i][1]:.3%}",
+            )
+            for i in listed[:ROWS_SHOWN]
+        )
+        header = ("query", "share of searches", "95 % interval")
+        return html_table("Released queries", header, rows, len(listed), self.guarantee)
 
 
 def _by_probability(probability: Floats, names: Sequence[str]) -> list[int]:

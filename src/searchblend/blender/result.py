@@ -1,7 +1,6 @@
 """A release as the rows that people and programs read: trends and records, each with both groups' own estimates.
 
-⋆ is None. ``kind`` tells the rows apart: ``record`` ⟨q,u⟩, ``query_rest`` ⟨q,⋆⟩, ``rest`` ⟨⋆,⋆⟩; in the trends
-``query`` and ``rest``. A number that is not known is None.
+⋆ is None; ``kind`` tells the rows apart (``release.Label``). A number that is not known is None.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 from searchblend.blender.best.group_check import GroupCheck
 from searchblend.blender.estimates import Blended, Estimates
 from searchblend.blender.published_cost import with_published_cost
-from searchblend.blender.release import BlenderRelease, GroupSizes
+from searchblend.blender.release import BlenderRelease, GroupSizes, Label
 from searchblend.core.documents import JsonObject
 from searchblend.core.privacy import StatedGuarantee
 
@@ -135,8 +134,8 @@ def result_of(release: BlenderRelease) -> Result:
         parameters=stated_parameters(release),
         mechanism=dict(release.mechanism),
         group_check=StatedCheck.of(release.check, release.head.queries) if release.check else None,
-        records=_record_rows(release),
-        trends=_trend_rows(release),
+        records=_rows(release.labels("records"), release.records, release.optin.records, release.client.records),
+        trends=_rows(release.labels("queries"), release.queries, release.optin.queries, release.client.queries),
     )
 
 
@@ -154,36 +153,12 @@ def stated_parameters(release: BlenderRelease) -> JsonObject:
     }
 
 
-def _trend_rows(release: BlenderRelease) -> tuple[ResultRow, ...]:
-    names: list[str | None] = [*release.head.queries, None]
-    rest = len(names) - 1
-    labels = [(name, None, "rest" if name is None else "query") for name in names]
-    rows = _rows(labels, release.queries, release.optin.queries, release.client.queries)
-    return tuple(rows[i] for i in [*release.ranked_queries(), rest])
-
-
-def _record_rows(release: BlenderRelease) -> tuple[ResultRow, ...]:
-    head, first = release.head, release.head.first_cells()
-    rest_of_query = "query_rest" if head.has_urls else "record"
-    labels: list[tuple[str | None, str | None, str]] = []
-    for query in head.queries:
-        labels += [(query, url, "record") for url in head.urls(query)]
-        labels.append((query, None, rest_of_query))
-    rows = _rows([*labels, (None, None, "rest")], release.records, release.optin.records, release.client.records)
-    order = [
-        first[i] + j
-        for i in release.ranked_queries()
-        for j in [*release.ranked_urls(i), len(head.urls(head.queries[i]))]
-    ]
-    return (*(rows[cell] for cell in order), rows[-1])
-
-
 def _rows(
-    labels: Sequence[tuple[str | None, str | None, str]], blended: Blended, optin: Estimates, client: Estimates
-) -> list[ResultRow]:
+    labels: Sequence[tuple[int, Label]], blended: Blended, optin: Estimates, client: Estimates
+) -> tuple[ResultRow, ...]:
     intervals = blended.raw.interval
     optin_shares, client_shares = _group_shares(optin), _group_shares(client)
-    return [
+    return tuple(
         ResultRow(
             query=query,
             url=url,
@@ -196,8 +171,8 @@ def _rows(
             client=client_shares[i],
             optin_weight=_number(blended.optin_weight[i]),
         )
-        for i, (query, url, kind) in enumerate(labels)
-    ]
+        for i, (query, url, kind) in labels
+    )
 
 
 def _group_shares(estimates: Estimates) -> list[GroupShare | None]:

@@ -10,6 +10,7 @@ from typing import Final, Self
 from searchblend.blender.groups import UserGroup
 from searchblend.clickgraph.release.click_log import ClickLog
 from searchblend.core.errors import InputError, InvalidParameter
+from searchblend.core.silent import SILENT
 from searchblend.logs.activity import ActivityRules
 from searchblend.logs.duckdb.engine import DuckDBEngine
 from searchblend.logs.engine import LogEngine, Reading
@@ -119,7 +120,7 @@ def read_log(
     engine: str = "duckdb",
     master: str | None = None,
     on_progress: OnProgress | None = None,
-    on_notice: OnNotice = lambda notice: None,
+    on_notice: OnNotice = SILENT,
 ) -> SearchLog:
     """Reads a log of files, or a table in memory, once and draws one random record per user, or none with ``draws=0``.
 
@@ -153,7 +154,7 @@ def open_log(
     options: ReadOptions,
     *,
     on_progress: OnProgress | None = None,
-    on_notice: OnNotice = lambda notice: None,
+    on_notice: OnNotice = SILENT,
 ) -> SearchLog:
     """Reads a log with these options."""
     column_map = ColumnMap(options.columns, options.optin_column, options.urls)

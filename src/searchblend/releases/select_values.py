@@ -14,7 +14,9 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import Any, Literal
 
 from searchblend.blender.best.stability_histogram import CuratorDesign
 from searchblend.blender.guarantees import selection_guarantee
@@ -22,6 +24,7 @@ from searchblend.core.errors import InputError, InvalidColumns, listed
 from searchblend.core.params import check_epsilon
 from searchblend.core.privacy import Budget, Guarantee
 from searchblend.core.randomness import Randomness, SystemRandomness
+from searchblend.core.tables import ROWS_SHOWN, Tables, chosen, html_table, short_promise
 from searchblend.logs.duckdb.feed import Feeder
 from searchblend.logs.duckdb.given import GivenTable
 from searchblend.logs.duckdb.scan import parquet_types, read_parquet
@@ -33,8 +36,8 @@ from searchblend.logs.relational import SqlTally
 from searchblend.mechanisms.noisy_counts import noisy_counts
 
 
-@dataclass(frozen=True)
-class HeavyValues:
+@dataclass(frozen=True, repr=False)
+class HeavyValues(Tables[Literal["values"]]):
     """What was selected, and the promise under which."""
 
     counts: Mapping[str, int]
@@ -42,6 +45,20 @@ class HeavyValues:
     threshold: int
     """T: no count is below it."""
     guarantee: Guarantee
+
+    def columns(self, table: Literal["values"] | None = None) -> dict[str, Any]:
+        """Values and their noisy counts, the largest first."""
+        chosen(table, "values")
+        return {"value": list(self.counts), "count": list(self.counts.values())}
+
+    def __repr__(self) -> str:
+        return f"HeavyValues({len(self.counts)} values, threshold {self.threshold}, {short_promise(self.guarantee)})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        rows = ((one, f"{n:,}") for one, n in islice(self.counts.items(), ROWS_SHOWN))
+        title = f"Values of at least {self.threshold:,} users, with noise"
+        return html_table(title, ("value", "users"), rows, len(self.counts), self.guarantee)
 
 
 def select_values(

@@ -16,6 +16,7 @@ from searchblend.clickgraph.release.noise_law import NoiseLaw
 from searchblend.clickgraph.use.graph import ClickGraph, Counts, Edges, TableName
 from searchblend.core.csv_cells import read_cell, write_csv
 from searchblend.core.errors import InputError, InvalidParameter, MessageError
+from searchblend.core.silent import SILENT
 from searchblend.core.statement import FileEntry
 from searchblend.wire.click_graph import (
     DATA_DICTIONARY,
@@ -67,7 +68,7 @@ def _csv(table: Table, released: Mapping[str, Any]) -> bytes:
     return write_csv(names, (dict(zip(names, row, strict=True)) for row in rows)).encode()
 
 
-def read_click_graph(folder: str | Path, *, on_step: OnStep = lambda step: None) -> ClickGraph:
+def read_click_graph(folder: str | Path, *, on_step: OnStep = SILENT) -> ClickGraph:
     """A released click graph from its folder; Parquet if it is there, else CSV.
 
     Every file that the statement lists must have the SHA-256 that it states. A missing, changed or wrong file is an

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, fields
+from typing import Any, Final
 
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.noise_law import NoiseLaw
@@ -13,6 +13,7 @@ from searchblend.clickgraph.use.graph import ClickGraph, TableName
 from searchblend.core.params import ClickGraphParams
 from searchblend.core.privacy import Condition, GroupGuarantee, Guarantee, Neighbors, TrustModel
 from searchblend.core.randomness import Randomness
+from searchblend.core.tables import ROWS_SHOWN, Tables, chosen, html_table, short_promise
 
 FALSE_EDGE_RATE: Final = 0.01
 """How often a candidate pair without a click passes the suggested cut."""
@@ -59,7 +60,7 @@ class ReformulationRow:
 
 
 @dataclass(frozen=True, repr=False)
-class ClickGraphRelease:
+class ClickGraphRelease(Tables[TableName]):
     """Everything that one run publishes: every field is private output or public, and safe to show.
 
     Nothing here is an exact total of the log: who takes part is secret.
@@ -77,8 +78,24 @@ class ClickGraphRelease:
     def __repr__(self) -> str:
         return (
             f"ClickGraphRelease({len(self.queries)} queries, {len(self.clicks)} clicks, "
-            f"{len(self.reformulations)} reformulations, ε = {self.guarantee.epsilon:g}, δ = {self.guarantee.delta:g})"
+            f"{len(self.reformulations)} reformulations, {short_promise(self.guarantee)})"
         )
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        shown = sorted(self.queries, key=lambda row: (-row.count, row.query.encode()))[:ROWS_SHOWN]
+        rows = ((row.query, f"{row.count_clamped:,}", f"{row.lo95:,} to {row.hi95:,}") for row in shown)
+        header = ("query", "searches", "95 % interval")
+        return html_table("Released queries", header, rows, len(self.queries), self.guarantee)
+
+    def columns(self, table: TableName | None = None) -> dict[str, Any]:
+        """``queries`` (the default), ``clicks`` or ``reformulations``, with the names of their files."""
+        rows, kind = {
+            "queries": (self.queries, QueryRow),
+            "clicks": (self.clicks, ClickRow),
+            "reformulations": (self.reformulations, ReformulationRow),
+        }[chosen(table, "queries", "clicks", "reformulations")]
+        return {column.name: [getattr(row, column.name) for row in rows] for column in fields(kind)}
 
     def noise(self) -> dict[TableName, NoiseLaw]:
         """The law of the noise on each table's counts."""

@@ -34,6 +34,7 @@ from searchblend.core.errors import InvalidParameter
 from searchblend.core.params import ClickGraphParams
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.records import Record
+from searchblend.core.silent import SILENT
 from searchblend.mechanisms.noisy_counts import noisy_counts
 from searchblend.mechanisms.tally import Tally
 
@@ -49,7 +50,7 @@ def release_data(
     *,
     public_records: Iterable[Record] | None = None,
     randomness: Randomness | None = None,
-    on_step: OnStep = lambda step: None,
+    on_step: OnStep = SILENT,
 ) -> ClickGraphRelease:
     """Published queries with noisy counts, noisy clicks on their results, and which query came after which.
 

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from searchblend.core.errors import InvalidParameter, RunError
+from searchblend.core.silent import SILENT
 
 Numbers = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -92,7 +93,7 @@ def absorption(
     seeds: Sequence[Integers],
     settings: WalkSettings | None = None,
     *,
-    on_iteration: OnIteration = lambda iteration, error: None,
+    on_iteration: OnIteration = SILENT,
 ) -> Absorption:
     """Solve the walk for several classes of seed URLs at once. ``clicks`` is F, queries × URLs, without negatives.
 

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from searchblend.clickgraph.release.noise_law import NoiseLaw
-from searchblend.core.errors import InvalidParameter, UsageError
+from searchblend.core.errors import InvalidParameter
 from searchblend.core.normalization import normalize
+from searchblend.core.tables import Tables, chosen
 
 Integers = NDArray[np.int64]
 Numbers = NDArray[np.float64]
@@ -113,7 +114,7 @@ class Edges:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClickGraph:
+class ClickGraph(Tables[TableName]):
     """Query nodes with counts of searches, URL nodes, click edges and reformulation edges. [KKMN09] §2, §7.2.
 
     ``cuts`` are the least counts at which an edge is taken for real, by table: an edge without any click passes them
@@ -211,38 +212,19 @@ class ClickGraph:
             self.notice,
         )
 
-    def columns(self, table: TableName) -> dict[str, Any]:
-        """One table of the release, column by column, as arrays of one length."""
+    def columns(self, table: TableName | None = None) -> dict[str, Any]:
+        """One table of the release (``queries`` unless named), column by column, as arrays of one length."""
         names: Any = np.array(self.queries, dtype=object)
-        if table == "queries":
+        name = chosen(table, "queries", "clicks", "reformulations")
+        if name == "queries":
             return {"query": names, **_count_columns(self.searches)}
-        if table == "clicks":
+        if name == "clicks":
             urls: Any = np.array(self.urls, dtype=object)
             edges, ends = self.clicks, {"query": names[self.clicks.source], "url": urls[self.clicks.target]}
         else:
             edges = self.reformulations
             ends = {"query": names[edges.source], "next_query": names[edges.target]}
         return {**ends, **_count_columns(edges.counts)}
-
-    def to_pandas(self, table: TableName) -> Any:
-        """One table as a pandas data frame; pandas is not a dependency and must be installed."""
-        try:
-            from pandas import DataFrame
-        except ImportError as error:
-            raise _not_installed("pandas") from error
-        return DataFrame(self.columns(table))
-
-    def to_arrow(self, table: TableName) -> Any:
-        """One table as an Arrow table; pyarrow is not a dependency and must be installed."""
-        try:
-            import pyarrow
-        except ImportError as error:
-            raise _not_installed("pyarrow") from error
-        return pyarrow.table(self.columns(table))
-
-
-def _not_installed(library: str) -> UsageError:
-    return UsageError(f"{library} is not installed: run pip install {library}, or use columns()")
 
 
 def _text_ranks(strings: Sequence[str]) -> Integers:

@@ -15,6 +15,7 @@ from searchblend.clickgraph.use.absorbing_walk import Absorption, OnIteration, W
 from searchblend.clickgraph.use.graph import ClickGraph
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.normalization import normalize_url
+from searchblend.core.silent import SILENT
 
 ONE_CLASS: Final = "seed"
 _DIGITS: Final = 9
@@ -59,7 +60,7 @@ def generate_keywords(
     threshold: float = 0.7,
     settings: WalkSettings | None = None,
     cut: float | None = None,
-    on_iteration: OnIteration = lambda iteration, error: None,
+    on_iteration: OnIteration = SILENT,
 ) -> Keywords:
     """Queries whose walk ends at a seed with probability ``threshold`` or more.
 

@@ -1,0 +1,84 @@
+"""Released tables for other libraries and for notebooks. None of the libraries is a dependency."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from html import escape
+from typing import Any, Final, Generic, TypeVar
+
+from searchblend.core.errors import InvalidParameter, UsageError
+from searchblend.core.privacy import Guarantee
+from searchblend.core.visible import visible
+
+Name = TypeVar("Name", bound=str)
+ROWS_SHOWN: Final = 10
+"""of a table in a notebook"""
+
+
+class Tables(ABC, Generic[Name]):
+    """What has columns, and gives them to other libraries."""
+
+    @abstractmethod
+    def columns(self, table: Name | None = None) -> dict[str, Any]:
+        """One table, or the first, column by column, as lists or arrays of one length."""
+
+    def to_arrow(self, table: Name | None = None) -> Any:
+        """One table, or the first, for PyArrow, which must be installed."""
+        with _installed("pyarrow"):
+            import pyarrow
+        return pyarrow.table(self.columns(table))
+
+    def to_pandas(self, table: Name | None = None) -> Any:
+        """One table, or the first, as a DataFrame of pandas, which must be installed."""
+        with _installed("pandas"):
+            import pandas
+        return pandas.DataFrame(self.columns(table))
+
+    def to_polars(self, table: Name | None = None) -> Any:
+        """One table, or the first, as a DataFrame of Polars, which must be installed."""
+        with _installed("polars"):
+            import polars
+        columns = {name: list(column) for name, column in self.columns(table).items()}  # strings in arrays stay objects
+        return polars.DataFrame(columns)
+
+
+def chosen(table: Name | None, *names: Name) -> Name:
+    """The table of this name, or the first."""
+    if table is not None and table not in names:
+        raise InvalidParameter("table", f"expected one of {', '.join(names)}")
+    return table or names[0]
+
+
+@contextmanager
+def _installed(name: str) -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise UsageError(f"{name} is not installed: run pip install {name}, or use columns()") from error
+
+
+def short_promise(guarantee: Guarantee) -> str:
+    """ε and δ in a few words, and whether they are promised at all."""
+    doubt = "" if guarantee.holds else ", does NOT hold"
+    return f"ε = {guarantee.epsilon:g}, δ = {guarantee.delta:g}{doubt}"
+
+
+def html_table(
+    title: str, header: Sequence[str], rows: Iterable[Sequence[str]], n_rows: int, guarantee: Guarantee
+) -> str:
+    """The first rows of a table for a notebook, under its title, over its guarantee. Every text is escaped."""
+    heads = "".join(f"<th>{_shown(name)}</th>" for name in header)
+    lines = ["".join(f"<td>{_shown(cell)}</td>" for cell in row) for row in rows]
+    left_out = f"<p>… and {n_rows - len(lines):,} more</p>" if n_rows > len(lines) else ""
+    promise = _shown(str(guarantee).partition("\n")[0])
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return (
+        f"<table><caption>{_shown(title)}</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+        f"{left_out}<p>{promise}</p>"
+    )
+
+
+def _shown(text: str) -> str:
+    return escape(visible(text))
