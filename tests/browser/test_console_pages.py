@@ -106,6 +106,7 @@ def test_hostile_text_is_shown_and_does_nothing(browser, site):
             assert page.evaluate("window.hacked") is None
         page = visitor.go(f"/trends/{site.tasks['lively']}?q={SCRIPT}")
         assert page.locator(".u-legend").get_by_text(SCRIPT).first.is_visible()
+        page.locator(".u-legend .u-value", has_text="%").first.wait_for()  # of the latest round, without a pointer
         assert page.evaluate("window.hacked") is None
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from searchblend.core.documents import encode
+from searchblend.service.api.documents import AuditView
 from searchblend.service.console.words import iso
 from searchblend.store.audit import AuditEntry, AuditRow, verify_chain
 from searchblend.store.errors import CorruptAudit
@@ -57,7 +58,7 @@ def _as_csv(rows: list[AuditRow]) -> bytes:
 
 def _as_json(rows: list[AuditRow]) -> bytes:
     """The document of the admin API."""
-    return json.dumps({"rows": [encode(row.entry) for row in rows]}, ensure_ascii=False).encode()
+    return json.dumps(encode(AuditView([row.entry for row in rows])), ensure_ascii=False).encode()
 
 
 FILES: Final[Mapping[str, tuple[str, Callable[[list[AuditRow]], bytes]]]] = {

@@ -44,6 +44,7 @@ def question(store: ServiceStore, action: Action[Any, Any], task: Task, round_: 
     settings = None if current is None or settings_trouble(current) else settings_of(current)
     so_far = [] if current is None or settings is None else _so_far(store, current, settings)
     back = f"/console/tasks/{task.task}" + (f"/rounds/{round_.number}" if round_ else "")
+    back += "/review" if action.role == "reviewer" else ""
     price = action.asks.price.format(epsilon=plain(settings.epsilon if settings else None))
     return QuestionPage(action.asks.words, price, so_far, task, round_, back)
 

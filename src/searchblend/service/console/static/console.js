@@ -37,6 +37,7 @@ function draw(figure) {
   });
   const every = Math.max(1, Math.ceil(data.x.length / Math.max(2, Math.floor(place.clientWidth / 80))));
   const axis = { stroke: style("--muted"), grid: { stroke: style("--line"), width: 1 }, ticks: { stroke: style("--line"), width: 1 } };
+  const showLast = (drawn) => drawn.setLegend({ idx: data.x.length - 1 }, false); // where no pointer says which
   const options = {
     width: place.clientWidth || figure.clientWidth,
     height: 280,
@@ -48,10 +49,12 @@ function draw(figure) {
       { ...axis, size: 76, values: (_, ticks) => ticks.map(form) },
     ],
     legend: { live: true },
+    hooks: { ready: [showLast] },
   };
   place.replaceChildren();
   const chart = new uPlot(options, columns, place);
   place.querySelectorAll(".u-legend .edge").forEach((row) => { row.hidden = true; });
+  place.addEventListener("mouseleave", () => showLast(chart));
   return chart;
 }
 
