@@ -119,6 +119,31 @@ def test_objects_of_any_kind_have_the_text_that_python_writes():
         assert log.decided["format"] == "table"
 
 
+def test_what_is_masked_stays_so_where_other_objects_are_no_text():
+    users = np.ma.masked_array(np.array(["a", "hidden", "\ud800"], dtype=object), [0, 1, 0])
+    with read_log({"user": users, "query": np.array(["q"] * 3)}, keep_lines=True) as log:
+        rows = log._engine._session.rows("SELECT user FROM lines WHERE problem = 0")  # type: ignore[attr-defined]
+        assert rows == [("a",)]
+
+
+@pytest.mark.parametrize("unit", ["ns", "us", "ms", "s"])
+def test_a_time_beyond_all_others_is_a_missing_one(unit: str):
+    times = np.array([0, 2**62], dtype=np.int64).view(f"datetime64[{unit}]")
+    with read_log({"user": np.array(["a", "b"]), "query": np.array(["q", "q"]), "time": times}, draws=0) as log:
+        rows = log._engine._session.rows("SELECT moment FROM lines ORDER BY user")  # type: ignore[attr-defined]
+        assert rows[0] == (0.0,)
+        assert (rows[1] == (None,)) is (unit in ("ms", "s"))
+
+
+def test_a_stream_that_breaks_off_is_refused():
+    broken = duckdb.sql(
+        "SELECT i AS user, CASE WHEN i = 9000 THEN error('secret') ELSE 'q' END AS query FROM range(9999) t(i)"
+    )
+    with pytest.raises(InputError, match="DuckDBPyRelation: the table cannot be read") as caught:
+        read_log(broken)
+    assert "secret" not in str(caught.value)
+
+
 def test_values_are_selected_from_a_table():
     table = {"user": np.arange(4000), "value": np.array(["blue", "\ud800"] * 2000, dtype=object)}
     for given in (

@@ -10,7 +10,8 @@ None and NaN are missing, and so is what cannot be written as UTF-8.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -38,9 +39,14 @@ class GivenTable:
         self.name = session.new_name(GIVEN)
         """of the table that is read"""
         self._copied = False
-        try:
+        with self._refused():
             self._register()
             self.types: Final = self._described()
+
+    @contextmanager
+    def _refused(self) -> Iterator[None]:
+        try:
+            yield
         except DatabaseError as error:
             raise InputError(self.label, "the table cannot be read") from error
 
@@ -71,19 +77,20 @@ class GivenTable:
         if self._copied:
             names = ", ".join(quoted_name(name) for name in dict.fromkeys(columns))
             stream, self.name = self.name, self._session.new_name(GIVEN)
-            with self._session.in_order():
+            with self._refused(), self._session.in_order():
                 self._session.execute(f"CREATE TEMP TABLE {self.name} AS SELECT {names} FROM {stream}")
 
     def read(self, reading: Callable[[], Result]) -> Result:
         """What a reading of the table yields. If one person's object is no text, that is no reason to refuse all."""
-        try:
-            return reading()
-        except DatabaseError as error:
-            if self._python:
+        with self._refused():
+            try:
+                return reading()
+            except DatabaseError:
+                if not self._python:
+                    raise
                 self._session.register(self.name, _mended(self._given))
                 self._python = False
                 return reading()
-            raise InputError(self.label, "the table cannot be read") from error
 
     @property
     def rows(self) -> int:
@@ -112,7 +119,13 @@ def _arrays(given: Mapping[Any, Any], label: Path) -> dict[str, Any]:
         raise InputError(label, "expected NumPy arrays of one dimension under the names of columns")
     if len({len(column) for column in arrays.values()}) != 1:
         raise InputError(label, "expected columns of one length")
-    return {name: column.astype(object) if column.dtype.kind == "U" else column for name, column in arrays.items()}
+    return {name: _objects(column) if column.dtype.kind in "OU" else column for name, column in arrays.items()}
+
+
+def _objects(column: Any) -> Any:
+    """An array of objects, with None for what is masked."""
+    objects = column.astype(object, copy=False)
+    return np.where(column.mask, None, objects.data) if isinstance(column, np.ma.MaskedArray) else objects
 
 
 def _mended(given: Any) -> Any:

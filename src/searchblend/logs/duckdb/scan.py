@@ -29,6 +29,8 @@ from searchblend.logs.summary import (
 )
 
 _ASCII_BLANKS: Final = "' ' || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)"
+_WIDE: Final = ("DATE", "TIMESTAMP_S", "TIMESTAMP_MS")
+"""Types of times that reach further than a timestamp in microseconds."""
 REJECTED_TABLE: Final = "rejected_lines"
 
 Case = tuple[str, str]
@@ -157,7 +159,7 @@ def scan_columns(layout: Columns, files: Sequence[Path], *, places: bool = False
     columns = []
     for role, name in layout.columns.items():
         column = quoted_name(name)
-        if layout.types[role].startswith("DATE"):  # one person's date may lie beyond all timestamps
+        if layout.types[role].startswith(_WIDE):  # one person's date may lie beyond all timestamps
             column = f"epoch_us(try_cast({column} AS TIMESTAMP))"
         elif layout.types[role].startswith("TIMESTAMP"):
             column = f"epoch_us({column})"

@@ -61,7 +61,7 @@ def are_paths(given: LogInput) -> TypeGuard[LogPaths]:
 
 def expand(paths: LogPaths) -> list[Path]:
     """The files behind paths, globs and directories, each once; the files of a glob or directory are sorted."""
-    given = [paths] if isinstance(paths, str | Path) else list(paths)
+    given = [paths] if isinstance(paths, str | PathLike) else list(paths)
     files = list(dict.fromkeys(file for one in given for file in _expand_one(Path(one))))
     if not files:
         raise InputError("log", "no file was given")
