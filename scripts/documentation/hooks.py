@@ -29,6 +29,7 @@ SECTIONS: Final = {
             "run-on-your-log",
             "choose-a-budget",
             "select-values",
+            "use-from-python",
             "generate-a-log",
             "run-on-spark",
             "use-a-released-graph",
