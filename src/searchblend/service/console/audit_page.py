@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from searchblend.core.csv_cells import write_csv
 from searchblend.core.documents import encode
 from searchblend.service.api.documents import AuditView
 from searchblend.service.console.words import iso
@@ -17,7 +16,7 @@ from searchblend.store.errors import CorruptAudit
 from searchblend.store.service_store import ServiceStore
 
 PER_PAGE: Final = 100
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+_COLUMNS: Final = ("position", "when", "actor", "action", "detail", "previous", "hash")
 
 
 @dataclass(frozen=True)
@@ -44,16 +43,12 @@ def read_audit(store: ServiceStore, first: int) -> AuditPage:
 
 
 def _as_csv(rows: list[AuditRow]) -> bytes:
-    """For a spreadsheet: what it would take for a formula is put in as text."""
-    lines = io.StringIO()
-    writer = csv.writer(lines, lineterminator="\n")
-    writer.writerow(["position", "when", "actor", "action", "detail", "previous", "hash"])
-    for row in rows:
-        entry = row.entry
-        detail = json.dumps(entry.detail, ensure_ascii=False, sort_keys=True)
-        cells = [iso(entry.when), entry.actor, entry.action, detail, entry.previous, entry.hash]
-        writer.writerow([entry.position, *(f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in cells)])
-    return lines.getvalue().encode()
+    return write_csv(_COLUMNS, [_line(row.entry) for row in rows]).encode()
+
+
+def _line(entry: AuditEntry) -> dict[str, object]:
+    detail = json.dumps(entry.detail, ensure_ascii=False, sort_keys=True)
+    return {**vars(entry), "when": iso(entry.when), "detail": detail}
 
 
 def _as_json(rows: list[AuditRow]) -> bytes:
