@@ -105,6 +105,11 @@ def test_estimates_are_not_screens_of_numbers(released: sb.BlenderRelease):
     assert repr(released.optin.queries) == "Estimates(3 shares)"
 
 
+def test_a_log_without_its_activity_is_refused_with_what_to_call():
+    with pytest.raises(sb.InvalidParameter, match="activity"):
+        sb.release_data(object(), sb.ClickGraphParams(BUDGET))  # type: ignore[arg-type]
+
+
 def test_help_shows_no_address():
     for name in sb.__all__:
         if inspect.isfunction(function := getattr(sb, name)):

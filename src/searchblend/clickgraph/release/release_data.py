@@ -58,6 +58,8 @@ def release_data(
     everything together. ``public_records`` are pairs ⟨query, URL⟩ from outside the log, for ``urls="public"``; a URL
     that starts with ``suggestion:`` is a suggested query.
     """
+    if not hasattr(log, "searches"):  # a log as read_log gives it
+        raise InvalidParameter("log", "expected searches and clicks: read_log(…, draws=0).activity() has them")
     if (params.urls == "public") != (public_records is not None):
         raise InvalidParameter("public_records", "expected with urls = public, and only there")
     source = randomness or SystemRandomness()
