@@ -116,7 +116,7 @@ def test_the_command_prints_one_line_for_an_unreachable_master(
     log.write_text("user\tquery\turl\nu\tq\thttp://a.com\n")
     monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
     out = tmp_path / "out"
-    code = main(["run", str(log), "--engine", "spark", "--master", "spark://127.0.0.1:1", "-o", str(out)])
+    code = main(["run", str(log), "--engine", "spark", "--master", "spark://127.0.0.1:1", "-o", str(out), "-q"])
     assert code == 1
     said = capsys.readouterr().err
     assert said.startswith("searchblend: error: spark://127.0.0.1:1: the Spark master cannot be reached")
