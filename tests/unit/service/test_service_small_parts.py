@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 
 import pytest
 
+from databases import fresh_database
 from searchblend.core.documents import encode
 from searchblend.core.records import HeadList
+from searchblend.service.api.writers import ReportWriter, StoreThread
 from searchblend.service.process import VARIABLE, crash_points
 from searchblend.service.review import query_reason, suspicious_entries, url_reason
 from searchblend.service.services import TokenBucket
 from searchblend.service.telemetry import Logbook, ServiceMetrics
 from searchblend.service.workers.vault import KeyLost, Vault
 from searchblend.wire.sealed import new_round_key, public_key_of
+from service_parts import Service
 
 LATER = 2**40
 
@@ -194,3 +198,33 @@ def test_crash_points_do_nothing_unless_asked(monkeypatch):
     crash_points()("reports: before commit")
     monkeypatch.setenv(VARIABLE, "elsewhere@2")
     crash_points()("reports: before commit")
+
+
+def test_a_refusal_that_comes_while_the_last_ones_are_written_is_counted(tmp_path):
+    """The server is told to stop in the middle of its regular flush."""
+    parts = Service.start(fresh_database("sqlite", tmp_path), tmp_path)
+    round_ = parts.open(parts.task())
+
+    async def stop_meanwhile() -> None:
+        thread = StoreThread(str(tmp_path / "service.db"), "test")
+        writer, call = ReportWriter(thread, parts.clock, ServiceMetrics()), thread.call
+        stopping: list[asyncio.Task[None]] = []
+
+        async def call_and_stop(function):
+            result = await call(function)
+            if not stopping:
+                writer.refuse(round_.key, "malformed")
+                stopping.append(asyncio.create_task(writer.stop()))
+                await asyncio.sleep(0)
+            return result
+
+        thread.call = call_and_stop
+        await writer.start()
+        writer.refuse(round_.key, "malformed")
+        while not stopping:
+            await asyncio.sleep(0.01)
+        await stopping[0]
+
+    asyncio.run(asyncio.wait_for(stop_meanwhile(), 60))
+    assert parts.store.reports.refusals(round_.key) == {"malformed": 2}
+    parts.store.close()

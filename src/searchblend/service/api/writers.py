@@ -163,6 +163,8 @@ class ReportWriter:
                     await self._commit_sealed()
             if self._refused:
                 await self._flush()
+        if self._refused:  # while the last ones were written
+            await self._flush()
 
     def _take(self) -> list[tuple[Arrivals, asyncio.Future[ReportOutcome]]]:
         group: list[tuple[Arrivals, asyncio.Future[ReportOutcome]]] = []
