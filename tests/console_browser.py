@@ -39,7 +39,7 @@ STILL = """async () => {
 
 
 def wear(page: Page, look: str) -> None:
-    """Change an open page's look, which takes a tenth of loading it anew, and wait until it is drawn and nothing slides."""
+    """Change an open page's look, far cheaper than loading it anew, and wait until it is drawn and nothing slides."""
     scheme, width = LOOKS[look]
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": width, "height": 900})
