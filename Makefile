@@ -13,24 +13,26 @@ COLLECTED := $(VENV)/.collected
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: coverage help install browsers extension extension-lint run test test-without-spark test-spark quick flake check check-types check-rest slow attack bench docs figures fuzz lock sbom smoke vectors wheel clean audit screenshots
+.PHONY: coverage help install browsers extension extension-lint run ready test test-without-spark test-spark quick flake check check-types check-rest slow attack bench docs figures fuzz lock sbom smoke vectors wheel clean audit screenshots
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-$(INSTALLED): pyproject.toml requirements.lock scripts/install.py
+$(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "searchblend needs Python 3.11 or later")'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(VENV)
+
+$(INSTALLED): pyproject.toml requirements.lock scripts/install.py | $(BIN)/python
 	$(BIN)/python scripts/install.py base build --editable .
 	$(BIN)/python -m compileall -q src/searchblend
 	@touch $@
 
-$(TESTS): $(INSTALLED) lab/pyproject.toml
+$(TESTS): pyproject.toml requirements.lock scripts/install.py lab/pyproject.toml | $(BIN)/python # with all of the above
 	$(BIN)/python scripts/install.py base test check spark server plots docs build lab --editable . ./lab
-	$(BIN)/python -m compileall -q lab/src
-	@touch $@
+	$(BIN)/python -m compileall -q src/searchblend lab/src
+	@touch $(INSTALLED) $@
 
-$(BROWSERS): $(INSTALLED) scripts/install-browsers.sh scripts/install-servers.sh
+$(BROWSERS): scripts/install-browsers.sh scripts/install-servers.sh | $(BIN)/python
 	scripts/install-browsers.sh
 	scripts/install-servers.sh
 	@touch $@
@@ -53,7 +55,10 @@ extension-lint: extension browsers ## Mozilla's linter on the Firefox build (the
 run: $(INSTALLED) ## the main job: a hybrid private run on a synthetic log, shown as a table
 	$(BIN)/searchblend demo
 
-test: install browsers ## all tests (but for the slow ones): every part runs, whether or not another fails
+ready: # Python's packages and the browsers', beside each other
+	@$(MAKE) --no-print-directory --jobs 2 install browsers
+
+test: ready ## all tests (but for the slow ones): every part runs, whether or not another fails
 	@$(MAKE) --no-print-directory --keep-going --jobs 2 test-without-spark test-spark
 
 $(COLLECTED): $(shell find tests -name '*.py') # compiled once, not by all workers at once; what is wrong is said by them

@@ -17,7 +17,8 @@ from pathlib import Path
 
 from pins import LOCK, group_requirements, locked, platform_name
 
-PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "install", "--no-compile"]
+"""A module is compiled when it is first imported: most of them never are."""
 
 
 def requirements(groups: list[str]) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+gc.disable()  # while the tests are collected, which only makes things that stay
 QUICK = ("architecture", "properties", "unit", "vectors")
 """the folders of `make quick`, which leaves out what is marked database_server or thorough"""
 
@@ -28,8 +29,8 @@ def pytest_configure() -> None:
 
 def pytest_collection_finish() -> None:
     """What collecting made stays to the end: the garbage collector need not look through it after every few tests."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -26,10 +26,29 @@ FLAGS = [
 PATIENCE_MS = 120_000
 """how long a page may take beside other work; nothing that goes well waits for it"""
 LOOKS: dict[str, tuple[Literal["light", "dark"], int]] = {
+    "phone": ("light", 390),
     "light": ("light", 1280),
     "dark": ("dark", 1280),
-    "phone": ("light", 390),
 }
+"""the first is that in which pages are loaded: what a script draws too wide then shows"""
+STILL = """async () => {
+  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  const ending = document.getAnimations().filter(({ effect }) => effect.getComputedTiming().endTime < Infinity);
+  await Promise.allSettled(ending.map(({ finished }) => finished));
+}"""
+
+
+def wear(page: Page, look: str) -> None:
+    """Change an open page's look, far cheaper than loading it anew, and wait until it is drawn and nothing slides."""
+    scheme, width = LOOKS[look]
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 900})
+    page.evaluate(STILL)
+
+
+def sideways(page: Page) -> list[str]:
+    wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+    return [f"scrolls sideways by {wide} px"] if wide > 0 else []
 
 
 def photograph(page: Page, name: str, *, full_page: bool = True) -> None:
@@ -52,8 +71,8 @@ def chromium() -> Iterator[Browser]:
 class Visitor:
     """A browser profile of one person, and everything that went wrong in it."""
 
-    def __init__(self, context: BrowserContext, address: str, look: str) -> None:
-        self.context, self.address, self.look = context, address, look
+    def __init__(self, context: BrowserContext, address: str) -> None:
+        self.context, self.address = context, address
         context.set_default_timeout(PATIENCE_MS)
         self.page: Page = context.new_page()
         self.errors: list[str] = []
@@ -77,24 +96,17 @@ class Visitor:
     def click(self, name: str, role: Literal["button", "link"] = "button") -> None:
         self.page.get_by_role(role, name=name, exact=True).click()
 
-    def complaints(self) -> list[str]:
-        """Misdeeds, and what axe-core finds."""
-        return [*self.misdeeds(), *serious_violations(self.page, self.look)]
-
-    def misdeeds(self) -> list[str]:
-        """Errors of scripts and policies, requests to other hosts, sideways scrolling."""
+    def complaints(self, look: str = "light") -> list[str]:
+        """Errors of scripts and policies, requests to other hosts, sideways scrolling, and what axe-core finds."""
         elsewhere = [url for url in self.requests if not url.startswith((self.address, "data:", "blob:"))]
-        wide = self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
-        sideways = [f"scrolls sideways by {wide} px"] if wide > 0 else []
         hacked = ["a script of the data has run"] if self.page.evaluate("window.hacked") is not None else []
-        return [*self.errors, *elsewhere, *sideways, *hacked]
+        return [*self.errors, *elsewhere, *sideways(self.page), *hacked, *serious_violations(self.page, look)]
 
 
 @contextlib.contextmanager
 def visiting(
     browser: Browser,
     address: str,
-    look: str = "light",
     *,
     java_script_enabled: bool = True,
     reduced_motion: Literal["reduce", "no-preference"] = "reduce",
@@ -104,16 +116,13 @@ def visiting(
     Args:
         browser: Where it is opened.
         address: Of the console.
-        look: One of ``LOOKS``.
         java_script_enabled: Whether scripts run.
         reduced_motion: What the user asks of animations.
     """
-    scheme, width = LOOKS[look]
     context = browser.new_context(
-        color_scheme=scheme,
-        viewport={"width": width, "height": 900},
+        viewport={"width": 1280, "height": 900},
         java_script_enabled=java_script_enabled,
         reduced_motion=reduced_motion,
     )
     with contextlib.closing(context):
-        yield Visitor(context, address, look)
+        yield Visitor(context, address)

@@ -1,15 +1,19 @@
-"""Every page of the console in real Chromium, on both databases: quiet, accessible, fitting, and looked at."""
+"""Every page of the console in real Chromium: quiet, accessible, fitting, and looked at; the same on PostgreSQL."""
 
 from __future__ import annotations
 
 import contextlib
+import re
 
 import pytest
+from starlette.testclient import TestClient
 
-from console_browser import LOOKS, chromium, photograph, visiting
+from console_browser import LOOKS, chromium, photograph, visiting, wear
+from console_person import Person
 from console_site import SCRIPT, console_site
 from databases import fresh_database
 from searchblend.cli.commands.serve import forecast
+from searchblend.service.api.app import build_app
 
 PAGES = {
     "sign-in": (None, "/console/sign-in"),
@@ -38,6 +42,7 @@ PAGES = {
 PRESSED = {"question": "Close the client window"}
 """pages that a button of another leads to"""
 REFUSED = {"not-found": "404", "forbidden": "403"}
+BY_ROLE = {role: [name for name, (whose, _) in PAGES.items() if whose == role] for role, _ in PAGES.values()}
 
 
 @pytest.fixture(scope="module")
@@ -59,38 +64,60 @@ def site(tmp_path_factory):
         yield started
 
 
-@pytest.mark.parametrize("look", LOOKS)
-def test_every_page(browser, site, look):
-    assert complaints(browser, site, look) == {}
+def test_every_page(browser, site):
+    assert complaints(browser, site) == {}
     assert "page failed" not in site.parts.log.getvalue()
 
 
-def test_every_page_on_postgresql(browser, tmp_path):
-    with seeded("postgresql", tmp_path) as started:
-        assert complaints(browser, started, "light", looked_at=False) == {}
-        assert "page failed" not in started.parts.log.getvalue()
-
-
-def complaints(browser, site, look: str, *, looked_at: bool = True) -> dict[str, list[str]]:
-    """What is wrong with each page, opened by somebody who may; without a look at it, only what it does."""
+def complaints(browser, site) -> dict[str, list[str]]:
+    """What is wrong with each page in each look, opened by somebody who may."""
     found = {}
-    for role in {role for role, _ in PAGES.values()}:
-        with visiting(browser, site.address, look) as visitor:
+    with visiting(browser, site.address) as visitor:
+        for role, names in BY_ROLE.items():
+            visitor.context.clear_cookies()
             if role:
                 visitor.sign_in(site.tokens[role])
-            for name in [name for name, (whose, _) in PAGES.items() if whose == role]:
-                visitor.errors.clear()
+            for name in names:
+                wear(visitor.page, next(iter(LOOKS)))
                 page = visitor.go(PAGES[name][1].format(**site.tasks))
                 if name in PRESSED:
                     visitor.click(PRESSED[name])
                     page.get_by_role("heading", name=f"{PRESSED[name]}?").wait_for()
-                if looked_at:
+                for look in LOOKS:
+                    wear(page, look)
                     photograph(page, f"console/{name}-{look}")
-                wrong = visitor.complaints() if looked_at else visitor.misdeeds()
-                if name in REFUSED:  # the browser itself remarks on the status
-                    wrong = [text for text in wrong if f"status of {REFUSED[name]}" not in text]
-                if wrong:
-                    found[name] = wrong
+                    wrong = visitor.complaints(look)
+                    if name in REFUSED:  # the browser itself remarks on the status
+                        wrong = [text for text in wrong if f"status of {REFUSED[name]}" not in text]
+                    if wrong:
+                        found[f"{name}, {look}"] = wrong
+                    visitor.errors.clear()
+                    visitor.requests.clear()
+    return found
+
+
+def test_every_page_on_postgresql(site, tmp_path):
+    """The same statuses and headings as on SQLite: what a browser makes of a page does not depend on its database."""
+    with seeded("postgresql", tmp_path) as other:
+        assert headings(other) == headings(site)
+        assert "page failed" not in other.parts.log.getvalue()
+
+
+def headings(site) -> dict[str, tuple[int, list[str]]]:
+    """Of every page, in any order: lists go by identifiers, which are random."""
+    found = {}
+    with contextlib.closing(TestClient(build_app(site.services, planner=forecast))) as site.client:
+        for role, names in BY_ROLE.items():
+            person = Person(site, role or "viewer")
+            for name in names:
+                place = PAGES[name][1].format(**site.tasks)
+                if role is None:
+                    person.cookies = {}
+                answer = person.post(f"{place}/close-clients") if name in PRESSED else person.get(place)
+                texts = re.findall(r"<h[12]\b[^>]*>(.*?)</h", answer.text, re.DOTALL)
+                found[name] = (answer.status_code, sorted(re.sub(r"<[^>]*>|\s+", " ", text).strip() for text in texts))
+    assert {name: str(status) for name, (status, _) in found.items() if status != 200} == REFUSED
+    assert all(texts for _, texts in found.values())
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import re
 import shlex
@@ -16,6 +17,7 @@ from snippets import OTHER_LANGUAGES, ROOT, RUN, TOOLS, Block, Reader, blocks, p
 
 from made_click_graph import write_release
 from searchblend.cli.parser import build_parser
+from searchblend.synthetic.generator import write_aol_like_log
 
 PLACEHOLDERS = {"TASK": "0" * 32}
 NEWCOMERS: dict[str, dict[str, str]] = {
@@ -30,13 +32,10 @@ NEWCOMERS: dict[str, dict[str, str]] = {
 def own_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The logs that the pages call the reader's own."""
     folder = tmp_path_factory.mktemp("own-files")
-    with reader(folder) as somebody:
-        somebody.type(["searchblend", "demo", "--users", "20000"])
-        text = (folder / "out/demo/log.tsv").read_text()
-        (folder / "searches.tsv").write_text(text)
-        changed = text.replace("user\tquery\turl", "AnonID\tQuery\tClickURL").replace("\t", ",")
-        (folder / "log.csv").write_text(changed)
-        somebody.type(["gzip", "log.csv"])
+    write_aol_like_log(folder / "searches.tsv", 20_000, seed=1)
+    text = (folder / "searches.tsv").read_text()
+    changed = text.replace("user\tquery\turl", "AnonID\tQuery\tClickURL").replace("\t", ",")
+    (folder / "log.csv.gz").write_bytes(gzip.compress(changed.encode(), 1))
     return folder
 
 
@@ -103,6 +102,7 @@ def test_the_readme_has_a_door_for_each_tutorial():
 
 @pytest.mark.parametrize("page", pages())
 def test_every_command_of_a_page_is_one_that_the_program_understands(page: str):
+    parser = build_parser()
     for block in blocks(page):
         assert block.language in (*RUN, *OTHER_LANGUAGES), f"{page}: a block of {block.language!r} is never run"
         if block.language == "python":
@@ -111,7 +111,7 @@ def test_every_command_of_a_page_is_one_that_the_program_understands(page: str):
             if words[0] == "searchblend":
                 own = itertools.takewhile(lambda word: word != "|", words[1:])  # a pipe leads to another program
                 cut = [PLACEHOLDERS.get(word, word) for word in own]
-                build_parser().parse_args([word for word in cut if word not in ("&",)])
+                parser.parse_args([word for word in cut if word not in ("&",)])
             else:
                 assert words[0] in TOOLS, f"{page}: {shlex.join(words)}"
 
@@ -143,6 +143,7 @@ def test_commands_of_the_help_examples_parse():
     }
     lines = [line for text in epilogs for line in text.splitlines()[1:] if line.strip()]
     assert len(lines) > 60
+    parser = build_parser()
     for line in lines:
         command = re.split(r"\s{3,}| > | \| ", line.strip())[0]
-        build_parser().parse_args(shlex.split(command)[1:])
+        parser.parse_args(shlex.split(command)[1:])

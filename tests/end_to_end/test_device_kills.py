@@ -1,4 +1,4 @@
-"""500 crash points: a device killed at named steps and at random instants never says two things in one round."""
+"""250 crash points: a device killed at named steps and at random instants never says two things in one round."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ def kill_loop(folder: Path, kills: int, seed: int, *mutant: str) -> dict:
     return json.loads(done.stdout)
 
 
-def test_five_hundred_crash_points(folder):
-    found = kill_loop(folder, 500, 1)
+def test_two_hundred_and_fifty_crash_points(folder):
+    found = kill_loop(folder, 250, 1)
     assert found["broken"] == []
-    assert found["kills"] >= 500
+    assert found["kills"] >= 250
     assert found["rounds_reported"] == found["rounds"] == found["different_reports"]
     assert found["reports_received"] > found["different_reports"], "no report was ever repeated"
     assert {f"at {point}" for point in POINTS} <= set(found["where"]), "some step was never the last"
-    assert found["where"]["at a random instant"] > 50
+    assert found["where"]["at a random instant"] > 25
 
 
 @pytest.mark.slow
-def test_two_thousand_more_at_other_places(folder):
+def test_two_thousand_at_other_places(folder):
     found = kill_loop(folder, 2_000, time.time_ns() % 1_000_000)
     assert found["broken"] == []
     assert found["rounds_reported"] == found["rounds"] == found["different_reports"]

@@ -28,7 +28,10 @@ def cluster(notices: list[str]) -> Iterator[object]:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.adaptive.enabled": "false",  # it plans every stage anew, by the size of what there is: here nothing
         "spark.executor.memory": "768m",
-        # Most of the time goes into compiling: Java's quick compiler is enough for little data.
+        # Most of the time goes into compiling: for little data Java's quick compiler is enough, and no code of Spark's
+        # own (a whole run is tested with it).
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,8 @@ from searchblend.logs.spark.java import find_java
 from searchblend.logs.spark.parts import _without_causes
 from searchblend.logs.spark.session import SparkRunner, check_master, our_words
 
+CODE = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+"""Spark's own defaults"""
 SHELL_PROGRAMS = ("sh", "bash", "env", "dirname", "basename", "ps", "uname", "cat")
 
 
@@ -124,7 +127,19 @@ def test_the_command_prints_one_line_for_an_unreachable_master(
     assert not out.exists()
 
 
-def test_a_whole_run_on_the_cluster(cluster: SparkRunner, tmp_path: Path):
+@pytest.fixture
+def compiling(cluster: SparkRunner) -> Iterator[None]:
+    """Spark compiles its plans, as it does for everybody but the other tests."""
+    before = {name: cluster.spark.conf.get(name) for name in CODE}
+    for name, value in CODE.items():
+        cluster.spark.conf.set(name, value)
+    yield
+    for name, value in before.items():
+        cluster.spark.conf.set(name, value)
+
+
+@pytest.mark.usefixtures("compiling")
+def test_a_whole_run_on_the_cluster(tmp_path: Path):
     log, out = tmp_path / "log.tsv", tmp_path / "out"
     rows = [f"u{i}\tquery {i % 7 * (i % 3)}\thttp://a.com/{i % 2}" for i in range(3000)]
     log.write_text("\n".join(["user\tquery\turl", *rows]))

@@ -2,10 +2,13 @@
 
 import { runDevice } from "./run_device.js";
 
+const STILL = new Int32Array(new SharedArrayBuffer(4));
+
 onmessage = async ({ data }) => {
   const onPoint = (name) => {
     if (name === "started" || name === data.stopAt) postMessage({ point: name });
-    while (name === data.stopAt); // until it is ended; in a transaction nothing else would hold it open
+    // until it is ended, which the browser does only seconds later; in a transaction no promise would hold it open
+    if (name === data.stopAt) Atomics.wait(STILL, 0, 0);
   };
   postMessage({ result: await runDevice(data, onPoint) });
 };

@@ -114,10 +114,10 @@ def largest_move(design: ReportDesign, state: str, some: int | None = None) -> f
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda design: f"{design.mechanism} {design.query_steps}")
 @pytest.mark.parametrize("state", STATES)
 def test_no_report_moves_a_trend_further(design: ReportDesign, state: str):
-    assert 0.03 < largest_move(design, state, some=4) <= 1  # a bound, and not one that anything keeps
+    assert 0.03 < largest_move(design, state, some=8) <= 1  # a bound, and not one that anything keeps
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda design: f"{design.mechanism} {design.query_steps}")
 @pytest.mark.parametrize("state", STATES)
 def test_no_report_at_all_moves_a_trend_further(design: ReportDesign, state: str):
