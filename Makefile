@@ -13,7 +13,7 @@ COLLECTED := $(VENV)/.collected
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: coverage help install browsers extension extension-lint run test test-without-spark test-spark quick flake check check-types check-rest slow attack bench docs figures fuzz lock sbom smoke vectors wheel clean audit screenshots
+.PHONY: coverage help install browsers extension extension-lint run ready test test-without-spark test-spark quick flake check check-types check-rest slow attack bench docs figures fuzz lock sbom smoke vectors wheel clean audit screenshots
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -55,8 +55,10 @@ extension-lint: extension browsers ## Mozilla's linter on the Firefox build (the
 run: $(INSTALLED) ## the main job: a hybrid private run on a synthetic log, shown as a table
 	$(BIN)/searchblend demo
 
-test: ## all tests (but for the slow ones): every part runs, whether or not another fails
+ready: # Python's packages and the browsers', beside each other
 	@$(MAKE) --no-print-directory --jobs 2 install browsers
+
+test: ready ## all tests (but for the slow ones): every part runs, whether or not another fails
 	@$(MAKE) --no-print-directory --keep-going --jobs 2 test-without-spark test-spark
 
 $(COLLECTED): $(shell find tests -name '*.py') # compiled once, not by all workers at once; what is wrong is said by them

@@ -11,26 +11,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import accumulate, combinations, product
 from math import comb
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
+from searchblend.accounting.client_spends import SetMechanism, TwoStageChannel
 from searchblend.accounting.shuffle import OutputClass, Pair, ShuffledReports
 from searchblend.core.errors import InvalidParameter
 from searchblend.mechanisms.subset_selection import PlainSubsetSelection, SubsetSelection
 
-SetMechanism = SubsetSelection | PlainSubsetSelection
 Input = int | None
 """an item of a mechanism, or ⋆"""
 Held = tuple[Input, ...]
 """what a client holds, in each part of the coin"""
-
-
-class TwoStageChannel(Protocol):
-    """What is needed of ``ReportProbabilities``."""
-
-    @property
-    def n_urls(self) -> tuple[int, ...]: ...
-
-    def channel_row(self, query: int, url: int) -> list[Fraction]: ...
 
 
 class _Outputs(NamedTuple):

@@ -8,8 +8,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -89,6 +91,21 @@ def private_directory(parent: str | os.PathLike[str] | None) -> Path:
         return Path(tempfile.mkdtemp(prefix="searchblend-", dir=parent))
     except OSError as error:
         raise OutputError(f"{parent or tempfile.gettempdir()}: no temporary directory can be made") from error
+
+
+def removal(owner: object, directory: Path, close: Callable[[], object] = lambda: None) -> Callable[[], object]:
+    """A function that closes what is in a directory and removes it.
+
+    It runs by itself when the owner is forgotten, or when the process ends: a log need not be closed by its reader.
+    """
+    process = os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == process:  # a fork that forgets its copy of the owner must not take the directory away
+            close()
+            shutil.rmtree(directory, ignore_errors=True)
+
+    return weakref.finalize(owner, remove)
 
 
 @contextmanager

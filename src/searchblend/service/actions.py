@@ -48,7 +48,7 @@ class CountsFile:
 
 
 @dataclass(frozen=True)
-class Question:
+class Confirmation:
     """What the console asks before a step that cannot be undone."""
 
     words: str
@@ -81,7 +81,7 @@ class Action(Generic[Target, Needs]):
     """the words on the console's button, where the action is the next step of a state"""
     done: str = ""
     """what the console says afterwards"""
-    asks: Question | None = None
+    asks: Confirmation | None = None
     """where it cannot be undone"""
     faces: frozenset[Face] = field(default=EVERYWHERE)
 
@@ -116,7 +116,7 @@ TASK_ACTIONS: Final[tuple[Action[Task, Any], ...]] = (
         on="task",
         gives="task",
         done="The task is stopped for good.",
-        asks=Question(
+        asks=Confirmation(
             "Stop the task for good",
             "Devices are told to forget it, and a round in progress ends without a result.",
         ),
@@ -154,7 +154,7 @@ ROUND_ACTIONS: Final[tuple[Action[Round, Any], ...]] = (
         after=State.OPTIN_CLOSED,
         button="Close the opt-in window",
         done="The opt-in window is closed.",
-        asks=Question(
+        asks=Confirmation(
             "Close the opt-in window",
             "No more records are taken; ε = {epsilon} will be charged to each opt-in user for the head list.",
         ),
@@ -168,7 +168,7 @@ ROUND_ACTIONS: Final[tuple[Action[Round, Any], ...]] = (
         before=frozenset({State.SHREDDED}),
         after=State.REVIEWED,
         done="The list is approved.",
-        asks=Question(
+        asks=Confirmation(
             "Approve the list",
             "The list goes to every device; ε = {epsilon} will be charged to each client, whoever reports.",
         ),
@@ -182,7 +182,7 @@ ROUND_ACTIONS: Final[tuple[Action[Round, Any], ...]] = (
         before=frozenset({State.SHREDDED}),
         after=State.ABORTED,
         done="The list was rejected; the round has ended.",
-        asks=Question(
+        asks=Confirmation(
             "Reject the list",
             "The list is destroyed, and the round ends without a result.",
         ),
@@ -197,7 +197,7 @@ ROUND_ACTIONS: Final[tuple[Action[Round, Any], ...]] = (
         after=State.CLIENT_GRACE,
         button="Close the client window",
         done="The client window is closed; reports on their way are still counted.",
-        asks=Question(
+        asks=Confirmation(
             "Close the client window",
             "Devices that have not reported yet are no longer asked.",
         ),
@@ -212,7 +212,7 @@ ROUND_ACTIONS: Final[tuple[Action[Round, Any], ...]] = (
         after=State.CLOSED,
         button="Take no more reports",
         done="No more reports are taken.",
-        asks=Question(
+        asks=Confirmation(
             "Take no more reports",
             "Reports that arrive later are lost; the result is made of those counted so far, and is published.",
         ),
@@ -236,7 +236,7 @@ ROUND_ACTIONS: Final[tuple[Action[Round, Any], ...]] = (
         before=frozenset(State) - ENDED,
         after=State.ABORTED,
         done="The round has ended without a result.",
-        asks=Question(
+        asks=Confirmation(
             "End the round without a result",
             "Raw records and counts are destroyed, and nothing is published.",
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from searchblend.core.errors import InputError, InvalidParameter, OutputError, R
 from searchblend.logs.duckdb import session as duckdb_session
 from searchblend.logs.duckdb.session import DuckDBSession, quoted, quoted_name
 from searchblend.logs.read import read_log
+from searchblend.logs.relational import removal
 
 
 @pytest.fixture
@@ -34,6 +36,26 @@ def test_nothing_is_left_behind(log: Path, tmp_path: Path):
     with pytest.raises(InputError):
         read_log(tmp_path / "bad.tsv", temp_directory=temp)
     assert list(temp.iterdir()) == []
+
+
+def test_a_log_that_is_not_closed_lasts_as_long_as_its_groups_and_leaves_nothing(log: Path, tmp_path: Path):
+    temp = tmp_path / "temp"
+    temp.mkdir()
+    groups = read_log(log, temp_directory=temp).split(optin_fraction=0.5)
+    gc.collect()
+    assert len(list(temp.iterdir())) == 1
+    assert sum(n * size for group in groups for n, size in group.tally().sizes().items()) == 300
+    del groups
+    gc.collect()
+    assert list(temp.iterdir()) == []
+
+
+def test_a_fork_that_forgets_the_owner_leaves_the_directory(tmp_path: Path, monkeypatch):
+    remove = removal(test_a_fork_that_forgets_the_owner_leaves_the_directory, tmp_path)
+    with monkeypatch.context() as fork:
+        fork.setattr("os.getpid", lambda: -1)
+        remove()
+    assert tmp_path.exists()
 
 
 @pytest.mark.parametrize(("option", "value"), [("memory", "lots"), ("threads", 0), ("threads", -1)])

@@ -13,7 +13,7 @@ from console_person import Person
 from searchblend.core.errors import InvalidParameter
 from searchblend.pages.charts import Chart, Series
 from searchblend.service.console.overview import tick_names
-from searchblend.service.console.planner_page import Question, asked_epsilons, planner_page, question_near
+from searchblend.service.console.planner_page import PlannerQuestion, asked_epsilons, planner_page, question_near
 from searchblend.service.console.review_page import review_of_form
 from searchblend.service.console.trends_page import LEVEL, compare
 from searchblend.service.console.words import moment, number, percent, plain, plural, points, size, span
@@ -134,7 +134,7 @@ def test_ticks_of_a_timeline_never_say_the_same():
 
 
 def test_the_planner_is_asked_for_a_round_like_the_task():
-    assert question_near(TaskSettings(name="x")) == Question(users=10_000, optin_percent=5.0, epsilon=4.0)
+    assert question_near(TaskSettings(name="x")) == PlannerQuestion(users=10_000, optin_percent=5.0, epsilon=4.0)
     far = TaskSettings(name="x", epsilon=0.1, expected_clients=50_000_000, max_head_queries=2000)
     assert (question_near(far).users, question_near(far).epsilon, question_near(far).max_head_queries) == (
         2_000_000,
@@ -146,8 +146,8 @@ def test_the_planner_is_asked_for_a_round_like_the_task():
 def test_a_question_keeps_to_its_sliders_and_the_forecast_is_of_the_epsilon_asked():
     for wrong in ({"users": "1"}, {"epsilon": "nan"}, {"delta_exponent": "99"}, {"users": "x"}, {"epsilon": "1e400"}):
         with pytest.raises(InvalidParameter):
-            Question.of_form(wrong)
-    question = Question.of_form({"epsilon": "2.5", "users": "20000"})
+            PlannerQuestion.of_form(wrong)
+    question = PlannerQuestion.of_form({"epsilon": "2.5", "users": "20000"})
     epsilons = asked_epsilons(question)
     assert (2.5 in epsilons, epsilons) == (True, sorted(epsilons))
     band = {"mean": 1.0, "low": 0.5, "high": 2.0}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 
 import pytest
 
@@ -69,6 +70,34 @@ def test_a_log_out_of_reach_loses_no_failure_and_refuses_no_one(tmp_path):
     assert len(problems) == 1
     with open_store(where) as store:
         assert failures(store) == [{"console": 1}]
+
+
+def test_a_row_that_waits_for_the_database_when_the_server_stops_is_written(tmp_path):
+    """Two rows are queued behind another call: of a request that is broken off, and of the regular write."""
+    where = fresh_database("sqlite", tmp_path)
+
+    async def stop_while_two_rows_are_queued(busy):
+        thread = StoreThread(where, "test")
+        failed = FailedSignIns(thread, ManualClock(), lambda error: pytest.fail(str(error)), seconds=0)
+        other = asyncio.create_task(thread.call(lambda store: busy.wait(60)))
+        await asyncio.sleep(0)
+        request = asyncio.create_task(failed.add("admin API"))
+        await asyncio.sleep(0)
+        await failed.add("console")
+        while failed._failed:
+            await asyncio.sleep(0)
+        request.cancel()
+        stopping = asyncio.create_task(failed.stop())
+        await asyncio.sleep(0)
+        busy.set()
+        await stopping
+        await other
+        await thread.close()
+
+    open_store(where).close()
+    asyncio.run(asyncio.wait_for(stop_while_two_rows_are_queued(threading.Event()), 60))
+    with open_store(where) as store:
+        assert failures(store) == [{"admin API": 1}, {"console": 1}]
 
 
 def test_looks_at_the_unreviewed_list_are_in_the_audit_log(tmp_path):

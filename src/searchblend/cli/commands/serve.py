@@ -29,7 +29,7 @@ from searchblend.service.settings import ServeSettings
 
 if TYPE_CHECKING:
     from searchblend.core.records import Record
-    from searchblend.service.console.planner_page import Forecast, Question
+    from searchblend.service.console.planner_page import Forecast, PlannerQuestion
     from searchblend.service.demo import OnProgress, PlayedRound, Population, Staff
     from searchblend.synthetic.plan import RankForecast
 
@@ -107,7 +107,7 @@ def run(options: argparse.Namespace) -> None:
     )
 
 
-def forecast(question: Question, epsilons: Sequence[float]) -> Forecast:
+def forecast(question: PlannerQuestion, epsilons: Sequence[float]) -> Forecast:
     """The console's planner, which the service itself does not know: the simulations of ``searchblend plan``.
 
     Both methods over ε on synthetic users: figures with the middle 80 % of runs.

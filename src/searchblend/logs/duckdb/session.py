@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final, TypeVar
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchblend.core.errors import InvalidParameter, OutputError, RunError
-from searchblend.logs.relational import Words, polled, private_directory
+from searchblend.logs.relational import Words, polled, private_directory, removal
 
 Number = TypeVar("Number", bound=np.unsignedinteger)
 OnFraction = Callable[[float], None]
@@ -54,9 +53,10 @@ class DuckDBSession:
     )
 
     def __init__(self, memory: str | None, threads: int | None, temp_directory: str | os.PathLike[str] | None) -> None:
+        self._connection = duckdb.connect(":memory:")
         self.directory = private_directory(temp_directory)
+        self._remove = removal(self, self.directory, self._connection.close)
         try:
-            self._connection = duckdb.connect(":memory:")
             self._set("memory", "memory_limit", memory)
             self._set("threads", "threads", threads)
             self.execute("SET preserve_insertion_order = false")  # nothing here depends on the order of lines
@@ -78,9 +78,7 @@ class DuckDBSession:
             raise InvalidParameter(option, f"expected {expected}") from error
 
     def close(self) -> None:
-        if hasattr(self, "_connection"):
-            self._connection.close()
-        shutil.rmtree(self.directory, ignore_errors=True)
+        self._remove()
 
     def new_name(self, kind: str) -> str:
         """A table name that is not in use."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import socket
 import sys
 import time
@@ -20,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchblend.core.errors import InvalidParameter, RunError, UsageError
-from searchblend.logs.relational import Words, polled, private_directory
+from searchblend.logs.relational import Words, polled, private_directory, removal
 from searchblend.logs.spark.java import find_java, java_home
 
 if TYPE_CHECKING:
@@ -107,6 +106,7 @@ class SparkRunner:
         """
         self._pyspark = load_pyspark()
         self.directory = private_directory(temp_directory)
+        self._remove = removal(self, self.directory)
         self.directory.chmod(0o711)  # executors may run under another name; the names inside are not listed to them
         self._kept: list[DataFrame] = []
         self._views = 0
@@ -262,7 +262,7 @@ class SparkRunner:
                 gateway.shutdown()
                 gateway.proc.stdin.close()
                 gateway.proc.wait(timeout=20)
-        shutil.rmtree(self.directory, ignore_errors=True)
+        self._remove()
 
     def watched(self, on_fraction: Callable[[float], None]) -> AbstractContextManager[None]:
         """Reports how far the job inside is: the tasks done of the stages under way, never less than before."""

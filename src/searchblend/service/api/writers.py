@@ -232,6 +232,7 @@ class FailedSignIns:
         self._thread, self._clock, self._on_error, self._seconds = thread, clock, on_error, seconds
         self._failed: Counter[str] = Counter()
         self._waiting: asyncio.Task[None] | None = None
+        self._writing: set[asyncio.Task[None]] = set()
 
     async def add(self, where: str) -> None:
         """``where``: the admin API or the console."""
@@ -246,6 +247,7 @@ class FailedSignIns:
             self._waiting.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._waiting
+        await asyncio.gather(*self._writing)
         await self._write()
 
     async def _wait(self) -> None:
@@ -255,9 +257,15 @@ class FailedSignIns:
             await asyncio.sleep(self._seconds)
 
     async def _write(self) -> None:
-        if not self._failed:
-            return
-        failed, self._failed = self._failed, Counter()
+        """A write outlives whoever waits for it: a request, or the wait that ``stop`` breaks off."""
+        if self._failed:
+            failed, self._failed = self._failed, Counter()
+            writing = asyncio.create_task(self._record(failed))
+            self._writing.add(writing)
+            writing.add_done_callback(self._writing.discard)
+            await asyncio.shield(writing)
+
+    async def _record(self, failed: Counter[str]) -> None:
         now = self._clock.now()
         try:
             await self._thread.call(lambda store: record_failures(store, failed, now))

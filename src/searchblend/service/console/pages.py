@@ -52,7 +52,7 @@ class Pages:
     def __init__(self, services: Services, planner: planner_page.Planner | None = None) -> None:
         self._services, self._planner = services, planner
         self._planning = asyncio.Lock()
-        self._forecasts: dict[planner_page.Question, planner_page.Forecast] = {}
+        self._forecasts: dict[planner_page.PlannerQuestion, planner_page.Forecast] = {}
 
     def table(self) -> list[ConsoleRoute]:
         return [
@@ -175,9 +175,9 @@ class Pages:
     async def planner(self, visit: Visit) -> Response:
         """The form at once; the forecast when it is asked for, since it takes seconds."""
         problem, view = "", None
-        question = planner_page.Question()
+        question = planner_page.PlannerQuestion()
         try:
-            question = planner_page.Question.of_form(visit.fields)
+            question = planner_page.PlannerQuestion.of_form(visit.fields)
             if visit.field("show") and self._planner:
                 view = planner_page.planner_page(question, await self._forecast(question))
         except InvalidParameter as error:
@@ -193,7 +193,7 @@ class Pages:
             can_plan=self._planner is not None,
         )
 
-    async def _forecast(self, question: planner_page.Question) -> planner_page.Forecast:
+    async def _forecast(self, question: planner_page.PlannerQuestion) -> planner_page.Forecast:
         """One at a time, so that people who move sliders do not take the machine; the last ones are remembered."""
         assert self._planner is not None
         async with self._planning:

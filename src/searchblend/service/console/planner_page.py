@@ -18,7 +18,7 @@ METHODS: Final = {"best": "method best", "paper": "method paper"}
 
 
 @dataclass(frozen=True)
-class Question:
+class PlannerQuestion:
     """The sliders."""
 
     users: int = 100_000
@@ -38,7 +38,7 @@ class Question:
         return 10.0**-self.delta_exponent
 
     @classmethod
-    def of_form(cls, form: Mapping[str, str]) -> Question:
+    def of_form(cls, form: Mapping[str, str]) -> PlannerQuestion:
         values: dict[str, float] = {}
         for slider in SLIDERS:
             if entered := form.get(slider.name, "").strip():
@@ -71,12 +71,12 @@ Curve = Sequence[Mapping[str, float] | None]
 """for each ε a {mean, low, high}, or None where most lists would be empty, or without that query"""
 Forecast = Mapping[str, Mapping[str, Mapping[str, Curve]]]
 """``curves``: method → figure → curve"""
-Planner = Callable[[Question, Sequence[float]], Forecast]
+Planner = Callable[[PlannerQuestion, Sequence[float]], Forecast]
 
 
 @dataclass(frozen=True)
 class PlannerPage:
-    question: Question
+    question: PlannerQuestion
     charts: list[Chart]
     chosen: list[tuple[str, list[str]]]
     methods: list[str]
@@ -91,7 +91,7 @@ _FIGURES: Final = (
 """what a round gives; ± is half of a 95 % interval"""
 
 
-def planner_page(question: Question, forecast: Forecast) -> PlannerPage:
+def planner_page(question: PlannerQuestion, forecast: Forecast) -> PlannerPage:
     epsilons = asked_epsilons(question)
     charts = [
         Chart(
@@ -114,7 +114,7 @@ def planner_page(question: Question, forecast: Forecast) -> PlannerPage:
     return PlannerPage(question, [drawn for drawn in charts if not drawn.is_empty], chosen, list(METHODS.values()))
 
 
-def question_near(settings: TaskSettings) -> Question:
+def question_near(settings: TaskSettings) -> PlannerQuestion:
     """The sliders as near as they come to a task: a round of as many people as it expects."""
     wanted = {
         "users": settings.expected_clients + settings.min_optin,
@@ -127,10 +127,10 @@ def question_near(settings: TaskSettings) -> Question:
         slider.name: min(max(round(wanted[slider.name] / slider.step) * slider.step, slider.least), slider.most)
         for slider in SLIDERS
     }
-    return Question.of_form({name: str(value) for name, value in near.items()})
+    return PlannerQuestion.of_form({name: str(value) for name, value in near.items()})
 
 
-def asked_epsilons(question: Question) -> list[float]:
+def asked_epsilons(question: PlannerQuestion) -> list[float]:
     return sorted({*EPSILONS, question.epsilon})
 
 
