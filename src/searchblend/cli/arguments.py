@@ -81,16 +81,9 @@ def add_command(commands: Commands, name: str, summary: str, examples: str | Non
 
 def add_old_spelling(parser: argparse.ArgumentParser, old: str, new: str) -> None:
     """Keep an option's former name working, out of sight; ``main`` warns whoever types it."""
-    action = parser._option_string_actions[new]
-    parser.add_argument(
-        old,
-        action=_OldSpelling,
-        new=new,
-        dest=action.dest,
-        type=action.type,
-        default=action.default,
-        help=argparse.SUPPRESS,
-    )
+    now = parser._option_string_actions[new]
+    same: dict[str, Any] = {"dest": now.dest, "type": now.type, "default": now.default}
+    parser.add_argument(old, action=_OldSpelling, new=new, help=argparse.SUPPRESS, **same)
 
 
 class _OldSpelling(argparse.Action):
