@@ -30,6 +30,13 @@ from searchblend.blender.estimates import Estimates as Estimates
 from searchblend.blender.estimates import GroupEstimates as GroupEstimates
 from searchblend.blender.estimates import Blended as Blended
 from searchblend.blender.release import BlenderRelease as BlenderRelease
+from searchblend.releases.saved_release import SavedRelease as SavedRelease
+from searchblend.releases.saved_release import read_release as read_release
+from searchblend.releases.verify_release import verify_release as verify_release
+from searchblend.releases.verify_release import Check as Check
+from searchblend.releases.release_page import page_of_folder as page_of_folder
+from searchblend.releases.pack_files import build_from_release as build_from_release
+from searchblend.search.build_pack import BuiltPack as BuiltPack
 from searchblend.search.build_pack import SearchIndex as SearchIndex
 from searchblend.search.pack import Pack as Pack
 from searchblend.search.pack import decode_pack as decode_pack

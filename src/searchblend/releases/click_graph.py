@@ -81,8 +81,6 @@ def run_release(
         release = release_data(
             log.activity(rules), settings.params, public_records=public, randomness=source, on_step=on_step
         )
-        if not release.queries:
-            raise EmptyHeadList(_why_empty(release))
         on_step("tables")
         options = {**_options(settings), **log.decided}
         return click_graph_files(release, created=settings.created, options=options, html=settings.html)
@@ -106,6 +104,8 @@ def click_graph_files(
 
     With ``html`` also the page, which is made of the tables and the statement alone.
     """
+    if not release.queries:
+        raise EmptyHeadList(_why_empty(release))
     graph = release.graph()
     files = encode_click_graph(graph)
     files[STATEMENT_TEXT] = statement_page(release, created=created, options=options).encode()

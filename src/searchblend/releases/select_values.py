@@ -24,7 +24,7 @@ from searchblend.core.errors import InputError, InvalidColumns, listed
 from searchblend.core.params import check_epsilon
 from searchblend.core.privacy import Budget, Guarantee
 from searchblend.core.randomness import Randomness, SystemRandomness
-from searchblend.core.tables import ROWS_SHOWN, Tables, chosen, html_table, short_promise
+from searchblend.core.tables import ROWS_SHOWN, ReleasedTables, chosen, html_table, short_promise
 from searchblend.logs.duckdb.feed import Feeder
 from searchblend.logs.duckdb.given import GivenTable
 from searchblend.logs.duckdb.scan import parquet_types, read_parquet
@@ -37,7 +37,7 @@ from searchblend.mechanisms.noisy_counts import noisy_counts
 
 
 @dataclass(frozen=True, repr=False)
-class HeavyValues(Tables[Literal["values"]]):
+class HeavyValues(ReleasedTables[Literal["values"]]):
     """What was selected, and the promise under which."""
 
     counts: Mapping[str, int]
