@@ -104,17 +104,16 @@ def html_table(
     header: Sequence[str],
     rows: Iterable[Sequence[str]],
     n_rows: int,
-    guarantee: Guarantee | StatedGuarantee,
+    promise: Guarantee | StatedGuarantee | str,
 ) -> str:
-    """The first rows of a table for a notebook, under its title, over its guarantee. Every text is escaped."""
+    """The first rows of a table for a notebook, under its title, over what is promised. Every string is escaped."""
     heads = "".join(f"<th>{_shown(name)}</th>" for name in header)
     lines = ["".join(f"<td>{_shown(cell)}</td>" for cell in row) for row in rows]
     left_out = f"<p>… and {n_rows - len(lines):,} more</p>" if n_rows > len(lines) else ""
-    promise = _shown(str(guarantee).partition("\n")[0])
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     return (
         f"<table><caption>{_shown(title)}</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
-        f"{left_out}<p>{promise}</p>"
+        f"{left_out}<p>{_shown(str(promise).partition(chr(10))[0])}</p>"
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.release import ClickGraphRelease
-from searchblend.clickgraph.release.release_data import OnStep, release_data
+from searchblend.clickgraph.release.release_data import OnStep, check_public, release_data
 from searchblend.core.documents import JsonObject
 from searchblend.core.errors import EmptyHeadList
 from searchblend.core.params import ClickGraphParams
@@ -33,7 +33,7 @@ class ReleaseSettings:
 
     log: ReadOptions
     params: ClickGraphParams
-    output: Path
+    output: Path | None = None
     public_urls: Path | None = None
     """pairs of query and URL from outside the log, with ``urls="public"``"""
     synonyms: Path | None = None
@@ -68,6 +68,7 @@ def run_release(
     source = randomness or SystemRandomness()
     design = ClickGraphDesign.of(settings.params)
     public = read_public_records(settings.public_urls) if settings.public_urls else None
+    check_public(settings.params, given=public is not None)
     rules = ActivityRules(
         settings.first_moment, settings.last_moment, read_synonyms(settings.synonyms) if settings.synonyms else {}
     )
@@ -90,6 +91,7 @@ def run_release(
         settings.cost,
         open_log=read,
         make=make,
+        summarize=lambda log: log.summary.as_json(),
         read=lambda files: decode_statement(json.loads(files[STATEMENT])),
         replace=settings.replace,
         ledger=settings.ledger,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from functools import singledispatch
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,14 @@ from typing import Any
 from searchblend.blender.release import BlenderRelease
 from searchblend.blender.result import result_of
 from searchblend.clickgraph.release.release import ClickGraphRelease
-from searchblend.core.errors import InvalidParameter, UsageError
+from searchblend.core.errors import InvalidParameter
 from searchblend.core.outlet import Where
 from searchblend.core.tables import ReleasedTables, short_promise
 from searchblend.files.durable import release_folder
 from searchblend.releases.click_graph import click_graph_files
+from searchblend.releases.draw import draw
 from searchblend.releases.hybrid import hybrid_files
-from searchblend.releases.make_release import Files
+from searchblend.releases.make_release import Files, now
 from searchblend.releases.saved_release import SavedRelease
 from searchblend.releases.select_values import HeavyValues
 from searchblend.wire.values import encode_values
@@ -38,19 +38,19 @@ def files_of(result: object, log: Mapping[str, Any], html: bool) -> Files:
 
 @files_of.register
 def _(result: BlenderRelease, log: Mapping[str, Any], html: bool) -> Files:
-    return hybrid_files(result, result_of(result), dict(log), created=_now(), html=html)
+    return hybrid_files(result, result_of(result), dict(log), created=now(), html=html)
 
 
 @files_of.register
 def _(result: ClickGraphRelease, log: Mapping[str, Any], html: bool) -> Files:
-    return click_graph_files(result, created=_now(), options=dict(log), html=html)[1]
+    return click_graph_files(result, created=now(), options=dict(log), html=html)[1]
 
 
 @files_of.register
 def _(result: HeavyValues, log: Mapping[str, Any], html: bool) -> Files:
     _refuse("html", html, "a selection has no page")
     _refuse("log", bool(log), "a selection is from a table")
-    return encode_values(result.counts, result.guarantee, threshold=result.threshold, created=_now())
+    return encode_values(result.counts, result.guarantee, threshold=result.threshold, created=now())
 
 
 @files_of.register
@@ -65,28 +65,9 @@ def _refuse(field: str, given: bool, reason: str) -> None:
         raise InvalidParameter(field, reason)
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
 def plot(result: Any, file: Where | None) -> Any:
     """The largest of a result's first table, with their intervals where it has some."""
-    plots = load_plots()
-    if file is not None:
-        plots.check_suffix(Path(file))
-    figure = _figure(plots, result)
-    if file is not None:
-        plots.save(figure, Path(file))
-    return figure
-
-
-def load_plots() -> Any:
-    """The module that draws, or ``UsageError`` with what to install."""
-    try:
-        from searchblend.synthetic import plan_plots
-    except ModuleNotFoundError as error:
-        raise UsageError("plots need Matplotlib: run pip install 'searchblend[plots]'") from error
-    return plan_plots
+    return draw(lambda plots: _figure(plots, result), file)
 
 
 def _figure(plots: Any, result: ReleasedTables[Any]) -> Any:
