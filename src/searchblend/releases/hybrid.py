@@ -100,9 +100,7 @@ def run_hybrid(
         with open_log(options, on_progress=on_progress, on_notice=on_notice) as log:
             optin, clients = log.split(optin_fraction=settings.optin_fraction)
             _check_delta(settings, optin.n_users + clients.n_users)
-            method, fitting = check_run(
-                optin, clients, params, method=settings.method, wide_list=settings.wide_list
-            )
+            method, fitting = check_run(optin, clients, params, method=settings.method, wide_list=settings.wide_list)
             method.users_to_be_listed(fitting)  # refuses a budget that has no threshold
             yield log, optin, clients
 
