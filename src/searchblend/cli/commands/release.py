@@ -352,8 +352,7 @@ def _terms(path: Path | None) -> list[str]:
 
 
 def _plan(options: argparse.Namespace) -> None:
-    from searchblend.clickgraph.release.design import ClickGraphDesign
-    from searchblend.releases.click_graph_plan import release_plan
+    from searchblend.clickgraph.release.design import ClickGraphDesign, release_plan
 
     if options.plot:
         from searchblend.synthetic.plan_plots import check_suffix
