@@ -16,7 +16,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from searchblend.blender.best.stability_histogram import CuratorDesign
 from searchblend.blender.guarantees import selection_guarantee
@@ -46,7 +46,7 @@ class HeavyValues(Tables[Literal["values"]]):
     """T: no count is below it."""
     guarantee: Guarantee
 
-    def columns(self, table: Literal["values"] | None = None) -> dict[str, Any]:
+    def columns(self, table: Literal["values"] | None = None) -> dict[str, list[str] | list[int]]:
         """Values and their noisy counts, the largest first."""
         chosen(table, "values")
         return {"value": list(self.counts), "count": list(self.counts.values())}
