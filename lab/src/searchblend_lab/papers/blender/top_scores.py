@@ -49,8 +49,8 @@ def ndcg_rank(release: BlenderRelease, top: Mapping[str, float]) -> float:
     The query of true rank r among the M most frequent has relevance (M + 1 − r)/M, any other 0, however close their
     shares are. URLs play no part.
     """
-    ranked = sorted(top, key=lambda query: (-top[query], query.encode()))
-    relevance = {query: 1 - position / len(ranked) for position, query in enumerate(ranked)}
+    frequent = sorted(top, key=lambda query: (-top[query], query.encode()))
+    relevance = {query: 1 - position / len(frequent) for position, query in enumerate(frequent)}
     queries = release.head.queries
     released = np.array([relevance.get(queries[i], 0.0) for i in release.ranked_queries()])
     ideal = np.array(list(relevance.values()))
