@@ -63,7 +63,9 @@ def report(site, task, n: int, seed: int) -> None:
     transport.close()
 
 
+@pytest.mark.parametrize("site", ["postgresql"], indirect=True)
 def test_a_whole_round_by_clicks(browser, site):
+    """On SQLite the tutorial's test clicks through a round, against the server that people start."""
     with visiting(browser, site.address) as operator, visiting(browser, site.address) as reviewer:
         operator.sign_in(site.tokens["operator"])
         reviewer.sign_in(site.tokens["reviewer"])
