@@ -42,6 +42,7 @@ class Connections:
         most: how many may be open
         seconds: how long a peer may take to send a request, to send the next one, to take the next piece of an answer
         on_cut: called with the reason when a connection is cut
+        now: the clock
     """
 
     def __init__(
@@ -49,9 +50,10 @@ class Connections:
         most: int = 4_000,
         seconds: float = 30.0,
         on_cut: Callable[[str], None] = lambda reason: None,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.seconds = seconds
-        self._most, self._on_cut = most, on_cut
+        self._most, self._on_cut, self._now = most, on_cut, now
         self._open: set[Connection] = set()
         self._waiting: dict[Connection, tuple[str, float]] = {}
         """reason and deadline, the longest wait first"""
@@ -77,7 +79,7 @@ class Connections:
         """From now on it is the peer's turn."""
         self._waiting.pop(connection, None)
         if connection in self._open:
-            self._waiting[connection] = reason, time.monotonic() + self.seconds
+            self._waiting[connection] = reason, self._now() + self.seconds
 
     def work(self, connection: Connection) -> None:
         """From now on it is ours."""
@@ -114,7 +116,7 @@ class Connections:
 
     def sweep(self) -> None:
         """Cut those whose time is over."""
-        now = time.monotonic()
+        now = self._now()
         for connection, (reason, deadline) in list(self._waiting.items()):
             if deadline <= now:
                 self._cut(connection, reason)
