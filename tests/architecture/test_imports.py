@@ -29,7 +29,7 @@ ON_DEVICE = [
     "wire/report.py",
     "wire/manifest.py",
     "wire/signed_pack.py",
-    "search/pack_store.py",
+    "device/packs.py",
     "search/pack_index.py",
     "core/normalization.py",
 ]

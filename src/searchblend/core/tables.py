@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from searchblend.core.errors import InvalidParameter, UsageError
 from searchblend.core.outlet import Where, outlet
@@ -18,11 +18,19 @@ ROWS_SHOWN: Final = 10
 """of a table in a notebook"""
 
 
+class Column(Protocol):
+    """The values of one column: a list or an array."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
 class Tables(ABC, Generic[Name]):
     """What has columns, and gives them to other libraries."""
 
     @abstractmethod
-    def columns(self, table: Name | None = None) -> dict[str, Any]:
+    def columns(self, table: Name | None = None) -> Mapping[str, Column]:
         """One table, or the first, column by column, as lists or arrays of one length."""
 
     def to_arrow(self, table: Name | None = None) -> Any:

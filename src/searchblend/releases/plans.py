@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from searchblend.clickgraph.release.design import ClickGraphDesign
+from searchblend.clickgraph.release.design import ClickGraphDesign, release_plan
 from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.core.outlet import Where
@@ -16,7 +16,6 @@ from searchblend.core.params import BlenderParams, ClickGraphParams
 from searchblend.core.silent import SILENT
 from searchblend.core.tables import ROWS_SHOWN, Tables, chosen, html_table
 from searchblend.files.durable import whole_files
-from searchblend.releases.click_graph_plan import release_plan
 from searchblend.releases.draw import draw
 from searchblend.synthetic.count_group import RecordModel
 from searchblend.synthetic.plan import FIGURES, Situation, curve, model_of_result, plan_document

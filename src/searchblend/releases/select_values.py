@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from searchblend.blender.best.stability_histogram import CuratorDesign
 from searchblend.blender.guarantees import selection_guarantee
@@ -47,7 +47,7 @@ class HeavyValues(ReleasedTables[Literal["values"]]):
     """T: no count is below it."""
     guarantee: Guarantee
 
-    def columns(self, table: Literal["values"] | None = None) -> dict[str, Any]:
+    def columns(self, table: Literal["values"] | None = None) -> dict[str, list[str] | list[int]]:
         """Values and their noisy counts, the largest first."""
         chosen(table, "values")
         return {"value": list(self.counts), "count": list(self.counts.values())}
