@@ -32,6 +32,7 @@ from searchblend.service.console.sign_in import (
 )
 from searchblend.service.console.task_page import GROUPS, default_values, settings_of_form, shown_values
 from searchblend.service.console.visit import form_token, next_page
+from searchblend.service.console.words import percent
 from searchblend.service.task_settings import TaskSettings
 from searchblend.store.states import State
 from searchblend.store.tokens import ROLES
@@ -353,6 +354,30 @@ def test_a_removal_and_a_rejection_need_a_reason(fresh):
     page = reviewer.get(at).text
     assert "The reviewer rejected the list." in page
     assert SCRIPT not in fresh.parts.log.getvalue()
+
+
+def test_ticks_outlive_a_mistake_and_published_shares_stand_beside_queries(fresh):
+    parts, reviewer = fresh.parts, Person(fresh, "reviewer")
+    task = parts.task(**SETTINGS, name="again")
+    parts.contribute(parts.open(task), searchers(400, seed=1))
+    round_ = parts.head_list(task)
+    parts.count(round_, parts.messages(round_, searchers(300, seed=2)))
+    parts.finish(task)
+    parts.contribute(parts.open(task), searchers(400, seed=3, odd=True))
+    parts.lifecycle.close_optin(parts.current(task), actor="ann")
+    parts.work()
+    at = f"/console/tasks/{task.task}/rounds/2"
+    first = parts.store.figures.lists([round_.key])[round_.key]
+    page = html.unescape(reviewer.get(f"{at}/review").text)
+    share = percent(next(row.probability for row in first if row.query == "weather"))
+    assert f'<span class="query">weather</span><span class="small muted">{share} in round 1</span>' in page
+    assert f'{SCRIPT}</span><span class="small muted">not in round 1</span>' in page
+    assert " checked" not in page
+    places = re.findall(r'name="remove" value="([\d.]+)"', page)[:3]
+    keep = re.findall(r'name="keep" value="([\d.]+)"', page)[:1]
+    again = reviewer.post(f"{at}/review", {"remove": places, "keep": keep, "reason": ""})
+    assert (again.status_code, "choose why the ticked entries are removed" in again.text) == (400, True)
+    assert sorted(re.findall(r'value="([\d.]+)" checked', again.text)) == sorted([*places, *keep])
 
 
 def test_the_candidate_list_is_for_reviewers_alone(fresh):

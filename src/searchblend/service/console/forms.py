@@ -107,8 +107,16 @@ class Forms:
                 store, lifecycle, visit.task, visit.number, visit.admin.name
             )
         )
+        # After a mistake what was ticked stays ticked: it may have taken an hour.
+        ticked = {*visit.form.get("remove", ()), *visit.form.get("keep", ())} if problem else set()
         return self._page(
-            visit, "review.html", 400 if problem else 200, view=view, reasons=review_page.REASON_WORDS, problem=problem
+            visit,
+            "review.html",
+            400 if problem else 200,
+            view=view,
+            reasons=review_page.REASON_WORDS,
+            problem=problem,
+            ticked=ticked,
         )
 
     async def add_task(self, visit: Visit) -> Response:
