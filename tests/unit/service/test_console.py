@@ -21,6 +21,7 @@ from console_site import BAD_URL, SCRIPT, SETTINGS, searchers
 from searchblend.accounting.totals import BudgetCap
 from searchblend.core.documents import encode
 from searchblend.core.privacy import Budget
+from searchblend.service.console.public_pages import Imprint, link_of
 from searchblend.service.console.render import HEADERS, static_files
 from searchblend.service.console.sign_in import (
     COOKIE,
@@ -540,8 +541,9 @@ def test_empty_states_and_unknown_things(fresh):
     ("role", "there"), [("admin", (303, 200)), ("publisher", (404, 200)), ("collector", (404, 404))]
 )
 def test_each_role_has_the_pages_that_it_should(tmp_path, role, there):
-    with http_service(str(tmp_path / "service.db"), tmp_path, role=role) as http:
-        task = http.parts.task(**SETTINGS, name="roles")
+    imprint = Imprint("Office of <Searches>", "desk@office.example", "CC BY 4.0")
+    with http_service(str(tmp_path / "service.db"), tmp_path, role=role, imprint=imprint) as http:
+        task = http.parts.task(**SETTINGS, name='roles"><i>')
         http.parts.contribute(http.parts.open(task), people(300, seed=1))
         round_ = http.parts.head_list(task)
         http.parts.count(round_, http.parts.messages(round_, people(100, seed=2)))
@@ -553,10 +555,39 @@ def test_each_role_has_the_pages_that_it_should(tmp_path, role, there):
             (303, "/console") if role == "admin" else (404, None)
         )
         says = ("change the odds by a factor of 54.6 at most", "95 % interval", "10⁻⁴", "How to cite this release")
+        says += ("Office of &lt;Searches&gt;", 'href="mailto:desk@office.example"', "CC BY 4.0", "<dd>15 to 18 Jan 2027")
         assert [words for words in says if (words in public.text) != (role != "collector")] == []
         links = re.findall(r'href="(/v1/artifacts/[^"]+)"', public.text)
         assert bool(links) == (role == "publisher")
         assert all(http.client.get(link).status_code == 200 for link in links)
+        assert ("/v1/tasks/" in public.text) == (role == "publisher")
+        embed = http.client.get(f"/trends/{task.task}/embed")
+        assert embed.status_code == there[1]
+        if role != "collector":
+            check_embedded(task, public.text, embed)
+
+
+def check_embedded(task, page: str, embed) -> None:
+    """What other sites may frame can do nothing, and the snippet that they copy cannot be broken out of."""
+    assert "x-frame-options" not in embed.headers
+    policy = embed.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert not {"script-src", "frame-ancestors", "unsafe"} & set(re.split("[ ;]+", policy))
+    assert not re.search("<(script|form|input|button)", embed.text)
+    assert "set-cookie" not in embed.headers
+    says = (">weather<", "95 % interval", "Office of &lt;Searches&gt;", "15 to 18 Jan 2027")
+    assert [words for words in says if words not in embed.text] == []
+    snippet = html.unescape(re.search(r"<textarea[^>]*data-embed>(.*?)</textarea>", page)[1])
+    assert snippet.count('"') == 10
+    assert html.unescape(re.search('title="([^"]*)"', snippet)[1]) == task.name
+    assert f'src="/trends/{task.task}/embed"' in snippet
+
+
+def test_only_web_and_mail_addresses_become_links():
+    assert link_of("https://office.example/terms") == "https://office.example/terms"
+    assert link_of("desk@office.example") == "mailto:desk@office.example"
+    for words in ("javascript:alert(1)", "CC BY 4.0", "x https://a.example", "desk@office", "data:text/html,x", ""):
+        assert link_of(words) == ""
 
 
 def test_alerts(fresh):

@@ -83,6 +83,11 @@ if (window.uPlot) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
 }
 
+for (const field of document.querySelectorAll("[data-embed]")) {
+  field.value = field.value.replace('src="/', `src="${location.origin}/`);
+  field.labels[0].textContent = "HTML to copy";
+}
+
 for (const form of document.querySelectorAll("[data-planner]")) {
   for (const slider of form.querySelectorAll("input[type=range]")) {
     const shown = form.querySelector(`output[for="${slider.id}"]`);
