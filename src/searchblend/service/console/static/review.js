@@ -1,6 +1,4 @@
 // Finding and ticking entries of a long list. The form is complete without this file.
-"use strict";
-
 const tools = document.querySelector("[data-review-tools]");
 const list = document.querySelector(".candidates");
 const find = tools.querySelector("#find");
