@@ -35,8 +35,10 @@ from searchblend.service.console.task_page import GROUPS, default_values, settin
 from searchblend.service.console.visit import form_token, next_page
 from searchblend.service.console.words import percent
 from searchblend.service.task_settings import TaskSettings
+from searchblend.store.reports import ReportOutcome
 from searchblend.store.states import State
 from searchblend.store.tokens import ROLES
+from searchblend.wire.manifest import decode_payload, decode_signed
 from service_http import http_service
 from service_parts import people
 
@@ -58,6 +60,7 @@ ALLOWED = {
     f"POST {ROUND}/open": {"operator"},
     f"POST {ROUND}/close-opt-in": {"operator"},
     f"POST {ROUND}/close-clients": {"operator"},
+    f"POST {ROUND}/extend": {"operator"},
     f"POST {ROUND}/end-grace": {"operator"},
     f"POST {ROUND}/abort": {"operator"},
     "GET /console/review": ALL_ROLES,
@@ -492,6 +495,48 @@ def test_live_parts_agree_and_what_was_done_is_not_said_again(fresh):
     assert re.search(r'<dd id="moving-group">60</dd>', person.get(at).text), "what the answer takes the place of"
     moved = person.get(f"{at}/live", {"version": "0"})
     assert moved.headers["hx-redirect"] == at
+    fresh.parts.store.jobs.add(fresh.parts.current(task).key, "head-list", fresh.parts.clock.now())
+    begun = person.get(f"{at}/live", {"version": str(fresh.parts.current(task).version)})
+    assert begun.headers["hx-redirect"] == at, "the next step says that a job is under way"
+
+
+def test_an_open_client_window_is_extended_and_devices_hear_of_it(fresh):
+    parts, operator = fresh.parts, Person(fresh, "operator")
+    task = parts.task(**SETTINGS, name="longer")
+    parts.contribute(parts.open(task), searchers(300, seed=1))
+    at = f"/console/tasks/{task.task}/rounds/1"
+    assert operator.post(f"{at}/extend", {"hours": "2"}).status_code == 409, "what the curator signed stays"
+    before = parts.head_list(task)
+    parts.work()
+    for hours in ("0", "x", "9999"):
+        assert operator.post(f"{at}/extend", {"hours": hours}).status_code == 400
+    assert operator.post(f"{at}/extend", {"hours": "48"}).status_code == 303
+    after = parts.current(task)
+    assert (after.client_closes, after.grace_until) == (before.client_closes + 172_800, before.grace_until + 172_800)
+    assert "<strong>Client window extended</strong>" in operator.get(at).text
+    spent, first = parts.store.ledger.book().head, parts.store.artifacts.manifest(task.task)
+    parts.clock.time += 1
+    parts.work()
+    newest = decode_payload(decode_signed(parts.store.artifacts.manifest(task.task)[2]).payload)
+    assert (newest.client.closes, newest.sequence > first[0]) == (after.client_closes, True)
+    assert parts.store.ledger.book().head == spent, "nothing more is charged"
+    parts.clock.time = before.client_closes + 1
+    parts.work()
+    assert parts.current(task).state is State.CLIENT_OPEN
+    report = parts.messages(after, searchers(1, seed=5))
+    assert parts.count(after, report) == [ReportOutcome.TAKEN]
+    parts.clock.time = after.client_closes
+    parts.work()
+    assert parts.current(task).state is State.CLIENT_GRACE
+
+
+def test_a_new_task_like_another_has_its_settings_and_no_name(operator):
+    task = operator.http.parts.task(**{**SETTINGS, "name": "model", "market": "en-GB", "uncapped": True})
+    assert f"/console/new-task?like={task.task}" in operator.get(f"/console/tasks/{task.task}").text
+    page = operator.get("/console/new-task", {"like": task.task}).text
+    assert 'name="market" type="text" maxlength="100" required value="en-GB"' in page
+    assert 'name="name" type="text" maxlength="100" required value=""' in page
+    assert operator.get("/console/new-task", {"like": "none"}).status_code == 404
 
 
 def test_the_audit_log_is_read_checked_and_taken_away(fresh):
@@ -547,6 +592,7 @@ def test_each_role_has_the_pages_that_it_should(tmp_path, role, there):
         http.parts.contribute(http.parts.open(task), people(300, seed=1))
         round_ = http.parts.head_list(task)
         http.parts.count(round_, http.parts.messages(round_, people(100, seed=2)))
+        http.parts.clock.time += 2 * 86_400
         http.parts.finish(task)
         public = http.client.get(f"/trends/{task.task}")
         assert (http.client.get("/console", follow_redirects=False).status_code, public.status_code) == there
@@ -555,7 +601,12 @@ def test_each_role_has_the_pages_that_it_should(tmp_path, role, there):
             (303, "/console") if role == "admin" else (404, None)
         )
         says = ("change the odds by a factor of 54.6 at most", "95 % interval", "10⁻⁴", "How to cite this release")
-        says += ("Office of &lt;Searches&gt;", 'href="mailto:desk@office.example"', "CC BY 4.0", "<dd>15 to 18 Jan 2027")
+        says += (
+            "Office of &lt;Searches&gt;",
+            'href="mailto:desk@office.example"',
+            "CC BY 4.0",
+            "<dd>15 to 17 Jan 2027",
+        )
         assert [words for words in says if (words in public.text) != (role != "collector")] == []
         links = re.findall(r'href="(/v1/artifacts/[^"]+)"', public.text)
         assert bool(links) == (role == "publisher")
@@ -575,7 +626,7 @@ def check_embedded(task, page: str, embed) -> None:
     assert not {"script-src", "frame-ancestors", "unsafe"} & set(re.split("[ ;]+", policy))
     assert not re.search("<(script|form|input|button)", embed.text)
     assert "set-cookie" not in embed.headers
-    says = (">weather<", "95 % interval", "Office of &lt;Searches&gt;", "15 to 18 Jan 2027")
+    says = (">weather<", "95 % interval", "Office of &lt;Searches&gt;", "15 to 17 Jan 2027")
     assert [words for words in says if words not in embed.text] == []
     snippet = html.unescape(re.search(r"<textarea[^>]*data-embed>(.*?)</textarea>", page)[1])
     assert snippet.count('"') == 10
@@ -650,7 +701,7 @@ def test_vendored_files_are_the_ones_on_record():
 
 def test_no_template_asks_another_host_or_has_inline_script_or_style():
     folder = Path(__file__).parents[3] / "src/searchblend/service/console"
-    for path in [*folder.glob("templates/*.html"), folder / "static/console.css", folder / "static/console.js"]:
+    for path in [*folder.glob("templates/*.html"), *folder.glob("static/*.css"), *folder.glob("static/*.js")]:
         text = path.read_text()
         assert not re.search(r"(src|href|url)\s*[=(]\s*[\"']?(https?:)?//", text), path.name
         assert " style=" not in text, path.name

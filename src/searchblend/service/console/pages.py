@@ -9,6 +9,7 @@ from typing import TypeVar
 from starlette.responses import Response
 
 from searchblend.core.errors import InvalidParameter
+from searchblend.service.actions import MOST_HOURS
 from searchblend.service.api.answers import Refusal, number_of
 from searchblend.service.console import (
     audit_page,
@@ -76,7 +77,10 @@ class Pages:
         return console_page(visit, template, self._services.clock.now(), status, **values)
 
     async def new_task(self, visit: Visit) -> Response:
-        values = task_page.default_values()
+        like = visit.field("like")
+        values = (
+            await self._read(lambda store: task_page.values_like(store, like)) if like else task_page.default_values()
+        )
         return self._page(visit, "new_task.html", groups=task_page.GROUPS, values=values, wrong="", problem="")
 
     async def overview(self, visit: Visit) -> Response:
@@ -93,7 +97,15 @@ class Pages:
         view = await self._read(
             lambda store: round_page.read_round(store, visit.task, visit.number, first=place, containing=containing)
         )
-        return self._page(visit, "round.html", view=view, live=view.live, find=containing, per_page=round_page.PER_PAGE)
+        return self._page(
+            visit,
+            "round.html",
+            view=view,
+            live=view.live,
+            find=containing,
+            per_page=round_page.PER_PAGE,
+            most_hours=MOST_HOURS,
+        )
 
     async def live(self, visit: Visit) -> Response:
         """The parts of a round's page that change; when the round has moved on, its page without what was done last."""
@@ -103,7 +115,8 @@ class Pages:
             return round_page.Live.read(store, round_)
 
         live = await self._read(read)
-        if visit.field("version") != str(live.round.version):
+        # A job that was asked for shows in other parts of the page, too: what moves alone must not disagree with them.
+        if visit.field("version") != str(live.round.version) or visit.field("working") != live.working:
             here = f"/console/tasks/{live.round.task}/rounds/{live.round.number}"
             return Response(status_code=200, headers={**HEADERS, "HX-Redirect": here, "Cache-Control": "no-store"})
         return self._page(visit, "live_answer.html", live=live)
