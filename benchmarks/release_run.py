@@ -44,7 +44,7 @@ def commands(path: Path, folder: Path, more: list[str]) -> dict[str, list[str]]:
         "-o",
         str(folder / "graph"),
         "--force",
-        "--population",
+        "--users",
         "650000",
     ]
     return {

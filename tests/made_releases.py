@@ -41,7 +41,7 @@ def hybrid_release(folder: Path, *options: str) -> Path:
 
 def graph_release(folder: Path, *options: str) -> Path:
     log = write_log(folder / "log.tsv")
-    arguments = ["--population", "5000", "--epsilon", "4", "--delta", "1e-5", "--max-queries-per-user", "2"]
+    arguments = ["--users", "5000", "--epsilon", "4", "--delta", "1e-5", "--max-queries-per-user", "2"]
     arguments += ["--urls", "private", "--html", *options]
     assert main(["release", "run", str(log), "-o", str(folder / "release"), *arguments]) == 0
     return folder / "release"

@@ -20,7 +20,7 @@ SETTINGS = re.findall(r"^- \*\*(.+?)\*\*: `(.+?)`", TUTORIAL, re.MULTILINE)
 def started(tmp_path):
     """The tutorial's own command, with fewer people."""
     command = re.search(r"^\$ (searchblend serve .+)$", TUTORIAL, re.MULTILINE)[1].split()
-    command = [sys.executable, "-m", "searchblend.cli", *command[1:], "--people", "6000", "--data-dir", str(tmp_path)]
+    command = [sys.executable, "-m", "searchblend.cli", *command[1:], "--users", "6000", "--data-dir", str(tmp_path)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         found = {}

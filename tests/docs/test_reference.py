@@ -23,6 +23,10 @@ from searchblend.wire.problems import PROBLEMS
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src/searchblend"
 HIDDEN = {
+    "searchblend release plan --population",  # old spellings
+    "searchblend release review --head",
+    "searchblend release run --people",
+    "searchblend serve --people",
     "searchblend release run --seed",  # there to be refused with a reason
     "searchblend serve --demo-server",  # how the demo starts its own server
     "searchblend serve --end-with-input",  # and makes sure that it ends

@@ -13,7 +13,7 @@ import pytest
 
 from searchblend.cli.main import main
 
-OPTIONS = ["--population", "3000", "--epsilon", "4", "--delta", "1e-8", "--max-queries-per-user", "5"]
+OPTIONS = ["--users", "3000", "--epsilon", "4", "--delta", "1e-8", "--max-queries-per-user", "5"]
 CANARY = "zanzibar passport 998877"
 
 

@@ -26,7 +26,7 @@ def log(tmp_path: Path) -> Path:
 
 def commands(log: Path, out: Path) -> list[list[str]]:
     run = ["run", str(log), "-o", str(out), "--opt-in", "0.5", "--delta", "1e-4"]
-    return [run, ["release", "run", str(log), "-o", str(out), "--population", "600", "--allow-large-delta"]]
+    return [run, ["release", "run", str(log), "-o", str(out), "--users", "600", "--allow-large-delta"]]
 
 
 @pytest.mark.parametrize("which", [0, 1])
@@ -56,12 +56,39 @@ def test_counts_that_cannot_be_written_are_known_before_the_ledger_is_charged(lo
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("option", ["--release-id", "--window", "whom"])
+@pytest.mark.parametrize("flag", ["--release-id", "--window", "--population"])
 @pytest.mark.parametrize("which", [0, 1])
-def test_an_option_of_the_ledger_without_a_ledger_is_refused(log, tmp_path, capsys, which, option):
-    flag = option if option != "whom" else ["--population", "--people"][which]
+def test_an_option_of_the_ledger_without_a_ledger_is_refused(log, tmp_path, capsys, which, flag):
     assert main([*commands(log, tmp_path / "out")[which], flag, "x"]) == 2
     assert f"{flag}: only with --ledger" in capsys.readouterr().err
+
+
+def test_old_spellings_mean_what_they_meant_with_a_warning(log, tmp_path, capsys):
+    ledger, config = tmp_path / "budget.db", tmp_path / "old.toml"
+    config.write_text('population = 600\npeople = "staff"\n')
+    command = ["release", "run", str(log), "-o", str(tmp_path / "out"), "--allow-large-delta", "--config", str(config)]
+    assert main([*command, "--ledger", str(ledger), "--release-id", "a"]) == 0
+    said = capsys.readouterr().err
+    assert "was not declared" not in said
+    for warning in ("--population with a number is called --users now", "--people is called --population now"):
+        assert said.count(warning) == 1
+    assert main(["ledger", "show", str(ledger), "--population", "staff"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--population", "600", "--users", "600"], "--population: expected a name with a letter in it; the number"),
+        (["--population", "0"], "--population: expected a name with a letter in it"),
+        (["--population", "500,000"], "--population: expected a name with a letter in it"),
+        (["--population", "staff", "--people", "staff"], "--people: is called --population now"),
+        (["--people", "staff"], "--population: only with --ledger"),
+    ],
+)
+def test_an_old_spelling_beside_its_new_one_is_refused(log, tmp_path, capsys, options, message):
+    assert main(["release", "run", str(log), "-o", str(tmp_path / "out"), *options]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_output_that_cannot_encode_a_query_does_not_end_a_paid_run(log, tmp_path):

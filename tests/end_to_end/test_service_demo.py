@@ -20,7 +20,7 @@ from searchblend.synthetic.world import ranked_query
 @pytest.mark.parametrize("kind", DATABASES)
 def test_a_small_demo(kind, tmp_path):
     where = fresh_database(kind, tmp_path)
-    command = [sys.executable, "-m", "searchblend.cli", "serve", "--demo", "--once", "--json", "--people", "6000"]
+    command = [sys.executable, "-m", "searchblend.cli", "serve", "--demo", "--once", "--json", "--users", "6000"]
     command += ["--data-dir", str(tmp_path / "data"), "--method", "best" if kind == "sqlite" else "paper"]
     command += ["--database", where] if kind == "postgresql" else []
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=560)
@@ -39,7 +39,7 @@ def test_a_small_demo(kind, tmp_path):
 @contextlib.contextmanager
 def demo(folder, *arguments):
     """A demo that stays up, and its server process."""
-    command = [sys.executable, "-m", "searchblend.cli", "serve", "--demo", "--people", "1000"]
+    command = [sys.executable, "-m", "searchblend.cli", "serve", "--demo", "--users", "1000"]
     log = (folder / "parent.log").open("wb")
     parent = subprocess.Popen([*command, "--data-dir", str(folder / "data"), *arguments], stderr=log, stdout=log)
     children = []

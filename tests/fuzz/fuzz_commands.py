@@ -110,7 +110,7 @@ TEMPLATES = [
     ["graph", "keywords", "RELEASE", "--seed-domain", "W", "--threshold", "N", "--cut", "N"],
     ["release", "verify", "W"],
     ["release", "plan", "--epsilon", "N", "--delta", "N", "--json"],
-    ["release", "review", "RELEASE", "--head", "N", "--abandoned-below", "N"],
+    ["release", "review", "RELEASE", "--top", "N", "--abandoned-below", "N"],
 ]  # fmt: skip
 
 

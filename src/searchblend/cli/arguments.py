@@ -7,11 +7,13 @@ import difflib
 import math
 import re
 from collections.abc import Mapping
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 from searchblend.cli.config_file import CONFIG_DEST, config_words
 
 Commands: TypeAlias = "argparse._SubParsersAction[Any]"
+RENAMED_DEST: Final = "renamed"
+"""where the old spellings that were typed are kept: each with its new one"""
 
 
 class Misuse(SystemExit):
@@ -75,6 +77,26 @@ def add_command(commands: Commands, name: str, summary: str, examples: str | Non
     for flags, what in ((("-q", "--quiet"), "no notes and no progress"), (("-v", "--verbose"), "a line for each step")):
         parser.add_argument(*flags, action="store_true", default=argparse.SUPPRESS, help=f"{what} on stderr")
     return parser
+
+
+def add_old_spelling(parser: argparse.ArgumentParser, old: str, new: str) -> None:
+    """Keep an option's former name working, out of sight; ``main`` warns whoever types it."""
+    now = parser._option_string_actions[new]
+    same: dict[str, Any] = {"dest": now.dest, "type": now.type, "default": now.default}
+    parser.add_argument(old, action=_OldSpelling, new=new, help=argparse.SUPPRESS, **same)
+
+
+class _OldSpelling(argparse.Action):
+    """Not the place for the warning: words are parsed twice where there is a file of options."""
+
+    def __init__(self, *, new: str, **named: Any) -> None:
+        super().__init__(**named)
+        self._new = new
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, value: Any, *_: object) -> None:
+        setattr(namespace, self.dest, value)
+        renamed = {**getattr(namespace, RENAMED_DEST, {}), self.option_strings[0]: self._new}
+        setattr(namespace, RENAMED_DEST, renamed)
 
 
 def add_actions(parser: argparse.ArgumentParser) -> Commands:

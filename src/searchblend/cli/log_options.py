@@ -105,25 +105,25 @@ def require_output(options: argparse.Namespace, *, instead: str) -> Path:
     return Path(options.output)
 
 
-def add_release_options(parser: argparse.ArgumentParser, *, population: str) -> None:
-    """``population`` is the flag that names whom the ledger debits."""
+def add_release_options(parser: argparse.ArgumentParser) -> None:
+    """Exact counts for whoever holds the log, and the ledger."""
     parser.add_argument(
         "--summary", type=Path, metavar="FILE", help="exact counts of the input, outside of DIR; NOT FOR RELEASE"
     )
     parser.add_argument("--ledger", type=Path, metavar="FILE", help="budget ledger to which the release is debited")
     parser.add_argument("--release-id", metavar="ID", help="the release's name in the ledger; never paid twice")
-    parser.add_argument(population, dest="debited", metavar="NAME", help=f"whom the ledger debits ({ALL_USERS})")
+    parser.add_argument("--population", metavar="NAME", help=f"whom the ledger debits ({ALL_USERS})")
     parser.add_argument("--window", metavar="NAME", help=f"the ledger's budget period ({ALL_TIME})")
 
 
-def ledger_entry(options: argparse.Namespace, *, population: str) -> LedgerEntry | None:
+def ledger_entry(options: argparse.Namespace) -> LedgerEntry | None:
     """Where the release is debited; an option that only a ledger could heed is refused without one."""
     from searchblend.releases.make_release import LedgerEntry
 
     if options.ledger is None:
         for flag, value in (
             ("--release-id", options.release_id),
-            (population, options.debited),
+            ("--population", options.population),
             ("--window", options.window),
         ):
             if value is not None:
@@ -131,7 +131,7 @@ def ledger_entry(options: argparse.Namespace, *, population: str) -> LedgerEntry
         return None
     if not options.release_id:
         raise UsageError("--ledger: give the release a name with --release-id; the same name is never paid twice")
-    return LedgerEntry(options.ledger, options.release_id, options.debited or ALL_USERS, options.window or ALL_TIME)
+    return LedgerEntry(options.ledger, options.release_id, options.population or ALL_USERS, options.window or ALL_TIME)
 
 
 @contextlib.contextmanager

@@ -10,9 +10,9 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from searchblend.cli.arguments import Misuse
+from searchblend.cli.arguments import RENAMED_DEST, Misuse
 from searchblend.cli.parser import build_parser, load_command
-from searchblend.cli.printing import json_text, speak
+from searchblend.cli.printing import json_text, speak, warn
 from searchblend.core.errors import RunError, SearchblendError, UsageError
 
 EXTRA_OF: Final = {
@@ -40,6 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = build_parser(words[0] if words else "").parse_args(words)
         speak(quiet=getattr(options, "quiet", False), verbose=getattr(options, "verbose", False))
+        for old, new in getattr(options, RENAMED_DEST, {}).items():
+            warn(f"warning: {old} is called {new} now")
         load_command(options.command).run(options)
     except Misuse as misuse:
         _print_error(words, misuse.message, misuse.usage)

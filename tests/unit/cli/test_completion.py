@@ -26,7 +26,7 @@ def test_every_command_is_offered_with_its_summary():
     ("typed", "expected"),
     [
         (["release", ""], ["run", "plan", "verify", "review"]),
-        (["release", "run", "log", "--popul"], ["--population"]),
+        (["release", "run", "log", "--user"], ["--users"]),
         (["run", "log", "--opt"], ["--opt-in", "--opt-in-column"]),
         (["run", "log", "--method", "b"], ["best"]),
         (["run", "log", "--method", "=", "b"], ["best"]),

@@ -61,10 +61,10 @@ def test_the_command_line_wins_over_an_option_that_excludes_its_own(config):
 
 
 def test_a_date_and_the_options_of_a_click_graph(config):
-    config.write_text("from = 2006-03-01\nmax-queries-per-user = 5\nreformulations = true\npeople = 'all'")
+    config.write_text("from = 2006-03-01\nmax-queries-per-user = 5\nreformulations = true\npopulation = 'all'")
     options = parsed("release run", "--config", config)
     assert (options.first, options.max_queries_per_user, options.reformulations) == (1141171200.0, 5, True)
-    assert options.debited == "all"
+    assert options.population == "all"
 
 
 @pytest.mark.parametrize(

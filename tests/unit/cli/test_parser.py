@@ -98,6 +98,31 @@ def test_a_release_that_would_not_be_kept_is_refused_before_anything_is_read(com
     assert error.endswith(instead)
 
 
+@pytest.mark.parametrize(
+    ("command", "old", "new"),
+    [
+        (["release", "plan"], "--population", "users"),
+        (["release", "review", "folder"], "--head", "top"),
+        (["serve"], "--people", "users"),
+    ],
+)
+def test_an_old_spelling_is_read_as_the_new_one(command, old, new):
+    parser = build_parser(command[0])
+    assert vars(parser.parse_args([*command, old, "7"])) == {
+        **vars(parser.parse_args([*command, f"--{new}", "7"])),
+        "renamed": {old: f"--{new}"},
+    }
+
+
+def test_an_old_spelling_is_warned_of_once(capsys):
+    printing.messages.cache_clear()
+    assert main(["release", "plan", "--population", "5000", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == "warning: --population is called --users now\n"
+    assert json.loads(printed.out)["population"] == 5000
+    printing.messages.cache_clear()
+
+
 def test_columns():
     options = build_parser().parse_args(["run", "log", "--columns", "user=AnonID,query=Query,url=ClickURL"])
     assert options.columns == {"user": "AnonID", "query": "Query", "url": "ClickURL"}

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from searchblend.cli.arguments import Commands, add_actions, add_command, positive_int
+from searchblend.cli.arguments import Commands, add_actions, add_command, add_old_spelling, positive_int
 from searchblend.cli.commands.run import malformed_warnings, now, warn_without_page
 from searchblend.cli.log_options import (
     add_log,
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 examples:
   searchblend release plan --epsilon 2.3 --delta 1e-6 --max-queries-per-user 20
-  searchblend release run searches.tsv -o release --population 500000
+  searchblend release run searches.tsv -o release --users 500000
   searchblend release verify release/
   searchblend release review release/ --terms adult.txt
 """
 RUN_EXAMPLES = """\
 examples:
-  searchblend release run searches.tsv -o release --population 500000
-  searchblend release run 'aol/user-ct-*.gz' -o release --urls private --population 650000 --epsilon 2.3
+  searchblend release run searches.tsv -o release --users 500000
+  searchblend release run 'aol/user-ct-*.gz' -o release --urls private --users 650000 --epsilon 2.3
   searchblend release run searches.tsv -o release --public-urls results.csv --public-source 'results page of May'
   searchblend release run searches.tsv -o release --algorithm kkmn2009 --max-queries-per-user 5 --shares even
   searchblend release run searches.tsv -o release --reformulations --from 2006-03-01 --to 2006-04-01
@@ -56,7 +56,7 @@ examples:
 """
 PLAN_EXAMPLES = """\
 examples:
-  searchblend release plan --population 500000                           the default at its default budget
+  searchblend release plan --users 500000                           the default at its default budget
   searchblend release plan --algorithm kkmn2009 --epsilon 2.302585 --delta 1e-5 --selection-only --json
   searchblend release plan --algorithm kkmn2009 --accounting exact --max-queries-per-user 5
   searchblend release plan --urls private --plot curve.png
@@ -70,7 +70,7 @@ REVIEW_EXAMPLES = """\
 examples:
   searchblend release review release/                         what a person should look at before publishing
   searchblend release review release/ --terms adult.txt       a list of your own, one term a line
-  searchblend release review release/ --head 500 --abandoned-below 0.05 --json
+  searchblend release review release/ --top 500 --abandoned-below 0.05 --json
 """
 ALGORITHMS = ("gaussian", "kkmn2009", "weighted_gaussian", "dp_sips")
 PRESETS = ("select-heavy", "even", "counts-heavy")
@@ -86,9 +86,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action.add_argument("folder", type=Path, metavar="DIR", help="the folder of a release")
         action.add_argument("--json", action="store_true", help="print one JSON document")
     review.add_argument("--terms", type=Path, metavar="FILE", help="terms of your own to look for, one a line")
-    review.add_argument(
-        "--head", type=positive_int, default=100, metavar="N", help="queries looked at for clicks (100)"
-    )
+    review.add_argument("--top", type=positive_int, default=100, metavar="N", help="queries looked at for clicks (100)")
+    add_old_spelling(review, "--head", "--top")
     review.add_argument(
         "--abandoned-below", type=float, default=0.1, metavar="F", help="clicks per search below which to ask (0.1)"
     )
@@ -104,7 +103,8 @@ def _add_run(actions: Commands) -> None:
     parser.add_argument("--synonyms", type=Path, metavar="TABLE", help="public table query,meaning of queries to merge")
     parser.add_argument("--from", dest="first", type=_moment, metavar="TIME", help="leave out lines before this time")
     parser.add_argument("--to", dest="last", type=_moment, metavar="TIME", help="leave out lines from this time on")
-    add_release_options(parser, population="--people")
+    add_release_options(parser)
+    parser.add_argument("--people", help=argparse.SUPPRESS)
     parser.add_argument("--seed", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--json", action="store_true", help="print the statement as one JSON document")
 
@@ -112,6 +112,7 @@ def _add_run(actions: Commands) -> None:
 def _add_plan(actions: Commands) -> None:
     parser = add_command(actions, "plan", "thresholds, noise and release probabilities; reads no data", PLAN_EXAMPLES)
     _add_parameters(parser)
+    add_old_spelling(parser, "--population", "--users")
     parser.add_argument("--selection-only", action="store_true", help="the whole budget for choosing queries")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the release probability, .png or .svg")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
@@ -121,9 +122,9 @@ def _add_parameters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--algorithm", choices=ALGORITHMS, default="gaussian", help="how queries are chosen (gaussian)")
     parser.add_argument("--accounting", choices=["paper", "exact"], help="of kkmn2009: Theorem 1 (paper), or exact")
     parser.add_argument("--epsilon", type=float, default=2.0, metavar="E", help="ε of the whole release (2)")
-    parser.add_argument("--delta", type=float, metavar="D", help="δ (1e-6, or a tenth of 1/population if that is less)")
-    parser.add_argument("--population", type=positive_int, metavar="N", help="users the log stands for, as you know it")
-    parser.add_argument("--allow-large-delta", action="store_true", help="accept δ ≥ 1/population")
+    parser.add_argument("--delta", type=float, metavar="D", help="δ (1e-6, or a tenth of 1/users if that is less)")
+    parser.add_argument("--users", type=positive_int, metavar="N", help="users the log stands for, as you know it")
+    parser.add_argument("--allow-large-delta", action="store_true", help="accept δ ≥ 1/users")
     parser.add_argument("--max-queries-per-user", type=int, default=20, metavar="D", help="d (20)")
     parser.add_argument("--max-clicks-per-user", type=int, default=20, metavar="D", help="d_c (20)")
     parser.add_argument("--max-reformulations-per-user", type=int, default=20, metavar="D", help="d_r (20)")
@@ -156,7 +157,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _params(options: argparse.Namespace, **fixed: Any) -> ClickGraphParams:
-    delta = suggested_delta(options.population) if options.delta is None else options.delta
+    delta = suggested_delta(options.users) if options.delta is None else options.delta
     choices = {
         "count_unit": options.count_unit or AS_ALGORITHM,
         "accounting": options.accounting or AS_ALGORITHM,
@@ -166,7 +167,7 @@ def _params(options: argparse.Namespace, **fixed: Any) -> ClickGraphParams:
     }
     return ClickGraphParams(
         budget=Budget(options.epsilon, delta),
-        population=options.population,
+        population=options.users,
         algorithm=options.algorithm,
         max_queries_per_user=options.max_queries_per_user,
         max_clicks_per_user=options.max_clicks_per_user,
@@ -192,6 +193,7 @@ def _run(options: argparse.Namespace) -> None:
 
     if options.seed is not None:
         raise UsageError("--seed: a release draws its noise from the operating system; a known seed cancels privacy")
+    _read_old_spellings(options)
     output = require_output(options, instead="searchblend release plan")
     if options.urls == "public" and not options.public_urls:
         raise UsageError("--urls public: name the table with --public-urls; URLs of the log itself are not public")
@@ -210,11 +212,11 @@ def _run(options: argparse.Namespace) -> None:
         last_moment=options.last,
         html=options.html,
         replace=options.force,
-        ledger=ledger_entry(options, population="--people"),
+        ledger=ledger_entry(options),
         created=now(),
     )
-    if options.population is None:
-        warn("the number of users was not declared (--population): δ was not compared with it")
+    if options.users is None:
+        warn("the number of users was not declared (--users): δ was not compared with it")
     with (
         summary_file(options.summary, output, replace=options.force) as write_summary,
         remembered(options, output, settings.cost, created=settings.created),
@@ -235,6 +237,23 @@ def _run(options: argparse.Namespace) -> None:
         print_json(encode_statement(result.released))
     else:
         _show_release(result.released, output)
+
+
+def _read_old_spellings(options: argparse.Namespace) -> None:
+    """``--population`` was the number of users here, and ``--people`` the name. So a value of digits is the number."""
+    if options.population is not None and not any(letter.isalpha() for letter in options.population):
+        if options.users is not None:
+            raise UsageError("--population: expected a name with a letter in it; the number of users is --users")
+        try:
+            options.users, options.population = positive_int(options.population), None
+        except argparse.ArgumentTypeError as error:
+            raise UsageError("--population: expected a name with a letter in it") from error
+        warn("warning: --population with a number is called --users now")
+    if options.people is not None:
+        if options.population is not None:
+            raise UsageError("--people: is called --population now, which is given too; leave one of them out")
+        options.population = options.people
+        warn("warning: --people is called --population now")
 
 
 def _warn_about_input(result: WrittenRelease[Statement]) -> None:
@@ -317,7 +336,7 @@ def _review(options: argparse.Namespace) -> None:
             graph,
             Suspects(_terms(options.terms)),
             has_all_clicks=statement.parameters.get("urls") == "public",
-            head=options.head,
+            head=options.top,
             abandoned_below=options.abandoned_below,
         )
     if options.json:

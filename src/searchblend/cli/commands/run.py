@@ -86,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--wide-list", action="store_true", help="list queries without a listed URL too (method best)")
     parser.add_argument("--explain", action="store_true", help="say which mechanisms were chosen and why")
     parser.add_argument("--no-project", action="store_true", help="leave out the projection onto the simplex")
-    add_release_options(parser, population="--population")
+    add_release_options(parser)
     parser.add_argument("--dry-run", action="store_true", help="say what would be promised; read nothing")
     parser.add_argument(
         "--users", type=positive_int, metavar="N", help="with --dry-run: users to expect (519371, of the AOL log)"
@@ -151,7 +151,7 @@ def run(options: argparse.Namespace) -> None:
 def _ledger_entry(options: argparse.Namespace) -> LedgerEntry | None:
     if options.ledger is not None and options.evaluate:
         raise UsageError("--ledger: not with --evaluate, which is not a release")
-    return ledger_entry(options, population="--population")
+    return ledger_entry(options)
 
 
 def now() -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from searchblend.accounting.totals import BudgetCap
-from searchblend.cli.arguments import positive_int
+from searchblend.cli.arguments import add_old_spelling, positive_int
 from searchblend.cli.printing import messages, new_table, print_line, print_table, progress_bar, warn
 from searchblend.cli.service_options import add_place, print_document, serve_settings
 from searchblend.core.documents import encode
@@ -75,7 +75,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--by-hand", action="store_true", help="with --demo: devices take part, and you run the rounds in the console"
     )
-    parser.add_argument("--people", type=positive_int, default=20_000, help="with --demo: devices (20000)")
+    parser.add_argument(
+        "--users", type=positive_int, default=20_000, metavar="N", help="with --demo: users with a device (20000)"
+    )
+    add_old_spelling(parser, "--people", "--users")
     parser.add_argument("--method", choices=["best", "paper"], default="best", help="with --demo: how to estimate")
     parser.add_argument("--demo-server", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--end-with-input", action="store_true", help=argparse.SUPPRESS)
@@ -173,7 +176,7 @@ def _demo(options: argparse.Namespace) -> None:
         address = stack.enter_context(_server(settings))
         if not options.json:
             print_line(f"server at {address}, data in {settings.data_dir}")
-        people = _people(options.people)
+        people = _people(options.users)
         n_optin = int(_OPTIN_SHARE * len(people))
         with _progress() as on_progress:
             transport = DemoConnections(address)
@@ -223,7 +226,7 @@ def _prepare(settings: ServeSettings, options: argparse.Namespace) -> tuple[str,
     with open_store(settings.where) as store:
         if store.ledger.book().cap is None:
             store.ledger.set_cap(BudgetCap(window=Budget(80.0, 1e-2)))  # ten rounds a week: enough to play with
-        n_clients = options.people - int(_OPTIN_SHARE * options.people)
+        n_clients = options.users - int(_OPTIN_SHARE * options.users)
         wanted = TaskSettings(
             name=label,
             method=options.method,
