@@ -10,9 +10,10 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from searchblend.core.records import Record
-from searchblend.mechanisms.tally import Ints
-from searchblend.synthetic.count_group import CountGroup, IndexedRecords, RecordModel
+from searchblend.core.errors import RunError
+from searchblend.core.records import HeadList, Record
+from searchblend.mechanisms.tally import Ints, ListedRecords
+from searchblend.synthetic.count_group import CountGroup, RecordModel
 from searchblend.synthetic.population import AOL, YANDEX, Profile
 
 
@@ -89,23 +90,53 @@ def _model(profile: Profile, ranks: int) -> RecordModel:
     return RecordModel.of_profile(profile, ranks)
 
 
+class IndexedRecords(ListedRecords):
+    """``ListedRecords`` that looks only at the numbers of listed queries."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        super().__init__(records)
+        self._number_of_query: dict[object, int] = {}
+        for record in records:
+            self._number_of_query.setdefault(record.query, len(self._number_of_query))
+
+    def cells(self, head: HeadList, numbers: Ints) -> Ints:
+        listed = np.array([self._number_of_query.get(query, -1) for query in head.queries], dtype=np.int64)
+        cells = np.full(len(numbers), head.n_cells - 1, dtype=np.int64)
+        inside = np.flatnonzero(np.isin(self.query_numbers(numbers), listed))
+        if len(inside):
+            cells[inside] = super().cells(head, numbers[inside])
+        return cells
+
+
 class LogPeople:
     """The people of a log with the record that was drawn for each: the same people in every run, split anew."""
 
     delta, optin, sizes = AOL.delta, AOL.optin_fraction, (10, 25, 50)
 
-    def __init__(self, label: str, records: Sequence[Record], counts: Ints) -> None:
+    def __init__(
+        self, label: str, records: Sequence[Record], counts: Ints, searches: tuple[Ints, Ints] | None = None
+    ) -> None:
         self.label = label
+        self._searches = searches
         self._universe = IndexedRecords(records)
         self._counts = counts
         digest = hashlib.sha256(counts.tobytes())
         for record in records:
             digest.update(f"{record.query}\t{record.url}\n".encode("utf-8", "surrogatepass"))
+        for numbers in searches or ():
+            digest.update(numbers.tobytes())
         self.name = f"log-{digest.hexdigest()[:16]}"
 
     @property
     def n_users(self) -> int:
         return int(self._counts.sum())
+
+    @property
+    def searches(self) -> tuple[Ints, Ints]:
+        """All searches: the number of the user and of the query, users one after the other, each in order of time."""
+        if self._searches is None:
+            raise RunError("all searches of the log are needed, and one of each person was read")
+        return self._searches
 
     def everybody(self, seed: int, run: int, n_users: int | None = None) -> CountGroup:
         if n_users is None or n_users == self.n_users:
