@@ -20,7 +20,7 @@ from searchblend.core.documents import JsonObject
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Guarantee
 from searchblend.core.records import HeadList
-from searchblend.core.tables import ROWS_SHOWN, Column, Tables, chosen, html_table, short_promise
+from searchblend.core.tables import ROWS_SHOWN, Column, ReleasedTables, chosen, html_table, short_promise
 from searchblend.mechanisms.tally import Ints
 from searchblend.mechanisms.threshold import noise_for_one_record
 
@@ -122,7 +122,7 @@ def _printed_without(
 
 
 @dataclass(frozen=True, repr=False)
-class BlenderRelease(Tables[TableName]):
+class BlenderRelease(ReleasedTables[TableName]):
     """Everything that one run publishes. ``repr`` and every field are safe to show."""
 
     method: str

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -13,10 +14,10 @@ from searchblend.accounting.spend import Spend
 from searchblend.core.documents import JsonObject
 from searchblend.core.privacy import Budget, Neighbors
 from searchblend.files.durable import release_folder
-from searchblend.logs.read import SearchLog
 from searchblend.store.ledger_windows import ALL_TIME
 
 Released = TypeVar("Released")
+Source = TypeVar("Source")
 Files = dict[str, bytes]
 
 
@@ -51,14 +52,22 @@ class WrittenRelease(Generic[Released]):
     released: Released
     input_summary: JsonObject | None
     """exact counts of the input: not for release; ``None`` when an earlier release was returned unread"""
+    files: Files
+    """what was released, byte for byte"""
+
+
+def now() -> str:
+    """When a release is made, as its statement says it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def make_release(
     output: Path | None,
     cost: Cost,
     *,
-    open_log: Callable[[], AbstractContextManager[SearchLog]],
-    make: Callable[[SearchLog], tuple[Released, Files]],
+    open_log: Callable[[], AbstractContextManager[Source]],
+    make: Callable[[Source], tuple[Released, Files]],
+    summarize: Callable[[Source], JsonObject | None],
     read: Callable[[Files], Released],
     replace: bool = False,
     ledger: LedgerEntry | None = None,
@@ -69,8 +78,10 @@ def make_release(
     With a ledger the release is debited after the log was read and before any noise is drawn; a release id that was
     published before gives the same bytes and reads nothing.
 
-    ``output`` is the folder, if one is wanted; ``cost`` is what a ledger is debited; ``open_log`` reads the log;
-    ``make`` draws and gives what was released with its files; ``read`` has it from the files that a ledger keeps;
+    ``output`` is the folder, if one is wanted; ``cost`` is what a ledger is debited; ``open_log`` reads the log, and
+    refuses whatever can be refused before noise is drawn: what ``make`` refuses is paid for;
+    ``make`` draws and gives what was released with its files; ``summarize`` says what was counted of the input;
+    ``read`` has the release from the files that a ledger keeps;
     ``replace`` allows another release in the folder; ``on_step`` is called with the name of each step.
     """
     with contextlib.ExitStack() as stack:
@@ -79,24 +90,25 @@ def make_release(
         if ledger is None:
             log = stack.enter_context(open_log())
             released, files = make(log)
-            summary = log.summary.as_json()
+            summary = summarize(log)
         else:
-            files, summary = _debited(stack, ledger, cost, open_log, make)
+            files, summary = _debited(stack, ledger, cost, open_log, make, summarize)
             # Not what ``make`` gave: of two runs of one id at once, only the files that the ledger has are released.
             released = read(files)
         if folder:
             on_step("files")
             for name, content in files.items():
                 folder.write(name, content)
-        return WrittenRelease(released, summary)
+        return WrittenRelease(released, summary, files)
 
 
 def _debited(
     stack: contextlib.ExitStack,
     entry: LedgerEntry,
     cost: Cost,
-    open_log: Callable[[], AbstractContextManager[SearchLog]],
-    make: Callable[[SearchLog], tuple[object, Files]],
+    open_log: Callable[[], AbstractContextManager[Source]],
+    make: Callable[[Source], tuple[object, Files]],
+    summarize: Callable[[Source], JsonObject | None],
 ) -> tuple[Files, JsonObject | None]:
     """The files that the ledger has of this release id, those of ``make`` if there are none, and the input's summary.
 
@@ -120,4 +132,4 @@ def _debited(
     if book.published(entry.release_id) is not None:
         return once(dict), None
     log = stack.enter_context(open_log())
-    return once(lambda: make(log)[1]), log.summary.as_json()
+    return once(lambda: make(log)[1]), summarize(log)

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import os
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Literal
@@ -24,7 +25,7 @@ from searchblend.core.errors import InputError, InvalidColumns, listed
 from searchblend.core.params import check_epsilon
 from searchblend.core.privacy import Budget, Guarantee
 from searchblend.core.randomness import Randomness, SystemRandomness
-from searchblend.core.tables import ROWS_SHOWN, Tables, chosen, html_table, short_promise
+from searchblend.core.tables import ROWS_SHOWN, ReleasedTables, chosen, html_table, short_promise
 from searchblend.logs.duckdb.feed import Feeder
 from searchblend.logs.duckdb.given import GivenTable
 from searchblend.logs.duckdb.scan import parquet_types, read_parquet
@@ -37,7 +38,7 @@ from searchblend.mechanisms.noisy_counts import noisy_counts
 
 
 @dataclass(frozen=True, repr=False)
-class HeavyValues(Tables[Literal["values"]]):
+class HeavyValues(ReleasedTables[Literal["values"]]):
     """What was selected, and the promise under which."""
 
     counts: Mapping[str, int]
@@ -74,26 +75,68 @@ def select_values(
 ) -> HeavyValues:
     """The values that enough users have, with noisy counts; (ε, δ)-private under replace-one.
 
-    ``paths`` are Parquet files, or it is a table in memory as for ``read_log``.
-    ``user`` and ``value`` name the columns: strings or whole numbers. Rows where one of them is missing are left out.
+    Nothing keeps account of what this spends: ``Session.select_values`` does.
+
+    Args:
+        paths: Parquet files, or a table in memory as for ``read_log``
+        budget: (ε, δ) of each user
+        user: the column of users, strings or whole numbers; rows without one are left out
+        value: the column of values, likewise
+        memory: limit of the database; the rest goes to ``temp_directory``
+        threads: of the database; None: one for each core
+        temp_directory: where the database spills; None: the system's
+        randomness: the source of all noise, the operating system's unless a simulation gives another
+
+    Example:
+        ``sb.select_values("installed.parquet", sb.Budget(1.0, 1e-7), user="person", value="app")``
     """
-    check_epsilon(budget)
     source = randomness or SystemRandomness()
-    design = CuratorDesign.of(budget)
-    key = b64encode(source.take(15)).decode()
-    with closing(DuckDBSession(memory, threads, temp_directory)) as session:
-        if are_paths(paths):
-            tally = _tally_of_files(session, expand(paths), user, value, key)
-        else:
-            tally = _tally_of_table(session, GivenTable(session, paths), user, value, key)
-        passed = noisy_counts(tally, design.threshold, randomness=source)
-    counts = {str(record.query): n for record, n in passed.items()}
-    ordered = sorted(counts, key=lambda one: (-counts[one], one.encode()))
-    return HeavyValues(
-        {one: counts[one] for one in ordered},
-        design.threshold.integer,
-        selection_guarantee(budget, design, source),
-    )
+    selection = Selection(paths, budget, user, value, memory, threads, temp_directory)
+    with selection.read(source) as tally:
+        return selection.draw(tally, source)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which values to select from which table; the arguments of ``select_values``."""
+
+    table: LogInput = field(repr=False)
+    budget: Budget
+    user: str = "user"
+    value: str = "value"
+    memory: str | None = DEFAULT_MEMORY
+    threads: int | None = None
+    temp_directory: str | os.PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.budget)
+        _ = self.design  # a budget without a threshold is refused before anything is read or paid
+
+    @cached_property
+    def design(self) -> CuratorDesign:
+        """Threshold and noise, which follow from the budget alone."""
+        return CuratorDesign.of(self.budget)
+
+    @contextmanager
+    def read(self, source: Randomness) -> Iterator[SqlTally]:
+        """How many users drew each value. No noise is drawn, so that what cannot be read costs nothing."""
+        key = b64encode(source.take(15)).decode()
+        with closing(DuckDBSession(self.memory, self.threads, self.temp_directory)) as session:
+            if are_paths(self.table):
+                yield _tally_of_files(session, expand(self.table), self.user, self.value, key)
+            else:
+                yield _tally_of_table(session, GivenTable(session, self.table), self.user, self.value, key)
+
+    def draw(self, tally: SqlTally, source: Randomness) -> HeavyValues:
+        """The values whose noisy counts reach the threshold."""
+        passed = noisy_counts(tally, self.design.threshold, randomness=source)
+        counts = {str(record.query): n for record, n in passed.items()}
+        ordered = sorted(counts, key=lambda one: (-counts[one], one.encode()))
+        return HeavyValues(
+            {one: counts[one] for one in ordered},
+            self.design.threshold.integer,
+            selection_guarantee(self.budget, self.design, source),
+        )
 
 
 def _tally_of_files(session: DuckDBSession, files: Sequence[Path], user: str, value: str, key: str) -> SqlTally:

@@ -357,9 +357,17 @@ QUOTED_LINE_FEEDS_CAVEAT: Final = (
 )
 
 
+UNKNOWN_READING_CAVEAT: Final = (
+    "How the log was read is not on record. That no line changes how another person's is read is promised of logs that "
+    "searchblend read, without line feeds inside quotes."
+)
+
+
 def log_caveats(log: JsonObject) -> list[str]:
     """What the promise rests on, beside the mechanisms, by the way in which a log was read."""
-    return [QUOTED_LINE_FEEDS_CAVEAT] if log.get("quoted_line_feeds") else []
+    if "quoted_line_feeds" not in log:
+        return [UNKNOWN_READING_CAVEAT]
+    return [QUOTED_LINE_FEEDS_CAVEAT] if log["quoted_line_feeds"] else []
 
 
 BLENDER_PUBLIC: Final = (

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
 
 from searchblend.cli.printing import print_json, print_line, step_progress, write
-from searchblend.core.errors import InputError, MessageError, OutputError, UsageError
-from searchblend.core.statement import PAGE
+from searchblend.core.errors import OutputError, UsageError
 from searchblend.files.durable import refuse_existing, whole_files
 
 EXAMPLES = """\
@@ -27,6 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    from searchblend.releases.release_page import page_of_folder
+
     if options.output is None:
         if options.json:
             raise UsageError("--json: name the file of the page with --output")
@@ -45,22 +45,3 @@ def run(options: argparse.Namespace) -> None:
         print_json(page)
     else:
         print_line(f"{page['file']} ({page['bytes']:,} bytes): one file that needs nothing else")
-
-
-def page_of_folder(folder: Path, *, on_step: Callable[[str], None] = lambda step: None) -> str:
-    """The same page that ``--html`` would have put there; files must have the hashes that the statement states."""
-    from searchblend.pages.click_graph_page import click_graph_page
-    from searchblend.pages.hybrid_page import hybrid_page
-    from searchblend.wire.click_graph import STATEMENT_KIND
-    from searchblend.wire.click_graph_files import read_click_graph
-    from searchblend.wire.release import RESULT, STATEMENT, read_result, read_statement
-
-    if not folder.is_dir():
-        raise InputError(folder, "expected the folder of a release")
-    statement = read_statement(folder / STATEMENT).without_file(PAGE)
-    try:
-        if statement.kind == STATEMENT_KIND:
-            return click_graph_page(read_click_graph(folder, on_step=on_step), statement)
-        return hybrid_page(read_result(folder / RESULT, statement), statement)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, MessageError) as error:
-        raise InputError(folder, "expected the files of a release as searchblend writes them") from error

@@ -12,7 +12,7 @@ from searchblend.clickgraph.use.graph import ClickGraph, TableName
 from searchblend.core.params import ClickGraphParams
 from searchblend.core.privacy import Condition, GroupGuarantee, Guarantee, Neighbors, TrustModel
 from searchblend.core.randomness import Randomness
-from searchblend.core.tables import ROWS_SHOWN, Tables, chosen, html_table, short_promise
+from searchblend.core.tables import ROWS_SHOWN, ReleasedTables, chosen, html_table, short_promise
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class ReformulationRow:
 
 
 @dataclass(frozen=True, repr=False)
-class ClickGraphRelease(Tables[TableName]):
+class ClickGraphRelease(ReleasedTables[TableName]):
     """Everything that one run publishes: every field is private output or public, and safe to show.
 
     Nothing here is an exact total of the log: who takes part is secret.
