@@ -24,6 +24,7 @@ from searchblend.store.states import ENDED, State
 from searchblend.wire.release import decode_result
 
 PER_PAGE: Final = 100
+_ARRIVALS_HEIGHT: Final = 170
 _WORKERS: Final = {arrow.job: arrow.worker for arrow in JOB_ARROWS}
 _RESULT: Final = "result.json"
 _REACHED: Final = {
@@ -275,6 +276,7 @@ def _arrivals(steps: Sequence[ArrivalStep], seconds: int) -> Chart | None:
         series=[Series("messages", [step.n for step in steps])],
         form=number,
         unit="plain",
+        height=_ARRIVALS_HEIGHT,
     )
 
 
