@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,14 +13,13 @@ from searchblend.blender.pipeline import run_blender
 from searchblend.blender.release import BlenderRelease
 from searchblend.blender.result import Result, result_of
 from searchblend.core.documents import JsonObject
-from searchblend.core.errors import InvalidParameter
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Neighbors
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.statement import PAGE
 from searchblend.logs.options import ReadOptions
 from searchblend.logs.read import OnNotice, OnProgress, SearchLog, open_log
-from searchblend.releases.make_release import Cost, Files, LedgerEntry, WrittenRelease, make_release
+from searchblend.releases.make_release import Cost, Files, LedgerEntry, WrittenRelease, make_release, refuse_large_delta
 from searchblend.wire.head_list import encode_head_list
 from searchblend.wire.release import (
     BLENDER_CAVEATS,
@@ -93,11 +93,14 @@ def run_hybrid(
         options = replace(
             settings.log, draws=params.records_per_client, rows=params.records_per_optin > 1, key=source.take(16)
         )
-        return open_log(options, on_progress=on_progress, on_notice=on_notice)
+        with contextlib.ExitStack() as on_failure:
+            log = on_failure.enter_context(open_log(options, on_progress=on_progress, on_notice=on_notice))
+            refuse_large_delta(params.budget, log.summary.users, allowed=settings.allow_large_delta)
+            on_failure.pop_all()
+            return log
 
     def make(log: SearchLog) -> tuple[Result, Files]:
         optin, clients = log.split(optin_fraction=settings.optin_fraction)
-        _check_delta(settings, optin.n_users + clients.n_users)
         release = run_blender(
             optin,
             clients,
@@ -121,17 +124,6 @@ def run_hybrid(
         ledger=settings.ledger,
         on_step=on_step,
     )
-
-
-def _check_delta(settings: HybridSettings, n_users: int) -> None:
-    """Before anything is drawn or paid. Group sizes are public under replace-one, so the refusal gives nothing away."""
-    delta = settings.params.budget.delta
-    if delta * n_users >= 1 and not settings.allow_large_delta:
-        raise InvalidParameter(
-            "delta",
-            f"{delta:g} is not below 1/users = {1 / n_users:.2g}: such a δ lets a mechanism expose a user outright; "
-            "choose a smaller --delta, or --allow-large-delta",
-        )
 
 
 def beside_the_truth(release: BlenderRelease, evaluation: Evaluation) -> Result:

@@ -7,16 +7,31 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from searchblend.accounting.spend import Spend
 from searchblend.core.documents import JsonObject
+from searchblend.core.errors import InvalidParameter
 from searchblend.core.privacy import Budget, Neighbors
 from searchblend.files.durable import release_folder
-from searchblend.logs.read import SearchLog
 from searchblend.store.ledger_windows import ALL_TIME
 
+
+class InputCounts(Protocol):
+    """Exact counts of an input. NOT FOR RELEASE."""
+
+    def as_json(self) -> JsonObject: ...
+
+
+class ReadInput(Protocol):
+    """What a release is made from, once it was read."""
+
+    @property
+    def summary(self) -> InputCounts: ...
+
+
 Released = TypeVar("Released")
+Input = TypeVar("Input", bound=ReadInput)
 Files = dict[str, bytes]
 
 
@@ -57,8 +72,8 @@ def make_release(
     output: Path | None,
     cost: Cost,
     *,
-    open_log: Callable[[], AbstractContextManager[SearchLog]],
-    make: Callable[[SearchLog], tuple[Released, Files]],
+    open_log: Callable[[], AbstractContextManager[Input]],
+    make: Callable[[Input], tuple[Released, Files]],
     read: Callable[[Files], Released],
     replace: bool = False,
     ledger: LedgerEntry | None = None,
@@ -91,12 +106,22 @@ def make_release(
         return WrittenRelease(released, summary)
 
 
+def refuse_large_delta(budget: Budget, n_users: int, *, allowed: bool) -> None:
+    """Before anything is drawn or paid. Group sizes are public under replace-one, so the refusal gives nothing away."""
+    if budget.delta * n_users >= 1 and not allowed:
+        raise InvalidParameter(
+            "delta",
+            f"{budget.delta:g} is not below 1/users = {1 / n_users:.2g}: such a δ lets a mechanism expose a user "
+            "outright; choose a smaller --delta, or --allow-large-delta",
+        )
+
+
 def _debited(
     stack: contextlib.ExitStack,
     entry: LedgerEntry,
     cost: Cost,
-    open_log: Callable[[], AbstractContextManager[SearchLog]],
-    make: Callable[[SearchLog], tuple[object, Files]],
+    open_log: Callable[[], AbstractContextManager[Input]],
+    make: Callable[[Input], tuple[object, Files]],
 ) -> tuple[Files, JsonObject | None]:
     """The files that the ledger has of this release id, those of ``make`` if there are none, and the input's summary.
 

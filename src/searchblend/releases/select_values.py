@@ -12,15 +12,14 @@ from __future__ import annotations
 import os
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal, Self
 
 from searchblend.blender.best.stability_histogram import CuratorDesign
 from searchblend.blender.guarantees import selection_guarantee
-from searchblend.core.errors import InputError, InvalidColumns, listed
+from searchblend.core.errors import InputError, InvalidParameter
 from searchblend.core.params import check_epsilon
 from searchblend.core.privacy import Budget, Guarantee
 from searchblend.core.randomness import Randomness, SystemRandomness
@@ -29,11 +28,17 @@ from searchblend.logs.duckdb.feed import Feeder
 from searchblend.logs.duckdb.given import GivenTable
 from searchblend.logs.duckdb.scan import parquet_types, read_parquet
 from searchblend.logs.duckdb.session import DatabaseError, DuckDBSession, quoted, quoted_name
-from searchblend.logs.formats.files import LogInput, are_paths, expand, open_raw
-from searchblend.logs.formats.sources import PARQUET_MAGIC, STRING_OR_NUMBER
-from searchblend.logs.options import DEFAULT_MEMORY
+from searchblend.logs.duckdb.value_rows import VALUE_ROWS, load_values
+from searchblend.logs.formats.files import LogInput, are_paths, expand
+from searchblend.logs.formats.gate import OnBytes
+from searchblend.logs.formats.layout import ColumnMap, Columns, Sessions, Source
+from searchblend.logs.formats.sources import columns_layout, find_sources
+from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions
+from searchblend.logs.read import refuse_useless, summarize
 from searchblend.logs.relational import SqlTally
+from searchblend.logs.summary import InputSummary
 from searchblend.mechanisms.noisy_counts import noisy_counts
+from searchblend.mechanisms.tally import Tally
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,12 +66,93 @@ class HeavyValues(Tables[Literal["values"]]):
         return html_table(title, ("value", "users"), rows, len(self.counts), self.guarantee)
 
 
+class ValueTable:
+    """Rows of (user, value), as files or in memory. Close it, or use it in a ``with``."""
+
+    def __init__(self, options: ReadOptions, on_bytes: OnBytes = lambda n: None) -> None:
+        """Reads text into the database; Parquet and tables in memory are read when they are counted.
+
+        ``options`` are those of a log, with columns called ``user`` and ``value``.
+        """
+        self._session = DuckDBSession(options.memory, options.threads, options.temp_directory)
+        self._damaged: Path | None = None
+        self._given: GivenTable | None = None
+        self._summary: InputSummary | None = None
+        self._n_files = self._n_bytes = 0
+        self.n_users = 0
+        """how many have a value, once they were counted"""
+        try:
+            self._format, self._rows = self._open(options, on_bytes)
+        except BaseException:
+            self.close()
+            raise
+        self.decided: Final = {"format": self._format, "quoted_line_feeds": options.quoted_line_feeds}
+        """How the table was read. It rests on names, headers and options alone, and may be published."""
+
+    def _open(self, options: ReadOptions, on_bytes: OnBytes) -> tuple[str, str]:
+        """The format, and SELECT of the rows."""
+        session, columns = self._session, value_columns(options.columns)
+        if not are_paths(options.paths):
+            if options.format != "auto":
+                raise InvalidParameter("format", "only of files: a table in memory has columns")
+            self._given = table = GivenTable(session, options.paths)
+            layout = columns_layout(table.label, table.types, columns)
+            table.keep(layout.columns.values())
+            return "table", _rows(layout, table.name)
+        files = expand(options.paths)
+        sources = _sources(session, files, options.format, columns, quoted_line_feeds=options.quoted_line_feeds)
+        if isinstance(sources[0][0], Columns):
+            self._damaged, self._n_files = files[0], len(files)
+            self._n_bytes = sum(file.stat().st_size for file in files)
+            return "parquet", _rows_of_parquet(session, sources)
+        reading = load_values(session, sources, on_bytes)
+        self._summary = summarize(sources, reading, host_only=False)
+        refuse_useless(sources, self._summary, strict=options.strict)
+        return self._summary.format, f"SELECT person, held FROM {VALUE_ROWS} WHERE problem = 0"
+
+    def count(self, key: str) -> SqlTally:
+        """How many users drew each value, where the key decides the draws; kept as ``tally``."""
+
+        def count() -> SqlTally:
+            return SqlTally(self._session, _counted(self._rows, key))
+
+        try:
+            self.tally = count() if self._given is None else self._given.read(count)
+        except DatabaseError as error:
+            if self._damaged is None:  # text has passed the gate
+                raise
+            raise InputError(self._damaged, "this Parquet file, or another of the table, is damaged") from error
+        self.n_users = sum(n * size for n, size in self.tally.sizes().items())
+        return self.tally
+
+    @property
+    def summary(self) -> InputSummary:
+        """What was read, once it was counted. NOT FOR RELEASE."""
+        if self._summary is not None:
+            return self._summary
+        whole = "count(*) FILTER (person IS NOT NULL AND held IS NOT NULL)"
+        [(lines, used)] = self._session.rows(f"SELECT count(*), {whole} FROM ({self._rows})")
+        return InputSummary(self._format, self._n_files, self._n_bytes, lines, self.n_users, used, 0, {})
+
+    def close(self) -> None:
+        """Forget everything, and remove the temporary files."""
+        self._session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
 def select_values(
     paths: LogInput,
     budget: Budget,
     *,
     user: str = "user",
     value: str = "value",
+    format: str = "auto",
+    quoted_line_feeds: bool = False,
     memory: str | None = DEFAULT_MEMORY,
     threads: int | None = None,
     temp_directory: str | os.PathLike[str] | None = None,
@@ -74,64 +160,84 @@ def select_values(
 ) -> HeavyValues:
     """The values that enough users have, with noisy counts; (ε, δ)-private under replace-one.
 
-    ``paths`` are Parquet files, or it is a table in memory as for ``read_log``.
-    ``user`` and ``value`` name the columns: strings or whole numbers. Rows where one of them is missing are left out.
+    ``paths`` are files in any format of ``read_log`` but Yandex's, or it is a table in memory as for ``read_log``.
+    ``user`` and ``value`` name the columns: strings or whole numbers. Rows where one of them is missing are left out;
+    in text, what is empty is missing. AOL's and Excite's logs need no names: their values are the queries.
     """
-    check_epsilon(budget)
+    design = selection_design(budget)
     source = randomness or SystemRandomness()
-    design = CuratorDesign.of(budget)
-    key = b64encode(source.take(15)).decode()
-    with closing(DuckDBSession(memory, threads, temp_directory)) as session:
-        if are_paths(paths):
-            tally = _tally_of_files(session, expand(paths), user, value, key)
-        else:
-            tally = _tally_of_table(session, GivenTable(session, paths), user, value, key)
-        passed = noisy_counts(tally, design.threshold, randomness=source)
+    options = ReadOptions(
+        paths,
+        format=format,
+        columns={"user": user, "value": value},
+        quoted_line_feeds=quoted_line_feeds,
+        memory=memory,
+        threads=threads,
+        temp_directory=temp_directory,
+    )
+    with ValueTable(options) as table:
+        return name_values(table.count(new_key(source)), budget, design, source)
+
+
+def selection_design(budget: Budget) -> CuratorDesign:
+    """Noise and threshold, from the budget alone; ``InvalidParameter`` if there are none for it."""
+    check_epsilon(budget)
+    return CuratorDesign.of(budget)
+
+
+def new_key(randomness: Randomness) -> str:
+    """What decides which value of a user counts."""
+    return b64encode(randomness.take(15)).decode()
+
+
+def name_values(tally: Tally, budget: Budget, design: CuratorDesign, randomness: Randomness) -> HeavyValues:
+    """Puts noise on every count and names those that reach the threshold."""
+    passed = noisy_counts(tally, design.threshold, randomness=randomness)
     counts = {str(record.query): n for record, n in passed.items()}
     ordered = sorted(counts, key=lambda one: (-counts[one], one.encode()))
     return HeavyValues(
         {one: counts[one] for one in ordered},
         design.threshold.integer,
-        selection_guarantee(budget, design, source),
+        selection_guarantee(budget, design, randomness),
     )
 
 
-def _tally_of_files(session: DuckDBSession, files: Sequence[Path], user: str, value: str, key: str) -> SqlTally:
-    try:
-        return value_tally(session, files, user, value, key)
-    except DatabaseError as error:
-        raise InputError(files[0], "this Parquet file, or another of the table, is damaged") from error
-
-
-def _tally_of_table(session: DuckDBSession, table: GivenTable, user: str, value: str, key: str) -> SqlTally:
-    _check_columns(table.label, table.types, (user, value))
-    table.keep((user, value))
-    return table.read(lambda: SqlTally(session, _counted(_rows(user, value, table.name), key)))
+def value_columns(named: Mapping[str, str]) -> ColumnMap:
+    """Which columns hold the user and the value; those called so need no map."""
+    roles = {"user": "user", "value": "query"}
+    return ColumnMap({roles[name]: column for name, column in named.items() if column != name}, values=True)
 
 
 def value_tally(session: DuckDBSession, files: Sequence[Path], user: str, value: str, key: str) -> SqlTally:
-    """How many users drew each value, where the key decides the draws."""
+    """How many users of Parquet files drew each value, where the key decides the draws."""
+    columns = value_columns({"user": user, "value": value})
+    sources = _sources(session, files, "parquet", columns, quoted_line_feeds=False)
+    return SqlTally(session, _counted(_rows_of_parquet(session, sources), key))
+
+
+def _sources(
+    session: DuckDBSession, files: Sequence[Path], format: str, columns: ColumnMap, *, quoted_line_feeds: bool
+) -> list[Source]:
+    sources = find_sources(
+        files, format, columns, lambda path: parquet_types(session, path), quoted_line_feeds=quoted_line_feeds
+    )
+    if isinstance(sources[0][0], Sessions):
+        raise InvalidParameter("format", "yandex has sessions, not rows of users and values")
+    return sources
+
+
+def _rows_of_parquet(session: DuckDBSession, sources: Sequence[Source]) -> str:
     feeder = Feeder(session.directory)
-    rows = []
-    for path in files:
-        with open_raw(path) as raw:
-            if raw.read(len(PARQUET_MAGIC)) != PARQUET_MAGIC:
-                raise InputError(path, "expected a Parquet file")
-        _check_columns(path, parquet_types(session, path), (user, value))
-        rows.append(_rows(user, value, read_parquet([feeder.link(path)])))
-    return SqlTally(session, _counted(" UNION ALL ".join(rows), key))
+    return " UNION ALL ".join(
+        _rows(layout, read_parquet([feeder.link(path) for path in paths]))
+        for layout, paths in sources
+        if isinstance(layout, Columns)
+    )
 
 
-def _rows(user: str, value: str, table: str) -> str:
-    return f"SELECT {quoted_name(user)}::VARCHAR AS person, {quoted_name(value)}::VARCHAR AS held FROM {table}"
-
-
-def _check_columns(path: Path, types: Mapping[str, str], names: Sequence[str]) -> None:
-    for name in names:
-        if name not in types:
-            raise InvalidColumns(f"{path}: no column '{name}': there are {listed(types)}")
-        if not STRING_OR_NUMBER.fullmatch(types[name]):
-            raise InvalidColumns(f"{path}: column '{name}' has type {types[name]}; expected strings or whole numbers")
+def _rows(layout: Columns, table: str) -> str:
+    person, held = (quoted_name(layout.columns[role]) for role in ("user", "query"))
+    return f"SELECT {person}::VARCHAR AS person, {held}::VARCHAR AS held FROM {table}"
 
 
 def _counted(rows: str, key: str) -> str:

@@ -118,7 +118,7 @@ def _flat(row: ResultRow, notice: str | None) -> dict[str, Any]:
 
 def decode_result(content: bytes | JsonObject) -> Result:
     """The result of ``result.json``, or ``MessageError`` naming the field that is wrong."""
-    document = _object(content, "result")
+    document = json_object(content, "result")
     number = document.get("version")
     if document.get("format") != _RESULT_FORMAT or number != 1 or isinstance(number, bool):  # True would pass for 1
         raise MessageError(f"result: expected {_RESULT_FORMAT} version 1")
@@ -142,7 +142,8 @@ def decode_result(content: bytes | JsonObject) -> Result:
         raise MessageError("result: expected the fields that a release has") from error
 
 
-def _object(content: bytes | JsonObject, what: str) -> JsonObject:
+def json_object(content: bytes | JsonObject, what: str) -> JsonObject:
+    """A file's content as a JSON object; ``what`` is what errors call it."""
     try:
         document = json.loads(content) if isinstance(content, bytes) else content
     except (ValueError, RecursionError) as error:
@@ -303,7 +304,7 @@ def read_statement(path: Path, *, kind: str | None = None) -> Statement:
     if kind and not path.exists():
         raise InputError(path, f"is missing; expected the statement of a release of kind {kind!r}")
     try:
-        document = _object(_read(path), "statement")
+        document = json_object(_read(path), "statement")
     except MessageError as error:
         raise InputError(path, str(error).removeprefix("statement: ")) from error
     if document.get("format") != _STATEMENT_FORMAT:

@@ -152,6 +152,8 @@ class ColumnMap:
     optin: str | None = None
     urls: bool = True
     """whether a column of URLs is read; without, a log is one of queries alone"""
+    values: bool = False
+    """whether it is a table of users and values, not a log: a value is where a query would be, and there is no more"""
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.named) - set(NAMEABLE))
@@ -159,7 +161,7 @@ class ColumnMap:
             raise InvalidColumns(f"columns: expected names among {', '.join(NAMEABLE)}, found {', '.join(unknown)}")
         twice = sorted(role for role, name in self.named.items() if list(self.named.values()).count(name) > 1)
         if twice:
-            raise InvalidColumns(f"columns: {' and '.join(twice)} are given the same column")
+            raise InvalidColumns(f"columns: {' and '.join(map(self._word, twice))} are given the same column")
         if "url" in self.named and not self.urls:
             raise InvalidColumns("columns: a column of URLs is named, and URLs are not to be read")
 
@@ -168,12 +170,21 @@ class ColumnMap:
 
     def wanted(self) -> dict[str, str]:
         """role → name of its column, whether a file has it or not."""
+        if self.values:
+            return {"user": self.named.get("user", "user"), "query": self.named.get("query", "value")}
         wanted = {role: self.named.get(role, role) for role in NAMEABLE if role != "suggestion" or role in self.named}
         if not self.urls:
             del wanted["url"]
         if self.optin is not None:
             wanted["optin"] = self.optin
         return wanted
+
+    def _word(self, role: str) -> str:
+        return "value" if self.values and role == "query" else role
+
+    @property
+    def _example(self) -> str:
+        return "user=NAME,value=NAME" if self.values else "user=NAME,query=NAME,url=NAME"
 
     def find(self, path: Path, names: Sequence[str]) -> dict[str, str]:
         """role → name, for all roles that a file with these columns has. User, query and all that was named must be
@@ -182,11 +193,13 @@ class ColumnMap:
         needed = {*_REQUIRED, *self.named, *(["optin"] if self.optin is not None else [])}
         missing = [wanted[role] for role in ROLES if role in needed and wanted[role] not in names]
         if missing:
-            raise InvalidColumns(_no_such_column(path, missing, names, wanted.values()))
+            raise InvalidColumns(_no_such_column(path, missing, names, wanted.values(), self._example))
         return {role: name for role, name in wanted.items() if name in names}
 
 
-def _no_such_column(path: Path, missing: Sequence[str], names: Sequence[str], expected: Iterable[str]) -> str:
+def _no_such_column(
+    path: Path, missing: Sequence[str], names: Sequence[str], expected: Iterable[str], example: str
+) -> str:
     """Names the columns there are only if one of them was expected: else the line may not be a header at all."""
     absent = " and ".join(f"'{name}'" for name in missing)
     if set(expected).isdisjoint(names):
@@ -194,4 +207,4 @@ def _no_such_column(path: Path, missing: Sequence[str], names: Sequence[str], ex
         present = f"none of the expected names is among {first_line}"
     else:
         present = f"there are {listed(names)}"
-    return f"{path}: no column {absent}: {present}; name them with --columns user=NAME,query=NAME,url=NAME"
+    return f"{path}: no column {absent}: {present}; name them with --columns {example}"
