@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ALL_USERS: Final = "all users"
 VALUE_COLUMNS: Final = ("user", "value")
-_FILES: Final = "a file, glob or directory, plain, .gz or .zst; - is standard input"
+_FILES: Final = "a file, glob or directory, plain, .gz, .zst, .bz2 or .xz; - is standard input"
 NO_LEDGER: Final = "note: without --ledger nothing keeps account"
 WriteSummary = Callable[[Mapping[str, Any] | None], None]
 

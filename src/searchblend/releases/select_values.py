@@ -29,6 +29,7 @@ from searchblend.logs.duckdb.given import GivenTable
 from searchblend.logs.duckdb.scan import parquet_types, read_parquet
 from searchblend.logs.duckdb.session import DatabaseError, DuckDBSession, quoted, quoted_name
 from searchblend.logs.duckdb.value_rows import VALUE_ROWS, load_values
+from searchblend.logs.formats import judge
 from searchblend.logs.formats.files import LogInput, are_paths, expand
 from searchblend.logs.formats.gate import OnBytes
 from searchblend.logs.formats.layout import ColumnMap, Columns, Sessions, Source
@@ -137,6 +138,7 @@ class ValueTable:
     def close(self) -> None:
         """Forget everything, and remove the temporary files."""
         self._session.close()
+        judge.forget()
 
     def __enter__(self) -> Self:
         return self
