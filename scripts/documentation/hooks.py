@@ -49,6 +49,7 @@ SECTIONS: Final = {
         "explanation",
         [
             "hybrid-model",
+            "why-not-anonymise",
             "privacy-promise",
             "threat-model",
             "known-limits",

@@ -24,22 +24,28 @@ PATIENT = 60.0
 
 @contextlib.contextmanager
 def frozen(where):
-    """The whole PostgreSQL server, stopped in the middle of whatever it does."""
+    """The whole PostgreSQL server, stopped in the middle of whatever it does: first the process that begins others."""
     with psycopg.connect(where) as connection:
         backend = connection.execute("SELECT pg_backend_pid()").fetchone()[0]
         try:
             server = psutil.Process(backend).parent()
         except psutil.NoSuchProcess:
             pytest.skip("the PostgreSQL server of SEARCHBLEND_TEST_POSTGRES runs elsewhere and cannot be stopped")
-    processes = [server, *server.children(recursive=True)]
-    for process in processes:
-        process.send_signal(signal.SIGSTOP)
+    stopped = [server]
     try:
+        server.send_signal(signal.SIGSTOP)
+        stopped += server.children(recursive=True)
+        _signal(stopped[1:], signal.SIGSTOP)
         yield
     finally:
-        for process in processes:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.send_signal(signal.SIGCONT)
+        _signal(stopped, signal.SIGCONT)
+
+
+def _signal(processes, sign):
+    """To those of them that have not ended by themselves in the meantime."""
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.send_signal(sign)
 
 
 @pytest.fixture

@@ -31,6 +31,7 @@ def test_head_queries_without_clicks_are_shown_if_all_clicks_are_known():
     assert not [finding for finding in review(graph(), Suspects()) if ABANDONED in finding.reasons]
     found = [finding for finding in review(graph(), Suspects(), has_all_clicks=True) if ABANDONED in finding.reasons]
     assert ("weather",) in [finding.texts for finding in found]
+    assert len(found) == 1, "a query that the table of URLs does not have is not abandoned"
     none = review(graph(), Suspects(), has_all_clicks=True, abandoned_below=0)
     assert not [finding for finding in none if ABANDONED in finding.reasons]
 

@@ -26,6 +26,8 @@ def test_list_explains_every_experiment(capsys):
         (["fig9"], "-o: expected a folder"),
         (["list", "fig9"], "expected alone"),
         (["fig9", "-o", "x", "--algorithm", "nothing"], "expected package.module:object"),
+        (["claims", "-o", "x", "--profile", "aol"], "claims: --profile: has no effect on this experiment"),
+        (["kkmn-table1", "-o", "x", "--quick", "--runs", "2"], "kkmn-table1: --runs, --quick: has no effect"),
     ],
 )
 def test_misuse(arguments, problem, capsys, monkeypatch, tmp_path):
@@ -39,6 +41,23 @@ def test_a_file_is_not_a_folder(tmp_path, capsys):
     (tmp_path / "x").write_text("")
     assert main(["evaluate", "fig9", "-o", str(tmp_path / "x")]) == 2
     assert "is not a folder" in capsys.readouterr().err
+
+
+def test_weeks_are_those_of_a_log_of_ones_own(tmp_path, capsys, monkeypatch):
+    """Three people, the second with two searches of one query: every figure can be counted by hand."""
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{user}\t{query}\tu.example\t{i}" for i, (user, query) in enumerate(["ar", "br", "bb", "br", "cg"])]
+    (tmp_path / "log.tsv").write_text("\n".join(["user\tquery\turl\ttime", *lines]))
+    arguments = ["evaluate", "kkmn-fig2", "kkmn-table2", "--log", "log.tsv", "--runs", "1", "-o", "found"]
+    assert main([*arguments, "--workers", "1", "--json"]) == 0
+    figure, table = json.loads(capsys.readouterr().out)
+    assert figure["text"].startswith("On the people of log.tsv")
+    assert figure["findings"] == table["findings"] == []
+    assert figure["not_private"]
+    assert {row["mean"] for row in figure["rows"]} == {0.0}, "nothing of three people is published"
+    assert "evaluate kkmn-fig2 --log log.tsv --runs 1 --seed 1 -o" in (tmp_path / "found/kkmn-fig2.md").read_text()
+    assert main(["evaluate", "kkmn-table5", "--log", "log.tsv", "-o", "found"]) == 2
+    assert "kkmn-table5: --log: has no effect on this experiment" in capsys.readouterr().err
 
 
 @pytest.mark.thorough

@@ -20,6 +20,7 @@ from searchblend.clickgraph.release.click_log import Cap
 from searchblend.core.errors import InputError, InvalidColumns, InvalidParameter
 from searchblend.core.records import Record
 from searchblend.logs.activity import ActivityRules
+from searchblend_lab.zipf_log import ZipfLog
 
 pytestmark = pytest.mark.thorough
 
@@ -65,6 +66,13 @@ def same(mine, theirs) -> None:
         assert counts_of(mine.weighted_searches(first, units, without)) == counts_of(
             theirs.weighted_searches(first, units, without)
         )
+
+
+def test_searches_by_number_are_counted_like_those_by_name(tmp_path):
+    mine = activity_of(tmp_path, timed_lines(25, 1, times="numbers"))
+    numbered = ZipfLog(*mine.numbered_searches())
+    for cap in CAPS:
+        assert sorted(counts_of(numbered.searches(cap)).values()) == sorted(counts_of(mine.searches(cap)).values())
 
 
 @pytest.mark.parametrize("times", ["dates", "numbers", "none", "mixed"])

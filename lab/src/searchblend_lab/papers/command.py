@@ -6,7 +6,8 @@ import argparse
 import contextlib
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.markup import escape
@@ -17,29 +18,31 @@ from searchblend.cli.printing import messages, new_table, print_json, print_line
 from searchblend.core.errors import UsageError
 from searchblend.core.statement import PAGE
 from searchblend.core.visible import visible
+from searchblend.logs.duckdb.activity import DuckDBActivity
 from searchblend.logs.options import ReadOptions
 from searchblend.logs.read import open_log
 from searchblend_lab.papers.algorithms import load_algorithm
+from searchblend_lab.papers.clickgraph.week import WEEK
 from searchblend_lab.papers.evaluate import CELLS_FILE, Evaluated, evaluate, people_of
-from searchblend_lab.papers.experiment import Request, Table
+from searchblend_lab.papers.experiment import Experiment, Request, Table, without_effect
 from searchblend_lab.papers.outputs import document, findings_table
 from searchblend_lab.papers.page import INDEX
-from searchblend_lab.papers.people import LogPeople
-from searchblend_lab.papers.registry import EXPERIMENTS, experiments_named
+from searchblend_lab.papers.people import LogPeople, make_known
+from searchblend_lab.papers.registry import ALL, EXPERIMENTS, experiments_named
 
 
 def run_evaluate(options: argparse.Namespace) -> None:
     if "list" in options.names:
         _list(options)
         return
-    experiments = experiments_named(options.names)
     if options.output is None:
         raise UsageError("-o: expected a folder for what is found")
     if options.output.exists() and not options.output.is_dir():
         raise UsageError(f"{options.output}: exists and is not a folder")
     if options.algorithm:
         load_algorithm(options.algorithm)
-    log = _log_people(options) if options.log else None
+    experiments = experiments_named(options.names)
+    log = _log_people(options, experiments) if options.log else None
     request = Request(
         seed=options.seed,
         quick=options.quick,
@@ -47,6 +50,7 @@ def run_evaluate(options: argparse.Namespace) -> None:
         people=log.name if log else options.profile,
         algorithm=options.algorithm,
     )
+    experiments = _heeding(experiments, request, everything=ALL in options.names)
     with _progress(options.output) as on_cost:
         evaluated = evaluate(
             experiments,
@@ -66,6 +70,20 @@ def run_evaluate(options: argparse.Namespace) -> None:
     print_line(f"Everything is in {options.output}, start with {PAGE if options.html else INDEX}.")
 
 
+def _heeding(experiments: list[Experiment], request: Request, *, everything: bool) -> list[Experiment]:
+    """The experiments, if every option says something to each. Of all, those to which people and algorithm do."""
+    ignored = {experiment.name: without_effect(experiment, request) for experiment in experiments}
+    if not everything:
+        for name, options in ignored.items():
+            if options:
+                raise UsageError(f"{name}: {', '.join(options)}: has no effect on this experiment")
+        return experiments
+    deaf = [name for name, options in ignored.items() if {"--log", "--profile", "--algorithm"} & set(options)]
+    if deaf:
+        warn(f"left out, because they are not about these people or algorithms: {', '.join(deaf)}")
+    return [experiment for experiment in experiments if experiment.name not in deaf]
+
+
 def _list(options: argparse.Namespace) -> None:
     if len(options.names) > 1:
         raise UsageError("list: expected alone; it names the experiments")
@@ -78,8 +96,8 @@ def _list(options: argparse.Namespace) -> None:
         print_line(f"  {experiment.title}. {experiment.about}")
 
 
-def _log_people(options: argparse.Namespace) -> LogPeople:
-    """One random record of each user of the log, drawn by the seed."""
+def _log_people(options: argparse.Namespace, experiments: Sequence[Experiment]) -> LogPeople:
+    """One random record of each user of the log, drawn by the seed; for experiments about weeks all searches."""
     warn("NOT PRIVATE: an evaluation compares with the log itself; keep what it writes.")
     reading = ReadOptions(
         options.log,
@@ -89,8 +107,17 @@ def _log_people(options: argparse.Namespace) -> LogPeople:
         quoted_line_feeds=options.quoted_line_feeds,
         key=hashlib.sha256(f"evaluate {options.seed}".encode()).digest()[:16],
     )
+    searches = None
+    if any(cell.kind == WEEK for experiment in experiments for cell in experiment.cells(Request(quick=True))):
+        with run_progress() as (on_progress, _), open_log(replace(reading, draws=0), on_progress=on_progress) as log:
+            activity = log.activity()
+            assert isinstance(activity, DuckDBActivity)
+            user, query = activity.numbered_searches()
+            searches = user, query
     with run_progress() as (on_progress, _), open_log(reading, on_progress=on_progress) as log:
-        return people_of(Path(options.log).name, log.split(optin_fraction=0.5))
+        found = people_of(Path(options.log).name, log.split(optin_fraction=0.5), searches)
+    make_known(found)
+    return found
 
 
 @contextlib.contextmanager

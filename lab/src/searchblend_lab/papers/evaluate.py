@@ -11,6 +11,7 @@ import numpy as np
 
 from searchblend.blender.groups import UserGroup
 from searchblend.core.records import Record
+from searchblend.mechanisms.tally import Ints
 from searchblend_lab.papers.experiment import Experiment, Outcome, Request
 from searchblend_lab.papers.outputs import write_outcome
 from searchblend_lab.papers.page import write_index, write_page
@@ -70,12 +71,12 @@ def evaluate(
     return evaluated
 
 
-def people_of(label: str, groups: Sequence[UserGroup]) -> LogPeople:
-    """Everybody in these groups with the record that was drawn for them."""
+def people_of(label: str, groups: Sequence[UserGroup], searches: tuple[Ints, Ints] | None = None) -> LogPeople:
+    """Everybody in these groups with the record that was drawn for them, and perhaps all of their searches."""
     counts: dict[Record, int] = {}
     for group in groups:
         for count, records in group.tally().at_least(1).items():
             for record in records:
                 counts[record] = counts.get(record, 0) + count
     ordered = sorted(counts, key=lambda record: (-counts[record], str(record.query), str(record.url)))
-    return LogPeople(label, ordered, np.array([counts[record] for record in ordered], dtype=np.int64))
+    return LogPeople(label, ordered, np.array([counts[record] for record in ordered], dtype=np.int64), searches)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from searchblend_lab.papers.cells import Cell, Results, Scalar
-from searchblend_lab.papers.people import People, people_named
+from searchblend_lab.papers.people import LogPeople, People, people_named
 
 METHODS: Final = ("paper", "best")
 REACHED: Final = 0.9
@@ -33,6 +33,19 @@ class Request:
     @property
     def methods(self) -> tuple[str, ...]:
         return (*METHODS, self.algorithm) if self.algorithm else METHODS
+
+    @property
+    def log(self) -> LogPeople | None:
+        """The people of a log of one's own, if it is they who are asked for."""
+        people = people_named(self.people) if self.people else None
+        return people if isinstance(people, LogPeople) else None
+
+    @property
+    def options(self) -> str:
+        """As they are typed, every one that makes a difference."""
+        words = [f"--log {self.log.label}" if self.log else f"--profile {self.people}"] if self.people else []
+        words += [f"--{name} {value}" for name, value in (("runs", self.runs), ("algorithm", self.algorithm)) if value]
+        return " ".join([*words, *(["--quick"] if self.quick else []), f"--seed {self.seed}"])
 
     def n_runs(self, full: int, quick: int) -> int:
         return self.runs or (quick if self.quick else full)
@@ -110,6 +123,29 @@ class Experiment(Protocol):
     def cells(self, request: Request) -> list[Cell]: ...
 
     def conclude(self, request: Request, results: Results) -> Outcome: ...
+
+
+def without_effect(experiment: Experiment, request: Request) -> list[str]:
+    """The options of a request that an experiment would not heed: with others it computes the very same."""
+    others: dict[str, Request] = {}
+    if request.people:
+        instead = None if request.log else {"aol": "yandex", "yandex": "aol"}[request.people]
+        others["--log" if request.log else "--profile"] = replace(request, people=instead)
+    if request.algorithm:
+        others["--algorithm"] = replace(request, algorithm=None)
+    if request.runs:
+        others["--runs"] = replace(request, runs=request.runs + 1)
+    if request.quick:
+        others["--quick"] = replace(request, quick=False)
+    cells = experiment.cells(request)
+    return [option for option, other in others.items() if experiment.cells(other) == cells]
+
+
+def said_of_a_log(people: LogPeople, *, found: bool) -> str:
+    """Instead of the sentences about a figure of the paper, which is about another log."""
+    if not found:
+        return f"Nothing could be measured on the people of {people.label}: no list reached its size."
+    return f"On the people of {people.label}. What the paper says of its own log is not compared."
 
 
 def hybrid(people: People, method: str, run: int, **changes: Scalar) -> Cell:

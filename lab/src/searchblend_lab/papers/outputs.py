@@ -21,7 +21,7 @@ from searchblend.core.errors import OutputError
 from searchblend.files.durable import whole_files
 from searchblend_lab.papers.cells import Scalar
 from searchblend_lab.papers.experiment import Experiment, Finding, Outcome, Request, Table
-from searchblend_lab.papers.people import LogPeople, people_named
+from searchblend_lab.papers.people import people_named
 
 _TYPES: Final = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "VARCHAR"}
 _FORMS: Final[Mapping[str, Callable[[Any], Scalar]]] = {name: form for form, name in _TYPES.items()}
@@ -111,8 +111,9 @@ def document(experiment: Experiment, outcome: Outcome, request: Request) -> dict
         "about": experiment.about,
         "seed": request.seed,
         "quick": request.quick,
+        "options": request.options,
         "people": people_named(request.people).label if request.people else None,
-        "not_private": _about_a_log(request),
+        "not_private": request.log is not None,
         "text": outcome.text,
         "tables": [asdict(table) for table in outcome.tables],
         "findings": [asdict(finding) | {"verdict": finding.verdict} for finding in outcome.findings],
@@ -122,7 +123,7 @@ def document(experiment: Experiment, outcome: Outcome, request: Request) -> dict
 
 def page(experiment: Experiment, outcome: Outcome, request: Request) -> str:
     """The experiment as a page: plot, paragraph, tables."""
-    warning = ["**NOT PRIVATE**: it compares with a log itself. Not for release."] if _about_a_log(request) else []
+    warning = ["**NOT PRIVATE**: it compares with a log itself. Not for release."] if request.log else []
     parts = [
         f"# {experiment.title}",
         *warning,
@@ -133,13 +134,9 @@ def page(experiment: Experiment, outcome: Outcome, request: Request) -> str:
     ]
     if outcome.findings:
         parts.append(markdown_table(findings_table(outcome.findings)))
-    how = f"searchblend evaluate {experiment.name}{' --quick' if request.quick else ''} --seed {request.seed} -o DIR"
+    how = f"searchblend evaluate {experiment.name} {request.options} -o DIR"
     parts.append(f"Made by `{how}`. Data: [{experiment.name}.csv]({experiment.name}.csv).")
     return "\n\n".join(parts) + "\n"
-
-
-def _about_a_log(request: Request) -> bool:
-    return request.people is not None and isinstance(people_named(request.people), LogPeople)
 
 
 def findings_table(findings: Sequence[Finding]) -> Table:

@@ -55,8 +55,10 @@ def _summary(found: Sequence[Mapping[str, Any]]) -> str:
 
 def _command(found: Sequence[Mapping[str, Any]]) -> str:
     names = "all" if len(found) == len(EXPERIMENTS) else " ".join(d["experiment"] for d in found)
-    quick = " --quick" if any(d["quick"] for d in found) else ""
-    return f"searchblend evaluate {names}{quick} --seed {found[0]['seed'] if found else 1} -o DIR"
+    options = dict.fromkeys(d["options"] for d in found)
+    return "; ".join(
+        f"searchblend evaluate {names if len(options) == 1 else 'NAME'} {words} -o DIR" for words in options
+    )
 
 
 def finding(entry: Mapping[str, Any]) -> Finding:

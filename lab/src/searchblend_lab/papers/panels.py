@@ -25,6 +25,7 @@ from searchblend_lab.papers.experiment import (
     Request,
     Table,
     hybrid,
+    said_of_a_log,
     tidy,
 )
 from searchblend_lab.papers.people import People
@@ -187,8 +188,11 @@ class PanelExperiment:
         """Other people than the paper's may reach too few lists for its sentences."""
         if request.people is None:
             return self.conclusion(request, curves)
+        found = any(point.band and point.reached for points in curves.all.values() for point in points)
+        if request.log:
+            return said_of_a_log(request.log, found=found), []
         try:
-            if any(point.band and point.reached for points in curves.all.values() for point in points):
+            if found:
                 return self.conclusion(request, curves)
         except (KeyError, ValueError, IndexError, ZeroDivisionError):
             pass

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from searchblend.core.errors import RunError
 from searchblend.core.records import Record
 from searchblend.mechanisms.tally import Ints
 from searchblend.synthetic.count_group import CountGroup, IndexedRecords, RecordModel
@@ -94,18 +95,30 @@ class LogPeople:
 
     delta, optin, sizes = AOL.delta, AOL.optin_fraction, (10, 25, 50)
 
-    def __init__(self, label: str, records: Sequence[Record], counts: Ints) -> None:
+    def __init__(
+        self, label: str, records: Sequence[Record], counts: Ints, searches: tuple[Ints, Ints] | None = None
+    ) -> None:
         self.label = label
+        self._searches = searches
         self._universe = IndexedRecords(records)
         self._counts = counts
         digest = hashlib.sha256(counts.tobytes())
         for record in records:
             digest.update(f"{record.query}\t{record.url}\n".encode("utf-8", "surrogatepass"))
+        for numbers in searches or ():
+            digest.update(numbers.tobytes())
         self.name = f"log-{digest.hexdigest()[:16]}"
 
     @property
     def n_users(self) -> int:
         return int(self._counts.sum())
+
+    @property
+    def searches(self) -> tuple[Ints, Ints]:
+        """All searches: the number of the user and of the query, users one after the other, each in order of time."""
+        if self._searches is None:
+            raise RunError("all searches of the log are needed, and one of each person was read")
+        return self._searches
 
     def everybody(self, seed: int, run: int, n_users: int | None = None) -> CountGroup:
         if n_users is None or n_users == self.n_users:

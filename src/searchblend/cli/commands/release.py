@@ -400,7 +400,7 @@ def _plan(options: argparse.Namespace) -> None:
     )
     print_line(
         f"published with 1 %, 50 %, 99 % probability at {', '.join(str(n) for n in document['quantiles'].values())} "
-        f"{document['unit']}; {document['accounts_to_force']} accounts can force a query out"
+        f"{document['unit']}; {document['accounts_to_force']} accounts can force any text into the release"
     )
     if options.plot:
         print_line(f"plot: {options.plot}")

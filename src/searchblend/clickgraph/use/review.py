@@ -43,7 +43,8 @@ def review(
 
     A query is abandoned if even the upper ends of its clicks add up to less than ``abandoned_below`` of the lower end
     of its searches. This is only known if every URL that is shown for a query has a row (``has_all_clicks``): of pairs
-    that the log itself had to name, the rare ones are missing.
+    that the log itself had to name, the rare ones are missing. Of a query without any row nothing is known: the table
+    of what is shown does not have it.
     """
     if head < 0 or not 0 <= abandoned_below <= 1:
         raise InvalidParameter("abandoned_below", "expected a share in [0, 1], and a head of at least 0 queries")
@@ -65,6 +66,7 @@ def _suspicious(graph: ClickGraph, table: TableName, suspects: Suspects) -> Iter
 
 
 def _abandoned(graph: ClickGraph, head: int, below: float) -> list[Finding]:
+    shown = np.bincount(graph.clicks.source, minlength=len(graph.queries)) > 0
     clicked = np.bincount(
         graph.clicks.source, weights=np.maximum(graph.clicks.counts.high, 0), minlength=len(graph.queries)
     )
@@ -72,5 +74,5 @@ def _abandoned(graph: ClickGraph, head: int, below: float) -> list[Finding]:
     return [
         Finding("queries", number + 1, (ABANDONED,), (graph.queries[number],))
         for number in largest.tolist()
-        if graph.searches.low[number] > 0 and clicked[number] < below * graph.searches.low[number]
+        if shown[number] and graph.searches.low[number] > 0 and clicked[number] < below * graph.searches.low[number]
     ]

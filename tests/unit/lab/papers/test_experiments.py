@@ -20,7 +20,7 @@ from searchblend_lab.papers.cells import Cell, Results
 from searchblend_lab.papers.clickgraph.cells import SEED_SETS, SPAN_LIMITS, THRESHOLDS
 from searchblend_lab.papers.clickgraph.published import TABLE_4
 from searchblend_lab.papers.evaluate import CELLS_FILE, evaluate
-from searchblend_lab.papers.experiment import Outcome, Request
+from searchblend_lab.papers.experiment import Outcome, Request, without_effect
 from searchblend_lab.papers.outputs import columns, write_outcome
 from searchblend_lab.papers.page import write_index, write_page
 from searchblend_lab.papers.people import LogPeople, make_known
@@ -29,6 +29,33 @@ from searchblend_lab.papers.registry import EXPERIMENTS, experiments_named
 pytestmark = pytest.mark.thorough
 
 SUFFIXES = (".png", ".svg", ".csv", ".json", ".md", ".parquet")
+
+
+LOG = LogPeople("log", [Record("a", "b")], np.array([9]), (np.arange(9), np.zeros(9, dtype=np.int64)))
+ASKED = {
+    "--log": Request(people=LOG.name),
+    "--profile": Request(people="aol"),
+    "--algorithm": Request(algorithm="package.module:Mine"),
+    "--runs": Request(runs=1),
+    "--quick": Request(quick=True),
+}
+EXACT = ("kkmn-table1", "kkmn-fig1")
+OWN_PEOPLE = ("claims", "records-per-client", "intervals", "graph-algorithms", *(n for n in EXPERIMENTS if "kkmn" in n))
+DEAF = {
+    "--log": {*OWN_PEOPLE, "fig8"} - {"kkmn-fig2", "kkmn-table2", "kkmn-table3"},
+    "--profile": set(OWN_PEOPLE),
+    "--algorithm": {*OWN_PEOPLE, "fig8", "local-search"},
+    "--runs": {*EXACT, "fig8"},
+    "--quick": set(EXACT),
+}
+"""what has no effect on which experiments, and is refused"""
+
+
+@pytest.mark.parametrize("option", ASKED)
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_an_option_changes_what_is_computed_or_is_refused(name: str, option: str):
+    make_known(LOG)
+    assert without_effect(EXPERIMENTS[name], ASKED[option]) == ([option] if name in DEAF[option] else [])
 
 
 def uniform(*parts: object) -> float:

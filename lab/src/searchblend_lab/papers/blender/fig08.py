@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -31,27 +33,21 @@ class Figure8:
     )
 
     def cells(self, request: Request) -> list[Cell]:
-        return [self._cell(people, request) for people in self._people(request) if people.name in FULL_SIZE]
+        return [self._cell(people, request) for people in self._people(request)]
 
     def _people(self, request: Request) -> tuple[People, ...]:
-        return request.people_of("aol", "yandex")
+        """Generated logs alone: what a log of one's own holds, ``searchblend stats`` counts."""
+        return (replace(request, people=None) if request.log else request).people_of("aol", "yandex")
 
     def _cell(self, people: People, request: Request) -> Cell:
         users = FULL_SIZE[people.name] // (_QUICK_SHARE if request.quick else 1)
         return Cell.of("statistics", 0, cost=2.0 if request.quick else 50.0, people=people.name, users=users)
 
     def conclude(self, request: Request, results: Results) -> Outcome:
-        counted = {
-            people.name: results[self._cell(people, request)]
-            for people in self._people(request)
-            if people.name in FULL_SIZE
-        }
+        counted = {people.name: results[self._cell(people, request)] for people in self._people(request)}
         rows: list[dict[str, Scalar]] = []
         findings, lines = [], []
         for people in self._people(request):
-            if people.name not in counted:
-                rows.append({"people": people.label, "quantity": "users", "published": None, "ours": people.n_users})
-                continue
             for key, label in _LABELS.items():
                 published, ours = FIGURE_8[people.name][key], counted[people.name][key]
                 rows.append({"people": people.label, "quantity": key, "published": published, "ours": ours})
@@ -81,8 +77,6 @@ class Figure8:
             for row in rows
             if row.get("published") is not None
         ]
-        if not gaps:
-            return "The people are those of a log of your own; the paper's statistics do not apply."
         if request.quick:
             size = "A quick look counts a log of one twentieth of the users, whose distinct counts are smaller."
         else:

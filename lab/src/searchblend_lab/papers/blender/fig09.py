@@ -13,7 +13,7 @@ from searchblend.synthetic.plan_plots import COLORS, new_figure
 from searchblend.synthetic.world import written_queries
 from searchblend_lab.papers.blender.published import FIGURE_9, TIED
 from searchblend_lab.papers.cells import Cell, Results, Scalar
-from searchblend_lab.papers.experiment import Finding, Outcome, Request, Table, hybrid
+from searchblend_lab.papers.experiment import Finding, Outcome, Request, Table, hybrid, said_of_a_log
 from searchblend_lab.papers.prose import prose
 
 EPSILON = 3.0
@@ -68,7 +68,9 @@ class Figure9:
         return Outcome(
             rows,
             self._draw(trends, published=named),
-            self._text(summaries, people.label, len(runs)),
+            said_of_a_log(request.log, found=bool(rows))
+            if request.log
+            else self._text(summaries, people.label, len(runs)),
             self._findings(summaries) if named else [],
             tables,
         )

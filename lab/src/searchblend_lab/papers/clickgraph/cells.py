@@ -23,7 +23,7 @@ from searchblend.core.records import WILDCARD, Record
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.tally import InMemoryTally, Ints, ListedRecords, RecordUniverse
 from searchblend.synthetic.seeded import SeededRandomness
-from searchblend_lab.papers.people import generator, seed_of
+from searchblend_lab.papers.people import LogPeople, generator, people_named, seed_of
 from searchblend_lab.zipf_log import NumberedQueries, ZipfLog, number_of
 
 ALGORITHMS: Final = {"paper": "kkmn2009", "best": "gaussian"}
@@ -45,13 +45,22 @@ def selection_params(method: str, searches: int, epsilon: float, delta: float) -
 
 def compute_selection(settings: Mapping[str, Any], run: int, seed: int) -> dict[str, Any]:
     """How much of a week's log is published. [KKMN09] Fig. 2, Tables 2 and 3."""
-    log = _week(settings["users"], settings["vocabulary"], run, seed)
+    log = _searches(settings, run, seed)
     params = selection_params(settings["method"], settings["searches"], settings["epsilon"], settings["delta"])
     raw = log.raw_counts()
     return _published(log, params, SeededRandomness(seed_of(seed, run, sorted(settings.items())))) | {
         "distinct": int(np.count_nonzero(raw)),
         "impressions": log.n_searches,
     }
+
+
+def _searches(settings: Mapping[str, Any], run: int, seed: int) -> ZipfLog:
+    """A made-up week, or the searches of a log of one's own."""
+    if "people" not in settings:
+        return _week(settings["users"], settings["vocabulary"], run, seed)
+    log = people_named(settings["people"])
+    assert isinstance(log, LogPeople)
+    return ZipfLog(*log.searches)
 
 
 @lru_cache(maxsize=1)

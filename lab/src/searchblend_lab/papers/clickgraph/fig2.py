@@ -9,7 +9,7 @@ from searchblend_lab.papers.cells import Cell, Results, Scalar
 from searchblend_lab.papers.clickgraph.cells import LIMITS
 from searchblend_lab.papers.clickgraph.published import DELTA, EPSILON
 from searchblend_lab.papers.clickgraph.week import QUANTITIES, percent, week_cells
-from searchblend_lab.papers.experiment import METHODS, Band, Finding, Outcome, Request, tidy
+from searchblend_lab.papers.experiment import METHODS, Band, Finding, Outcome, Request, said_of_a_log, tidy
 from searchblend_lab.papers.panels import METHOD_STYLES, published_style
 from searchblend_lab.papers.prose import prose
 
@@ -35,7 +35,7 @@ class Figure2:
         rows: list[dict[str, Scalar]] = [
             tidy(band, quantity, method=method, d=d) for (method, d, quantity), band in bands.items()
         ]
-        text, findings = _text(bands)
+        text, findings = (said_of_a_log(request.log, found=True), []) if request.log else _text(bands)
         return Outcome(rows, _draw(bands), text, findings)
 
 

@@ -11,7 +11,7 @@ from searchblend.synthetic.plan_plots import new_figure
 from searchblend_lab.papers.cells import Cell, Results, Scalar
 from searchblend_lab.papers.clickgraph.published import GRID
 from searchblend_lab.papers.clickgraph.week import QUANTITIES, grid_bands, grid_cells, grid_table
-from searchblend_lab.papers.experiment import METHODS, Band, Finding, Outcome, Request, tidy
+from searchblend_lab.papers.experiment import METHODS, Band, Finding, Outcome, Request, said_of_a_log, tidy
 from searchblend_lab.papers.panels import METHOD_STYLES, published_style
 from searchblend_lab.papers.prose import prose
 
@@ -42,6 +42,8 @@ class GridExperiment:
         ]
         ours = {m: {(e, d): bands[m, e, d].mean for e, d in GRID} for m in METHODS}
         tables = [grid_table(f"Ours, {m}", ours[m], self.digits) for m in METHODS]
+        if request.log:
+            return Outcome(rows, self._draw(bands), said_of_a_log(request.log, found=True), [], tables)
         tables.append(grid_table("As published", self.published, 2))
         ordered = all(
             ours["paper"][e, 1e-6] <= ours["paper"][e, 1e-5] <= ours["paper"][e, 1e-4] for e, _ in GRID

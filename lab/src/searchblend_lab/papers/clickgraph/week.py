@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from searchblend_lab.papers.cells import Cell, Results
+from searchblend_lab.papers.cells import Cell, Results, Scalar
 from searchblend_lab.papers.clickgraph.published import GRID, GRID_LIMIT
 from searchblend_lab.papers.experiment import METHODS, Band, Request, Table
 
+WEEK = "kkmn-selection"
+"""the kind of its cells"""
 QUANTITIES = {
     "published": ("distinct queries published (%)", "distinct"),
     "published_impressions": ("impressions published (%)", "impressions"),
@@ -14,22 +16,14 @@ QUANTITIES = {
 
 
 def week_cells(request: Request, method: str, searches: int, epsilon: float, delta: float) -> list[Cell]:
-    """A week's log of half a million users, ten million searches."""
+    """A week's log of half a million users, ten million searches; or a log of one's own."""
     users = 100_000 if request.quick else 500_000
-    return [
-        Cell.of(
-            "kkmn-selection",
-            run,
-            cost=0.4 if request.quick else 1.2,
-            method=method,
-            users=users,
-            vocabulary=10 * users,
-            searches=searches,
-            epsilon=epsilon,
-            delta=delta,
-        )
-        for run in range(request.n_runs(3, 1))
-    ]
+    whose: dict[str, Scalar] = {"users": users, "vocabulary": 10 * users}
+    if request.log:
+        whose = {"people": request.log.name}
+    asked: dict[str, Scalar] = {"method": method, "searches": searches, "epsilon": epsilon, "delta": delta}
+    cost = 0.4 if request.quick else 1.2
+    return [Cell.of(WEEK, run, cost=cost, **whose, **asked) for run in range(request.n_runs(3, 1))]
 
 
 def percent(cells: list[Cell], results: Results, quantity: str) -> Band:
