@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
-from searchblend.core.randomness import HALF, WORD_BITS, accept_below
+from searchblend.core.randomness import HALF, accept_below
 from searchblend.core.records import WILDCARD, HeadList, Record
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
@@ -71,7 +71,7 @@ EXPONENTS = st.one_of(
 
 def words_around(edges: list[int]) -> st.SearchStrategy[int]:
     """64-bit words, mostly at and beside the given thresholds."""
-    top = (1 << WORD_BITS) - 1
+    top = (1 << 64) - 1
     beside = [min(max(edge + step, 0), top) for edge in edges for step in (-1, 0, 1)]
     return st.one_of(st.sampled_from(beside), st.integers(0, top))
 

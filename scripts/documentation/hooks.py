@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 from pathlib import Path
@@ -19,9 +20,10 @@ OUTSIDE: Final = {
     "CHANGELOG.md": "project/changelog.md",
     "SECURITY.md": "project/security.md",
     "LICENSE": "project/license.md",
+    "docs/tutorial/notebook.ipynb": "tutorial/notebook.md",
 }
 SECTIONS: Final = {
-    "Tutorial": ("tutorial", ["first-release", "first-round", "first-click-graph"]),
+    "Tutorial": ("tutorial", ["first-release", "first-round", "first-click-graph", "notebook"]),
     "How-to": (
         "how-to",
         [
@@ -114,10 +116,23 @@ def _by_number(name: str) -> list[tuple[int, str]]:
 def on_files(files: Files, config: Any) -> Files:
     for name, site in OUTSIDE.items():
         text = (ROOT / name).read_text(encoding="utf-8")
-        files.append(File.generated(config, site, content=text if name.endswith(".md") else _license(text)))
+        files.append(File.generated(config, site, content=_page(name, text)))
     for path in sorted((ROOT / "proofs").glob("*.md")):
         files.append(File.generated(config, f"proofs/{path.name}", content=path.read_text(encoding="utf-8")))
     return files
+
+
+def _page(name: str, text: str) -> str:
+    if name.endswith(".ipynb"):
+        return _notebook(text)
+    return text if name.endswith(".md") else _license(text)
+
+
+def _notebook(text: str) -> str:
+    """The cells of a notebook as a page, with the notebook itself to take away."""
+    cells = [(cell["cell_type"], "".join(cell["source"])) for cell in json.loads(text)["cells"]]
+    parts = [source if kind == "markdown" else f"```python\n{source}\n```" for kind, source in cells]
+    return "\n\n".join([*parts, '<a href="notebook.ipynb" download>The notebook</a>']) + "\n"
 
 
 def _license(text: str) -> str:

@@ -8,6 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from searchblend.core.outlet import Outlet, provide
+
 _STUB = Path(f"{__file__}i").read_text(encoding="utf-8").splitlines()
 _MODULE_OF = {line.split()[3]: line.split()[1] for line in _STUB if line.startswith("from ")}
 __all__ = list(_MODULE_OF)
@@ -25,3 +27,13 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*__all__, "__version__", *(name for name in globals() if name.startswith("__"))})
+
+
+def _outlet() -> Outlet:
+    """What saves and draws results: loaded when a result is saved or drawn."""
+    from searchblend.releases import save_and_plot
+
+    return save_and_plot
+
+
+provide(_outlet)

@@ -30,6 +30,20 @@ from searchblend.blender.estimates import Estimates as Estimates
 from searchblend.blender.estimates import GroupEstimates as GroupEstimates
 from searchblend.blender.estimates import Blended as Blended
 from searchblend.blender.release import BlenderRelease as BlenderRelease
+from searchblend.releases.plans import plan_run as plan_run
+from searchblend.releases.plans import plan_release as plan_release
+from searchblend.releases.plans import RunPlan as RunPlan
+from searchblend.releases.plans import ReleasePlan as ReleasePlan
+from searchblend.releases.session import Session as Session
+from searchblend.store.ledger import Ledger as Ledger
+from searchblend.accounting.totals import BudgetCap as BudgetCap
+from searchblend.releases.saved_release import SavedRelease as SavedRelease
+from searchblend.releases.saved_release import read_release as read_release
+from searchblend.releases.verify_release import verify_release as verify_release
+from searchblend.releases.verify_release import Check as Check
+from searchblend.releases.release_page import page_of_folder as page_of_folder
+from searchblend.releases.pack_files import build_from_release as build_from_release
+from searchblend.search.build_pack import BuiltPack as BuiltPack
 from searchblend.search.build_pack import SearchIndex as SearchIndex
 from searchblend.search.pack import Pack as Pack
 from searchblend.search.pack import decode_pack as decode_pack
@@ -70,3 +84,5 @@ from searchblend.core.errors import InputError as InputError
 from searchblend.core.errors import EmptyHeadList as EmptyHeadList
 from searchblend.core.errors import MessageError as MessageError
 from searchblend.core.errors import OutputError as OutputError
+from searchblend.store.errors import LedgerError as LedgerError
+from searchblend.store.errors import BudgetExceeded as BudgetExceeded

@@ -29,7 +29,7 @@ ON_DEVICE = [
     "wire/report.py",
     "wire/manifest.py",
     "wire/signed_pack.py",
-    "search/pack_store.py",
+    "device/packs.py",
     "search/pack_index.py",
     "core/normalization.py",
 ]
@@ -169,6 +169,7 @@ LAZY = {
     "logs/spark/session.py": {"py4j", "pyspark"},
     "mechanisms/gaussian_account.py": {"scipy"},
     "releases/click_graph.py": {"searchblend.pages.click_graph_page"},
+    "releases/draw.py": {"searchblend.synthetic"},
     "releases/hybrid.py": {"searchblend.pages.hybrid_page"},
     "releases/make_release.py": {"searchblend.accounting.spend", "searchblend.store"},
     "releases/pack_files.py": {"searchblend.wire.signing"},

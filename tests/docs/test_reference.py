@@ -98,6 +98,33 @@ def test_the_check_sees_a_class_and_a_method_without_a_docstring(monkeypatch):
     assert silent_names(["Silent"]) == ["Silent", "Silent.method"]
 
 
+def callables() -> dict[str, object]:
+    """What people call to release, save, draw and keep account: functions, and methods of the session."""
+    begin = {"read_log", "run_blender", "release_data"}
+    names = [name for name, module in searchblend._MODULE_OF.items() if ".releases." in module or name in begin]
+    functions = {name: value for name in names if inspect.isfunction(value := getattr(searchblend, name))}
+    session = searchblend.Session
+    return {**functions, **{f"Session.{name}": getattr(session, name) for name in ("run", "release", "select_values")}}
+
+
+def test_what_people_call_has_an_example_of_names_that_exist():
+    for name, function in callables().items():
+        example = re.search(r"Example:\n\s+``(.+)``", inspect.getdoc(function) or "")
+        assert example, name
+        for node in ast.walk(ast.parse(example[1])):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "sb":
+                assert node.attr in searchblend.__all__, name
+    assert len(callables()) >= 12
+
+
+def test_every_argument_of_a_session_is_explained():
+    for name, function in callables().items():
+        if name.startswith(("Session.", "plan_", "select_values")):
+            text = inspect.getdoc(function) or ""
+            told = re.findall(r"^    (\w+): ", text, re.MULTILINE)
+            assert told == [p for p in inspect.signature(function).parameters if p != "self"], name
+
+
 def test_every_public_name_is_in_the_reference():
     text = reference.api_reference()
     assert [name for name in searchblend.__all__ if f"\n### {name}\n" not in text] == []

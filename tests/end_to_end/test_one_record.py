@@ -96,6 +96,7 @@ def test_from_a_log_to_a_release(tmp_path: Path):
         cost,
         open_log=lambda: open_log(options),
         make=make,
+        summarize=lambda log: log.summary.as_json(),
         read=lambda files: decode_result(files["result.json"]),
     )
 

@@ -35,11 +35,10 @@ from searchblend.blender.devices import EACH_DEVICE, Devices
 from searchblend.blender.estimates import Floats
 from searchblend.blender.groups import UserGroup
 from searchblend.blender.guarantees import best_guarantee, paper_guarantee
-from searchblend.blender.paper.blend import blend_probabilities
+from searchblend.blender.paper.blend import blend_probabilities, paper_influence
 from searchblend.blender.paper.create_head_list import create_head_list
 from searchblend.blender.paper.estimate_client import estimate_client_probabilities
 from searchblend.blender.paper.estimate_optin import estimate_optin_probabilities
-from searchblend.blender.paper.influence import paper_influence
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.blender.release import BlenderRelease, GroupSizes, HeadFigures
 from searchblend.core.errors import InvalidParameter

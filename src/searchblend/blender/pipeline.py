@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from searchblend.blender.devices import EACH_DEVICE, Devices
 from searchblend.blender.groups import UserGroup
-from searchblend.blender.method import OnStep, method_named
+from searchblend.blender.method import Method, OnStep, method_named
 from searchblend.blender.release import BlenderRelease
 from searchblend.core.errors import EmptyHeadList, InvalidParameter
 from searchblend.core.params import BlenderParams
@@ -32,15 +32,12 @@ def run_blender(
 
     ``method`` is ``best`` or ``paper``; ``project`` makes shares of the estimates; ``wide_list`` lists queries without
     a common URL, too; ``devices`` is who reports for the clients; ``on_step`` is told the name of each step.
+
+    Example:
+        ``sb.run_blender(optin, clients, sb.BlenderParams(sb.Budget(4.0, 1e-5)))``
     """
-    chosen = method_named(method, wide_list=wide_list and optin_users.has_urls)
-    for group, n in (("opt-in users", optin_users.n_users), ("clients", clients.n_users)):
-        if n < 2:
-            raise InvalidParameter(group, f"at least 2 are needed, found {n}")
-    if optin_users.has_urls != clients.has_urls:
-        raise InvalidParameter("clients", "expected records with URLs in both groups, or in neither")
+    chosen, params = check_run(optin_users, clients, params, method=method, wide_list=wide_list)
     source = randomness or SystemRandomness()
-    params = params.for_log(has_urls=optin_users.has_urls)
     figures = chosen.list_head(optin_users, params, randomness=source, on_step=on_step)
     if not len(figures.head):
         advice = empty_head_list_advice(figures.head_users, chosen.users_to_be_listed(params), params)
@@ -50,6 +47,19 @@ def run_blender(
     reports = chosen.simulate_reports(clients, figures, params, devices=devices, randomness=source)
     on_step("blend")
     return chosen.estimate(figures, reports, params, clients.n_users, trust=TrustModel.HELD_LOG, project=project)
+
+
+def check_run(
+    optin_users: UserGroup, clients: UserGroup, params: BlenderParams, *, method: str, wide_list: bool
+) -> tuple[Method, BlenderParams]:
+    """The method and the parameters as they fit this log, if they do."""
+    chosen = method_named(method, wide_list=wide_list and optin_users.has_urls)
+    for group, n in (("opt-in users", optin_users.n_users), ("clients", clients.n_users)):
+        if n < 2:
+            raise InvalidParameter(group, f"at least 2 are needed, found {n}")
+    if optin_users.has_urls != clients.has_urls:
+        raise InvalidParameter("clients", "expected records with URLs in both groups, or in neither")
+    return chosen, params.for_log(has_urls=optin_users.has_urls)
 
 
 def empty_head_list_advice(n_head_users: int, needed: int, params: BlenderParams) -> str:

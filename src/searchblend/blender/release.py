@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from searchblend.core.documents import JsonObject
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Guarantee
 from searchblend.core.records import HeadList
-from searchblend.core.tables import ROWS_SHOWN, Tables, chosen, html_table, short_promise
+from searchblend.core.tables import ROWS_SHOWN, Column, ReleasedTables, chosen, html_table, short_promise
 from searchblend.mechanisms.tally import Ints
 from searchblend.mechanisms.threshold import noise_for_one_record
 
@@ -122,7 +122,7 @@ def _printed_without(
 
 
 @dataclass(frozen=True, repr=False)
-class BlenderRelease(Tables[TableName]):
+class BlenderRelease(ReleasedTables[TableName]):
     """Everything that one run publishes. ``repr`` and every field are safe to show."""
 
     method: str
@@ -163,7 +163,7 @@ class BlenderRelease(Tables[TableName]):
             labels.append((first[i] + len(urls), (queries[i], None, "query_rest" if self.head.has_urls else "record")))
         return [*labels, (len(labels), (None, None, "rest"))]
 
-    def columns(self, table: TableName | None = None) -> dict[str, Any]:
+    def columns(self, table: TableName | None = None) -> dict[str, Column]:
         """``queries`` (the default) or ``records``: names, shares and the ends of their 95 % intervals.
 
         Rows and names are those of ``trends.csv`` and ``records.csv``.

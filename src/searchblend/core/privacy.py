@@ -144,14 +144,17 @@ class Guarantee:
         )
 
     def __str__(self) -> str:
-        verdict = "holds" if self.holds else "does NOT hold"
-        lines = [f"(ε = {self.epsilon:g}, δ = {self.delta:g}) {verdict}; neighbours: {self.neighbors.value}"]
+        lines = [_verdict(self.epsilon, self.delta, self.neighbors.value, holds=self.holds)]
         lines += [f"  {group.group}: {group.trust.value}" for group in self.groups]
         lines += [
             f"  [{'x' if condition.holds else ' '}] {condition.name}: {condition.detail}"
             for condition in self.conditions
         ]
         return "\n".join(lines)
+
+
+def _verdict(epsilon: float, delta: float, neighbors: str, *, holds: bool) -> str:
+    return f"(ε = {epsilon:g}, δ = {delta:g}) {'holds' if holds else 'does NOT hold'}; neighbours: {neighbors}"
 
 
 @dataclass(frozen=True)
@@ -178,3 +181,6 @@ class StatedGuarantee:
     conditions: tuple[Condition, ...]
     published: PublishedPromise | None = None
     """None: nothing is said beyond the groups, as in releases of other kinds and of earlier versions"""
+
+    def __str__(self) -> str:
+        return _verdict(self.epsilon, self.delta, self.neighbors, holds=self.holds)

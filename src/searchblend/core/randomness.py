@@ -11,7 +11,6 @@ from typing import Final, Protocol, runtime_checkable
 
 from searchblend.core.errors import SearchblendError
 
-WORD_BITS: Final = 64
 HALF: Final = 1 << 32
 
 

@@ -166,11 +166,11 @@ class Turn:
 class DeviceState(SqliteFile, contextlib.AbstractContextManager["DeviceState"]):
     """One device's file. ``:memory:`` keeps everything in this process, for simulations."""
 
-    def __init__(self, path: Path | str, *, create: bool = False, busy_seconds: float = 30.0) -> None:
+    def __init__(self, path: Path | str, *, create: bool = False) -> None:
         self.in_memory = str(path) == IN_MEMORY
         if not self.in_memory:
             _prepare(Path(path), create=create)
-        super().__init__(Path(path), self._error_of, pragmas=_PRAGMAS, busy_seconds=busy_seconds)
+        super().__init__(Path(path), self._error_of, pragmas=_PRAGMAS)
         try:
             if not self.in_memory and self.execute("PRAGMA journal_mode")[0][0] != "wal":
                 raise StateError(f"{self.path}: the file system does not allow a write-ahead log")

@@ -18,7 +18,7 @@ DEFAULT_MEMORY: Final = "2GB"
 class ReadOptions:
     """Which log to read, and how."""
 
-    paths: LogInput
+    paths: LogInput = field(repr=False)
     """files, globs and directories; plain or compressed. Or a table in memory: a DataFrame of pandas or Polars, a
     PyArrow table, dataset or reader, a DuckDB relation, a dict of NumPy arrays, any object with an Arrow stream"""
     format: str = "auto"

@@ -126,6 +126,9 @@ def read_log(
 
     The arguments are the fields of ``ReadOptions``, which says what each means. ``on_progress`` is called with the
     bytes read so far and those there are, ``on_notice`` with what the engine runs on.
+
+    Example:
+        ``sb.read_log("searches.tsv").split(optin_fraction=0.05)``
     """
     options = ReadOptions(
         paths,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.release import ClickGraphRelease
-from searchblend.clickgraph.release.release_data import OnStep, release_data
+from searchblend.clickgraph.release.release_data import OnStep, check_public, release_data
 from searchblend.core.documents import JsonObject
 from searchblend.core.errors import EmptyHeadList
 from searchblend.core.params import ClickGraphParams
@@ -33,7 +33,7 @@ class ReleaseSettings:
 
     log: ReadOptions
     params: ClickGraphParams
-    output: Path
+    output: Path | None = None
     public_urls: Path | None = None
     """pairs of query and URL from outside the log, with ``urls="public"``"""
     synonyms: Path | None = None
@@ -68,6 +68,7 @@ def run_release(
     source = randomness or SystemRandomness()
     design = ClickGraphDesign.of(settings.params)
     public = read_public_records(settings.public_urls) if settings.public_urls else None
+    check_public(settings.params, given=public is not None)
     rules = ActivityRules(
         settings.first_moment, settings.last_moment, read_synonyms(settings.synonyms) if settings.synonyms else {}
     )
@@ -81,8 +82,6 @@ def run_release(
         release = release_data(
             log.activity(rules), settings.params, public_records=public, randomness=source, on_step=on_step
         )
-        if not release.queries:
-            raise EmptyHeadList(_why_empty(release))
         on_step("tables")
         options = {**_options(settings), **log.decided}
         return click_graph_files(release, created=settings.created, options=options, html=settings.html)
@@ -92,6 +91,7 @@ def run_release(
         settings.cost,
         open_log=read,
         make=make,
+        summarize=lambda log: log.summary.as_json(),
         read=lambda files: decode_statement(json.loads(files[STATEMENT])),
         replace=settings.replace,
         ledger=settings.ledger,
@@ -106,6 +106,8 @@ def click_graph_files(
 
     With ``html`` also the page, which is made of the tables and the statement alone.
     """
+    if not release.queries:
+        raise EmptyHeadList(_why_empty(release))
     graph = release.graph()
     files = encode_click_graph(graph)
     files[STATEMENT_TEXT] = statement_page(release, created=created, options=options).encode()

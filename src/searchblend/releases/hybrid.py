@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from searchblend.blender.groups import UserGroup
 from searchblend.blender.method import OnStep
-from searchblend.blender.pipeline import run_blender
+from searchblend.blender.pipeline import check_run, run_blender
 from searchblend.blender.release import BlenderRelease
 from searchblend.blender.result import Result, result_of
 from searchblend.core.documents import JsonObject
@@ -74,6 +74,8 @@ class Evaluation:
 
 
 Evaluate = Callable[[BlenderRelease, UserGroup, UserGroup], Evaluation]
+_Input = tuple[SearchLog, UserGroup, UserGroup]
+"""the log, its opt-in users and its clients"""
 
 
 def run_hybrid(
@@ -88,19 +90,22 @@ def run_hybrid(
     """Read the log, run BLENDER, write the release."""
     source = randomness or SystemRandomness()
 
-    def read() -> SearchLog:
+    @contextmanager
+    def read() -> Iterator[_Input]:
         params = settings.params
         options = replace(
             settings.log, draws=params.records_per_client, rows=params.records_per_optin > 1, key=source.take(16)
         )
-        with contextlib.ExitStack() as on_failure:
-            log = on_failure.enter_context(open_log(options, on_progress=on_progress, on_notice=on_notice))
-            refuse_large_delta(params.budget, log.summary.users, allowed=settings.allow_large_delta)
-            on_failure.pop_all()
-            return log
+        with open_log(options, on_progress=on_progress, on_notice=on_notice) as log:
+            optin, clients = log.split(optin_fraction=settings.optin_fraction)
+            users = optin.n_users + clients.n_users
+            refuse_large_delta(params.budget, users, allowed=settings.allow_large_delta)
+            method, fitting = check_run(optin, clients, params, method=settings.method, wide_list=settings.wide_list)
+            method.users_to_be_listed(fitting)  # refuses a budget that has no threshold
+            yield log, optin, clients
 
-    def make(log: SearchLog) -> tuple[Result, Files]:
-        optin, clients = log.split(optin_fraction=settings.optin_fraction)
+    def make(given: _Input) -> tuple[Result, Files]:
+        log, optin, clients = given
         release = run_blender(
             optin,
             clients,
@@ -119,6 +124,7 @@ def run_hybrid(
         settings.cost,
         open_log=read,
         make=make,
+        summarize=lambda given: given[0].summary.as_json(),
         read=lambda files: decode_result(files[RESULT]),
         replace=settings.replace,
         ledger=settings.ledger,

@@ -6,8 +6,9 @@ import contextlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from searchblend.accounting.spend import Spend
 from searchblend.core.documents import JsonObject
@@ -16,22 +17,8 @@ from searchblend.core.privacy import Budget, Neighbors
 from searchblend.files.durable import release_folder
 from searchblend.store.ledger_windows import ALL_TIME
 
-
-class InputCounts(Protocol):
-    """Exact counts of an input. NOT FOR RELEASE."""
-
-    def as_json(self) -> JsonObject: ...
-
-
-class ReadInput(Protocol):
-    """What a release is made from, once it was read."""
-
-    @property
-    def summary(self) -> InputCounts: ...
-
-
 Released = TypeVar("Released")
-Input = TypeVar("Input", bound=ReadInput)
+Source = TypeVar("Source")
 Files = dict[str, bytes]
 
 
@@ -66,14 +53,22 @@ class WrittenRelease(Generic[Released]):
     released: Released
     input_summary: JsonObject | None
     """exact counts of the input: not for release; ``None`` when an earlier release was returned unread"""
+    files: Files
+    """what was released, byte for byte"""
+
+
+def now() -> str:
+    """When a release is made, as its statement says it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def make_release(
     output: Path | None,
     cost: Cost,
     *,
-    open_log: Callable[[], AbstractContextManager[Input]],
-    make: Callable[[Input], tuple[Released, Files]],
+    open_log: Callable[[], AbstractContextManager[Source]],
+    make: Callable[[Source], tuple[Released, Files]],
+    summarize: Callable[[Source], JsonObject | None],
     read: Callable[[Files], Released],
     replace: bool = False,
     ledger: LedgerEntry | None = None,
@@ -84,8 +79,10 @@ def make_release(
     With a ledger the release is debited after the log was read and before any noise is drawn; a release id that was
     published before gives the same bytes and reads nothing.
 
-    ``output`` is the folder, if one is wanted; ``cost`` is what a ledger is debited; ``open_log`` reads the log;
-    ``make`` draws and gives what was released with its files; ``read`` has it from the files that a ledger keeps;
+    ``output`` is the folder, if one is wanted; ``cost`` is what a ledger is debited; ``open_log`` reads the log, and
+    refuses whatever can be refused before noise is drawn: what ``make`` refuses is paid for;
+    ``make`` draws and gives what was released with its files; ``summarize`` says what was counted of the input;
+    ``read`` has the release from the files that a ledger keeps;
     ``replace`` allows another release in the folder; ``on_step`` is called with the name of each step.
     """
     with contextlib.ExitStack() as stack:
@@ -94,16 +91,16 @@ def make_release(
         if ledger is None:
             log = stack.enter_context(open_log())
             released, files = make(log)
-            summary = log.summary.as_json()
+            summary = summarize(log)
         else:
-            files, summary = _debited(stack, ledger, cost, open_log, make)
+            files, summary = _debited(stack, ledger, cost, open_log, make, summarize)
             # Not what ``make`` gave: of two runs of one id at once, only the files that the ledger has are released.
             released = read(files)
         if folder:
             on_step("files")
             for name, content in files.items():
                 folder.write(name, content)
-        return WrittenRelease(released, summary)
+        return WrittenRelease(released, summary, files)
 
 
 def refuse_large_delta(budget: Budget, n_users: int, *, allowed: bool) -> None:
@@ -120,8 +117,9 @@ def _debited(
     stack: contextlib.ExitStack,
     entry: LedgerEntry,
     cost: Cost,
-    open_log: Callable[[], AbstractContextManager[Input]],
-    make: Callable[[Input], tuple[object, Files]],
+    open_log: Callable[[], AbstractContextManager[Source]],
+    make: Callable[[Source], tuple[object, Files]],
+    summarize: Callable[[Source], JsonObject | None],
 ) -> tuple[Files, JsonObject | None]:
     """The files that the ledger has of this release id, those of ``make`` if there are none, and the input's summary.
 
@@ -145,4 +143,4 @@ def _debited(
     if book.published(entry.release_id) is not None:
         return once(dict), None
     log = stack.enter_context(open_log())
-    return once(lambda: make(log)[1]), log.summary.as_json()
+    return once(lambda: make(log)[1]), summarize(log)

@@ -6,8 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from searchblend.blender.release import BlenderRelease
+from searchblend.blender.result import result_of
 from searchblend.core.errors import InputError, InvalidParameter, MessageError
+from searchblend.core.outlet import Where
 from searchblend.files.durable import read_private
+from searchblend.releases.saved_release import SavedRelease
 from searchblend.search.build_pack import BuiltPack, build_pack
 from searchblend.search.pack import LARGEST, NO_TASK, Pack, decode_pack
 from searchblend.search.pack_delta import apply_delta, encode_delta
@@ -27,8 +31,27 @@ class PackFile:
     """one of the caller's pinned keys has signed it"""
 
 
-def build_from_release(release: Path, *, task: bytes = NO_TASK, round_number: int = 0) -> BuiltPack:
-    """The pack of a release folder or of its ``result.json``."""
+def build_from_release(
+    release: BlenderRelease | SavedRelease | Where, *, task: bytes = NO_TASK, round_number: int = 0
+) -> BuiltPack:
+    """The pack of a blend: what is certainly above 0, for search without a network.
+
+    Args:
+        release: as it was released, or its folder, or its ``result.json``
+        task: 16 bytes that name the collection it belongs to, if it belongs to one
+        round_number: of that collection
+
+    Example:
+        ``Path("answers.sbpack").write_bytes(sb.build_from_release(released).content)``
+    """
+    if isinstance(release, BlenderRelease):
+        return build_pack(result_of(release), task=task, round_number=round_number)
+    if isinstance(release, SavedRelease):
+        return build_pack(release.result(), task=task, round_number=round_number)
+    return _build_from_path(Path(release), task, round_number)
+
+
+def _build_from_path(release: Path, task: bytes, round_number: int) -> BuiltPack:
     path = release / RESULT if release.is_dir() else release
     result = read_result(path, read_statement(release / STATEMENT) if release.is_dir() else None)
     try:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from searchblend.core.errors import InputError, MessageError
+from searchblend.core.outlet import Where
+from searchblend.core.silent import SILENT
 from searchblend.core.statement import PAGE
 from searchblend.pages.click_graph_page import click_graph_page
 from searchblend.pages.hybrid_page import hybrid_page
@@ -14,8 +16,17 @@ from searchblend.wire.click_graph_files import read_click_graph
 from searchblend.wire.release import RESULT, STATEMENT, read_result, read_statement
 
 
-def page_of_folder(folder: Path, *, on_step: Callable[[str], None] = lambda step: None) -> str:
-    """The same page that ``--html`` would have put there; files must have the hashes that the statement states."""
+def page_of_folder(where: Where, *, on_step: Callable[[str], None] = SILENT) -> str:
+    """The same page that ``--html`` would have put there; files must have the hashes that the statement states.
+
+    Args:
+        where: the folder of a blend or of a click graph
+        on_step: called with the name of each step
+
+    Example:
+        ``Path("release.html").write_text(sb.page_of_folder("out"))``
+    """
+    folder = Path(where)
     if not folder.is_dir():
         raise InputError(folder, "expected the folder of a release")
     statement = read_statement(folder / STATEMENT).without_file(PAGE)

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import os
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal, Self
@@ -23,7 +25,7 @@ from searchblend.core.errors import InputError, InvalidParameter
 from searchblend.core.params import check_epsilon
 from searchblend.core.privacy import Budget, Guarantee
 from searchblend.core.randomness import Randomness, SystemRandomness
-from searchblend.core.tables import ROWS_SHOWN, Tables, chosen, html_table, short_promise
+from searchblend.core.tables import ROWS_SHOWN, ReleasedTables, chosen, html_table, short_promise
 from searchblend.logs.duckdb.feed import Feeder
 from searchblend.logs.duckdb.given import GivenTable
 from searchblend.logs.duckdb.scan import parquet_types, read_parquet
@@ -39,11 +41,10 @@ from searchblend.logs.read import refuse_useless, summarize
 from searchblend.logs.relational import SqlTally
 from searchblend.logs.summary import InputSummary
 from searchblend.mechanisms.noisy_counts import noisy_counts
-from searchblend.mechanisms.tally import Tally
 
 
 @dataclass(frozen=True, repr=False)
-class HeavyValues(Tables[Literal["values"]]):
+class HeavyValues(ReleasedTables[Literal["values"]]):
     """What was selected, and the promise under which."""
 
     counts: Mapping[str, int]
@@ -52,7 +53,7 @@ class HeavyValues(Tables[Literal["values"]]):
     """T: no count is below it."""
     guarantee: Guarantee
 
-    def columns(self, table: Literal["values"] | None = None) -> dict[str, Any]:
+    def columns(self, table: Literal["values"] | None = None) -> dict[str, list[str] | list[int]]:
         """Values and their noisy counts, the largest first."""
         chosen(table, "values")
         return {"value": list(self.counts), "count": list(self.counts.values())}
@@ -111,8 +112,8 @@ class ValueTable:
         refuse_useless(sources, self._summary, strict=options.strict)
         return self._summary.format, f"SELECT person, held FROM {VALUE_ROWS} WHERE problem = 0"
 
-    def count(self, key: str) -> SqlTally:
-        """How many users drew each value, where the key decides the draws; kept as ``tally``."""
+    def count(self, key: str) -> None:
+        """How many users drew each value (``tally``), where the key decides the draws."""
 
         def count() -> SqlTally:
             return SqlTally(self._session, _counted(self._rows, key))
@@ -124,7 +125,6 @@ class ValueTable:
                 raise
             raise InputError(self._damaged, "this Parquet file, or another of the table, is damaged") from error
         self.n_users = sum(n * size for n, size in self.tally.sizes().items())
-        return self.tally
 
     @property
     def summary(self) -> InputSummary:
@@ -162,46 +162,73 @@ def select_values(
 ) -> HeavyValues:
     """The values that enough users have, with noisy counts; (ε, δ)-private under replace-one.
 
-    ``paths`` are files in any format of ``read_log`` but Yandex's, or it is a table in memory as for ``read_log``.
-    ``user`` and ``value`` name the columns: strings or whole numbers. Rows where one of them is missing are left out;
-    in text, what is empty is missing. AOL's and Excite's logs need no names: their values are the queries.
+    Nothing keeps account of what this spends: ``Session.select_values`` does.
+
+    Args:
+        paths: files in any format of ``read_log`` but Yandex's, or a table in memory as for ``read_log``
+        budget: (ε, δ) of each user
+        user: the column of users, strings or whole numbers; rows without one (in text: an empty one) are left out
+        value: the column of values, likewise; AOL's and Excite's logs need no names, their values are the queries
+        format: of files, as for ``read_log``
+        quoted_line_feeds: of CSV, as for ``read_log``
+        memory: limit of the database; the rest goes to ``temp_directory``
+        threads: of the database; None: one for each core
+        temp_directory: where the database spills; None: the system's
+        randomness: the source of all noise, the operating system's unless a simulation gives another
+
+    Example:
+        ``sb.select_values("installed.parquet", sb.Budget(1.0, 1e-7), user="person", value="app")``
     """
-    design = selection_design(budget)
     source = randomness or SystemRandomness()
-    options = ReadOptions(
-        paths,
-        format=format,
-        columns={"user": user, "value": value},
-        quoted_line_feeds=quoted_line_feeds,
-        memory=memory,
-        threads=threads,
-        temp_directory=temp_directory,
-    )
-    with ValueTable(options) as table:
-        return name_values(table.count(new_key(source)), budget, design, source)
+    options = {"memory": memory, "threads": threads, "temp_directory": temp_directory}
+    reading = {"format": format, "quoted_line_feeds": quoted_line_feeds, **options}
+    selection = Selection.of(paths, budget, user=user, value=value, **reading)
+    with selection.read(source) as table:
+        return selection.draw(table, source)
 
 
-def selection_design(budget: Budget) -> CuratorDesign:
-    """Noise and threshold, from the budget alone; ``InvalidParameter`` if there are none for it."""
-    check_epsilon(budget)
-    return CuratorDesign.of(budget)
+@dataclass(frozen=True)
+class Selection:
+    """Which values to select from which table."""
 
+    table: ReadOptions
+    """as for a log, with columns called ``user`` and ``value``"""
+    budget: Budget
 
-def new_key(randomness: Randomness) -> str:
-    """What decides which value of a user counts."""
-    return b64encode(randomness.take(15)).decode()
+    @classmethod
+    def of(
+        cls, table: LogInput, budget: Budget, *, user: str = "user", value: str = "value", **reading: Any
+    ) -> Selection:
+        """From the arguments of ``select_values``."""
+        return cls(ReadOptions(table, columns={"user": user, "value": value}, **reading), budget)
 
+    def __post_init__(self) -> None:
+        check_epsilon(self.budget)
+        _ = self.design  # a budget without a threshold is refused before anything is read or paid
 
-def name_values(tally: Tally, budget: Budget, design: CuratorDesign, randomness: Randomness) -> HeavyValues:
-    """Puts noise on every count and names those that reach the threshold."""
-    passed = noisy_counts(tally, design.threshold, randomness=randomness)
-    counts = {str(record.query): n for record, n in passed.items()}
-    ordered = sorted(counts, key=lambda one: (-counts[one], one.encode()))
-    return HeavyValues(
-        {one: counts[one] for one in ordered},
-        design.threshold.integer,
-        selection_guarantee(budget, design, randomness),
-    )
+    @cached_property
+    def design(self) -> CuratorDesign:
+        """Threshold and noise, which follow from the budget alone."""
+        return CuratorDesign.of(self.budget)
+
+    @contextmanager
+    def read(self, source: Randomness) -> Iterator[ValueTable]:
+        """How many users drew each value. No noise is drawn, so that what cannot be read costs nothing."""
+        key = b64encode(source.take(15)).decode()
+        with ValueTable(self.table) as table:
+            table.count(key)
+            yield table
+
+    def draw(self, table: ValueTable, source: Randomness) -> HeavyValues:
+        """The values whose noisy counts reach the threshold."""
+        passed = noisy_counts(table.tally, self.design.threshold, randomness=source)
+        counts = {str(record.query): n for record, n in passed.items()}
+        ordered = sorted(counts, key=lambda one: (-counts[one], one.encode()))
+        return HeavyValues(
+            {one: counts[one] for one in ordered},
+            self.design.threshold.integer,
+            selection_guarantee(self.budget, self.design, source),
+        )
 
 
 def value_columns(named: Mapping[str, str]) -> ColumnMap:

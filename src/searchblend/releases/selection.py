@@ -1,116 +1,79 @@
-"""A selection of values with the folder it leaves: what ``searchblend select`` does."""
+"""A selection of values with the folder it leaves: what ``searchblend select`` and a session do."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from searchblend.core.privacy import Budget, Neighbors
-from searchblend.core.randomness import Randomness, SystemRandomness
+from searchblend.core.privacy import Neighbors
+from searchblend.core.randomness import SystemRandomness
 from searchblend.core.silent import SILENT
-from searchblend.logs.options import ReadOptions
 from searchblend.releases.make_release import (
     Cost,
     Files,
     LedgerEntry,
     WrittenRelease,
     make_release,
+    now,
     refuse_large_delta,
 )
-from searchblend.releases.select_values import HeavyValues, ValueTable, name_values, new_key, selection_design
-from searchblend.wire.release import STATEMENT, encode_statement, json_file, log_caveats, make_statement
-from searchblend.wire.selection import (
-    SELECTION,
-    SELECTION_CAVEATS,
-    SELECTION_PUBLIC,
-    STATEMENT_KIND,
-    SelectedValue,
-    Selection,
-    decode_selection,
-    selection_files,
-)
+from searchblend.releases.saved_release import SavedRelease
+from searchblend.releases.select_values import Selection, ValueTable
+from searchblend.wire.values import encode_values
 
 
-@dataclass(frozen=True)
-class SelectionSettings:
-    """What to select from, and where the results go."""
-
-    table: ReadOptions
-    """with columns called ``user`` and ``value``"""
-    budget: Budget
-    output: Path
-    replace: bool = False
-    allow_large_delta: bool = False
-    """whether δ may reach 1/users, at which a mechanism may expose a user outright"""
-    ledger: LedgerEntry | None = None
-    created: str = ""
-    """when, in ISO 8601; enters the statement"""
-
-    @property
-    def cost(self) -> Cost:
-        return Cost(self.budget, Neighbors.REPLACE_ONE, "selection of values")
+def cost_of(selection: Selection) -> Cost:
+    return Cost(selection.budget, Neighbors.REPLACE_ONE, "selection of values")
 
 
 def run_selection(
-    settings: SelectionSettings,
+    selection: Selection,
+    output: Path | None = None,
     *,
-    randomness: Randomness | None = None,
+    replace: bool = False,
+    allow_large_delta: bool = False,
+    ledger: LedgerEntry | None = None,
+    created: str | None = None,
     on_step: Callable[[str], None] = SILENT,
-) -> WrittenRelease[Selection]:
-    """Read the table, select, write the release."""
-    source, design = randomness or SystemRandomness(), selection_design(settings.budget)
+) -> WrittenRelease[SavedRelease]:
+    """Read the table, select, write the release.
 
-    def read() -> ValueTable:
+    Args:
+        selection: what to select from, and with which budget
+        output: the folder, if one is wanted
+        replace: whether another release in the folder may be replaced
+        allow_large_delta: whether δ may reach 1/users, at which a mechanism may expose a user outright
+        ledger: where the release is debited, before any noise is drawn
+        created: when, in ISO 8601; now unless given
+        on_step: called with the name of each step
+    """
+    source = SystemRandomness()
+
+    @contextmanager
+    def read() -> Iterator[ValueTable]:
         """What can go wrong with the input does so here, before anything is paid."""
         on_step("reading")
-        with contextlib.ExitStack() as on_failure:
-            table = on_failure.enter_context(ValueTable(settings.table))
-            on_step("counting")
-            table.count(new_key(source))
-            refuse_large_delta(settings.budget, table.n_users, allowed=settings.allow_large_delta)
-            on_failure.pop_all()
-            return table
+        with selection.read(source) as table:
+            refuse_large_delta(selection.budget, table.n_users, allowed=allow_large_delta)
+            yield table
 
-    def make(table: ValueTable) -> tuple[Selection, Files]:
-        selection = _document(name_values(table.tally, settings.budget, design, source))
-        return selection, _files(selection, table, settings)
+    def make(table: ValueTable) -> tuple[SavedRelease, Files]:
+        on_step("selecting")
+        found = selection.draw(table, source)
+        files = encode_values(
+            found.counts, found.guarantee, threshold=found.threshold, created=created or now(), table=table.decided
+        )
+        return SavedRelease.of_files(files), files
 
     return make_release(
-        settings.output,
-        settings.cost,
+        output,
+        cost_of(selection),
         open_log=read,
         make=make,
-        read=lambda files: decode_selection(files[SELECTION]),
-        replace=settings.replace,
-        ledger=settings.ledger,
+        summarize=lambda table: table.summary.as_json(),
+        read=SavedRelease.of_files,
+        replace=replace,
+        ledger=ledger,
         on_step=on_step,
     )
-
-
-def _document(found: HeavyValues) -> Selection:
-    values = [SelectedValue(value, count) for value, count in found.counts.items()]
-    return Selection(found.guarantee.stated(), found.threshold, values)
-
-
-def _files(selection: Selection, table: ValueTable, settings: SelectionSettings) -> Files:
-    """``values.csv``, ``selection.json``, and ``statement.json`` with their hashes."""
-    files = selection_files(selection)
-    budget = settings.budget
-    statement = make_statement(
-        files,
-        kind=STATEMENT_KIND,
-        method="stability histogram",
-        created=settings.created,
-        parameters={
-            "epsilon": budget.epsilon,
-            "delta": budget.delta,
-            "threshold": selection.threshold,
-            "log": dict(table.decided),
-        },
-        guarantee=selection.guarantee,
-        public=SELECTION_PUBLIC,
-        caveats=[*SELECTION_CAVEATS, *log_caveats(table.decided)],
-    )
-    return {**files, STATEMENT: json_file(encode_statement(statement))}

@@ -13,6 +13,8 @@ from typing import Any, Final
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.use.graph import ClickGraph
 from searchblend.core.errors import InputError, InvalidParameter, MessageError
+from searchblend.core.outlet import Where
+from searchblend.core.silent import SILENT
 from searchblend.core.statement import Statement
 from searchblend.wire.click_graph import STATEMENT_KIND, decode_noise
 from searchblend.wire.click_graph_files import read_click_graph
@@ -31,13 +33,24 @@ _CLOSE: Final = 1e-9
 
 @dataclass(frozen=True)
 class Check:
+    """One thing that was checked, and whether it holds."""
+
     name: str
     holds: bool
     detail: str
 
 
-def verify_release(folder: Path, *, on_step: Callable[[str], None] = lambda step: None) -> list[Check]:
-    """Every check that the folder allows; a folder that is no release at all is an ``InputError``."""
+def verify_release(where: Where, *, on_step: Callable[[str], None] = SILENT) -> list[Check]:
+    """Every check that the folder allows; a folder that is no release at all is an ``InputError``.
+
+    Args:
+        where: the folder of a released click graph
+        on_step: called with the name of each step
+
+    Example:
+        ``all(check.holds for check in sb.verify_release("release"))``
+    """
+    folder = Path(where)
     if not folder.is_dir():
         raise InputError(folder, "expected the folder of a released click graph")
     statement = read_statement(folder / STATEMENT, kind=STATEMENT_KIND)

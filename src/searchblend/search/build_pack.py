@@ -39,6 +39,7 @@ class BuiltPack:
 
     @property
     def pack(self) -> Pack:
+        """The content, decoded."""
         return Pack(self.content)
 
 

@@ -15,15 +15,17 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import astuple, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Literal
 
 from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import BudgetCap, Totals, default_delta, total_of
 from searchblend.core.errors import EmptyHeadList, InvalidParameter
+from searchblend.core.tables import ROWS_SHOWN, Tables, chosen, html_table
 from searchblend.store.database import Database
 from searchblend.store.database_sqlite import LedgerFile
 from searchblend.store.errors import BudgetExceeded, ConflictingRelease, CorruptLedger, LedgerError
@@ -49,17 +51,63 @@ NOTHING_PASSED: Final = "empty-head-list.txt"
 """the file of a release that named nothing"""
 
 
-class Ledger(contextlib.AbstractContextManager["Ledger"]):
-    """The ledger in a database. Every reading checks the whole chain first; a broken one takes no more debits."""
+class Ledger(Tables[Literal["debits"]], contextlib.AbstractContextManager["Ledger"]):
+    """What was released about whom, and what it cost; refuses what would exceed its cap.
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    Every reading checks the whole chain first; a broken one takes no more debits. Close it, or use it in a ``with``.
+
+    Example:
+        ``sb.Ledger("budget.ledger", cap=sb.BudgetCap(lifetime=sb.Budget(8.0, 1e-5)))``
+    """
+
+    def __init__(self, database: Database | str | os.PathLike[str], *, cap: BudgetCap | None = None) -> None:
+        """
+        Args:
+            database: the ledger's file, made if it is not there; or a service's database
+            cap: put on record; must be the one there, if there is one
+        """
+        if isinstance(database, str | os.PathLike):
+            database = LedgerFile(Path(database))
+        self._database: Database = database
+        try:
+            if cap is not None:
+                self.set_cap(cap, replace=False)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def path(self) -> Path:
+        """The ledger's file; ``LedgerError`` for the ledger in a service's database."""
+        if not isinstance(self._database, LedgerFile):
+            raise LedgerError("expected a ledger in a file of its own, not that of a service")
+        return self._database.path
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
+        """Let go of the file."""
         self._database.close()
+
+    def columns(self, table: Literal["debits"] | None = None) -> dict[str, Any]:
+        """The debits, oldest first: id, people, window, ε, δ, what was run, when, and whether it was published."""
+        chosen(table, "debits")
+        book = self.book()
+        rows = [
+            (e.release_id, e.population, e.window, e.spend.epsilon, e.spend.delta, e.spend.mechanism, e.recorded)
+            for e in book.entries.values()
+        ]
+        names = ("release_id", "population", "window", "epsilon", "delta", "mechanism", "recorded")
+        columns: dict[str, Any] = {name: [row[place] for row in rows] for place, name in enumerate(names)}
+        return {**columns, "published": [release_id in book.published for release_id in columns["release_id"]]}
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        columns, cap = self.columns(), self.book().cap
+        header = ("release_id", "population", "window", "epsilon", "delta")
+        rows = [[str(columns[name][place]) for name in header] for place in range(len(columns["release_id"]))]
+        return html_table("Debits", header, rows[-ROWS_SHOWN:], len(rows), f"cap: {cap or 'none on record'}")
 
     def set_cap(self, cap: BudgetCap, *, replace: bool = True) -> None:
         """Put a cap on record; it holds from the next debit on. The same cap again changes nothing."""
@@ -163,14 +211,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
 
 def open_ledger(path: Path | str, *, cap: BudgetCap | None = None, create: bool = True) -> Ledger:
     """The ledger in a SQLite file, made if it is not there. ``cap`` is put on record, and must be the one there."""
-    ledger = Ledger(LedgerFile(Path(path), create=create))
-    try:
-        if cap is not None:
-            ledger.set_cap(cap, replace=False)
-    except BaseException:
-        ledger.close()
-        raise
-    return ledger
+    return Ledger(LedgerFile(Path(path), create=create), cap=cap)
 
 
 def release_once(

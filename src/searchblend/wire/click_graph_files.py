@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -62,7 +62,7 @@ def encode_click_graph(graph: ClickGraph) -> dict[str, bytes]:
     return {**files, GRAPHML: encode_graphml(graph), DATA_DICTIONARY: data_dictionary().encode()}
 
 
-def _csv(table: Table, released: Mapping[str, Any]) -> bytes:
+def _csv(table: Table, released: Mapping[str, NDArray[Any]]) -> bytes:
     names = [column.name for column in table.columns]
     rows = zip(*(released[name].tolist() for name in names), strict=True)
     return write_csv(names, (dict(zip(names, row, strict=True)) for row in rows)).encode()
@@ -82,7 +82,7 @@ def read_click_graph(folder: str | Path, *, on_step: OnStep = SILENT) -> ClickGr
         noise, cuts = decode_noise(statement.parameters)
     except MessageError as error:
         raise InputError(path / STATEMENT, str(error)) from error
-    tables: dict[TableName, dict[str, Any]] = {}
+    tables: dict[TableName, dict[str, NDArray[Any]]] = {}
     with duckdb.connect(":memory:") as connection:
         for table in TABLES.values():
             on_step(f"reading {table.name}")
@@ -96,7 +96,7 @@ def read_click_graph(folder: str | Path, *, on_step: OnStep = SILENT) -> ClickGr
 
 def _read_table(
     connection: duckdb.DuckDBPyConnection, folder: Path, table: Table, stated: Mapping[str, FileEntry]
-) -> dict[str, Any]:
+) -> dict[str, NDArray[Any]]:
     paths = [folder / name for name in (table.parquet, table.csv) if (folder / name).exists()]
     if not paths:
         if table.name == "reformulations" and not {table.parquet, table.csv} & set(stated):
@@ -151,7 +151,7 @@ def _called(kind: ColumnType) -> str:
     return {"text": "text", "integer": "whole numbers", "number": "numbers"}[kind]
 
 
-def _fetch(connection: duckdb.DuckDBPyConnection, path: Path, table: Table, source: str) -> dict[str, Any]:
+def _fetch(connection: duckdb.DuckDBPyConnection, path: Path, table: Table, source: str) -> dict[str, NDArray[Any]]:
     names = ", ".join(f'"{c.name}"' for c in table.columns)
     columns = ", ".join(f'TRY_CAST("{c.name}" AS {_WRITTEN[c.type]}) AS "{c.name}"' for c in table.columns)
     try:
@@ -187,7 +187,7 @@ def _numpy_type(kind: ColumnType) -> Any:
 
 
 def _build(
-    tables: Mapping[TableName, Mapping[str, Any]],
+    tables: Mapping[TableName, Mapping[str, NDArray[Any]]],
     noise: Mapping[TableName, NoiseLaw],
     cuts: Mapping[TableName, float],
     notice: str | None,
@@ -217,14 +217,14 @@ def _build(
     )
 
 
-def _numbers(table: str, strings: Sequence[str], number_of: Mapping[str, int]) -> NDArray[np.int64]:
+def _numbers(table: str, strings: NDArray[np.object_], number_of: Mapping[str, int]) -> NDArray[np.int64]:
     try:
         return np.fromiter(map(number_of.__getitem__, strings), dtype=np.int64, count=len(strings))
     except KeyError:
         raise InvalidParameter(table, "expected edges of the released queries only") from None
 
 
-def _counts(columns: Mapping[str, Any]) -> Counts:
+def _counts(columns: Mapping[str, NDArray[Any]]) -> Counts:
     return Counts(columns["count"], columns["lo95"], columns["hi95"], columns["estimate"])
 
 

@@ -118,7 +118,7 @@ def _flat(row: ResultRow, notice: str | None) -> dict[str, Any]:
 
 def decode_result(content: bytes | JsonObject) -> Result:
     """The result of ``result.json``, or ``MessageError`` naming the field that is wrong."""
-    document = json_object(content, "result")
+    document = _object(content, "result")
     number = document.get("version")
     if document.get("format") != _RESULT_FORMAT or number != 1 or isinstance(number, bool):  # True would pass for 1
         raise MessageError(f"result: expected {_RESULT_FORMAT} version 1")
@@ -142,8 +142,7 @@ def decode_result(content: bytes | JsonObject) -> Result:
         raise MessageError("result: expected the fields that a release has") from error
 
 
-def json_object(content: bytes | JsonObject, what: str) -> JsonObject:
-    """A file's content as a JSON object; ``what`` is what errors call it."""
+def _object(content: bytes | JsonObject, what: str) -> JsonObject:
     try:
         document = json.loads(content) if isinstance(content, bytes) else content
     except (ValueError, RecursionError) as error:
@@ -304,7 +303,7 @@ def read_statement(path: Path, *, kind: str | None = None) -> Statement:
     if kind and not path.exists():
         raise InputError(path, f"is missing; expected the statement of a release of kind {kind!r}")
     try:
-        document = json_object(_read(path), "statement")
+        document = _object(_read(path), "statement")
     except MessageError as error:
         raise InputError(path, str(error).removeprefix("statement: ")) from error
     if document.get("format") != _STATEMENT_FORMAT:
@@ -358,9 +357,17 @@ QUOTED_LINE_FEEDS_CAVEAT: Final = (
 )
 
 
+UNKNOWN_READING_CAVEAT: Final = (
+    "How the log was read is not on record. That no line changes how another person's is read is promised of logs that "
+    "searchblend read, without line feeds inside quotes."
+)
+
+
 def log_caveats(log: JsonObject) -> list[str]:
     """What the promise rests on, beside the mechanisms, by the way in which a log was read."""
-    return [QUOTED_LINE_FEEDS_CAVEAT] if log.get("quoted_line_feeds") else []
+    if "quoted_line_feeds" not in log:
+        return [UNKNOWN_READING_CAVEAT]
+    return [QUOTED_LINE_FEEDS_CAVEAT] if log["quoted_line_feeds"] else []
 
 
 BLENDER_PUBLIC: Final = (

@@ -44,7 +44,6 @@ SETS: Final = 3
 HEADER_BYTES: Final = 30
 NONCE_BYTES: Final = 16
 ID_BYTES: Final = 16
-TASK_BYTES: Final = 16
 DIGEST_BYTES: Final = 8
 ABOUT_CELLS: Final = 0
 ABOUT_QUERIES: Final = 1

@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from searchblend.blender.best.subset_report import PLAIN_SETS, TWO_STAGE, ReportDesign, SubsetReport, subset_report
-from searchblend.blender.best.subset_report_bulk import count_subset_reports, simulate_subset_reports
-from searchblend.core.errors import InvalidParameter, MessageError
+from searchblend.blender.best.subset_report import PLAIN_SETS, TWO_STAGE, ReportDesign, subset_report
+from searchblend.blender.best.subset_report_bulk import simulate_subset_reports
+from searchblend.core.errors import InvalidParameter
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.randomness import Tape
@@ -90,57 +90,15 @@ def test_unknown_mechanisms_are_refused():
         ReportDesign(5, 1, 1, TWO_STAGE)
 
 
-def test_counting():
-    reports = [SubsetReport(True, (0, 2)), SubsetReport(True, ()), SubsetReport(False, (0, 1, 5))]
-    counted = count_subset_reports(reports, HEAD, BOTH, PARAMS)
-    assert counted.queries is not None
-    assert counted.cells is not None
-    assert (counted.queries.items.tolist(), counted.queries.sinks, counted.queries.n) == ([1, 0, 1], 1, 2)
-    assert (counted.cells.items.tolist(), counted.cells.sinks, counted.cells.n) == ([1, 1, 0, 0, 0, 1], 0, 1)
-
-
-@pytest.mark.parametrize(
-    "report",
-    [
-        SubsetReport(True, (0,)),
-        SubsetReport(True, (0, 1, 2)),
-        SubsetReport(True, (1, 1)),
-        SubsetReport(True, (0, 3)),
-        SubsetReport(True, (-1, 2)),
-        SubsetReport(False, (0, 1, 6)),
-    ],
-    ids=str,
-)
-def test_reports_that_no_device_sends_are_refused(report: SubsetReport):
-    with pytest.raises(MessageError):
-        count_subset_reports([report], HEAD, BOTH, PARAMS)
-
-
-def test_reports_of_the_wrong_kind_are_refused():
-    with pytest.raises(MessageError):
-        count_subset_reports([SubsetReport(False, (0,))], HEAD, ReportDesign(20, 2, 1), PARAMS)
-    with pytest.raises(MessageError):
-        count_subset_reports([SubsetReport(True, (0,))], HEAD, ReportDesign(0, 1, 3), PARAMS)
-
-
 @pytest.mark.parametrize(
     "design",
     [BOTH, ReportDesign(20, 1, 1), ReportDesign(6, 2, 2, PLAIN_SETS), ReportDesign(0, 1, 1, TWO_STAGE)],
     ids=str,
 )
-def test_what_devices_send_is_counted(design: ReportDesign):
-    """Every report is accepted, and the fast twin says as many."""
-    source = SeededRandomness(1)
-    reports = [
-        report
-        for record in HEAD.cells()
-        for _ in range(30)
-        for report in subset_report([record], HEAD, design, PARAMS, randomness=source)
-    ]
-    simulated = simulate_subset_reports(np.full(7, 30), HEAD, design, PARAMS, randomness=source)
-    for counted in (count_subset_reports(reports, HEAD, design, PARAMS), simulated):
-        parts = [part.n for part in (counted.queries, counted.cells) if part is not None]
-        assert sum(parts) + (0 if counted.two_stage is None else counted.two_stage.sum()) == 210
+def test_every_simulated_client_is_counted_once(design: ReportDesign):
+    counted = simulate_subset_reports(np.full(7, 30), HEAD, design, PARAMS, randomness=SeededRandomness(1))
+    parts = [part.n for part in (counted.queries, counted.cells) if part is not None]
+    assert sum(parts) + (0 if counted.two_stage is None else counted.two_stage.sum()) == 210
 
 
 def test_nobody_reports():

@@ -9,10 +9,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from searchblend import Budget, select_values
+from searchblend import Budget, read_release, select_values
 from searchblend.cli.main import main
 from searchblend.releases.earlier_releases import REMEMBERED
-from searchblend.wire.selection import decode_selection
 
 ROWS = [*((f"u{i}", "Green tea") for i in range(400)), ("w", "my own blend")]
 SAFE = Budget(4.0, 1e-9)
@@ -67,11 +66,11 @@ def test_a_selection_is_a_release(table, capsys):
     printed = capsys.readouterr()
     document = json.loads(printed.out)
     assert [each["value"] for each in document["values"]] == ["Green tea"]
-    assert document["guarantee"]["holds"]
+    assert document["statement"]["guarantee"]["holds"]
     assert "keeps account" not in printed.err
-    assert decode_selection((out / "selection.json").read_bytes()).values[0].count >= document["threshold"]
-    assert (out / "values.csv").read_text().splitlines()[0] == "value,count"
-    assert json.loads((out / "statement.json").read_text())["parameters"]["log"]["format"] == "csv"
+    assert json.loads((out / "statement.json").read_text()) == document["statement"]
+    assert document["statement"]["parameters"]["table"] == {"format": "csv", "quoted_line_feeds": False}
+    assert read_release(out).columns() == {"value": ["Green tea"], "count": [document["values"][0]["count"]]}
     assert "my own blend" not in "".join(path.read_text() for path in out.iterdir())
     counts = json.loads((table.parent / "counts.json").read_text())
     assert (counts["lines"], counts["users"]) == (401, 401)

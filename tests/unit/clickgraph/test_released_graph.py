@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from made_click_graph import CLICKS, LAPLACE, SEARCHES, made_graph
+from made_click_graph import CLICKS, SEARCHES, made_graph
 from searchblend.clickgraph.use.graph import ClickGraph, Counts, Edges, ranked
 from searchblend.core.errors import InvalidParameter, UsageError
 
@@ -40,9 +40,8 @@ def test_repr_tells_sizes_alone():
     assert repr(made_graph()) == f"ClickGraph({len(SEARCHES)} queries, 7 URLs, 14 clicks, 5 reformulations)"
 
 
-def test_intervals_from_the_law_of_noise():
-    counts = Counts.with_noise(np.array([10, -3]), LAPLACE)
-    assert counts.high - counts.count == pytest.approx(LAPLACE.half_width())
+def test_counts_below_zero_are_clamped():
+    counts = Counts.of([(10, 8.0, 12.0), (-3, -5.0, -1.0)])
     assert counts.clamped.tolist() == [10, 0]
     assert counts[np.array([1])].count.tolist() == [-3]
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from searchblend.clickgraph.release.reused_noise import ReusedNoise, expected_published, half_width
+from searchblend.clickgraph.release.reused_noise import ReusedNoise, half_width
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian
 
@@ -37,6 +38,20 @@ def test_far_above_the_threshold_nothing_is_corrected():
         reused = ReusedNoise(noise, threshold)
         assert reused.mean(far).tolist() == pytest.approx(far.tolist())
         assert reused.debiased(far).tolist() == pytest.approx(far.tolist())
+
+
+def expected_published(count: float, threshold: float, noise_scale: float) -> float:
+    """E[M + Lap(b) | M + Lap(b) > K], the paper's real numbers."""
+    above = count - threshold
+    if above <= 0:
+        return threshold + noise_scale
+    x = math.exp(-above / noise_scale)
+    return count + (noise_scale + above) * x / (2 - x)
+
+
+def test_bias_of_reused_noise():
+    for count, bias in {120: 28.7, 140: 8.7, 150: 3.5, 170: 0.6}.items():
+        assert expected_published(count, 140, 8.686) - count == pytest.approx(bias, abs=0.05)
 
 
 def test_wide_noise_has_the_papers_bias():

@@ -22,7 +22,13 @@ def released(folder, ledger, make, opened):
         yield LOG
 
     return make_release(
-        folder, COST, open_log=open_log, make=make, read=lambda files: files["a"].decode(), ledger=ledger
+        folder,
+        COST,
+        open_log=open_log,
+        make=make,
+        summarize=lambda log: log.summary.as_json(),
+        read=lambda files: files["a"].decode(),
+        ledger=ledger,
     )
 
 

@@ -7,14 +7,14 @@ import pytest
 
 from searchblend.core.records import HeadList, Record
 from searchblend.mechanisms.tally import ListedRecords
-from searchblend.synthetic.count_group import CountGroup, IndexedRecords, RecordModel
+from searchblend.synthetic.count_group import CountGroup, RecordModel
 
 RECORDS = [Record("a", "u"), Record("a", "v"), Record("b", "u"), Record("c", "w")]
 HEAD = HeadList({"a": ["u", "v"], "b": ["u"], "c": ["w"]})
 
 
 def group(counts: list[int], n_users: int, seed: int = 1) -> CountGroup:
-    return CountGroup(IndexedRecords(RECORDS), np.array(counts), n_users, np.random.default_rng(seed))
+    return CountGroup(ListedRecords(RECORDS), np.array(counts), n_users, np.random.default_rng(seed))
 
 
 def held(people: CountGroup) -> np.ndarray:
@@ -64,13 +64,6 @@ def test_seeded_gives_the_same_split_whatever_was_drawn_before():
     first = held(everybody.seeded(np.random.default_rng(5)).split(0.3)[0]).tolist()
     everybody.split(0.5)
     assert held(everybody.seeded(np.random.default_rng(5)).split(0.3)[0]).tolist() == first
-
-
-def test_indexed_records_find_the_same_cells():
-    numbers = np.array([3, 0, 1, 2, 2, 0])
-    for head in (HEAD, HeadList({"b": []}), HeadList({"x": ["u"]})):
-        expected = ListedRecords(RECORDS).cells(head, numbers)
-        assert IndexedRecords(RECORDS).cells(head, numbers).tolist() == expected.tolist()
 
 
 def test_a_model_draws_everybody():

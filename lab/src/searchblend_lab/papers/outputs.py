@@ -12,7 +12,6 @@ from typing import Any, Final
 import duckdb
 import matplotlib
 import numpy as np
-from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
@@ -48,12 +47,9 @@ def write_outcome(experiment: Experiment, outcome: Outcome, request: Request, fo
 def drawn(figure: Figure, name: str) -> tuple[bytes, bytes]:
     """The figure as PNG and as SVG, without dates, versions or random ids."""
     png, svg = io.BytesIO(), io.BytesIO()
-    try:
-        with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
-            figure.savefig(png, format="png", dpi=150, metadata={"Software": None})
-            figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
-    finally:
-        plt.close(figure)
+    with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
+        figure.savefig(png, format="png", dpi=150, metadata={"Software": None})
+        figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
     return png.getvalue(), svg.getvalue()
 
 

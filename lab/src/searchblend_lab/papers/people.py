@@ -11,9 +11,9 @@ from typing import Final, Protocol
 import numpy as np
 
 from searchblend.core.errors import RunError
-from searchblend.core.records import Record
-from searchblend.mechanisms.tally import Ints
-from searchblend.synthetic.count_group import CountGroup, IndexedRecords, RecordModel
+from searchblend.core.records import HeadList, Record
+from searchblend.mechanisms.tally import Ints, ListedRecords
+from searchblend.synthetic.count_group import CountGroup, RecordModel
 from searchblend.synthetic.population import AOL, YANDEX, Profile
 
 
@@ -88,6 +88,24 @@ class ProfilePeople:
 @lru_cache(maxsize=2)
 def _model(profile: Profile, ranks: int) -> RecordModel:
     return RecordModel.of_profile(profile, ranks)
+
+
+class IndexedRecords(ListedRecords):
+    """``ListedRecords`` that looks only at the numbers of listed queries."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        super().__init__(records)
+        self._number_of_query: dict[object, int] = {}
+        for record in records:
+            self._number_of_query.setdefault(record.query, len(self._number_of_query))
+
+    def cells(self, head: HeadList, numbers: Ints) -> Ints:
+        listed = np.array([self._number_of_query.get(query, -1) for query in head.queries], dtype=np.int64)
+        cells = np.full(len(numbers), head.n_cells - 1, dtype=np.int64)
+        inside = np.flatnonzero(np.isin(self.query_numbers(numbers), listed))
+        if len(inside):
+            cells[inside] = super().cells(head, numbers[inside])
+        return cells
 
 
 class LogPeople:

@@ -8,12 +8,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from searchblend.blender.best.subset_report import GAMMA_STEPS, TWO_STAGE, ReportDesign, SetMechanism, SubsetReport
+from searchblend.blender.best.subset_report import GAMMA_STEPS, TWO_STAGE, ReportDesign, SetMechanism
 from searchblend.blender.groups import random_words
-from searchblend.blender.paper.estimate_client import count_reports
 from searchblend.blender.paper.local_report_bulk import BulkReporter
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
-from searchblend.core.errors import MessageError
 from searchblend.core.params import BlenderParams
 from searchblend.core.randomness import HALF, Randomness, SystemRandomness
 from searchblend.core.records import HeadList
@@ -40,40 +38,6 @@ class ReportCounts:
     cells: SubsetCounts | None = None
     two_stage: Ints | None = None
     """by cell, ⟨⋆,⋆⟩ last"""
-
-
-def count_subset_reports(
-    reports: list[SubsetReport], head: HeadList, design: ReportDesign, params: BlenderParams
-) -> ReportCounts:
-    """Count reports as they come from devices; what no device can send is refused."""
-    about = {kind: [r.items for r in reports if r.about_queries is kind] for kind in (True, False)}
-    queries, cells = design.about_queries(head, params), design.about_cells(head, params)
-    if about[True] and queries is None:
-        raise MessageError("report: this round does not ask about queries")
-    if design.mechanism == TWO_STAGE:
-        if any(len(items) != 1 for items in about[False]):
-            raise MessageError("report: expected one cell")
-        return ReportCounts(two_stage=count_reports(np.array(about[False], dtype=np.int64).ravel(), head))
-    if about[False] and cells is None:
-        raise MessageError("report: this round does not ask about cells")
-    return ReportCounts(
-        queries=None if queries is None else _count(about[True], queries),
-        cells=None if cells is None else _count(about[False], cells),
-    )
-
-
-def _count(sets: list[tuple[int, ...]], mechanism: SetMechanism) -> SubsetCounts:
-    has_sink = isinstance(mechanism, SubsetSelection)
-    items = np.zeros(mechanism.n_items + (not has_sink), dtype=np.int64)
-    for chosen in sets:
-        if not chosen and has_sink:
-            continue
-        if len(chosen) != mechanism.subset_size or len(set(chosen)) != len(chosen):
-            raise MessageError(f"report: expected {mechanism.subset_size} different items")
-        if not 0 <= min(chosen) <= max(chosen) < len(items):
-            raise MessageError(f"report: expected items from 0 to {len(items) - 1}")
-        items[list(chosen)] += 1
-    return SubsetCounts(items[: mechanism.n_items], sum(not chosen for chosen in sets), len(sets))
 
 
 def simulate_subset_reports(

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from searchblend.cli.arguments import add_budget, positive_int, share
 from searchblend.cli.printing import new_table, print_json, print_line, print_table, progress_bar
 from searchblend.core.documents import JsonObject
-from searchblend.core.errors import MessageError, UsageError
+from searchblend.core.errors import InvalidParameter, UsageError
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from searchblend.blender.result import Result
-    from searchblend.synthetic.count_group import RecordModel
-    from searchblend.synthetic.plan import Situation
+    from searchblend.releases.plans import PlannedPeople
 
 EXAMPLES = """\
 examples:
@@ -41,17 +39,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
 
 
-EPSILONS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
-
-
 def run(options: argparse.Namespace) -> None:
-    from searchblend.synthetic.plan import plan_document, runs_needed
+    from searchblend.releases.plans import EPSILONS, plan_run
+    from searchblend.synthetic.plan import runs_needed
 
     if options.plot:
         from searchblend.synthetic.plan_plots import check_suffix
 
         check_suffix(options.plot)
-    model, situation = _situation(options)
+    people = _people(options.profile)
+    budget = Budget(options.epsilon, options.delta)
+    params = BlenderParams(budget, max_head_queries=options.max_queries or people.max_head_queries)
     drawn = 2 * len(EPSILONS) * options.runs if options.plot else 0
     with progress_bar() as progress:
         task = progress.add_task("simulating", total=runs_needed(options.runs) + drawn)
@@ -59,55 +57,29 @@ def run(options: argparse.Namespace) -> None:
         def advance() -> None:
             progress.advance(task)
 
-        document = plan_document(model, situation, profile=options.profile, runs=options.runs, on_run=advance)
+        plan = plan_run(
+            params,
+            users=options.users,
+            optin_fraction=options.opt_in,
+            profile=people,
+            runs=options.runs,
+            on_run=advance,
+        )
         if options.plot:
-            _draw(model, situation, options, advance)
+            plan.plot(options.plot, on_run=advance)
     if options.json:
-        print_json(document)
+        print_json(plan.document)
     else:
-        _show(document, options.plot)
+        _show(plan.document, options.plot)
 
 
-def _situation(options: argparse.Namespace) -> tuple[RecordModel, Situation]:
-    from searchblend.synthetic.count_group import RecordModel
-    from searchblend.synthetic.plan import Situation, model_of_result
-    from searchblend.synthetic.population import PROFILES, profile_named
-
-    budget = Budget(options.epsilon, options.delta)
-    if options.profile in PROFILES:
-        profile = profile_named(options.profile)
-        model, users, share, size = RecordModel.of_profile(profile), profile.n_users, profile.optin_fraction, 50
-        size = profile.max_head_queries
-    else:
-        result = _read_result(Path(options.profile))
-        model, users = model_of_result(result), result.groups.optin_users + result.groups.clients
-        share, size = result.groups.optin_users / max(users, 1), 50
-    users, share = options.users or users, options.opt_in or share
-    if users * share < 2 or users * (1 - share) < 2:
-        raise UsageError("--users, --opt-in: at least 2 people are needed in each group")
-    return model, Situation(users, share, BlenderParams(budget, max_head_queries=options.max_queries or size))
-
-
-def _read_result(path: Path) -> Result:
-    from searchblend.wire.release import decode_result
+def _people(profile: str) -> PlannedPeople:
+    from searchblend.releases.plans import planned_people
 
     try:
-        return decode_result(path.read_bytes())
-    except OSError as error:
-        raise UsageError(f"--profile: expected aol, yandex or a result.json, cannot read {path}") from error
-    except MessageError as error:
-        raise UsageError(f"--profile: {path}: expected a result.json of searchblend run ({error})") from error
-
-
-def _draw(model: RecordModel, situation: Situation, options: argparse.Namespace, advance: Callable[[], None]) -> None:
-    from searchblend.synthetic.plan import curve
-    from searchblend.synthetic.plan_plots import plan_figure, save
-
-    curves = curve(model, situation, EPSILONS, runs=options.runs, seed=2, on_run=advance)
-    title = (
-        f"{situation.users:,} users, {situation.optin_fraction:.1%} opt-in, δ = {options.delta:g} ({options.profile})"
-    )
-    save(plan_figure(EPSILONS, curves, title), options.plot)
+        return planned_people(profile)
+    except InvalidParameter as error:
+        raise UsageError(f"--{error}") from error
 
 
 def _show(document: JsonObject, plot: Path | None) -> None:

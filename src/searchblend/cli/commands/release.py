@@ -371,24 +371,17 @@ def _terms(path: Path | None) -> list[str]:
 
 
 def _plan(options: argparse.Namespace) -> None:
-    from searchblend.clickgraph.release.design import ClickGraphDesign
-    from searchblend.releases.click_graph_plan import release_plan
+    from searchblend.releases.plans import plan_release
 
-    if options.plot:
-        from searchblend.synthetic.plan_plots import check_suffix
-
-        check_suffix(options.plot)
     fixed: dict[str, Any] = {"public_source": "declared in the plan"} if options.urls == "public" else {}
     if options.selection_only:
         if options.urls or options.reformulations:
             raise UsageError("--selection-only: not with --urls or --reformulations")
         fixed = {"query_noise": "reuse"} if options.algorithm in ("kkmn2009", "gaussian") else {}
-    design = ClickGraphDesign.of(_params(options, **fixed))
-    document = release_plan(design, selection_only=options.selection_only)
+    plan = plan_release(_params(options, **fixed), selection_only=options.selection_only)
+    document = plan.document
     if options.plot:
-        from searchblend.synthetic.plan_plots import release_curve_figure, save
-
-        save(release_curve_figure(document), options.plot)
+        plan.plot(options.plot)
     if options.json:
         print_json(document)
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from searchblend.cli.arguments import add_budget
@@ -20,13 +21,11 @@ from searchblend.cli.log_options import (
 )
 from searchblend.cli.printing import new_table, print_json, print_line, print_table, step_progress, warn
 from searchblend.cli.standard_input import with_standard_input
-from searchblend.core.documents import encode
 from searchblend.core.privacy import Budget
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from searchblend.wire.selection import Selection
+    from searchblend.releases.saved_release import SavedRelease
+    from searchblend.releases.select_values import Selection
 
 EXAMPLES = """\
 examples:
@@ -50,51 +49,63 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from searchblend.releases.selection import SelectionSettings, run_selection
+    from searchblend.releases.select_values import Selection
+    from searchblend.releases.selection import cost_of, run_selection
 
-    budget = Budget(options.epsilon, options.delta)
+    selection, created = Selection(table_options(options), Budget(options.epsilon, options.delta)), now()
     if options.dry_run:
-        _show_dry_run(budget, as_json=options.json)
+        _show_dry_run(selection, as_json=options.json)
         return
-    settings = SelectionSettings(
-        table=table_options(options),
-        budget=budget,
-        output=require_output(options, instead="--dry-run"),
-        replace=options.force,
-        allow_large_delta=options.allow_large_delta,
-        ledger=ledger_entry(options),
-        created=now(),
-    )
+    output, ledger = require_output(options, instead="--dry-run"), ledger_entry(options)
     with (
-        summary_file(options.summary, settings.output, replace=options.force) as write_summary,
-        remembered(options, settings.output, settings.cost, created=settings.created),
-        with_standard_input(settings.table) as reading,
+        summary_file(options.summary, output, replace=options.force) as write_summary,
+        remembered(options, output, cost_of(selection), created=created),
+        with_standard_input(selection.table) as reading,
         step_progress() as on_step,
     ):
-        result = run_selection(replace(settings, table=reading), on_step=on_step)
+        result = run_selection(
+            replace(selection, table=reading),
+            output,
+            replace=options.force,
+            allow_large_delta=options.allow_large_delta,
+            ledger=ledger,
+            created=created,
+            on_step=on_step,
+        )
         write_summary(result.input_summary)
     if result.input_summary is None:
         warn("this release id was published before: the same files again, nothing was spent")
     else:
         for line in malformed_warnings(result.input_summary):
             warn(line, "bold yellow")
-    if options.json:
-        print_json(encode(result.released))
+    _show(result.released, output, as_json=options.json)
+
+
+def _show(released: SavedRelease, folder: Path, *, as_json: bool) -> None:
+    from searchblend.wire.release import encode_statement
+
+    values, counts = released.columns().values()
+    if as_json:
+        rows = [{"value": value, "count": n} for value, n in zip(values, counts, strict=True)]
+        print_json({"values": rows, "statement": encode_statement(released.statement)})
         return
-    print_table(_values_table(result.released))
-    guarantee = result.released.guarantee
+    table = new_table(f"Values that many users have, with noise ({len(values):,} in all)")
+    table.add_column("value")
+    table.add_column("users", justify="right")
+    for value, n in list(zip(values, counts, strict=True))[:_SHOWN]:
+        table.add_row(value, f"{n:,}")
+    print_table(table)
+    guarantee = released.guarantee
     print_line(
         f"ε = {guarantee.epsilon:g}, δ = {guarantee.delta:g} for each user; "
         f"guarantee {'holds' if guarantee.holds else 'does NOT hold'}"
     )
-    print_line(f"files: {settings.output}/")
+    print_line(f"files: {folder}/")
 
 
-def _show_dry_run(budget: Budget, *, as_json: bool) -> None:
+def _show_dry_run(selection: Selection, *, as_json: bool) -> None:
     """From how many users on a value is named; no file is opened."""
-    from searchblend.releases.select_values import selection_design
-
-    threshold = selection_design(budget).threshold.integer
+    budget, threshold = selection.budget, selection.design.threshold.integer
     if as_json:
         print_json({"epsilon": budget.epsilon, "delta": budget.delta, "threshold": threshold})
         return
@@ -102,12 +113,3 @@ def _show_dry_run(budget: Budget, *, as_json: bool) -> None:
         f"ε = {budget.epsilon:g}, δ = {budget.delta:g} for each user; nothing was read.\n"
         f"One value of each user is drawn; named are values that about {threshold} users or more drew."
     )
-
-
-def _values_table(selection: Selection) -> Table:
-    table = new_table(f"Values of at least {selection.threshold:,} users, with noise ({len(selection.values):,})")
-    table.add_column("value")
-    table.add_column("users", justify="right")
-    for each in selection.values[:_SHOWN]:
-        table.add_row(each.value, f"{each.count:,}")
-    return table

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Final
 
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.noise_law import NoiseLaw
@@ -13,10 +12,7 @@ from searchblend.clickgraph.use.graph import ClickGraph, TableName
 from searchblend.core.params import ClickGraphParams
 from searchblend.core.privacy import Condition, GroupGuarantee, Guarantee, Neighbors, TrustModel
 from searchblend.core.randomness import Randomness
-from searchblend.core.tables import ROWS_SHOWN, Tables, chosen, html_table, short_promise
-
-FALSE_EDGE_RATE: Final = 0.01
-"""How often a candidate pair without a click passes the suggested cut."""
+from searchblend.core.tables import ROWS_SHOWN, ReleasedTables, chosen, html_table, short_promise
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +56,7 @@ class ReformulationRow:
 
 
 @dataclass(frozen=True, repr=False)
-class ClickGraphRelease(Tables[TableName]):
+class ClickGraphRelease(ReleasedTables[TableName]):
     """Everything that one run publishes: every field is private output or public, and safe to show.
 
     Nothing here is an exact total of the log: who takes part is secret.
@@ -88,7 +84,7 @@ class ClickGraphRelease(Tables[TableName]):
         header = ("query", "searches", "95 % interval")
         return html_table("Released queries", header, rows, len(self.queries), self.guarantee)
 
-    def columns(self, table: TableName | None = None) -> dict[str, Any]:
+    def columns(self, table: TableName | None = None) -> dict[str, list[str | int | float | None]]:
         """``queries`` (the default), ``clicks`` or ``reformulations``, with the names of their files."""
         rows, kind = {
             "queries": (self.queries, QueryRow),
@@ -101,12 +97,9 @@ class ClickGraphRelease(Tables[TableName]):
         """The law of the noise on each table's counts."""
         return {name: step.law for name, step in self._edge_steps().items()} | {"queries": self.design.query_counts.law}
 
-    def cuts(self, rate: float = FALSE_EDGE_RATE) -> dict[TableName, float]:
+    def cuts(self) -> dict[TableName, float]:
         """The least counts at which an edge is taken for real; pairs that passed a threshold need none."""
-        cuts: dict[TableName, float] = {}
-        for name, step in self._edge_steps().items():
-            cuts[name] = float(step.threshold or step.law.false_edge_cut(rate))
-        return cuts
+        return {name: float(step.edge_cut) for name, step in self._edge_steps().items()}
 
     def _edge_steps(self) -> dict[TableName, StepDesign]:
         """Typed pairs have the noise of their own step; suggestions alone that of the clicks."""

@@ -57,11 +57,13 @@ def release_data(
     (ε, δ)-private if a user with all their searches is added or removed, ε and δ being those of ``params.budget`` for
     everything together. ``public_records`` are pairs ⟨query, URL⟩ from outside the log, for ``urls="public"``; a URL
     that starts with ``suggestion:`` is a suggested query.
+
+    Example:
+        ``sb.release_data(sb.read_log("searches.tsv", draws=0).activity(), sb.ClickGraphParams(sb.Budget(2.0, 1e-6)))``
     """
     if not hasattr(log, "searches"):  # a log as read_log gives it
         raise InvalidParameter("log", "expected searches and clicks: read_log(…, draws=0).activity() has them")
-    if (params.urls == "public") != (public_records is not None):
-        raise InvalidParameter("public_records", "expected with urls = public, and only there")
+    check_public(params, given=public_records is not None)
     source = randomness or SystemRandomness()
     design = ClickGraphDesign.of(params)
     on_step("select queries")
@@ -83,6 +85,12 @@ def release_data(
         on_step("reformulations")
         typed = typed_reformulations(log, queries, design.reformulations, randomness=source)
     return _release(design, chosen, clicks, typed, source)
+
+
+def check_public(params: ClickGraphParams, *, given: bool) -> None:
+    """Pairs from outside the log go with ``urls="public"``."""
+    if (params.urls == "public") != given:
+        raise InvalidParameter("public_records", "expected with urls = public, and only there")
 
 
 def _release(

@@ -14,7 +14,6 @@ depends on N, it is several times further off than the noisy count itself.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import cached_property
 from typing import Final
@@ -37,15 +36,6 @@ _ENOUGH: Final = 50
 _STEEPEST: Final = 4.0
 _NEGLIGIBLE: Final = 1e-12
 _CELLS: Final = 1 << 21
-
-
-def expected_published(count: float, threshold: float, noise_scale: float) -> float:
-    """E[M + Lap(b) | M + Lap(b) > K], the paper's real numbers."""
-    above = count - threshold
-    if above <= 0:
-        return threshold + noise_scale
-    x = math.exp(-above / noise_scale)
-    return count + (noise_scale + above) * x / (2 - x)
 
 
 def half_width(noise: DiscreteLaplace | RoundedGaussian) -> int:

@@ -17,6 +17,8 @@ from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.gaussian_account import weight
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian
 
+FALSE_EDGE_RATE: Final = 0.01
+"""How often a candidate pair without a click passes the suggested cut."""
 SURE: Final = 1 - math.exp(-5) / 2
 """The paper's "virtually guaranteed": noise of 5b or more on the wrong side is left out."""
 
@@ -79,6 +81,11 @@ class StepDesign:
         return NoiseLaw("rounded_gaussian" if gaussian else "discrete_laplace", self.noise.scale)
 
     @property
+    def edge_cut(self) -> int:
+        """The least count at which an edge is taken for real; pairs that passed a threshold need no other."""
+        return self.threshold or self.law.false_edge_cut(FALSE_EDGE_RATE)
+
+    @property
     def sampler_distance(self) -> float:
         """What all draws that a neighbour could see are off the ideal law: one for each thing a user contributes."""
         return self.cap.first * self.noise.distance
@@ -104,31 +111,23 @@ def release_probability(count: float, threshold: float, noise_scale: float) -> f
     return math.exp(distance) / 2 if distance <= 0 else 1 - math.exp(-distance) / 2
 
 
-def accounts_to_force(threshold: float, noise_scale: float, searches: int, *, distinct: bool = False) -> float:
-    """The accounts that make K + 5b searches, one by one or d each. §8
-
-    The paper says K + 5b, but where repeats count each account searches d times: about nine are enough at d = 20.
-    """
-    return (threshold + 5 * noise_scale) / (1 if distinct else searches)
-
-
 def step_release_probability(step: StepDesign, count: int) -> float:
     """P(N + Y ≥ T) for something that occurs ``count`` ≥ 1 times: users or impressions, in units where they weigh."""
     threshold = step.count_threshold
     return threshold.noise.at_least(threshold.integer - count)
 
 
-def step_accounts_to_force(step: StepDesign, sure: float = SURE) -> int:
-    """The least number of accounts whose searches alone publish a query with this probability.
+def step_accounts_to_force(step: StepDesign) -> int:
+    """The least number of accounts whose searches alone publish a query with near certainty (``SURE``), [KKMN09] §8.
 
     Each does all it can for the one query: searches it ``first`` times where repeats count, and searches nothing else
     where weights are shared out.
     """
     each = weight(step.units, 1) if step.cap.distinct else step.cap.first
     low, high = 0, 1
-    while step_release_probability(step, high * each) < sure:
+    while step_release_probability(step, high * each) < SURE:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if step_release_probability(step, middle * each) >= sure else (middle, high)
+        low, high = (low, middle) if step_release_probability(step, middle * each) >= SURE else (middle, high)
     return high

@@ -1,4 +1,4 @@
-"""Theorem 1 of [KKMN09] and its solver in every direction, in real numbers as the paper has them.
+"""Theorem 1 of [KKMN09], in real numbers as the paper has them.
 
 α = max(e^{1/b}, 1 + 1/(2e^{(K−1)/b} − 1)), ε = d ln α + d/b_q + d_c/b_c, δ = (d/2) e^{(d−K)/b}, K ≥ d.
 
@@ -74,37 +74,6 @@ def epsilon_of(
     _check_threshold(threshold, 1 if distinct else searches)
     chosen = searches * math.log(alpha(noise_scale, threshold))
     return chosen + searches / count_noise_scale + clicks / click_noise_scale
-
-
-def epsilon_for_threshold(
-    threshold: float, delta: float, searches: int, *, accounting: str = "paper", distinct: bool = False
-) -> float:
-    """The selection's ε if K is given: d ln(d/2δ)/(K − d), or what the exact accounting needs."""
-    _check(accounting, searches, delta)
-    least = 1 if distinct else searches
-    if threshold <= least:
-        raise InvalidParameter("threshold", f"expected more than {least}, found {threshold:g}")
-    if accounting == "paper":
-        return searches * math.log(searches / (2 * delta)) / (threshold - searches)
-    once_each = -searches * math.log(2 * _share_of_one(delta, searches)) / (threshold - 1)
-    if distinct:
-        return once_each
-    return max(once_each, -searches * math.log(2 * delta) / (threshold - searches))
-
-
-def delta_for_threshold(
-    threshold: float, epsilon: float, searches: int, *, accounting: str = "paper", distinct: bool = False
-) -> float:
-    """The selection's δ if K and ε are given."""
-    scale = noise_scale(epsilon, searches)
-    return delta_of(scale, threshold, searches, accounting=accounting, distinct=distinct)
-
-
-def epsilon_for_count_noise(standard_deviation: float, cap: int) -> float:
-    """ε of a step of counts whose noise has this standard deviation: √2 d_q/s"""
-    if not 0 < standard_deviation < math.inf:
-        raise InvalidParameter("standard_deviation", "expected a finite number above 0")
-    return math.sqrt(2) * cap / standard_deviation
 
 
 def _share_of_one(delta: float, searches: int) -> float:

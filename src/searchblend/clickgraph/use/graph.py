@@ -56,13 +56,6 @@ class Counts:
             np.array([row[3] if len(row) > 3 else row[0] for row in table], dtype=np.float64),
         )
 
-    @classmethod
-    def with_noise(cls, count: Integers, noise: NoiseLaw) -> Counts:
-        """Counts whose intervals follow from the law of their noise."""
-        half = np.float64(noise.half_width())
-        value = count.astype(np.float64)
-        return cls(count.astype(np.int64), value - half, value + half)
-
     @property
     def clamped(self) -> Integers:
         """No count is below zero. Sums of clamped counts are too large: use ``count`` in sums."""
@@ -212,7 +205,7 @@ class ClickGraph(Tables[TableName]):
             self.notice,
         )
 
-    def columns(self, table: TableName | None = None) -> dict[str, Any]:
+    def columns(self, table: TableName | None = None) -> dict[str, NDArray[Any]]:
         """One table of the release (``queries`` unless named), column by column, as arrays of one length."""
         names: Any = np.array(self.queries, dtype=object)
         name = chosen(table, "queries", "clicks", "reformulations")
@@ -234,7 +227,7 @@ def _text_ranks(strings: Sequence[str]) -> Integers:
     return ranks
 
 
-def _count_columns(counts: Counts) -> dict[str, Any]:
+def _count_columns(counts: Counts) -> dict[str, Integers | Numbers]:
     return {
         "count": counts.count,
         "count_clamped": counts.clamped,

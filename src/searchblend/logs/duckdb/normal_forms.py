@@ -138,8 +138,9 @@ def url_form(column: str = "url", *, host_only: bool) -> NormalForm:
     return NormalForm(column, f"NOT ({_is_plain_url(column)} OR ({no_scheme}))", column, normalize_url)
 
 
-def suggestion_form(column: str = "suggestion") -> NormalForm:
+def suggestion_form() -> NormalForm:
     """Unlike a query, a suggestion has not been judged before: it may be too long, or nothing but blanks."""
+    column = "suggestion"
     sure = " AND ".join([_is_ascii(column), *surely_usable_query(column, ascii_only=True)])
     return NormalForm(column, f"NOT ({sure})", normal_ascii_query(column), _usable_suggestion)
 

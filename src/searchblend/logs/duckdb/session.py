@@ -175,9 +175,9 @@ class DuckDBSession:
     def value(self, statement: str, parameters: Sequence[object] = ()) -> Any:
         return self.rows(statement, parameters)[0][0]
 
-    def column(self, statement: str, kind: type[Number], parameters: Sequence[object] = ()) -> NDArray[Number]:
+    def column(self, statement: str, kind: type[Number]) -> NDArray[Number]:
         """The one column of whole numbers that a statement yields."""
-        (column,) = self.arrays(statement, parameters)
+        (column,) = self.arrays(statement)
         return np.asarray(column, dtype=kind)
 
     def arrays(self, statement: str, parameters: Sequence[object] = ()) -> list[NDArray[Any]]:

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 from searchblend.core.errors import OutputError
-from searchblend.core.records import Record
+from searchblend.core.records import HeadList, Record
+from searchblend.mechanisms.tally import ListedRecords
 from searchblend_lab.papers import cells as cells_module
 from searchblend_lab.papers.cells import Cell, Kind
 from searchblend_lab.papers.experiment import Request, hybrid
-from searchblend_lab.papers.people import PROFILES, LogPeople
+from searchblend_lab.papers.people import PROFILES, IndexedRecords, LogPeople
 from searchblend_lab.papers.runner import chunks, code_of, compute_cells
 from searchblend_lab.papers.store import CellStore
 
@@ -134,6 +135,14 @@ def test_fake_clients_lift_the_query_they_promote_unless_the_optin_users_witness
     assert abs(moved["best"]) < 0.001
     assert poisoned["target_flagged"] == 1
     assert honest["alarm"] == 0
+
+
+def test_indexed_records_find_the_same_cells():
+    records = [Record("a", "u"), Record("a", "v"), Record("b", "u"), Record("c", "w")]
+    numbers = np.array([3, 0, 1, 2, 2, 0])
+    for head in (HeadList({"a": ["u", "v"], "b": ["u"], "c": ["w"]}), HeadList({"b": []}), HeadList({"x": ["u"]})):
+        expected = ListedRecords(records).cells(head, numbers)
+        assert IndexedRecords(records).cells(head, numbers).tolist() == expected.tolist()
 
 
 def test_people_of_a_log_are_known_by_their_content():

@@ -22,10 +22,11 @@ from searchblend.core.randomness import Randomness
 from searchblend.core.records import HeadList
 from searchblend.mechanisms.tally import Ints
 from searchblend.synthetic.count_group import CountGroup
-from searchblend.synthetic.metrics import Truth, group_scores, listed_cells, ndcg_rank, ndcg_top, score, top_l1
+from searchblend.synthetic.metrics import Truth, listed_cells, score
 from searchblend.synthetic.seeded import SeededRandomness
 from searchblend_lab.papers.algorithms import algorithm_named
 from searchblend_lab.papers.blender.count_reports import CountedDevices, generator_of, uniform_sets
+from searchblend_lab.papers.blender.top_scores import group_scores, ndcg_rank, ndcg_top, top_l1
 from searchblend_lab.papers.people import generator, people_named, seed_of
 
 NAMED_QUERIES = 9

@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from scored_releases import HEAD, TRUTH, gain, released
 
+from scored_releases import HEAD, TRUTH, gain, released
 from searchblend.blender.estimates import Estimates, GroupEstimates
-from searchblend.synthetic.metrics import group_scores, ndcg_rank, ndcg_top, nested_ndcg, top_l1
+from searchblend.synthetic.metrics import nested_ndcg
+from searchblend_lab.papers.blender.top_scores import group_scores, ndcg_rank, ndcg_top, top_l1
 
 SECOND, THIRD = 1 / math.log2(3), 1 / math.log2(4)
 RIGHT = released(HEAD, [0.1, 0.3, 0.2, 0.2, 0.05, 0.15])

@@ -9,10 +9,10 @@ import os
 import pytest
 
 from searchblend.core.errors import MessageError, OutputError
+from searchblend.device.packs import PackStore
 from searchblend.search.build_pack import SearchIndex
 from searchblend.search.pack import Pack, PackEntry, PackInfo, PackUrl, encode_pack
 from searchblend.search.pack_delta import encode_delta
-from searchblend.search.pack_store import PackStore
 
 TASK = bytes(range(16))
 

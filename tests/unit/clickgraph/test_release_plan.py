@@ -6,10 +6,9 @@ import math
 
 import pytest
 
-from searchblend.clickgraph.release.design import ClickGraphDesign
+from searchblend.clickgraph.release.design import ClickGraphDesign, least_count, probability, release_plan
 from searchblend.core.params import ClickGraphParams
 from searchblend.core.privacy import Budget
-from searchblend.releases.click_graph_plan import least_count, probability, release_plan
 from searchblend.synthetic.plan_plots import release_curve_figure
 
 
