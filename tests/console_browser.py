@@ -110,6 +110,7 @@ def visiting(
     *,
     java_script_enabled: bool = True,
     reduced_motion: Literal["reduce", "no-preference"] = "reduce",
+    timezone_id: str = "UTC",
 ) -> Iterator[Visitor]:
     """A new profile of a browser.
 
@@ -118,11 +119,13 @@ def visiting(
         address: Of the console.
         java_script_enabled: Whether scripts run.
         reduced_motion: What the user asks of animations.
+        timezone_id: Where the user is.
     """
     context = browser.new_context(
         viewport={"width": 1280, "height": 900},
         java_script_enabled=java_script_enabled,
         reduced_motion=reduced_motion,
+        timezone_id=timezone_id,
     )
     with contextlib.closing(context):
         yield Visitor(context, address)

@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 from openapi_answers import CheckedClient
 from searchblend.service.api.app import ROLE_TAGS, build_app
 from searchblend.service.clock import Clock
+from searchblend.service.console.public_pages import Imprint
 from searchblend.service.http.connections import Connections
 from searchblend.service.http.health import health_app
 from searchblend.service.services import Services
@@ -24,6 +25,7 @@ from service_parts import Service, people
 
 REPORT = {"content-type": "application/vnd.searchblend.report"}
 REPORTS = {"content-type": "application/vnd.searchblend.reports"}
+ANONYMOUS = Imprint()
 SEALED = {"content-type": "application/vnd.searchblend.sealed"}
 
 
@@ -76,13 +78,19 @@ class HttpService:
 
 @contextlib.contextmanager
 def http_service(
-    where: str, folder: Path, *, clock: Clock | None = None, role: str = "all", **options: Unpack[ServiceOptions]
+    where: str,
+    folder: Path,
+    *,
+    clock: Clock | None = None,
+    role: str = "all",
+    imprint: Imprint = ANONYMOUS,
+    **options: Unpack[ServiceOptions],
 ) -> Iterator[HttpService]:
     parts = Service.start(where, folder, clock)
     services = Services(where, clock=parts.clock, logbook=Logbook(parts.log), **options)
     try:
         health = health_app(services, Connections(), with_rounds="admin" in ROLE_TAGS[role])
-        with CheckedClient(build_app(services, role), raise_server_exceptions=False) as client:
+        with CheckedClient(build_app(services, role, imprint=imprint), raise_server_exceptions=False) as client:
             yield HttpService(parts, services, client, TestClient(health))
     finally:
         parts.store.close()

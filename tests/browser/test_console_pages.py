@@ -31,6 +31,7 @@ PAGES = {
     "trends-choice": ("viewer", "/console/trends"),
     "trends-empty": ("viewer", "/console/tasks/{review}/trends"),
     "public-trends": (None, "/trends/{lively}"),
+    "public-embed": (None, "/trends/{lively}/embed"),
     "local-search": ("viewer", "/console/tasks/{lively}/search?typed=weathr"),
     "budget": ("viewer", "/console/budget"),
     "planner": ("viewer", "/console/planner?users=20000&show=1"),
@@ -209,6 +210,61 @@ def test_the_keyboard_is_enough(browser, site):
             page.keyboard.press("Tab")
             reached.add(page.evaluate("document.activeElement.name || document.activeElement.textContent"))
         assert {"name", "epsilon", "min_optin", "Times", "Make the task"} <= reached
+
+
+def test_a_list_is_sifted_ticked_and_walked_by_keys(browser, site):
+    with visiting(browser, site.address) as visitor:
+        visitor.sign_in(site.tokens["reviewer"])
+        page = visitor.go(f"/console/tasks/{site.tasks['review']}/rounds/1/review")
+        find, counts, focused = (
+            page.get_by_label("Find in the list"),
+            page.get_by_role("status"),
+            "document.activeElement",
+        )
+        find.fill("weather")
+        assert page.locator(".candidates > li:visible").count() == 1
+        find.press("x")
+        assert "0 ticked" in counts.inner_text(), "a letter in the field is a letter"
+        find.fill("weather")
+        visitor.click("Tick all shown")
+        assert "3 of" in counts.inner_text()
+        assert "3 ticked for removal" in counts.inner_text()
+        find.press("ArrowDown")
+        first = page.evaluate(f"{focused}.value")
+        page.keyboard.press("j")
+        assert page.evaluate(f"{focused}.value") == f"{first}.0"
+        page.keyboard.press("x")
+        assert "2 ticked" in counts.inner_text()
+        page.keyboard.press("ArrowUp")
+        assert page.evaluate(f"{focused}.value") == first
+        page.get_by_label("Show", exact=True).select_option("hits")
+        find.fill("")
+        visitor.click("Untick all shown")
+        assert "2 ticked" in counts.inner_text(), "what is not shown stays as it is"
+        assert page.locator(".candidate:visible:not(.context)").count() == page.locator(".hit").count()
+
+
+def test_the_appearance_is_kept_and_times_are_the_readers(browser, site):
+    ground = "getComputedStyle(document.body).backgroundColor"
+    with visiting(browser, site.address, timezone_id="Asia/Tokyo") as visitor:
+        visitor.sign_in(site.tokens["viewer"])
+        page = visitor.go(f"/console/tasks/{site.tasks['lively']}?done=task")
+        when = page.locator("time").first
+        assert when.get_attribute("title").endswith(" UTC")
+        assert when.inner_text().endswith(" GMT+9")
+        assert "done" not in page.url
+        light = page.evaluate(ground)
+        page.get_by_label("Appearance").select_option("dark")
+        dark = page.evaluate(ground)
+        assert light != dark
+        page.reload()
+        assert page.evaluate(ground) == dark
+        assert page.get_by_text("The task is made.").count() == 0
+        page.get_by_label("Appearance").select_option("auto")
+        page.emulate_media(color_scheme="dark")
+        assert page.evaluate(ground) == dark
+        page.emulate_media(color_scheme="light")
+        assert page.evaluate(ground) == light
 
 
 def test_reduced_motion_is_kept(browser, site):

@@ -22,11 +22,11 @@ from searchblend.wire.click_graph_inputs import read_categories, read_seeds, rea
 def folder() -> Path:
     """One folder for the whole run; removed when the interpreter ends."""
     held = tempfile.TemporaryDirectory(prefix="searchblend-fuzz-")
-    _HELD.append(held)
+    HELD.append(held)
     return Path(held.name)
 
 
-_HELD: list[tempfile.TemporaryDirectory[str]] = []
+HELD: list[tempfile.TemporaryDirectory[str]] = []
 
 
 def written(name: str, data: bytes) -> Path:

@@ -25,6 +25,7 @@ EVERYWHERE: Final[frozenset[Face]] = frozenset({"api", "console", "command"})
 Target = TypeVar("Target")
 Needs = TypeVar("Needs")
 MOST_CODES: Final = 10_000
+MOST_HOURS: Final = 24 * 28
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,13 @@ class NewCodes:
     """How many enrolment codes to make."""
 
     count: Annotated[int, Between(1, MOST_CODES)] = 1
+
+
+@dataclass(frozen=True)
+class Extension:
+    """How much longer a window stays open."""
+
+    hours: Annotated[int, Between(1, MOST_HOURS)] = 24
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,7 @@ class Action(Generic[Target, Needs]):
     before: frozenset[State] = frozenset()
     """states of the round from which it may be taken"""
     after: State | None = None
-    """the state that it leads to"""
+    """the state that it leads to; None where the round stays in its own"""
     address: str = ""
     """where the last part of the address is not the name"""
     button: str = ""
@@ -201,6 +209,15 @@ ROUND_ACTIONS: Final[tuple[Action[Round, Any], ...]] = (
             "Close the client window",
             "Devices that have not reported yet are no longer asked.",
         ),
+    ),
+    Action(
+        "extend",
+        "operator",
+        "Keep the clients' window open for longer.",
+        Extension,
+        lambda lifecycle, round_, longer, actor: lifecycle.extend_clients(round_, longer.hours, actor=actor),
+        before=frozenset({State.CLIENT_OPEN}),
+        done="The client window stays open for longer; devices hear of it with the next manifest.",
     ),
     Action(
         "end-grace",

@@ -177,6 +177,26 @@ class Lifecycle:
             round_, State.CLIENT_GRACE, actor=actor, now=self._now, client_closes=self._now, grace_until=until
         )
 
+    def extend_clients(self, round_: Round, hours: int, *, actor: str) -> Round:
+        """Keep an open client window open for longer; devices read its new end from the next manifest.
+
+        A device pays and reports once in a round, whenever that is, so nothing more is charged. An opt-in window cannot
+        be extended: its end is part of what the curator signed, and how long raw records live counts from there.
+        """
+        self._expect(round_, State.CLIENT_OPEN)
+        assert round_.client_closes is not None
+        assert round_.grace_until is not None
+        longer = hours * 3600
+        return self._store.rounds.amend(
+            round_,
+            actor=actor,
+            now=self._now,
+            what="client window extended",
+            detail={"hours": hours},
+            client_closes=round_.client_closes + longer,
+            grace_until=round_.grace_until + longer,
+        )
+
     def end_grace(self, round_: Round, *, actor: str) -> Round:
         """Nothing is taken any more; the estimator's job begins, or the round ends because too few reported."""
         with self._store.transaction():

@@ -20,6 +20,7 @@ from searchblend.service.api.app import ROLE_TAGS, build_app
 from searchblend.service.checkup import keys_overdue
 from searchblend.service.clock import Clock, SteadyClock
 from searchblend.service.console.planner_page import Planner
+from searchblend.service.console.public_pages import Imprint
 from searchblend.service.http.connections import Connections
 from searchblend.service.http.health import health_app, health_listener
 from searchblend.service.http.server import BACKLOG, HttpServer
@@ -147,7 +148,13 @@ def _run_http(settings: ServeSettings, services: Services, on_ready: OnReady, pl
         connections = Connections(
             most, settings.peer_seconds, lambda reason: services.metrics.count("connections_cut_total", reason=reason)
         )
-        app = build_app(services, settings.role, manifest_seconds=settings.manifest_seconds, planner=planner)
+        app = build_app(
+            services,
+            settings.role,
+            manifest_seconds=settings.manifest_seconds,
+            planner=planner,
+            imprint=Imprint(settings.publisher, settings.contact, settings.licence),
+        )
         tls = (settings.tls_certificate, settings.tls_key) if settings.tls_certificate else None
         server = HttpServer(app, connections, tls)
         services.is_answering = server.is_answering

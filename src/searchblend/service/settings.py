@@ -20,6 +20,7 @@ _OF_TESTS: Final = (VARIABLE, "SEARCHBLEND_TEST_")
 """how variables begin that are neither settings nor mistakes"""
 _LARGEST_PORT: Final = 65_535
 _HEALTH_OFFSET: Final = 1_000
+_LONGEST_IMPRINT: Final = 200
 _KINDS: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
     "int": ((int,), "expected a whole number"),
     "float": ((int, float), "expected a number"),
@@ -71,6 +72,12 @@ class ServeSettings:
     """how long caches may keep a manifest"""
     poll_seconds: float = 1.0
     """how often workers look for work"""
+    publisher: str = ""
+    """who answers for what is published, for the public pages of roles publisher and admin"""
+    contact: str = ""
+    """how to reach them: an e-mail address, a web address or a line of text"""
+    licence: str = ""
+    """under which terms results may be used: a name, for example CC BY 4.0, or a web address"""
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
@@ -88,6 +95,10 @@ class ServeSettings:
         for field in ("database_seconds", "peer_seconds", "stop_seconds", "poll_seconds"):
             if not 0 < getattr(self, field) <= 3600:
                 raise InvalidParameter(field, "expected more than 0 and at most 3600")
+        for field in ("publisher", "contact", "licence"):
+            value = getattr(self, field)
+            if len(value) > _LONGEST_IMPRINT or not value.isprintable():
+                raise InvalidParameter(field, f"expected one line of at most {_LONGEST_IMPRINT} printable characters")
         if self.port + _HEALTH_OFFSET > _LARGEST_PORT and not self.health_port:
             raise InvalidParameter("health_port", f"expected for a port above {_LARGEST_PORT - _HEALTH_OFFSET}")
         if bool(self.tls_certificate) != bool(self.tls_key):

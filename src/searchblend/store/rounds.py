@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, NamedTuple
 
@@ -237,6 +237,35 @@ class Rounds:
         """Take one arrow, if the round is still as it was read; call it inside the transaction of its consequences."""
         if not may_follow(before.state, to):
             raise WrongState(f"round {before.number}: cannot go from {before.state} to {to}")
+        note = {"from": before.state, "to": to, **(detail or {})}
+        return self._write(before, to, actor=actor, now=now, what="round moved", detail=note, changes=changes)
+
+    def amend(
+        self, before: Round, *, actor: str, now: int, what: str, detail: JsonObject | None = None, **changes: Any
+    ) -> Round:
+        """Change a round without moving it, if it is still as it was read.
+
+        Args:
+            before: The round as it was read.
+            actor: Who changes it.
+            now: When.
+            what: Its name in the audit log.
+            detail: What else the audit log keeps of it.
+            changes: New values of columns.
+        """
+        return self._write(before, before.state, actor=actor, now=now, what=what, detail=detail or {}, changes=changes)
+
+    def _write(
+        self,
+        before: Round,
+        to: State,
+        *,
+        actor: str,
+        now: int,
+        what: str,
+        detail: JsonObject,
+        changes: Mapping[str, Any],
+    ) -> Round:
         unknown = set(changes) - _CHANGEABLE
         if unknown:
             raise StoreError(f"round: cannot change {', '.join(sorted(unknown))}")
@@ -251,8 +280,7 @@ class Rounds:
             )
             if not rows:
                 raise WrongState(f"round {before.number}: another caller has moved it on")
-            note = {"task": before.task, "round": before.number, "from": before.state, "to": to, **(detail or {})}
-            self._audit.append(actor, "round moved", now, note)
+            self._audit.append(actor, what, now, {"task": before.task, "round": before.number, **detail})
             return self.by_key(before.key)
 
 

@@ -78,7 +78,7 @@ class Profile:
         ten more with weights r^-1.5.
         """
         cumulative = _cumulative(self.shares)
-        ranks = np.searchsorted(cumulative, generator.random(n) * cumulative[-1], side="right")
+        ranks = places(cumulative, generator.random(n) * cumulative[-1])
         ranks = np.minimum(ranks, len(cumulative) - 1)
         others = np.cumsum(_OTHER_WEIGHTS)
         other_url = 1 + np.searchsorted(others, generator.random(n) * others[-1], side="right")
@@ -86,6 +86,15 @@ class Profile:
         url = np.where(is_first, 0, np.minimum(other_url, URLS_PER_QUERY - 1))
         numbers: Ints = ranks * URLS_PER_QUERY + url
         return numbers
+
+
+def places(ordered: NDArray[np.float64], values: NDArray[np.float64]) -> Ints:
+    """``np.searchsorted`` from the right, several times as fast for millions of values: neighbours are looked up
+    after each other, in memory that is still at hand."""
+    order = np.argsort(values)
+    found = np.empty(len(values), dtype=np.int64)
+    found[order] = np.searchsorted(ordered, values[order], side="right")
+    return found
 
 
 @lru_cache(maxsize=2)

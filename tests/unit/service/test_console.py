@@ -21,6 +21,7 @@ from console_site import BAD_URL, SCRIPT, SETTINGS, searchers
 from searchblend.accounting.totals import BudgetCap
 from searchblend.core.documents import encode
 from searchblend.core.privacy import Budget
+from searchblend.service.console.public_pages import Imprint, link_of
 from searchblend.service.console.render import HEADERS, static_files
 from searchblend.service.console.sign_in import (
     COOKIE,
@@ -32,9 +33,12 @@ from searchblend.service.console.sign_in import (
 )
 from searchblend.service.console.task_page import GROUPS, default_values, settings_of_form, shown_values
 from searchblend.service.console.visit import form_token, next_page
+from searchblend.service.console.words import percent
 from searchblend.service.task_settings import TaskSettings
+from searchblend.store.reports import ReportOutcome
 from searchblend.store.states import State
 from searchblend.store.tokens import ROLES
+from searchblend.wire.manifest import decode_payload, decode_signed
 from service_http import http_service
 from service_parts import people
 
@@ -56,6 +60,7 @@ ALLOWED = {
     f"POST {ROUND}/open": {"operator"},
     f"POST {ROUND}/close-opt-in": {"operator"},
     f"POST {ROUND}/close-clients": {"operator"},
+    f"POST {ROUND}/extend": {"operator"},
     f"POST {ROUND}/end-grace": {"operator"},
     f"POST {ROUND}/abort": {"operator"},
     "GET /console/review": ALL_ROLES,
@@ -355,6 +360,30 @@ def test_a_removal_and_a_rejection_need_a_reason(fresh):
     assert SCRIPT not in fresh.parts.log.getvalue()
 
 
+def test_ticks_outlive_a_mistake_and_published_shares_stand_beside_queries(fresh):
+    parts, reviewer = fresh.parts, Person(fresh, "reviewer")
+    task = parts.task(**SETTINGS, name="again")
+    parts.contribute(parts.open(task), searchers(400, seed=1))
+    round_ = parts.head_list(task)
+    parts.count(round_, parts.messages(round_, searchers(300, seed=2)))
+    parts.finish(task)
+    parts.contribute(parts.open(task), searchers(400, seed=3, odd=True))
+    parts.lifecycle.close_optin(parts.current(task), actor="ann")
+    parts.work()
+    at = f"/console/tasks/{task.task}/rounds/2"
+    first = parts.store.figures.lists([round_.key])[round_.key]
+    page = html.unescape(reviewer.get(f"{at}/review").text)
+    share = percent(next(row.probability for row in first if row.query == "weather"))
+    assert f'<span class="query">weather</span><span class="small muted">{share} in round 1</span>' in page
+    assert f'{SCRIPT}</span><span class="small muted">not in round 1</span>' in page
+    assert " checked" not in page
+    places = re.findall(r'name="remove" value="([\d.]+)"', page)[:3]
+    keep = re.findall(r'name="keep" value="([\d.]+)"', page)[:1]
+    again = reviewer.post(f"{at}/review", {"remove": places, "keep": keep, "reason": ""})
+    assert (again.status_code, "choose why the ticked entries are removed" in again.text) == (400, True)
+    assert sorted(re.findall(r'value="([\d.]+)" checked', again.text)) == sorted([*places, *keep])
+
+
 def test_the_candidate_list_is_for_reviewers_alone(fresh):
     task, _ = candidate_round(fresh, name="secret until reviewed")
     for role in ("viewer", "operator", "auditor"):
@@ -466,6 +495,48 @@ def test_live_parts_agree_and_what_was_done_is_not_said_again(fresh):
     assert re.search(r'<dd id="moving-group">60</dd>', person.get(at).text), "what the answer takes the place of"
     moved = person.get(f"{at}/live", {"version": "0"})
     assert moved.headers["hx-redirect"] == at
+    fresh.parts.store.jobs.add(fresh.parts.current(task).key, "head-list", fresh.parts.clock.now())
+    begun = person.get(f"{at}/live", {"version": str(fresh.parts.current(task).version)})
+    assert begun.headers["hx-redirect"] == at, "the next step says that a job is under way"
+
+
+def test_an_open_client_window_is_extended_and_devices_hear_of_it(fresh):
+    parts, operator = fresh.parts, Person(fresh, "operator")
+    task = parts.task(**SETTINGS, name="longer")
+    parts.contribute(parts.open(task), searchers(300, seed=1))
+    at = f"/console/tasks/{task.task}/rounds/1"
+    assert operator.post(f"{at}/extend", {"hours": "2"}).status_code == 409, "what the curator signed stays"
+    before = parts.head_list(task)
+    parts.work()
+    for hours in ("0", "x", "9999"):
+        assert operator.post(f"{at}/extend", {"hours": hours}).status_code == 400
+    assert operator.post(f"{at}/extend", {"hours": "48"}).status_code == 303
+    after = parts.current(task)
+    assert (after.client_closes, after.grace_until) == (before.client_closes + 172_800, before.grace_until + 172_800)
+    assert "<strong>Client window extended</strong>" in operator.get(at).text
+    spent, first = parts.store.ledger.book().head, parts.store.artifacts.manifest(task.task)
+    parts.clock.time += 1
+    parts.work()
+    newest = decode_payload(decode_signed(parts.store.artifacts.manifest(task.task)[2]).payload)
+    assert (newest.client.closes, newest.sequence > first[0]) == (after.client_closes, True)
+    assert parts.store.ledger.book().head == spent, "nothing more is charged"
+    parts.clock.time = before.client_closes + 1
+    parts.work()
+    assert parts.current(task).state is State.CLIENT_OPEN
+    report = parts.messages(after, searchers(1, seed=5))
+    assert parts.count(after, report) == [ReportOutcome.TAKEN]
+    parts.clock.time = after.client_closes
+    parts.work()
+    assert parts.current(task).state is State.CLIENT_GRACE
+
+
+def test_a_new_task_like_another_has_its_settings_and_no_name(operator):
+    task = operator.http.parts.task(**{**SETTINGS, "name": "model", "market": "en-GB", "uncapped": True})
+    assert f"/console/new-task?like={task.task}" in operator.get(f"/console/tasks/{task.task}").text
+    page = operator.get("/console/new-task", {"like": task.task}).text
+    assert 'name="market" type="text" maxlength="100" required value="en-GB"' in page
+    assert 'name="name" type="text" maxlength="100" required value=""' in page
+    assert operator.get("/console/new-task", {"like": "none"}).status_code == 404
 
 
 def test_the_audit_log_is_read_checked_and_taken_away(fresh):
@@ -515,11 +586,13 @@ def test_empty_states_and_unknown_things(fresh):
     ("role", "there"), [("admin", (303, 200)), ("publisher", (404, 200)), ("collector", (404, 404))]
 )
 def test_each_role_has_the_pages_that_it_should(tmp_path, role, there):
-    with http_service(str(tmp_path / "service.db"), tmp_path, role=role) as http:
-        task = http.parts.task(**SETTINGS, name="roles")
+    imprint = Imprint("Office of <Searches>", "desk@office.example", "CC BY 4.0")
+    with http_service(str(tmp_path / "service.db"), tmp_path, role=role, imprint=imprint) as http:
+        task = http.parts.task(**SETTINGS, name='roles"><i>')
         http.parts.contribute(http.parts.open(task), people(300, seed=1))
         round_ = http.parts.head_list(task)
         http.parts.count(round_, http.parts.messages(round_, people(100, seed=2)))
+        http.parts.clock.time += 2 * 86_400
         http.parts.finish(task)
         public = http.client.get(f"/trends/{task.task}")
         assert (http.client.get("/console", follow_redirects=False).status_code, public.status_code) == there
@@ -528,10 +601,44 @@ def test_each_role_has_the_pages_that_it_should(tmp_path, role, there):
             (303, "/console") if role == "admin" else (404, None)
         )
         says = ("change the odds by a factor of 54.6 at most", "95 % interval", "10⁻⁴", "How to cite this release")
+        says += (
+            "Office of &lt;Searches&gt;",
+            'href="mailto:desk@office.example"',
+            "CC BY 4.0",
+            "<dd>15 to 17 Jan 2027",
+        )
         assert [words for words in says if (words in public.text) != (role != "collector")] == []
         links = re.findall(r'href="(/v1/artifacts/[^"]+)"', public.text)
         assert bool(links) == (role == "publisher")
         assert all(http.client.get(link).status_code == 200 for link in links)
+        assert ("/v1/tasks/" in public.text) == (role == "publisher")
+        embed = http.client.get(f"/trends/{task.task}/embed")
+        assert embed.status_code == there[1]
+        if role != "collector":
+            check_embedded(task, public.text, embed)
+
+
+def check_embedded(task, page: str, embed) -> None:
+    """What other sites may frame can do nothing, and the snippet that they copy cannot be broken out of."""
+    assert "x-frame-options" not in embed.headers
+    policy = embed.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert not {"script-src", "frame-ancestors", "unsafe"} & set(re.split("[ ;]+", policy))
+    assert not re.search("<(script|form|input|button)", embed.text)
+    assert "set-cookie" not in embed.headers
+    says = (">weather<", "95 % interval", "Office of &lt;Searches&gt;", "15 to 17 Jan 2027")
+    assert [words for words in says if words not in embed.text] == []
+    snippet = html.unescape(re.search(r"<textarea[^>]*data-embed>(.*?)</textarea>", page)[1])
+    assert snippet.count('"') == 10
+    assert html.unescape(re.search('title="([^"]*)"', snippet)[1]) == task.name
+    assert f'src="/trends/{task.task}/embed"' in snippet
+
+
+def test_only_web_and_mail_addresses_become_links():
+    assert link_of("https://office.example/terms") == "https://office.example/terms"
+    assert link_of("desk@office.example") == "mailto:desk@office.example"
+    for words in ("javascript:alert(1)", "CC BY 4.0", "x https://a.example", "desk@office", "data:text/html,x", ""):
+        assert link_of(words) == ""
 
 
 def test_alerts(fresh):
@@ -594,7 +701,7 @@ def test_vendored_files_are_the_ones_on_record():
 
 def test_no_template_asks_another_host_or_has_inline_script_or_style():
     folder = Path(__file__).parents[3] / "src/searchblend/service/console"
-    for path in [*folder.glob("templates/*.html"), folder / "static/console.css", folder / "static/console.js"]:
+    for path in [*folder.glob("templates/*.html"), *folder.glob("static/*.css"), *folder.glob("static/*.js")]:
         text = path.read_text()
         assert not re.search(r"(src|href|url)\s*[=(]\s*[\"']?(https?:)?//", text), path.name
         assert " style=" not in text, path.name

@@ -16,7 +16,7 @@ from searchblend.service.console.overview import tick_names
 from searchblend.service.console.planner_page import PlannerQuestion, asked_epsilons, planner_page, question_near
 from searchblend.service.console.review_page import review_of_form
 from searchblend.service.console.trends_page import LEVEL, compare
-from searchblend.service.console.words import moment, number, percent, plain, plural, points, size, span
+from searchblend.service.console.words import days, moment, number, percent, plain, plural, points, size, span
 from searchblend.service.review import Position, Removal, Review
 from searchblend.service.task_settings import TaskSettings
 from searchblend.store.artifacts import TrendRow
@@ -39,6 +39,10 @@ from service_http import http_service
         (plain(4.0), "4"),
         (plain(float("inf")), "∞"),
         (moment(1_800_000_000), "15 Jan 2027, 08:00 UTC"),
+        (days((1_800_000_000, 1_800_000_060)), "15 Jan 2027"),
+        (days((1_800_000_000, 1_800_300_000)), "15 to 18 Jan 2027"),
+        (days((1_800_000_000, 1_802_000_000)), "15 Jan to 7 Feb 2027"),
+        (days((1_798_000_000, 1_800_000_000)), "23 Dec 2026 to 15 Jan 2027"),
         (span(59), "59 s"),
         (span(3600), "1 h"),
         (span(4000), "1 h 6 min"),

@@ -22,6 +22,7 @@ ALLOWED = {
     "POST /admin/v1/tasks/{task}/rounds/{round}/open": {"operator"},
     "POST /admin/v1/tasks/{task}/rounds/{round}/close-opt-in": {"operator"},
     "POST /admin/v1/tasks/{task}/rounds/{round}/close-clients": {"operator"},
+    "POST /admin/v1/tasks/{task}/rounds/{round}/extend": {"operator"},
     "POST /admin/v1/tasks/{task}/rounds/{round}/end-grace": {"operator"},
     "POST /admin/v1/tasks/{task}/rounds/{round}/abort": {"operator"},
     "GET /admin/v1/tasks/{task}/rounds/{round}/candidate": {"reviewer"},

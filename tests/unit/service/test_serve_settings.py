@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from searchblend.core.errors import UsageError
+from searchblend.core.errors import InvalidParameter, UsageError
 from searchblend.service.process import VARIABLE
 from searchblend.service.settings import ServeSettings, load_settings
 
@@ -81,6 +81,13 @@ def test_a_misspelt_variable_is_refused_with_the_nearest_one(misspelt, nearest):
         load_settings({}, None, {misspelt: "secret value"})
     assert str(refused.value).startswith(f"{misspelt}: no such variable; the nearest is {nearest}")
     assert "secret" not in str(refused.value)
+
+
+def test_an_imprint_is_one_short_line():
+    assert load_settings({"publisher": "Office"}, None, {"SEARCHBLEND_LICENCE": "CC BY 4.0"}).licence == "CC BY 4.0"
+    for value in ("two\nlines", "x" * 201):
+        with pytest.raises(InvalidParameter, match="contact: expected one line"):
+            load_settings({"contact": value}, None, {})
 
 
 def test_variables_of_tests_are_no_settings():

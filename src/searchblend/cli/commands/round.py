@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from searchblend.cli.arguments import add_actions, add_command, positive_int
 from searchblend.cli.service_options import actor_of, add_place, add_token_file, opened, print_document
-from searchblend.core.documents import encode
+from searchblend.core.documents import decode, encode
 from searchblend.core.errors import UsageError
-from searchblend.service.actions import Action, CountsFile, Nothing, actions_for
+from searchblend.service.actions import Action, CountsFile, Extension, Nothing, actions_for
 from searchblend.service.clock import SystemClock
 from searchblend.service.review import Position, Rejection, Removal, Review
 
@@ -31,6 +31,7 @@ examples:
   searchblend round close-opt-in searches 1
   searchblend round candidate searches 1 --token-file rob.token        what the reviewer looks at
   searchblend round review searches 1 --token-file rob.token --remove 4:other --remove 7/2:credentials --keep 3
+  searchblend round extend searches 1 24               devices have a day longer
   searchblend round close-clients searches 1
 """
 _READS: Final = {
@@ -63,6 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_needs(command: argparse.ArgumentParser, needs: type) -> None:
+    if needs is Extension:
+        command.add_argument("hours", type=positive_int, metavar="HOURS", help="how many more")
     if needs is CountsFile:
         command.add_argument("file", type=Path, metavar="FILE", help="what aggregate wrote")
     if needs is Rejection:
@@ -110,8 +113,10 @@ def _read(options: argparse.Namespace, store: ServiceStore, lifecycle: Lifecycle
     return {"opt_in_users": figures.n_users, "queries": queries, "hits": encode(hits)}
 
 
-def _needs(options: argparse.Namespace, needs: type) -> Nothing | CountsFile | Rejection | Review:
+def _needs(options: argparse.Namespace, needs: type) -> Nothing | CountsFile | Extension | Rejection | Review:
     """What the action needs, from the options that ``_add_needs`` added."""
+    if needs is Extension:
+        return decode(Extension, {"hours": options.hours})
     if needs is CountsFile:
         return CountsFile(_counts_file(options.file))
     if needs is Rejection:

@@ -67,6 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--queue", metavar="N", help="reports that may wait for a commit; beyond it 503 (20000)")
     parser.add_argument("--manifest-seconds", metavar="S", help="how long caches may keep a manifest (60)")
     parser.add_argument("--poll-seconds", metavar="S", help="how often workers look for work (1)")
+    parser.add_argument("--publisher", metavar="NAME", help="who publishes, for the public page")
+    parser.add_argument("--contact", metavar="ADDRESS", help="e-mail or web address, for the public page")
+    parser.add_argument("--licence", metavar="TERMS", help="terms of use, a name or a web address, for the public page")
     parser.add_argument("--demo", action="store_true", help="play a whole round with a synthetic population")
     parser.add_argument("--once", action="store_true", help="with --demo: end after the round")
     parser.add_argument(

@@ -18,6 +18,7 @@ from searchblend.service.api.distribution import Distribution
 from searchblend.service.api.intake import Intake
 from searchblend.service.api.operations import Handler, Operation, openapi_document
 from searchblend.service.console.planner_page import Planner
+from searchblend.service.console.public_pages import Imprint
 from searchblend.service.console.sign_in import console_routes, public_routes
 from searchblend.service.console.visit import error_page
 from searchblend.service.http.health import healthz
@@ -26,6 +27,7 @@ from searchblend.service.services import Services
 TAGS: Final = ("collector", "intake", "publisher", "admin")
 _FOR_PEOPLE: Final = ("/console", "/trends/")
 """addresses whose errors are pages, not documents"""
+_ANONYMOUS: Final = Imprint()
 ROLE_TAGS: Final[dict[str, tuple[str, ...]]] = {"all": TAGS, **{tag: (tag,) for tag in TAGS}}
 
 
@@ -40,9 +42,22 @@ def all_operations(services: Services, *, manifest_seconds: int = 60) -> list[Op
 
 
 def build_app(
-    services: Services, role: str = "all", *, manifest_seconds: int = 60, planner: Planner | None = None
+    services: Services,
+    role: str = "all",
+    *,
+    manifest_seconds: int = 60,
+    planner: Planner | None = None,
+    imprint: Imprint = _ANONYMOUS,
 ) -> Starlette:
-    """The application of a role; ``curator`` has none. ``planner`` forecasts rounds for the console."""
+    """The application of a role; ``curator`` has none.
+
+    Args:
+        services: What routes work with.
+        role: Which routes there are.
+        manifest_seconds: How long caches may keep a manifest or a public page.
+        planner: Forecasts rounds for the console.
+        imprint: Who publishes, for the public pages.
+    """
     tags = ROLE_TAGS[role]
     operations = [
         operation for operation in all_operations(services, manifest_seconds=manifest_seconds) if operation.tag in tags
@@ -62,7 +77,7 @@ def build_app(
     if "admin" in tags:
         routes += console_routes(services, planner)
     if "admin" in tags or "publisher" in tags:
-        routes += public_routes(services, manifest_seconds, has_artifacts="publisher" in tags)
+        routes += public_routes(services, manifest_seconds, imprint, has_artifacts="publisher" in tags)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

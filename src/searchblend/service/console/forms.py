@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from searchblend.core.documents import decode
 from searchblend.core.errors import InvalidParameter
-from searchblend.service.actions import Action, NewCodes, actions_for
+from searchblend.service.actions import Action, Extension, NewCodes, actions_for
 from searchblend.service.api.answers import number_of, refusal_of
 from searchblend.service.console import question_page, review_page, task_page
 from searchblend.service.console.visit import (
@@ -39,9 +39,14 @@ def _enrolment(form: Mapping[str, list[str]]) -> NewCodes:
     return decode(NewCodes, {"count": number_of((form.get("count") or [""])[0]) or 0})
 
 
+def _extension(form: Mapping[str, list[str]]) -> Extension:
+    return decode(Extension, {"hours": number_of((form.get("hours") or [""])[0]) or 0})
+
+
 _READERS: Final[Mapping[type, Callable[[Mapping[str, list[str]]], Any]]] = {
     Review: review_page.review_of_form,
     NewCodes: _enrolment,
+    Extension: _extension,
 }
 """forms whose fields are not those of the request"""
 
@@ -107,8 +112,16 @@ class Forms:
                 store, lifecycle, visit.task, visit.number, visit.admin.name
             )
         )
+        # After a mistake what was ticked stays ticked: it may have taken an hour.
+        ticked = {*visit.form.get("remove", ()), *visit.form.get("keep", ())} if problem else set()
         return self._page(
-            visit, "review.html", 400 if problem else 200, view=view, reasons=review_page.REASON_WORDS, problem=problem
+            visit,
+            "review.html",
+            400 if problem else 200,
+            view=view,
+            reasons=review_page.REASON_WORDS,
+            problem=problem,
+            ticked=ticked,
         )
 
     async def add_task(self, visit: Visit) -> Response:

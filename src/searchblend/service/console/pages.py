@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 from collections.abc import Callable
 from typing import TypeVar
-from urllib.parse import parse_qs
 
-from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from searchblend.core.errors import InvalidParameter
-from searchblend.service.api.answers import Refusal, number_of, refusal_of
+from searchblend.service.actions import MOST_HOURS
+from searchblend.service.api.answers import Refusal, number_of
 from searchblend.service.console import (
     audit_page,
     budget_page,
@@ -26,7 +23,7 @@ from searchblend.service.console import (
     task_page,
     trends_page,
 )
-from searchblend.service.console.render import HEADERS, rendered, shared_page, static, takes_gzip
+from searchblend.service.console.render import HEADERS
 from searchblend.service.console.visit import (
     AUDITOR,
     OPERATOR,
@@ -36,7 +33,6 @@ from searchblend.service.console.visit import (
     Visit,
     between_rounds,
     console_page,
-    error_page,
     see_other,
 )
 from searchblend.service.services import Services
@@ -81,7 +77,10 @@ class Pages:
         return console_page(visit, template, self._services.clock.now(), status, **values)
 
     async def new_task(self, visit: Visit) -> Response:
-        values = task_page.default_values()
+        like = visit.field("like")
+        values = (
+            await self._read(lambda store: task_page.values_like(store, like)) if like else task_page.default_values()
+        )
         return self._page(visit, "new_task.html", groups=task_page.GROUPS, values=values, wrong="", problem="")
 
     async def overview(self, visit: Visit) -> Response:
@@ -98,7 +97,15 @@ class Pages:
         view = await self._read(
             lambda store: round_page.read_round(store, visit.task, visit.number, first=place, containing=containing)
         )
-        return self._page(visit, "round.html", view=view, live=view.live, find=containing, per_page=round_page.PER_PAGE)
+        return self._page(
+            visit,
+            "round.html",
+            view=view,
+            live=view.live,
+            find=containing,
+            per_page=round_page.PER_PAGE,
+            most_hours=MOST_HOURS,
+        )
 
     async def live(self, visit: Visit) -> Response:
         """The parts of a round's page that change; when the round has moved on, its page without what was done last."""
@@ -108,7 +115,8 @@ class Pages:
             return round_page.Live.read(store, round_)
 
         live = await self._read(read)
-        if visit.field("version") != str(live.round.version):
+        # A job that was asked for shows in other parts of the page, too: what moves alone must not disagree with them.
+        if visit.field("version") != str(live.round.version) or visit.field("working") != live.working:
             here = f"/console/tasks/{live.round.task}/rounds/{live.round.number}"
             return Response(status_code=200, headers={**HEADERS, "HX-Redirect": here, "Cache-Control": "no-store"})
         return self._page(visit, "live_answer.html", live=live)
@@ -208,50 +216,3 @@ class Pages:
 def _attachment(name: str, content: bytes, media_type: str) -> Response:
     headers = {**HEADERS, "Cache-Control": "no-store", "Content-Disposition": f'attachment; filename="{name}"'}
     return Response(content, headers=headers, media_type=media_type)
-
-
-class PublicPages:
-    """What is public: the published trends of a task."""
-
-    def __init__(self, services: Services, seconds: int, *, has_artifacts: bool) -> None:
-        self._services, self._seconds, self._has_artifacts = services, seconds, has_artifacts
-
-    def routes(self) -> list[Route]:
-        return [Route("/trends/{task}", self.trends, methods=["GET"])]
-
-    async def trends(self, request: Request) -> Response:
-        try:
-            content = await self._content(request)
-        except Exception as error:
-            refusal = refusal_of(error)
-            if refusal is None:
-                self._services.logbook.failure("page failed", error)
-            return error_page(request, refusal or Refusal("internal"), None, "")
-        return shared_page(content, is_gzip=takes_gzip(request), cache=f"public, max-age={self._seconds}")
-
-    async def _content(self, request: Request) -> bytes:
-        """The page's bytes: read, rendered and compressed in the thread for public reading, and kept."""
-        form, is_gzip, path = parse_qs(request.url.query), takes_gzip(request), request.url.path
-        name, public = request.path_params["task"], self._services.public
-        wanted, between = tuple(form.get("q", [])[:20]), between_rounds(form)
-        task, published = await self._services.reader.call(lambda store: store.rounds.published(name))
-
-        def make(store: ServiceStore) -> bytes:
-            view = trends_page.read_trends(store, task.task, wanted, between)
-            files = view.files if self._has_artifacts else {}
-            release = trends_page.read_release(store, view)
-            content = rendered("public_trends.html", path, view=view, release=release, files=files)
-            return gzip.compress(content, 6) if is_gzip else content
-
-        key = ("page", path, published, wanted, between, is_gzip)
-        return await self._services.pages.get(key, lambda: public.call(make))
-
-
-def static_route() -> Route:
-    async def handle(request: Request) -> Response:
-        try:
-            return await static(request)
-        except Refusal as refusal:
-            return error_page(request, refusal, None, "")
-
-    return Route("/console/static/{name:path}", handle, methods=["GET"])

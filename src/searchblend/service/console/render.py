@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -39,6 +40,12 @@ HEADERS: Final = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 """on every page: scripts and styles come from this server, and no site may frame a page"""
+EMBED_HEADERS: Final = {
+    **{name: value for name, value in HEADERS.items() if name != "X-Frame-Options"},
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; form-action 'none'; base-uri 'none'",
+    "Cross-Origin-Resource-Policy": "cross-origin",
+}
+"""on the one page that other sites may frame: it has no script, no form and nothing of a session"""
 
 
 @cache
@@ -69,12 +76,12 @@ def takes_gzip(request: Request) -> bool:
     return "gzip" in request.headers.get("accept-encoding", "")
 
 
-def shared_page(content: bytes, *, is_gzip: bool, cache: str) -> Response:
+def shared_page(content: bytes, headers: Mapping[str, str], *, is_gzip: bool, cache: str) -> Response:
     """A page that was rendered, and compressed, before."""
-    headers = {**HEADERS, "Cache-Control": cache, "Vary": "Accept-Encoding"}
+    sent = {**headers, "Cache-Control": cache, "Vary": "Accept-Encoding"}
     if is_gzip:
-        headers["Content-Encoding"] = "gzip"
-    return Response(content, headers=headers, media_type="text/html; charset=utf-8")
+        sent["Content-Encoding"] = "gzip"
+    return Response(content, headers=sent, media_type="text/html; charset=utf-8")
 
 
 async def static(request: Request) -> Response:

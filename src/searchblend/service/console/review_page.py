@@ -42,6 +42,8 @@ class Listed:
 class Candidate:
     query: Listed
     urls: list[Listed]
+    share: float | None
+    """of searches in the latest published round, where the query is listed there"""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class ReviewPage:
     own: bool
     """whether the reader opened the round, and so may not review it"""
     fewest: int
+    since: int | None
+    """the latest published round, whose shares are public"""
 
 
 def read_queue(store: ServiceStore) -> list[tuple[Task, Round]]:
@@ -66,15 +70,20 @@ def read_review(store: ServiceStore, lifecycle: Lifecycle, task_name: str, numbe
     round_ = store.rounds.round(task.task, number)
     figures, hits = lifecycle.show_candidate(round_, actor=reader)
     reasons = {(hit.query, hit.url): hit.reason for hit in hits}
+    published = store.rounds.rounds(task.task, states={State.PUBLISHED})[-1:]
+    listed = store.figures.lists([each.key for each in published])
+    shares = {row.query: row.probability for rows in listed.values() for row in rows}
     candidates = [
         Candidate(
             Listed(str(i), query, reasons.get((i, None), "")),
             [Listed(f"{i}.{j}", url, reasons.get((i, j), "")) for j, url in enumerate(figures.head.urls(query))],
+            shares.get(query),
         )
         for i, query in enumerate(figures.head.queries)
     ]
     fewest = int(round_.settings["min_queries"])
-    return ReviewPage(task, round_, candidates, len(hits), figures.n_users, is_opener(reader, round_), fewest)
+    own, since = is_opener(reader, round_), published[0].number if published else None
+    return ReviewPage(task, round_, candidates, len(hits), figures.n_users, own, fewest, since)
 
 
 def review_of_form(form: Mapping[str, Sequence[str]]) -> Review:

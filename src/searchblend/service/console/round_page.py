@@ -257,7 +257,11 @@ def _event(entry: AuditEntry) -> HistoryEvent:
     moved = State(detail["to"]) if "to" in detail else None
     words = _REACHED[moved] if moved else _WORDS.get(entry.action, entry.action.capitalize())
     reason = detail.get("reason", "") if moved is State.ABORTED else ""
-    figures = {name: detail[name] for name in ("records", "refused", "queries", "deleted", "reports") if name in detail}
+    figures = {
+        name: detail[name]
+        for name in ("records", "refused", "queries", "deleted", "reports", "hours")
+        if name in detail
+    }
     why, removed = REASONS.get(reason, reason), detail.get("removed", {})
     return HistoryEvent(entry.when, entry.actor, words, moved, why, figures, removed)
 

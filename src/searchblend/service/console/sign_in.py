@@ -14,8 +14,9 @@ from starlette.routing import Route
 
 from searchblend.service.api.answers import Refusal, refusal_of
 from searchblend.service.console.forms import Forms
-from searchblend.service.console.pages import Pages, PublicPages, static_route
+from searchblend.service.console.pages import Pages
 from searchblend.service.console.planner_page import Planner
+from searchblend.service.console.public_pages import Imprint, PublicPages, static_route
 from searchblend.service.console.render import page
 from searchblend.service.console.visit import (
     ConsoleRoute,
@@ -184,6 +185,6 @@ def console_routes(services: Services, planner: Planner | None = None) -> list[R
     return [*doors, *(Route(row.path, sign_in.guarded(row), methods=[row.method]) for row in rows)]
 
 
-def public_routes(services: Services, seconds: int, *, has_artifacts: bool) -> list[Route]:
+def public_routes(services: Services, seconds: int, imprint: Imprint, *, has_artifacts: bool) -> list[Route]:
     """What needs none: the trends of a task, and the files that every page is made of."""
-    return [*PublicPages(services, seconds, has_artifacts=has_artifacts).routes(), static_route()]
+    return [*PublicPages(services, seconds, imprint, has_artifacts=has_artifacts).routes(), static_route()]

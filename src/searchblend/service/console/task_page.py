@@ -131,6 +131,11 @@ def default_values() -> FormValues:
     return shown_values({**encode(_DEFAULTS), "name": ""})
 
 
+def values_like(store: ServiceStore, name: str) -> FormValues:
+    """What the form shows for a task like another: everything but the name, which is yours to choose."""
+    return shown_values({**encode(settings_of(store.rounds.task(name))), "name": ""})
+
+
 def shown_values(settings: FormValues) -> FormValues:
     """Settings as the form shows them: times as a number and a unit."""
     values: FormValues = {}

@@ -15,7 +15,7 @@ from searchblend.pages.hybrid_page import release_figures
 from searchblend.pages.statement_words import StatementWords
 from searchblend.service.console.words import percent
 from searchblend.store.artifacts import TrendRow
-from searchblend.store.rounds import Task
+from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
 from searchblend.wire.release import decode_result, decode_statement
@@ -97,6 +97,8 @@ class Trends:
     files: dict[str, str]
     """of the latest round"""
     published: int | None
+    collected: tuple[int, int] | None
+    """from when to when people took part in the latest round"""
 
 
 def read_trends(
@@ -128,7 +130,16 @@ def read_trends(
         changes=compare(lists[pair[0]], lists[pair[1]], *pair) if pair else None,
         files=store.artifacts.of_round(rounds[-1].key) if rounds else {},
         published=rounds[-1].changed if rounds else None,
+        collected=_collected(rounds[-1]) if rounds else None,
     )
+
+
+def _collected(round_: Round) -> tuple[int, int] | None:
+    """From the opening of the opt-in window to the end of the client window, as manifests have stated them."""
+    optin = round_.settings.get("optin_seconds")
+    if round_.optin_closes is None or round_.client_closes is None or not isinstance(optin, int):
+        return None
+    return round_.optin_closes - optin, round_.client_closes
 
 
 def read_release(store: ServiceStore, view: Trends) -> ReleaseWords | None:

@@ -61,6 +61,18 @@ def moment(when: int | None) -> str:
     return f"{day.day} {day:%b %Y, %H:%M} UTC"
 
 
+def days(period: tuple[int, int]) -> str:
+    """9 Nov 2026, 9 to 13 Nov 2026, 30 Nov to 2 Dec 2026"""
+    first, last = (datetime.fromtimestamp(when, UTC) for when in period)
+    end = f"{last.day} {last:%b %Y}"
+    if first.date() == last.date():
+        return end
+    begin = str(first.day)
+    if (first.year, first.month) != (last.year, last.month):
+        begin += f" {first:%b}" if first.year == last.year else f" {first:%b %Y}"
+    return f"{begin} to {end}"
+
+
 def iso(when: int | None) -> str:
     """For machines: the ``datetime`` attribute of a time."""
     return "" if when is None else datetime.fromtimestamp(when, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -100,6 +112,7 @@ FILTERS: Final = {
     "points": points,
     "plain": plain,
     "moment": moment,
+    "days": days,
     "iso": iso,
     "span": span,
     "size": size,

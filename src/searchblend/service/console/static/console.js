@@ -1,7 +1,16 @@
 // Charts that answer to the pointer, and sliders that say their value. Every page reads without this file.
 "use strict";
 
-const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+/** A colour of the style sheet as it is now: a variable may hold one for each appearance. */
+function style(name) {
+  const probe = document.createElement("span");
+  probe.style.color = `var(${name})`;
+  document.body.append(probe);
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}
+
 const soft = (colour) => `color-mix(in srgb, ${colour} 18%, transparent)`;
 
 function percent(value) {
@@ -81,6 +90,12 @@ function drawAll() {
 if (window.uPlot) {
   drawAll();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+  document.addEventListener("appearance", drawAll);
+}
+
+for (const field of document.querySelectorAll("[data-embed]")) {
+  field.value = field.value.replace('src="/', `src="${location.origin}/`);
+  field.labels[0].textContent = "HTML to copy";
 }
 
 for (const form of document.querySelectorAll("[data-planner]")) {
