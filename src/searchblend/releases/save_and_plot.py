@@ -75,17 +75,12 @@ def _figure(plots: Any, result: ReleasedTables[Any]) -> Any:
     names = columns["query"] if "query" in columns else columns["value"]
     listed = [place for place, name in enumerate(names) if name is not None]  # without ⋆
     low, high = (columns.get(short, columns.get(long, [])) for short, long in (("low", "lo95"), ("high", "hi95")))
-    unit, value, factor = _UNITS["probability" if "probability" in columns else "count"]
+    value, factor = ("probability", 100) if "probability" in columns else ("count", 1)
+    unit = "share of searches, %" if value == "probability" else "count, with noise"
     return plots.released_figure(
         [names[place] for place in listed],
         [factor * columns[value][place] for place in listed],
         [(factor * low[place], factor * high[place]) for place in listed] if low else [],
-        unit,
+        f"{unit} (line: 95 % interval)" if low else unit,
         f"Released, {short_promise(result.guarantee)}",
     )
-
-
-_UNITS = {
-    "probability": ("share of searches, % (line: 95 % interval)", "probability", 100),
-    "count": ("people or searches, with noise (line: 95 % interval)", "count", 1),
-}

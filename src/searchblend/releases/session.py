@@ -118,6 +118,8 @@ class Session(contextlib.AbstractContextManager["Session"]):
         release_id: str | None = None,
         public_urls: str | os.PathLike[str] | None = None,
         synonyms: str | os.PathLike[str] | None = None,
+        first_moment: float | None = None,
+        last_moment: float | None = None,
         html: bool = False,
         **reading: Any,
     ) -> SavedRelease:
@@ -129,6 +131,8 @@ class Session(contextlib.AbstractContextManager["Session"]):
             release_id: the release's name in the ledger; the session's unless given
             public_urls: table ``query,url`` from outside the log, with ``urls="public"``
             synonyms: public table ``query,meaning`` of queries to merge
+            first_moment: lines before it are left out, in seconds since 1970
+            last_moment: lines from it on are left out
             html: whether there is a page for people among the files
             reading: further arguments of ``read_log``, such as ``columns``
 
@@ -141,6 +145,8 @@ class Session(contextlib.AbstractContextManager["Session"]):
             params=params,
             public_urls=None if public_urls is None else Path(public_urls),
             synonyms=None if synonyms is None else Path(synonyms),
+            first_moment=first_moment,
+            last_moment=last_moment,
             html=html,
             ledger=entry,
             created=now(),
