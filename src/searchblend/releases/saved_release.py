@@ -110,6 +110,8 @@ def read_release(folder: Where) -> SavedRelease:
     statement = read_statement(place / STATEMENT)
     if statement.kind not in _FILES_OF:
         raise InputError(place / STATEMENT, f"expected one of {', '.join(_FILES_OF)}", field="release.kind")
+    if statement.notice is not None:
+        raise InputError(place / STATEMENT, "it comes from an evaluation and is not private", field="notice")
     files = {STATEMENT: _read(place / STATEMENT)}
     for name, entry in statement.files.items():
         if Path(name).name != name:
