@@ -115,6 +115,7 @@ REFUSED = {
     "round review searches 1 --token-file nothing.token": "nor anything to review",
     "round reject searches 1 --reason other --token-file nothing.token": "nor anything to reject",
     "round close-clients searches 1": "nor clients",
+    "round extend searches 1 24": "nor a window of theirs to extend",
     "round end-grace searches 1": "nor a grace",
     "round load-counts searches 1 nothing.json": "and a file that is not there",
     "keys remove 0123456789abcdef": "a key that does not exist",
