@@ -83,6 +83,8 @@ def _files(folder: Path, statement: Statement) -> Iterator[Check]:
 def _promise(statement: Statement) -> Iterator[Check]:
     """What is promised is what the parameters say, and its conditions are stated to hold."""
     parameters, guarantee = statement.parameters, statement.guarantee
+    if statement.notice is not None:
+        yield Check("private", False, "the statement says that this is not private")
     try:
         budget = Budget(parameters["epsilon"], parameters["delta"])
     except (KeyError, TypeError, InvalidParameter):
@@ -105,7 +107,7 @@ def _selection(statement: Statement) -> Iterator[Check]:
     """Noise and threshold of a selection follow from ε and δ alone."""
     checks = list(_promise(statement))
     yield from checks
-    if checks[0].name == "parameters":
+    if any(check.name == "parameters" for check in checks):
         return
     budget = Budget(statement.parameters["epsilon"], statement.parameters["delta"])
     try:

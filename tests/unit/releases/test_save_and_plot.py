@@ -91,6 +91,11 @@ def test_a_selection_and_a_blend_are_verified_too(
     statement = tmp_path / "heavy/statement.json"
     statement.write_text(statement.read_text().replace('"integer_threshold": ', '"integer_threshold": 1'))
     assert [check.name for check in sb.verify_release(tmp_path / "heavy") if not check.holds] == ["threshold"]
+    evaluated = statement.read_text().replace("{", '{"notice": "NOT PRIVATE",', 1)
+    statement.write_text(evaluated)
+    assert "private" in [check.name for check in sb.verify_release(tmp_path / "heavy") if not check.holds]
+    with pytest.raises(sb.InputError, match="not private"):
+        sb.read_release(tmp_path / "heavy")
     blend.save(tmp_path / "blend")
     failed = [check.name for check in sb.verify_release(tmp_path / "blend") if not check.holds]
     assert failed == ["conditions"]  # its generator is a seeded one
