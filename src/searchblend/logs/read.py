@@ -50,7 +50,7 @@ class SearchLog:
         self._engine, self._options, self._reading = engine, options, reading
         self.summary: Final = summary
         """What was read. NOT FOR RELEASE."""
-        self.decided: Final = {
+        self.decided: Final[dict[str, str | bool]] = {
             "format": layout.format,
             "urls": layout.has_urls,
             "host_only": options.host_only,

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from searchblend.blender.result import Result
 from searchblend.core.csv_cells import read_cell
@@ -56,7 +56,7 @@ class SavedRelease(ReleasedTables[str]):
         """The names that ``columns`` takes."""
         return list(_FILES_OF[self.statement.kind])
 
-    def columns(self, table: str | None = None) -> dict[str, Any]:
+    def columns(self, table: str | None = None) -> dict[str, list[str | int | float | None]]:
         """One table, or the first, with the columns of its CSV file."""
         name = chosen(table, *self.tables)
         lines = csv.reader(io.StringIO(self.files[_FILES_OF[self.statement.kind][name]].decode(), newline=""))
@@ -82,7 +82,7 @@ class SavedRelease(ReleasedTables[str]):
         return html_table(f"Released {self.tables[0]}", header, rows, len(places), self.guarantee)
 
 
-def _value(column: str, cell: str, header: list[str]) -> Any:
+def _value(column: str, cell: str, header: list[str]) -> str | int | float | None:
     """⋆ is None, and tables that have it say so in ``kind``; an unknown number is None."""
     if column in _STRINGS:
         return None if not cell and "kind" in header else read_cell(cell)

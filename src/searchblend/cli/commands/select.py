@@ -93,7 +93,7 @@ def _show(released: SavedRelease, folder: Path, *, as_json: bool) -> None:
     table.add_column("value")
     table.add_column("users", justify="right")
     for value, n in list(zip(values, counts, strict=True))[:_SHOWN]:
-        table.add_row(value, f"{n:,}")
+        table.add_row(str(value), f"{n:,}")
     print_table(table)
     guarantee = released.guarantee
     print_line(
