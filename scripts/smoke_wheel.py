@@ -35,6 +35,7 @@ PLAIN = [
     "plan --users 100000 --runs 1 --json",
     "page head -o head.html",
     "stats searches.tsv --json",
+    "select searches.tsv --columns value=query -o values --json",
     "generate --profile aol --users 300 -o made.txt",
     "ledger cap budget.ledger --lifetime 20,1e-4",
     "ledger show budget.ledger",
