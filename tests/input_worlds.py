@@ -12,7 +12,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -75,6 +75,7 @@ class Shape:
     options: Mapping[str, Any] = field(default_factory=dict)
     start: bytes = b""
     end_of_header: bytes = b""
+    headerless: bool = False
 
     @property
     def quoted_line_feeds(self) -> bool:
@@ -131,6 +132,25 @@ def shape_of(format_name: str, chance: random.Random) -> Shape:
     if format_name == "csv" and chance.random() < 0.2:
         options["quoted_line_feeds"] = True
     return Shape(format_name, (headers[0], headers[1]), names, options, start, chance.choice([b"", b"", b"\r"]))
+
+
+def varied(shape: Shape, chance: random.Random) -> Shape:
+    """The same layout, or one without a header line, or with another character between fields."""
+    if shape.format not in ("tsv", "csv"):
+        return shape
+    options = dict(shape.options)
+    headerless = chance.random() < 0.3
+    if headerless:
+        numbers = {role: f"#{place}" for place, role in enumerate(shape.headers[0], 1)}
+        if "optin_column" in options:
+            options["optin_column"] = numbers.pop("joined")
+        if not options.get("urls", True):
+            del numbers["url"]
+        options["columns"] = numbers
+    if shape.format == "csv" and chance.random() < 0.4:
+        options["delimiter"] = ";"
+    headers = (shape.headers[0],) * 2 if headerless else shape.headers
+    return replace(shape, options=options, headers=headers, headerless=headerless)
 
 
 # --- people ----------------------------------------------------------------------------------------------------------
@@ -314,10 +334,12 @@ def _log(
 def _write_file(path: Path, shape: Shape, number: int, lines: list[bytes], ending: bytes) -> None:
     header = (
         [shape.start + shape.header(number) + shape.end_of_header]
-        if shape.headers[0] and shape.format != "jsonl"
+        if shape.headers[0] and shape.format != "jsonl" and not shape.headerless
         else []
     )
     content = b"\n".join([*header, *lines]) + ending
+    if "delimiter" in shape.options:
+        content = content.translate(bytes.maketrans(b",;", b";,"))
     ways: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".zst": zstandard.compress}
     cut = len(content) * (number % 4) // 3  # in several members, which may end in the middle of a line
     parts = [content] if path.suffix not in ways or cut in (0, len(content)) else [content[:cut], content[cut:]]

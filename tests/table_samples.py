@@ -15,7 +15,7 @@ from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.pipeline import run_blender
 from searchblend.blender.result import Result, result_of
 from searchblend.cli import tables
-from searchblend.cli.commands import device, graph, ledger, pack, plan, release, search, serve, stats
+from searchblend.cli.commands import device, graph, ledger, pack, plan, release, search, select, serve, stats
 from searchblend.cli.printing import print_table
 from searchblend.clickgraph.use.graph import ClickGraph
 from searchblend.clickgraph.use.review import Finding
@@ -137,10 +137,18 @@ def show_evaluation() -> None:
     evaluate._show_table(PaperTable("The paper and us", columns, rows))
 
 
+def show_values() -> None:
+    promise = SimpleNamespace(epsilon=4.0, delta=1e-5, holds=True)
+    columns = {"value": list(NAMES), "count": [1_234_567] * len(NAMES)}
+    released: Any = SimpleNamespace(columns=lambda: columns, guarantee=promise)
+    select._show(released, Path("values"), as_json=False)
+
+
 SAMPLES: Final[Mapping[tuple[ModuleType, str], Callable[[], None]]] = {
     (tables, "trends_table"): lambda: print_table(tables.trends_table(result(), 20)),
     (tables, "comparison_table"): lambda: print_table(tables.comparison_table(result(), 20)),
     (tables, "_compared_table"): lambda: print_table(*tables.explanation(result())),
+    (select, "_show"): show_values,
     (stats, "_figures_table"): lambda: print_table(stats._figures_table(URL, dict.fromkeys(NAMES, 123_456_789))),
     (release, "_queries_table"): lambda: print_table(release._queries_table(click_graph())),
     (release, "_checks_table"): lambda: print_table(

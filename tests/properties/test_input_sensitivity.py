@@ -26,6 +26,7 @@ from input_worlds import (
     shape_of,
     small_blocks,
     table_worlds,
+    varied,
     worlds,
     write,
     write_parquet_worlds,
@@ -59,7 +60,7 @@ def batch(folder: Path, number: int, n: int) -> list[Any]:
     chance = random.Random(number)
     format_name, kind = FORMATS[number % len(FORMATS)], KINDS[number // len(FORMATS) % len(KINDS)]
     mode, suffix = chance.randrange(3 if format_name == "yandex" else 4), chance.choice(SUFFIXES)
-    shape = shape_of(format_name, chance)
+    shape = varied(shape_of(format_name, chance), random.Random(f"variant {number}"))
     logs = write(folder, shape, worlds(shape, n, kind, chance), chance.choice([b"", b"\n"]), suffix)
     with small_blocks() if chance.random() < 0.5 else nullcontext():
         found = [read(log, format_name, {**MODES[mode], **shape.options}) for log in logs]

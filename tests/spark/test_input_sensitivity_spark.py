@@ -9,7 +9,7 @@ from unittest import mock
 
 import pytest
 
-from input_worlds import FORMATS, PIECES, differences, found_in, shape_of, worlds, write, write_parquet_worlds
+from input_worlds import FORMATS, PIECES, differences, found_in, shape_of, varied, worlds, write, write_parquet_worlds
 from searchblend.logs.spark import parts
 
 pytestmark = pytest.mark.usefixtures("cluster")
@@ -25,7 +25,7 @@ def batch(folder: Path, format_name: str, number: int, n: int) -> None:
     if format_name == "parquet":
         logs = write_parquet_worlds(folder, n, chance)
     else:
-        shape = shape_of(format_name, chance)
+        shape = varied(shape_of(format_name, chance), random.Random(f"variant {number}"))
         made = worlds(shape, n, KINDS[number % len(KINDS)], chance)
         logs = write(folder, shape, made, chance.choice([b"", b"\n"]), chance.choice(SUFFIXES))
         options |= shape.options

@@ -62,7 +62,10 @@ def add_reading(parser: argparse.ArgumentParser, roles: Sequence[str] = NAMEABLE
         type=lambda text: _column_map(text, roles),
         default={},
         metavar="NAME=COLUMN,…",
-        help=f"the file's names of {', '.join(roles)}",
+        help=f"the file's names of {', '.join(roles)}; without a header #1, #2, …",
+    )
+    parser.add_argument(
+        "--delimiter", type=_delimiter, metavar="C", help="what stands between fields (a comma; a tab in tsv), e.g. ;"
     )
     if "url" in roles:
         parser.add_argument("--no-urls", action="store_true", help="read queries alone, whatever columns there are")
@@ -83,6 +86,7 @@ def read_options(options: argparse.Namespace, *, optin_column: str | None = None
         options.log,
         format=options.format,
         columns=options.columns,
+        delimiter=options.delimiter,
         optin_column=optin_column,
         urls=not options.no_urls,
         quoted_line_feeds=options.quoted_line_feeds,
@@ -103,12 +107,18 @@ def table_options(options: argparse.Namespace) -> ReadOptions:
         options.log,
         format=options.format,
         columns=options.columns,
+        delimiter=options.delimiter,
         quoted_line_feeds=options.quoted_line_feeds,
         strict=options.strict,
         memory=options.memory,
         threads=options.threads,
         temp_directory=options.temp_directory,
     )
+
+
+def _delimiter(text: str) -> str:
+    """A tab is hard to type: the letters ``\\t`` are one, too."""
+    return "\t" if text == r"\t" else text
 
 
 def _column_map(text: str, roles: Sequence[str]) -> dict[str, str]:

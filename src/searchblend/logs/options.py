@@ -25,7 +25,10 @@ class ReadOptions:
     """a name among ``FORMATS``; ``auto`` detects it from names and headers. JSON lines under other names, Yandex and
     Excite must be named"""
     columns: Mapping[str, str] = field(default_factory=dict)
-    """our name (user, query, url, time, rank, suggestion) → the name of the column in the files"""
+    """our name (user, query, url, time, rank, suggestion) → the name of the column in the files; or all by their
+    numbers, ``#1``, ``#2``, …, in TSV or CSV without a header"""
+    delimiter: str | None = None
+    """what stands between fields, if not the comma of CSV or the tab of TSV"""
     optin_column: str | None = None
     """the column that holds whether the user has opted in; None where a fraction of the users does"""
     urls: bool = True

@@ -104,6 +104,7 @@ def read_log(
     *,
     format: str = "auto",
     columns: Mapping[str, str] | None = None,
+    delimiter: str | None = None,
     optin_column: str | None = None,
     urls: bool = True,
     quoted_line_feeds: bool = False,
@@ -134,6 +135,7 @@ def read_log(
         paths,
         format=format,
         columns=columns or {},
+        delimiter=delimiter,
         optin_column=optin_column,
         urls=urls,
         quoted_line_feeds=quoted_line_feeds,
@@ -179,7 +181,12 @@ def open_log(
 def _sources(files: list[Path], options: ReadOptions, columns: ColumnMap, engine: LogEngine) -> list[Source]:
     if files:
         return find_sources(
-            files, options.format, columns, engine.column_types, quoted_line_feeds=options.quoted_line_feeds
+            files,
+            options.format,
+            columns,
+            engine.column_types,
+            delimiter=options.delimiter,
+            quoted_line_feeds=options.quoted_line_feeds,
         )
     if options.format != "auto":
         raise InvalidParameter("format", "only of files: a table in memory has columns")

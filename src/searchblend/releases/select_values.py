@@ -102,7 +102,7 @@ class ValueTable:
             table.keep(layout.columns.values())
             return "table", _rows(layout, table.name)
         files = expand(options.paths)
-        sources = _sources(session, files, options.format, columns, quoted_line_feeds=options.quoted_line_feeds)
+        sources = _sources(session, files, options, columns)
         if isinstance(sources[0][0], Columns):
             self._damaged, self._n_files = files[0], len(files)
             self._n_bytes = sum(file.stat().st_size for file in files)
@@ -154,6 +154,7 @@ def select_values(
     user: str = "user",
     value: str = "value",
     format: str = "auto",
+    delimiter: str | None = None,
     quoted_line_feeds: bool = False,
     memory: str | None = DEFAULT_MEMORY,
     threads: int | None = None,
@@ -170,6 +171,7 @@ def select_values(
         user: the column of users, strings or whole numbers; rows without one (in text: an empty one) are left out
         value: the column of values, likewise; AOL's and Excite's logs need no names, their values are the queries
         format: of files, as for ``read_log``
+        delimiter: between the fields of CSV or TSV, as for ``read_log``
         quoted_line_feeds: of CSV, as for ``read_log``
         memory: limit of the database; the rest goes to ``temp_directory``
         threads: of the database; None: one for each core
@@ -181,7 +183,7 @@ def select_values(
     """
     source = randomness or SystemRandomness()
     options = {"memory": memory, "threads": threads, "temp_directory": temp_directory}
-    reading = {"format": format, "quoted_line_feeds": quoted_line_feeds, **options}
+    reading = {"format": format, "delimiter": delimiter, "quoted_line_feeds": quoted_line_feeds, **options}
     selection = Selection.of(paths, budget, user=user, value=value, **reading)
     with selection.read(source) as table:
         return selection.draw(table, source)
@@ -240,15 +242,18 @@ def value_columns(named: Mapping[str, str]) -> ColumnMap:
 def value_tally(session: DuckDBSession, files: Sequence[Path], user: str, value: str, key: str) -> SqlTally:
     """How many users of Parquet files drew each value, where the key decides the draws."""
     columns = value_columns({"user": user, "value": value})
-    sources = _sources(session, files, "parquet", columns, quoted_line_feeds=False)
+    sources = _sources(session, files, ReadOptions(files, format="parquet"), columns)
     return SqlTally(session, _counted(_rows_of_parquet(session, sources), key))
 
 
-def _sources(
-    session: DuckDBSession, files: Sequence[Path], format: str, columns: ColumnMap, *, quoted_line_feeds: bool
-) -> list[Source]:
+def _sources(session: DuckDBSession, files: Sequence[Path], options: ReadOptions, columns: ColumnMap) -> list[Source]:
     sources = find_sources(
-        files, format, columns, lambda path: parquet_types(session, path), quoted_line_feeds=quoted_line_feeds
+        files,
+        options.format,
+        columns,
+        lambda path: parquet_types(session, path),
+        delimiter=options.delimiter,
+        quoted_line_feeds=options.quoted_line_feeds,
     )
     if isinstance(sources[0][0], Sessions):
         raise InvalidParameter("format", "yandex has sessions, not rows of users and values")

@@ -252,6 +252,55 @@ def test_quotes_are_letters_in_tsv_and_quotes_in_csv(tmp_path: Path):
         assert set(everybody(log)) == {Record('a, "b"'), Record("plain")}
 
 
+def test_another_character_between_fields(tmp_path: Path):
+    (tmp_path / "log.csv").write_text('user;query;url\n1;"a; ""b""";x.example\n2;c,d;x.example\n3;e;"x.example\n')
+    with read(tmp_path / "log.csv", delimiter=";") as log:
+        assert {record.query for record in everybody(log)} == {'a; "b"', "c,d"}
+        assert malformed(log) == {"bad_quotes": [4]}
+    (tmp_path / "log.txt").write_text('user|query\n1|"a\n')
+    with read(tmp_path / "log.txt", delimiter="|", format="tsv") as log:
+        assert set(everybody(log)) == {Record('"a')}
+
+
+@pytest.mark.parametrize(("name", "mark"), [("log.tsv", "\t"), ("log.csv", ","), ("log.csv.gz", ";")])
+def test_columns_by_number_where_there_is_no_header(name: str, mark: str, tmp_path: Path):
+    """The first line is a person's like any other, even if it looks like a header."""
+    rows = ["2006,user,query,more", "2006,ann,weather", "2006,bob", "2006,cyd,news,and,more"]
+    text = "".join(f"{row}\n" for row in rows).replace(",", mark)
+    (tmp_path / name).write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
+    options = {"delimiter": ";"} if mark == ";" else {}
+    with read(tmp_path / name, columns={"user": "#2", "query": "#3"}, **options) as log:
+        assert {record.query for record in everybody(log)} == {"query", "weather", "news"}
+        assert malformed(log) == {"too_few_fields": [3]}
+
+
+def test_a_quoted_mark_begins_no_line_of_a_file_without_a_header(tmp_path: Path):
+    """The database takes a mark from the beginning of what it reads: whose line comes first decided about it."""
+    lines = ['"\ufeffann",weather', '"\ufeffbob",weather']
+    for order in (lines, lines[::-1]):
+        (tmp_path / "log.csv").write_text("\n".join(order), encoding="utf-8")
+        with read(tmp_path / "log.csv", columns={"user": "#1", "query": "#2"}, keep_lines=True) as log:
+            assert {row[0] for row in log._engine._session.rows("SELECT user FROM lines")} == {"ann", "bob"}
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"delimiter": ";;"}, "one punctuation character"),
+        ({"delimiter": '"'}, "not a quote"),
+        ({"delimiter": "é"}, "one punctuation character"),
+        ({"delimiter": ";", "format": "jsonl"}, "only of tsv and csv"),
+        ({"columns": {"user": "#1", "query": "query"}}, "either all by name or all by number"),
+        ({"columns": {"user": "#1"}}, "without a header user and query need a number each"),
+        ({"columns": {"user": "#1", "query": "#2"}, "format": "aol"}, "say --format tsv or csv"),
+    ],
+)
+def test_what_is_said_of_columns_and_delimiters_wrongly(options, problem: str, tmp_path: Path):
+    (tmp_path / "log.csv").write_text("user;query\n1;a\n")
+    with pytest.raises((InvalidColumns, InvalidParameter), match=problem):
+        read(tmp_path / "log.csv", **options)
+
+
 @pytest.mark.parametrize("format_name", ["aol", "yandex", "excite", "jsonl"])
 def test_a_format_that_is_said_and_is_not(format_name, tmp_path: Path):
     (tmp_path / "log").write_text("user\tquery\n1\ta\n")

@@ -103,6 +103,7 @@ def _log_people(options: argparse.Namespace, experiments: Sequence[Experiment]) 
         options.log,
         format=options.format,
         columns=options.columns,
+        delimiter=options.delimiter,
         urls=not options.no_urls,
         quoted_line_feeds=options.quoted_line_feeds,
         key=hashlib.sha256(f"evaluate {options.seed}".encode()).digest()[:16],

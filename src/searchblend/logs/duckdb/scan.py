@@ -118,7 +118,7 @@ def scan_delimited(layout: Delimited, feed: Feed) -> Scan:
     """Fields f0, f1, … of every line; NULL means that the line ended before this field."""
     names = [f"f{i}" for i in range(layout.n_fields)]
     delimiter = SEPARATOR if feed.gated else layout.delimiter
-    too_few = f"{names[-1]} IS NULL"
+    too_few = f"f{(layout.least_fields or layout.n_fields) - 1} IS NULL"
     if layout.may_end_after is not None:
         too_few += f" AND (f{layout.may_end_after} IS NOT NULL OR f{layout.may_end_after - 1} IS NULL)"
     roles = {role: names[position] for role, position in layout.positions.items()}

@@ -20,6 +20,7 @@ import codecs
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -44,12 +45,29 @@ _BLOCK: Final = 1 << 22
 _SCAN_BLOCK: Final = 1 << 16
 _LINE_FEED: Final = 10
 _LINE_WITH_BOM: Final = b"\n" + BOM
-_FIELD: Final = rb'(?:"(?:[^"]|"")*"|[^",]*)'
-_RECORD: Final = re.compile(_FIELD + rb"(?:," + _FIELD + rb")*")
-_OPEN_RECORD: Final = re.compile(rb"(?:" + _FIELD + rb',)*"(?:[^"]|"")*')
-_NEXT_FIELD: Final = re.compile(rb'(?:^|,)(?:"((?:[^"]|"")*)"|([^",]*))')
 
 OnBytes = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class _CsvPatterns:
+    """The lines of CSV (RFC 4180) with one separator."""
+
+    record: re.Pattern[bytes]
+    open_record: re.Pattern[bytes]
+    """one whose last field has an open quote"""
+    next_field: re.Pattern[bytes]
+
+
+@cache
+def _csv(separator: bytes) -> _CsvPatterns:
+    mark = re.escape(separator)
+    field = rb'(?:"(?:[^"]|"")*"|[^"' + mark + rb"]*)"
+    return _CsvPatterns(
+        re.compile(field + rb"(?:" + mark + field + rb")*"),
+        re.compile(rb"(?:" + field + mark + rb')*"(?:[^"]|"")*'),
+        re.compile(rb"(?:^|" + mark + rb')(?:"((?:[^"]|"")*)"|([^"' + mark + rb"]*))"),
+    )
 
 
 @dataclass
@@ -226,7 +244,7 @@ class Gate:
             return self._line_by_line(block, last=False)
         self._line += block.count(b"\n")
         self.check.lines += count_lines(block)
-        return first, block.replace(b",", SEPARATOR.encode()) if self._rules.quotes else block
+        return first, block.replace(self._rules.separator, SEPARATOR.encode()) if self._rules.quotes else block
 
     def _needs_line_by_line(self, block: bytes) -> bool:
         return (
@@ -247,7 +265,7 @@ class Gate:
         while position < len(lines):
             record, used = lines[position], 1
             if self._rules.quoted_line_feeds:
-                record, used = _joined_record(lines, position, last=last)
+                record, used = _joined_record(lines, position, _csv(self._rules.separator), last=last)
                 if not used:
                     self._open_record = b"\n".join(lines[position:]) + b"\n"
                     break
@@ -265,20 +283,23 @@ class Gate:
         if doubtful and (reason := _byte_problem(record)) is not None:
             self._hold_back(reason)
             return b""
-        if not self._rules.header:
-            while record.startswith(BOM):
-                record = record[len(BOM) :]
-        record = record.replace(b"\r", b" ")
+        record = self._without_marks(record).replace(b"\r", b" ")
         if not self._rules.quotes or not record:
             return self._shortened(record, self._rules.separator)
-        fields = csv_fields(record)
+        fields = csv_fields(record, self._rules.separator)
         if fields is None:
             self._hold_back(BAD_QUOTES)
             return b""
         if b"\x1f" in record:
             fields = [field.replace(b"\x1f", b" ") for field in fields]
-        joined = b"\x1f".join(fields) or b" "  # nothing in quotes is not a blank line: it has too few fields
-        return self._shortened(joined, b"\x1f")
+        joined = self._without_marks(b"\x1f".join(fields))  # one in quotes begins the line now
+        return self._shortened(joined or b" ", b"\x1f")  # nothing in quotes is not a blank line: it has too few fields
+
+    def _without_marks(self, record: bytes) -> bytes:
+        """Without a header any line may begin a file, and a database takes a byte-order mark from there alone."""
+        while not self._rules.header and record.startswith(BOM):
+            record = record[len(BOM) :]
+        return record
 
     def _shortened(self, record: bytes, separator: bytes) -> bytes:
         """A line with very many fields is one with too many whatever they hold, so it may be a short one."""
@@ -289,13 +310,13 @@ class Gate:
         self.check.hold_back(reason, Place(str(self.path), self._line))
 
 
-def _joined_record(lines: list[bytes], position: int, *, last: bool) -> tuple[bytes, int]:
+def _joined_record(lines: list[bytes], position: int, csv: _CsvPatterns, *, last: bool) -> tuple[bytes, int]:
     """The record that begins at a line, and how many lines it takes: 0 if it may go on in the next block.
 
     A line that opens a quote and is not closed within 1 MiB is a record by itself: reading goes on at the next line.
     """
     first = lines[position]
-    if not _OPEN_RECORD.fullmatch(first):
+    if not csv.open_record.fullmatch(first):
         return first, 1
     length = len(first)
     for end in range(position + 1, len(lines)):
@@ -304,7 +325,7 @@ def _joined_record(lines: list[bytes], position: int, *, last: bool) -> tuple[by
             return first, 1
         if lines[end].count(b'"') % 2:  # only such a line can close the quote
             record = b" ".join(lines[position : end + 1])
-            return (record, end + 1 - position) if _RECORD.fullmatch(record) else (first, 1)
+            return (record, end + 1 - position) if csv.record.fullmatch(record) else (first, 1)
     return (first, 1) if last else (b"", 0)
 
 
@@ -340,10 +361,12 @@ def _byte_problem(line: bytes) -> str | None:
     return None if _is_utf8(line) else INVALID_UTF8
 
 
-def csv_fields(record: bytes) -> list[bytes] | None:
+def csv_fields(record: bytes, separator: bytes) -> list[bytes] | None:
     """The fields of a CSV record without their quotes (RFC 4180), or None if its quotes do not balance."""
     if b'"' not in record:
-        return record.split(b",")
-    if not _RECORD.fullmatch(record):
+        return record.split(separator)
+    csv = _csv(separator)
+    if not csv.record.fullmatch(record):
         return None
-    return [field[2] if field[1] is None else field[1].replace(b'""', b'"') for field in _NEXT_FIELD.finditer(record)]
+    fields = csv.next_field.finditer(record)
+    return [field[2] if field[1] is None else field[1].replace(b'""', b'"') for field in fields]

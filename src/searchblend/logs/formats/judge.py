@@ -96,7 +96,7 @@ def _judge_delimited(layout: Delimited, line: str, *, host_only: bool) -> str | 
     fields = line.split(SEPARATOR if layout.quotes else layout.delimiter)
     if len(fields) > layout.n_fields:
         return TOO_MANY_FIELDS
-    if len(fields) < layout.n_fields and len(fields) != layout.may_end_after:
+    if len(fields) < (layout.least_fields or layout.n_fields) and len(fields) != layout.may_end_after:
         return TOO_FEW_FIELDS
     fields += [""] * (layout.n_fields - len(fields))
     strings = {role: fields[position] for role, position in layout.positions.items()}

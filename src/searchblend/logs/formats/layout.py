@@ -6,6 +6,7 @@ caller states about columns.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,8 +21,11 @@ ROLES: Final = ("user", "query", "url", "time", "rank", "suggestion", "optin")
 it. To everything else it is a line without URL.
 """
 NAMEABLE: Final = ROLES[:-1]
-NO_HEADER: Final = "a log without one needs --format jsonl, yandex or excite"
+NO_HEADER: Final = "a log without one needs --columns user=#1,query=#2, or --format jsonl, yandex or excite"
 _REQUIRED: Final = ("user", "query")
+_NUMBER: Final = re.compile(r"#[1-9][0-9]{0,2}")
+MOST_FIELDS: Final = 64
+"""of a line without a header, if no later one is asked for"""
 _COUNTS: Final = frozenset({"count", "counts", "hits", "frequency", "nb_hits", "nb_visits", "nb_actions", "searches"})
 _NO_USERS: Final = (
     "a table of counts without users is not a log, since there is nobody to whom anything could be promised; if a "
@@ -58,6 +62,8 @@ class Delimited:
     """Whether fields may be quoted as in RFC 4180. In tab-separated logs a quote is a letter like any other."""
     may_end_after: int | None = None
     """A line with just this many fields is fine too: the others are empty."""
+    least_fields: int | None = None
+    """How many fields a line must have at least, where it may have any number up to ``n_fields``."""
     no_query: str | None = None
     """A string that stands for a query that was taken out."""
     quoted_line_feeds: bool = False
@@ -172,6 +178,19 @@ class ColumnMap:
 
     def __bool__(self) -> bool:
         return bool(self.named)
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """role → position of its column, from 0, where columns are given as ``#1``, ``#2``, …: in files without a
+        header. Empty where they have names."""
+        given = {**self.named, **({} if self.optin is None else {"optin": self.optin})}
+        numbers = {role: int(column[1:]) - 1 for role, column in given.items() if _NUMBER.fullmatch(column)}
+        if numbers and len(numbers) < len(given):
+            raise InvalidColumns("columns: expected either all by name or all by number (#1, #2, …)")
+        if numbers and not numbers.keys() >= set(_REQUIRED):
+            needed = " and ".join(self._word(role) for role in _REQUIRED)
+            raise InvalidColumns(f"columns: without a header {needed} need a number each (#1, #2, …)")
+        return numbers
 
     def wanted(self) -> dict[str, str]:
         """role → name of its column, whether a file has it or not."""

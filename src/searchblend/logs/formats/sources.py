@@ -6,6 +6,7 @@ No line of a person decides anything about a file. So formats without a header a
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from searchblend.core.errors import InputError, InvalidColumns, InvalidParameter
 from searchblend.logs.formats.files import BOM, compression_of, first_lines, other_than_text
 from searchblend.logs.formats.gate import csv_fields
 from searchblend.logs.formats.layout import (
+    MOST_FIELDS,
     NO_HEADER,
     ColumnMap,
     Columns,
@@ -54,6 +56,7 @@ EXCITE: Final = Delimited(
 The query may be missing or empty (one line in nine); such a line is unusable and counted.
 """
 DELIMITERS: Final = {"tsv": "\t", "csv": ","}
+_DELIMITING: Final = frozenset(string.punctuation + "\t") - {'"'}
 PARQUET_MAGIC: Final = b"PAR1"
 STRING_OR_NUMBER: Final = re.compile(r"VARCHAR|U?(?:TINY|SMALL|BIG|HUGE)?INT|U?INTEGER|UUID|ENUM.*")
 _TIME: Final = re.compile(r"TIMESTAMP.*|DATE|DOUBLE|FLOAT|DECIMAL.*")
@@ -68,14 +71,21 @@ def find_sources(
     columns: ColumnMap,
     column_types: ColumnTypes,
     *,
+    delimiter: str | None = None,
     quoted_line_feeds: bool = False,
 ) -> list[Source]:
-    """The files, those with the same layout together. All must be in one format, and all or none have URLs."""
+    """The files, those with the same layout together. All must be in one format, and all or none have URLs.
+
+    ``columns`` are what the caller states of them, ``column_types`` asks an engine for those of Parquet files,
+    ``delimiter`` stands between fields in place of a comma or a tab.
+    """
     if format_name not in FORMATS:
         raise InvalidParameter("format", f"expected one of {', '.join(FORMATS)}")
+    if delimiter is not None:
+        format_name = _format_with(delimiter, format_name)
     sources: list[Source] = []
     for file in files:
-        layout = _layout(file, format_name, columns, column_types, quoted_line_feeds=quoted_line_feeds)
+        layout = _layout(file, format_name, columns, column_types, delimiter, quoted_line_feeds=quoted_line_feeds)
         same = next((paths for other, paths in sources if other == layout), None)
         if same is not None:
             same.append(file)
@@ -90,9 +100,26 @@ def find_sources(
     return sources
 
 
+def _format_with(delimiter: str, format_name: str) -> str:
+    """A delimiter is of TSV or CSV; of CSV, where fields may be quoted, if the format is not named."""
+    if delimiter not in _DELIMITING:
+        raise InvalidParameter("delimiter", "expected a tab or one punctuation character, and not a quote")
+    if format_name not in ("auto", "tsv", "csv"):
+        raise InvalidParameter("delimiter", f"only of tsv and csv, not of {format_name}")
+    return ("tsv" if delimiter == "\t" else "csv") if format_name == "auto" else format_name
+
+
 def _layout(
-    path: Path, format_name: str, columns: ColumnMap, column_types: ColumnTypes, *, quoted_line_feeds: bool
+    path: Path,
+    format_name: str,
+    columns: ColumnMap,
+    column_types: ColumnTypes,
+    delimiter: str | None = None,
+    *,
+    quoted_line_feeds: bool,
 ) -> Layout:
+    if columns.numbers:
+        return _without_header(path, format_name, columns, delimiter, quoted_line_feeds=quoted_line_feeds)
     name = "jsonl" if format_name == "auto" and _is_named_json(path) else format_name
     if name == "jsonl":  # no header: the members that count are those that are named, whatever any line has
         return JsonLines(columns.wanted())
@@ -105,13 +132,38 @@ def _layout(
     if name == "aol" or (name == "auto" and _is_aol(header)):
         return _aol_layout(path, header, columns)
     given = None if name == "auto" else name
-    return _delimited_layout(path, header, given, columns, quoted_line_feeds=quoted_line_feeds)
+    return _delimited_layout(path, header, given, columns, delimiter, quoted_line_feeds=quoted_line_feeds)
+
+
+def _without_header(
+    path: Path, format_name: str, columns: ColumnMap, delimiter: str | None, *, quoted_line_feeds: bool
+) -> Delimited:
+    """The layout of a file whose columns have numbers. Not even its first line is looked at: it is a person's."""
+    name = _name(path).rpartition(".")[2] if format_name == "auto" else format_name
+    if name not in DELIMITERS:
+        raise InvalidColumns(f"{path}: columns by number are of text: say --format tsv or csv, or the --delimiter")
+    positions, is_csv = columns.numbers, name == "csv"
+    least = max(positions.values()) + 1
+    return Delimited(
+        name,
+        delimiter or DELIMITERS[name],
+        max(MOST_FIELDS, least),
+        positions,
+        header=False,
+        quotes=is_csv,
+        quoted_line_feeds=is_csv and quoted_line_feeds,
+        least_fields=least,
+    )
+
+
+def _name(path: Path) -> str:
+    """What a file is called, in small letters and without ``.gz`` or the like after it."""
+    return (path.stem if compression_of(path) else path.name).lower()
 
 
 def _is_named_json(path: Path) -> bool:
-    """Whether a file is called ``.jsonl``, ``.ndjson`` or ``.json``, perhaps with ``.gz`` or the like after it."""
-    name = path.stem if compression_of(path) else path.name
-    return name.lower().endswith(_JSON_SUFFIXES)
+    """Whether a file is called ``.jsonl``, ``.ndjson`` or ``.json``."""
+    return _name(path).endswith(_JSON_SUFFIXES)
 
 
 def _is_aol(header: str) -> bool:
@@ -136,17 +188,24 @@ def _without_columns(name: str, columns: ColumnMap) -> Layout:
 
 
 def _delimited_layout(
-    path: Path, header: str, format_name: str | None, columns: ColumnMap, *, quoted_line_feeds: bool
+    path: Path,
+    header: str,
+    format_name: str | None,
+    columns: ColumnMap,
+    delimiter: str | None,
+    *,
+    quoted_line_feeds: bool,
 ) -> Delimited:
     """The layout of a file from its header line. ``format_name`` None: a tab in the header makes it tab-separated."""
     name = format_name or ("tsv" if "\t" in header else "csv")
-    names = [field.strip() for field in (_csv_names(path, header) if name == "csv" else header.split("\t"))]
+    mark = delimiter or DELIMITERS[name]
+    names = [field.strip() for field in (_csv_names(path, header, mark) if name == "csv" else header.split(mark))]
     _refuse_duplicates(path, names)
     positions = {role: names.index(column) for role, column in columns.find(path, names).items()}
     is_csv = name == "csv"
     return Delimited(
         name,
-        DELIMITERS[name],
+        mark,
         len(names),
         positions,
         quotes=is_csv,
@@ -154,8 +213,8 @@ def _delimited_layout(
     )
 
 
-def _csv_names(path: Path, header: str) -> list[str]:
-    fields = csv_fields(header.encode())
+def _csv_names(path: Path, header: str, delimiter: str) -> list[str]:
+    fields = csv_fields(header.encode(), delimiter.encode())
     if fields is None:
         raise InputError(path, f"expected a header with quotes around whole names only ({NO_HEADER})", line=1)
     return [field.decode() for field in fields]
