@@ -100,7 +100,7 @@ WHOLE_FILES: dict[str, tuple[bytes, int, str]] = {
     "gzip under another name": (gzip.compress(GOOD.encode()), 1, "log.tsv: is compressed with gzip: name it .gz"),
     "zstd under another name": (zstandard.compress(GOOD.encode()), 1, "is compressed with zstd: name it .zst"),
     "cut off Parquet": (b"PAR1" + bytes(500), 1, "the Parquet file cannot be read"),
-    "JSON under another name": (b'{"user": 1, "query": "a"}\n' * 9, 1, "a log without one needs --format jsonl"),
+    "JSON under another name": (b'{"user": 1, "query": "a"}\n' * 9, 1, "or --format jsonl, yandex or excite"),
 }  # fmt: skip
 
 
