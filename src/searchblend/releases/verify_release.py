@@ -57,7 +57,7 @@ def verify_release(where: Where, *, on_step: Callable[[str], None] = SILENT) -> 
     on_step("hashes")
     checks = list(_files(folder, statement))
     on_step("budget")
-    checks += _budget(statement)
+    checks += budget_checks(statement)
     if all(check.holds for check in checks):
         checks += _tables(read_click_graph(folder, on_step=on_step), statement)
     return checks
@@ -77,7 +77,7 @@ def _files(folder: Path, statement: Statement) -> Iterator[Check]:
     yield Check("no other files", not extra, f"not in the statement: {', '.join(extra)}" if extra else "all are listed")
 
 
-def _budget(statement: Statement) -> Iterator[Check]:
+def budget_checks(statement: Statement) -> Iterator[Check]:
     """The design follows from the parameters alone, so it can be computed again and compared."""
     parameters, guarantee = statement.parameters, statement.guarantee
     try:
