@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +72,17 @@ def strings(document: object) -> list[str]:
     return [document] if isinstance(document, str) else []
 
 
+@cache
+def facts_of(folder: Path) -> ReleaseFacts:
+    return facts_of_folder(folder)
+
+
+def paper(folder: Path, purpose: str, given: Publication) -> str:
+    return WRITERS[purpose](facts_of(folder), given)
+
+
 def test_an_entry_of_the_registry_is_what_its_schema_asks_for(release: Path):
-    document = yaml.safe_load(paperwork_of_folder(release, "registry", NOTHING))
+    document = yaml.safe_load(paper(release, "registry", NOTHING))
     if not SCHEMA.exists():
         pytest.skip(f"{SCHEMA.name} is not there: the entry was NOT validated")
     schema = yaml.safe_load(SCHEMA.read_text())
@@ -84,7 +94,7 @@ def test_an_entry_of_the_registry_is_what_its_schema_asks_for(release: Path):
 
 
 def test_an_entry_has_no_empty_field_and_the_figures_of_the_release(release: Path):
-    document = yaml.safe_load(paperwork_of_folder(release, "registry", GIVEN))
+    document = yaml.safe_load(paper(release, "registry", GIVEN))
     guarantee, stated = statement_of(release)["guarantee"], document["deployment"]["privacy_loss"]
     assert all(text.strip() for text in strings(document))
     assert stated["privacy_parameters"] == {"epsilon": guarantee["epsilon"], "delta": guarantee["delta"]}
@@ -94,7 +104,7 @@ def test_an_entry_has_no_empty_field_and_the_figures_of_the_release(release: Pat
 
 @pytest.mark.parametrize(("kind", "model"), [("hybrid", "Varies"), ("graph", "Central"), ("values", "Central")])
 def test_the_registry_knows_no_hybrid(releases: dict[str, Path], kind: str, model: str):
-    found = yaml.safe_load(paperwork_of_folder(releases[kind], "registry", NOTHING))["deployment"]["deployment_model"]
+    found = yaml.safe_load(paper(releases[kind], "registry", NOTHING))["deployment"]["deployment_model"]
     assert found["model_name"] == model
     assert ("Hybrid" in found["model_name_details"]) == (kind == "hybrid")
     for group in statement_of(releases[kind])["guarantee"]["groups"]:
@@ -102,10 +112,10 @@ def test_the_registry_knows_no_hybrid(releases: dict[str, Path], kind: str, mode
 
 
 def test_every_paper_states_the_budget_and_no_query(release: Path):
-    facts = facts_of_folder(release)
+    facts = facts_of(release)
     epsilon, delta = f"ε = {facts.guarantee.epsilon:g}", facts.words.promise.rpartition("δ = ")[2].rstrip(".")
     for purpose in PURPOSES:
-        text = paperwork_of_folder(release, purpose, NOTHING)
+        text = paper(release, purpose, NOTHING)
         assert epsilon in text
         assert delta in text
         assert "weather" not in text
@@ -115,17 +125,17 @@ def test_every_paper_states_the_budget_and_no_query(release: Path):
 def test_open_fields_are_marked_and_options_fill_them(release: Path):
     assert list(WRITERS) == list(PURPOSES)
     for purpose in PURPOSES:
-        nothing, given = (paperwork_of_folder(release, purpose, who) for who in (NOTHING, GIVEN))
+        nothing, given = (paper(release, purpose, who) for who in (NOTHING, GIVEN))
         asked = {name for name in ASKED if f"(--{name})" in nothing}
         assert {name for name in ASKED if f"{name}, given" in given} == asked
         assert "(--" not in given
         assert open_fields(nothing) - open_fields(given) == len(re.findall(r"\(--\w+\)", nothing))
-    assert open_fields(paperwork_of_folder(release, "readme", GIVEN)) == 0
+    assert open_fields(paper(release, "readme", GIVEN)) == 0
 
 
 def test_a_readme_explains_every_column_and_lists_every_file(release: Path):
-    text = paperwork_of_folder(release, "readme", GIVEN)
-    for table in facts_of_folder(release).kind.tables:
+    text = paper(release, "readme", GIVEN)
+    for table in facts_of(release).kind.tables:
         lines = (release / table.file).read_text(encoding="utf-8").splitlines()
         assert f"### {table.file}: ".replace("_", r"\_") in text
         assert list(table.columns) == lines[0].split(",")
@@ -137,12 +147,12 @@ def test_a_readme_explains_every_column_and_lists_every_file(release: Path):
 def test_tables_are_whole(release: Path):
     """Every row of a table has the cells of its heading."""
     for purpose in ("nist", "dpia", "readme"):
-        for table in re.findall(r"(?:^\|.*\n)+", paperwork_of_folder(release, purpose, NOTHING), re.MULTILINE):
+        for table in re.findall(r"(?:^\|.*\n)+", paper(release, purpose, NOTHING), re.MULTILINE):
             assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
 
 
 def test_odds_count_twice_where_neighbours_add_or_remove_a_person(releases: dict[str, Path]):
-    hybrid, graph = (facts_of_folder(releases[kind]) for kind in ("hybrid", "graph"))
+    hybrid, graph = (facts_of(releases[kind]) for kind in ("hybrid", "graph"))
     assert (hybrid.replaces_one, graph.replaces_one) == (True, False)
     assert hybrid.odds == pytest.approx(np.exp(4.0))
     assert graph.odds == pytest.approx(np.exp(8.0))
@@ -232,6 +242,5 @@ def test_a_template_escapes_what_it_is_given(releases: dict[str, Path], tmp_path
     folder = changed(releases["values"], tmp_path / "x", {"caveats": ["<script> | [a](b)\n\n# big"]})
     text = paperwork_of_folder(folder, "nist", NOTHING)
     assert r"- \<script\> \| \[a\](b) # big" in text
-    assert isinstance(facts_of_folder(folder), ReleaseFacts)
     with pytest.raises(Exception, match="undefined"):
         render_markdown("nist.md")
