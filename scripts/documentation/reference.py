@@ -34,6 +34,10 @@ _AREAS: Final = {
     "device": "On a device",
     "clickgraph": "Click graphs",
     "wire": "Click graphs",
+    "head_list": "Hybrid runs",
+    "releases": "Releases",
+    "store": "Releases",
+    "accounting": "Releases",
     "errors": "Errors",
 }
 _WIDEST_SIGNATURE: Final = 96
@@ -119,8 +123,8 @@ def api_reference() -> str:
 
 
 def _area(name: str) -> str:
-    module = searchblend._MODULE_OF[name].split(".")[1]
-    return _AREAS.get(module, module.replace("_", " ").capitalize())
+    parts = searchblend._MODULE_OF[name].split(".")[1:]
+    return next(_AREAS[part] for part in reversed(parts) if part in _AREAS)
 
 
 def _entry(name: str, value: Any) -> str:

@@ -21,6 +21,12 @@ from searchblend.blender.paper.create_head_list import create_head_list as creat
 from searchblend.blender.paper.estimate_optin import estimate_optin_probabilities as estimate_optin_probabilities
 from searchblend.blender.paper.local_report import local_report as local_report
 from searchblend.blender.paper.report_probabilities import ReportProbabilities as ReportProbabilities
+from searchblend.blender.best.subset_report import subset_report as subset_report
+from searchblend.blender.best.subset_report import SubsetReport as SubsetReport
+from searchblend.blender.best.subset_report import ReportDesign as ReportDesign
+from searchblend.wire.head_list import encode_head_list as encode_head_list
+from searchblend.wire.head_list import decode_head_list as decode_head_list
+from searchblend.wire.head_list import HeadListMessage as HeadListMessage
 from searchblend.blender.paper.estimate_client import count_reports as count_reports
 from searchblend.blender.paper.estimate_client import estimate_client_probabilities as estimate_client_probabilities
 from searchblend.blender.paper.blend import blend_probabilities as blend_probabilities

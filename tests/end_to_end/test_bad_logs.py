@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
 import os
 import resource
 import subprocess
@@ -114,7 +115,8 @@ COMPRESSED = {
     "cut off zstd": ("log.zst", zstandard.compress(GOOD.encode())[:-50], "cut off"),
     "damaged gzip": ("log.gz", b"\x1f\x8b" + b"\xff" * 5000, "damaged"),
     "text under the name of gzip": ("log.gz", GOOD.encode(), "damaged"),
-    "bzip2": ("log.tsv.bz2", GOOD.encode(), "compressed with bzip2"),
+    "text under the name of bzip2": ("log.tsv.bz2", GOOD.encode(), "the bzip2 file is damaged"),
+    "cut off xz": ("log.tsv.xz", lzma.compress(GOOD.encode())[:-50], "the xz file is cut off"),
 }
 
 

@@ -131,6 +131,8 @@ def test_a_large_delta_is_refused_before_anything_is_paid(
     assert main([*arguments, *ledger]) == 2
     assert "not below 1/users" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+    assert main(["ledger", "export", str(tmp_path / "budget.db")]) == 0
+    assert capsys.readouterr().out == ""
     assert main([*arguments, "--allow-large-delta"]) == 0
     assert "without --ledger nothing keeps account" in capsys.readouterr().err
     assert main([*arguments, *ledger, "--allow-large-delta", "--force"]) == 0

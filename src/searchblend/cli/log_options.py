@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,30 +22,50 @@ if TYPE_CHECKING:
     from searchblend.releases.make_release import Cost, LedgerEntry
 
 ALL_USERS: Final = "all users"
+VALUE_COLUMNS: Final = ("user", "value")
+_FILES: Final = "a file, glob or directory, plain, .gz, .zst, .bz2 or .xz; - is standard input"
 NO_LEDGER: Final = "note: without --ledger nothing keeps account"
 WriteSummary = Callable[[Mapping[str, Any] | None], None]
 
 
 def add_log(parser: argparse.ArgumentParser, *, memory: str = "2GB") -> None:
     """The log, how its lines are read, and the engine that reads them."""
-    parser.add_argument("log", metavar="LOG", help="a file, glob or directory, plain, .gz or .zst; - is standard input")
+    parser.add_argument("log", metavar="LOG", help=_FILES)
     add_reading(parser)
     parser.add_argument("--host-only", action="store_true", help="cut URLs down to their host")
-    parser.add_argument("--strict", action="store_true", help="stop at the first malformed line")
     parser.add_argument("--engine", choices=["duckdb", "spark"], default="duckdb", help="duckdb here, or a cluster")
     parser.add_argument("--master", metavar="URL", help="the Spark master, with --engine spark")
+    _add_database(parser, memory)
+
+
+def add_table(parser: argparse.ArgumentParser) -> None:
+    """A table of users and values, and how it is read."""
+    parser.add_argument("log", metavar="TABLE", help=_FILES)
+    add_reading(parser, VALUE_COLUMNS)
+    _add_database(parser, "2GB")
+
+
+def _add_database(parser: argparse.ArgumentParser, memory: str) -> None:
+    parser.add_argument("--strict", action="store_true", help="stop at the first malformed line")
     parser.add_argument("--memory", default=memory, metavar="SIZE", help=f"of the database; the rest spills ({memory})")
     parser.add_argument("--threads", type=positive_int, metavar="N", help="of the database (all cores)")
     parser.add_argument("--temp-directory", type=Path, metavar="DIR", help="where the database spills")
 
 
-def add_reading(parser: argparse.ArgumentParser) -> None:
-    """How the lines of a log are read."""
+def add_reading(parser: argparse.ArgumentParser, roles: Sequence[str] = NAMEABLE) -> None:
+    """How lines are read; ``roles`` are what columns can be."""
     parser.add_argument(
         "--format", default="auto", help="aol, yandex, excite, tsv, csv, jsonl, parquet (by name and header)"
     )
-    parser.add_argument("--columns", type=_column_map, default={}, metavar="NAME=COLUMN,…", help="the file's names")
-    parser.add_argument("--no-urls", action="store_true", help="read queries alone, whatever columns there are")
+    parser.add_argument(
+        "--columns",
+        type=lambda text: _column_map(text, roles),
+        default={},
+        metavar="NAME=COLUMN,…",
+        help=f"the file's names of {', '.join(roles)}",
+    )
+    if "url" in roles:
+        parser.add_argument("--no-urls", action="store_true", help="read queries alone, whatever columns there are")
     parser.add_argument(
         "--quoted-line-feeds",
         action="store_true",
@@ -76,24 +96,43 @@ def read_options(options: argparse.Namespace, *, optin_column: str | None = None
     )
 
 
-def _column_map(text: str) -> dict[str, str]:
+def table_options(options: argparse.Namespace) -> ReadOptions:
+    from searchblend.logs.options import ReadOptions
+
+    return ReadOptions(
+        options.log,
+        format=options.format,
+        columns=options.columns,
+        quoted_line_feeds=options.quoted_line_feeds,
+        strict=options.strict,
+        memory=options.memory,
+        threads=options.threads,
+        temp_directory=options.temp_directory,
+    )
+
+
+def _column_map(text: str, roles: Sequence[str]) -> dict[str, str]:
     names: dict[str, str] = {}
     for part in text.split(","):
         name, equals, column = part.partition("=")
-        if not equals or not column or name in names or name not in NAMEABLE:
+        if not equals or not column or name in names or name not in roles:
             raise argparse.ArgumentTypeError(
-                f"expected user=COLUMN,query=COLUMN[,url=COLUMN], each of {', '.join(NAMEABLE)} at most once"
+                f"expected {roles[0]}=COLUMN,{roles[1]}=COLUMN, each of {', '.join(roles)} at most once"
             )
         names[name] = column
     return names
 
 
-def add_output(parser: argparse.ArgumentParser, *, needed: str) -> None:
-    """Where a release goes. ``needed`` says when, since ``require_output`` decides that and not the parser."""
+def add_output(parser: argparse.ArgumentParser, *, needed: str, page: bool = True) -> None:
+    """Where a release goes. ``needed`` says when, since ``require_output`` decides that and not the parser.
+
+    ``page`` offers a page for people.
+    """
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", help=f"folder for the released files; {needed}")
     add_config(parser)
     parser.add_argument("--force", action="store_true", help="replace an earlier release in DIR")
-    parser.add_argument("--html", action="store_true", help="also a page for people in DIR: index.html, one file")
+    if page:
+        parser.add_argument("--html", action="store_true", help="also a page for people in DIR: index.html, one file")
 
 
 def require_output(options: argparse.Namespace, *, instead: str) -> Path:

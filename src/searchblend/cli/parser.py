@@ -18,6 +18,7 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
         "demo": "a private run on a synthetic log, start to finish",
         "run": "the hybrid model on a log: this machine plays the devices",
         "release": "the queries and clicks of a log that you hold",
+        "select": "the values that many users of a table have",
         "plan": "what a run would give, without reading any data",
         "ledger": "what was released about whom, and what it cost",
     },
@@ -81,6 +82,10 @@ def load_command(name: str) -> Command:
             from searchblend.cli.commands import release
 
             return release
+        case "select":
+            from searchblend.cli.commands import select
+
+            return select
         case "plan":
             from searchblend.cli.commands import plan
 

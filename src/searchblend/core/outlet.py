@@ -17,12 +17,14 @@ class PathLike(Protocol):
 
 
 Where = str | PathLike
+HowRead = Mapping[str, str | bool]
+"""how a log was read, for a statement: ``SearchLog.decided``"""
 
 
 class Outlet(Protocol):
     """Writes results to folders, and draws them."""
 
-    def save(self, result: Any, folder: Where, *, log: Mapping[str, Any], html: bool, replace: bool) -> None:
+    def save(self, result: Any, folder: Where, *, log: HowRead, html: bool, replace: bool) -> None:
         """Write the folder of a result; the arguments are those of ``ReleasedTables.save``."""
 
     def plot(self, result: Any, file: Where | None) -> Any:

@@ -9,7 +9,7 @@ from html import escape
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from searchblend.core.errors import InvalidParameter, UsageError
-from searchblend.core.outlet import Where, outlet
+from searchblend.core.outlet import HowRead, Where, outlet
 from searchblend.core.privacy import Guarantee, StatedGuarantee
 from searchblend.core.visible import visible
 
@@ -58,9 +58,7 @@ class ReleasedTables(Tables[Name]):
 
     guarantee: Guarantee | StatedGuarantee
 
-    def save(
-        self, folder: Where, *, log: Mapping[str, Any] | None = None, html: bool = False, replace: bool = False
-    ) -> None:
+    def save(self, folder: Where, *, log: HowRead | None = None, html: bool = False, replace: bool = False) -> None:
         """Write the folder that the command line writes: the tables, and ``statement.json`` with promise and hashes.
 
         Args:

@@ -26,7 +26,7 @@ from searchblend.device.device_errors import StateError, StorageFull
 from searchblend.device.make_report import Message, Pair, ReportedPart
 from searchblend.device.manifest_checks import LastManifest
 from searchblend.files.durable import create_private, sync
-from searchblend.files.sqlite import IN_MEMORY, SqliteFile
+from searchblend.files.sqlite import DURABLE, IN_MEMORY, SqliteFile
 
 FILE: Final = "device.db"
 APPLICATION_ID: Final = 0x53424456  # "SBDV"
@@ -44,15 +44,7 @@ _SCHEMA: Final = (
         closes INTEGER NOT NULL, tries INTEGER NOT NULL DEFAULT 0, answer TEXT, answered_at INTEGER,
         PRIMARY KEY (task, round), FOREIGN KEY (task, round) REFERENCES debits (task, round))""",
 )
-_PRAGMAS: Final = (
-    "journal_mode = WAL",
-    "synchronous = FULL",
-    "fullfsync = ON",
-    "secure_delete = ON",
-    "temp_store = MEMORY",
-    "trusted_schema = OFF",
-    "foreign_keys = ON",
-)
+_PRAGMAS: Final = (*DURABLE, "foreign_keys = ON")
 _TURN: Final = (
     "task, round, part, state, message, mechanism, held, said, made_at, send_after, closes, tries, answer, answered_at"
 )

@@ -15,6 +15,15 @@ Rows = list[tuple[Any, ...]]
 Problem = Callable[[sqlite3.Error | UnicodeDecodeError, int], Exception]
 """The owner's error for one of SQLite's, whose primary code is the second argument (0 for a damaged schema)."""
 IN_MEMORY: Final = ":memory:"
+DURABLE: Final = (
+    "journal_mode = WAL",
+    "synchronous = FULL",
+    "fullfsync = ON",
+    "secure_delete = ON",
+    "temp_store = MEMORY",
+    "trusted_schema = OFF",
+)
+"""pragmas of a file whose commits survive a loss of power and whose deleted rows are overwritten"""
 
 
 class SqliteFile:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
 
@@ -50,7 +50,7 @@ class SearchLog:
         self._engine, self._options, self._reading = engine, options, reading
         self.summary: Final = summary
         """What was read. NOT FOR RELEASE."""
-        self.decided: Final = {
+        self.decided: Final[dict[str, str | bool]] = {
             "format": layout.format,
             "urls": layout.has_urls,
             "host_only": options.host_only,
@@ -167,8 +167,8 @@ def open_log(
     try:
         sources = _sources(files, options, column_map, engine)
         reading = engine.read(sources, progress.add_bytes, progress.set_fraction)
-        summary = _summary(sources, reading, host_only=options.host_only)
-        _refuse_useless(sources, summary, strict=options.strict)
+        summary = summarize(sources, reading, host_only=options.host_only)
+        refuse_useless(sources, summary, strict=options.strict)
         progress.finish()
         return SearchLog(engine, options, reading, summary, sources[0][0])
     except BaseException:
@@ -200,7 +200,8 @@ def _open_engine(options: ReadOptions, on_notice: OnNotice) -> LogEngine:
     return DuckDBEngine(options)
 
 
-def _summary(sources: list[Source], reading: Reading, *, host_only: bool) -> InputSummary:
+def summarize(sources: Sequence[Source], reading: Reading, *, host_only: bool) -> InputSummary:
+    """What was read, with the places of malformed lines."""
     located = locate(sources, reading.in_fields, host_only=host_only) if reading.in_fields else {}
     return InputSummary(
         format=sources[0][0].format,
@@ -214,7 +215,7 @@ def _summary(sources: list[Source], reading: Reading, *, host_only: bool) -> Inp
     )
 
 
-def _refuse_useless(sources: list[Source], summary: InputSummary, *, strict: bool) -> None:
+def refuse_useless(sources: Sequence[Source], summary: InputSummary, *, strict: bool) -> None:
     """Refuse a log without a usable line and, for a strict caller, one with a malformed line."""
     path = sources[0][1][0]
     if not summary.lines:

@@ -17,6 +17,7 @@ from typing import Final
 from searchblend.accounting.spend import Spend, common_relation, decimal
 from searchblend.core.errors import InvalidParameter
 from searchblend.files.durable import write_whole
+from searchblend.logs.formats.files import local_path
 
 REMEMBERED: Final = ".searchblend-releases.jsonl"
 """Hidden, so that a folder of logs with a release beside them stays readable as one log."""
@@ -44,7 +45,7 @@ def remember_release(output: Path, log: str | None, spend: Spend, *, created: st
 
 
 def _digest(log: str | None) -> str:
-    place = "" if log is None else str(Path(log).resolve())
+    place = "" if log is None else str(local_path(log).resolve())
     return hashlib.sha256(place.encode("utf-8", "surrogateescape")).hexdigest()
 
 

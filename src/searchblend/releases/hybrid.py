@@ -13,14 +13,13 @@ from searchblend.blender.pipeline import check_run, run_blender
 from searchblend.blender.release import BlenderRelease
 from searchblend.blender.result import Result, result_of
 from searchblend.core.documents import JsonObject
-from searchblend.core.errors import InvalidParameter
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Neighbors
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.statement import PAGE
 from searchblend.logs.options import ReadOptions
 from searchblend.logs.read import OnNotice, OnProgress, SearchLog, open_log
-from searchblend.releases.make_release import Cost, Files, LedgerEntry, WrittenRelease, make_release
+from searchblend.releases.make_release import Cost, Files, LedgerEntry, WrittenRelease, make_release, refuse_large_delta
 from searchblend.wire.head_list import encode_head_list
 from searchblend.wire.release import (
     BLENDER_CAVEATS,
@@ -99,7 +98,8 @@ def run_hybrid(
         )
         with open_log(options, on_progress=on_progress, on_notice=on_notice) as log:
             optin, clients = log.split(optin_fraction=settings.optin_fraction)
-            _check_delta(settings, optin.n_users + clients.n_users)
+            users = optin.n_users + clients.n_users
+            refuse_large_delta(params.budget, users, allowed=settings.allow_large_delta)
             method, fitting = check_run(optin, clients, params, method=settings.method, wide_list=settings.wide_list)
             method.users_to_be_listed(fitting)  # refuses a budget that has no threshold
             yield log, optin, clients
@@ -130,17 +130,6 @@ def run_hybrid(
         ledger=settings.ledger,
         on_step=on_step,
     )
-
-
-def _check_delta(settings: HybridSettings, n_users: int) -> None:
-    """Before anything is drawn or paid. Group sizes are public under replace-one, so the refusal gives nothing away."""
-    delta = settings.params.budget.delta
-    if delta * n_users >= 1 and not settings.allow_large_delta:
-        raise InvalidParameter(
-            "delta",
-            f"{delta:g} is not below 1/users = {1 / n_users:.2g}: such a δ lets a mechanism expose a user outright; "
-            "choose a smaller --delta, or --allow-large-delta",
-        )
 
 
 def beside_the_truth(release: BlenderRelease, evaluation: Evaluation) -> Result:

@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 
 from searchblend.accounting.spend import Spend
 from searchblend.core.documents import JsonObject
+from searchblend.core.errors import InvalidParameter
 from searchblend.core.privacy import Budget, Neighbors
 from searchblend.files.durable import release_folder
 from searchblend.store.ledger_windows import ALL_TIME
@@ -100,6 +101,16 @@ def make_release(
             for name, content in files.items():
                 folder.write(name, content)
         return WrittenRelease(released, summary, files)
+
+
+def refuse_large_delta(budget: Budget, n_users: int, *, allowed: bool) -> None:
+    """Before anything is drawn or paid. Group sizes are public under replace-one, so the refusal gives nothing away."""
+    if budget.delta * n_users >= 1 and not allowed:
+        raise InvalidParameter(
+            "delta",
+            f"{budget.delta:g} is not below 1/users = {1 / n_users:.2g}: such a δ lets a mechanism expose a user "
+            "outright; choose a smaller --delta, or --allow-large-delta",
+        )
 
 
 def _debited(

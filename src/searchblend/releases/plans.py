@@ -14,7 +14,7 @@ from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.core.outlet import Where
 from searchblend.core.params import BlenderParams, ClickGraphParams
 from searchblend.core.silent import SILENT
-from searchblend.core.tables import ROWS_SHOWN, Tables, chosen, html_table
+from searchblend.core.tables import ROWS_SHOWN, Column, Tables, chosen, html_table
 from searchblend.files.durable import whole_files
 from searchblend.releases.draw import draw
 from searchblend.synthetic.count_group import RecordModel
@@ -87,7 +87,7 @@ class ReleasePlan(Plan):
         ``sb.plan_release(sb.ClickGraphParams(sb.Budget(2.0, 1e-6))).document["threshold"]``
     """
 
-    def columns(self, table: TableName | None = None) -> dict[str, Any]:
+    def columns(self, table: TableName | None = None) -> dict[str, list[float]]:
         """The count of a query, and how likely it is published with it."""
         chosen(table, "plan")
         points = self.document["curve"]
@@ -108,7 +108,7 @@ class RunPlan(Plan):
     model: RecordModel = field(compare=False)
     situation: Situation = field(compare=False)
 
-    def columns(self, table: TableName | None = None) -> dict[str, Any]:
+    def columns(self, table: TableName | None = None) -> dict[str, Column]:
         """Queries listed, searches covered and error, by method: mean, and the ends of the middle 80 % of runs."""
         chosen(table, "plan")
         methods = self.document["methods"]

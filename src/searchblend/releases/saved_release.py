@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from searchblend.blender.result import Result
 from searchblend.core.csv_cells import read_cell
@@ -61,7 +61,7 @@ class SavedRelease(ReleasedTables[str]):
         """The CSV file of each table."""
         return _FILES_OF[self.statement.kind]
 
-    def columns(self, table: str | None = None) -> dict[str, Any]:
+    def columns(self, table: str | None = None) -> dict[str, list[str | int | float | None]]:
         """One table, or the first, with the columns of its CSV file."""
         name = chosen(table, *self.tables)
         lines = csv.reader(io.StringIO(self.files[self.table_files[name]].decode(), newline=""))
@@ -87,7 +87,7 @@ class SavedRelease(ReleasedTables[str]):
         return html_table(f"Released {self.tables[0]}", header, rows, len(places), self.guarantee)
 
 
-def _value(column: str, cell: str, header: list[str]) -> Any:
+def _value(column: str, cell: str, header: list[str]) -> str | int | float | None:
     """⋆ is None, and tables that have it say so in ``kind``; an unknown number is None."""
     if column in _STRINGS:
         return None if not cell and "kind" in header else read_cell(cell)
@@ -115,6 +115,8 @@ def read_release(folder: Where) -> SavedRelease:
     statement = read_statement(place / STATEMENT)
     if statement.kind not in _FILES_OF:
         raise InputError(place / STATEMENT, f"expected one of {', '.join(_FILES_OF)}", field="release.kind")
+    if statement.notice is not None:
+        raise InputError(place / STATEMENT, "it comes from an evaluation and is not private", field="notice")
     files = {STATEMENT: _read(place / STATEMENT)}
     for name, entry in statement.files.items():
         if Path(name).name != name:

@@ -12,16 +12,16 @@ from __future__ import annotations
 import os
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Final, Literal, Self
 
 from searchblend.blender.best.stability_histogram import CuratorDesign
 from searchblend.blender.guarantees import selection_guarantee
-from searchblend.core.errors import InputError, InvalidColumns, listed
+from searchblend.core.errors import InputError, InvalidParameter
 from searchblend.core.params import check_epsilon
 from searchblend.core.privacy import Budget, Guarantee
 from searchblend.core.randomness import Randomness, SystemRandomness
@@ -30,10 +30,16 @@ from searchblend.logs.duckdb.feed import Feeder
 from searchblend.logs.duckdb.given import GivenTable
 from searchblend.logs.duckdb.scan import parquet_types, read_parquet
 from searchblend.logs.duckdb.session import DatabaseError, DuckDBSession, quoted, quoted_name
-from searchblend.logs.formats.files import LogInput, are_paths, expand, open_raw
-from searchblend.logs.formats.sources import PARQUET_MAGIC, STRING_OR_NUMBER
-from searchblend.logs.options import DEFAULT_MEMORY
+from searchblend.logs.duckdb.value_rows import VALUE_ROWS, load_values
+from searchblend.logs.formats import judge
+from searchblend.logs.formats.files import LogInput, are_paths, expand
+from searchblend.logs.formats.gate import OnBytes
+from searchblend.logs.formats.layout import ColumnMap, Columns, Sessions, Source
+from searchblend.logs.formats.sources import columns_layout, find_sources
+from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions
+from searchblend.logs.read import refuse_useless, summarize
 from searchblend.logs.relational import SqlTally
+from searchblend.logs.summary import InputSummary
 from searchblend.mechanisms.noisy_counts import noisy_counts
 
 
@@ -62,12 +68,93 @@ class HeavyValues(ReleasedTables[Literal["values"]]):
         return html_table(title, ("value", "users"), rows, len(self.counts), self.guarantee)
 
 
+class ValueTable:
+    """Rows of (user, value), as files or in memory. Close it, or use it in a ``with``."""
+
+    def __init__(self, options: ReadOptions, on_bytes: OnBytes = lambda n: None) -> None:
+        """Reads text into the database; Parquet and tables in memory are read when they are counted.
+
+        ``options`` are those of a log, with columns called ``user`` and ``value``.
+        """
+        self._session = DuckDBSession(options.memory, options.threads, options.temp_directory)
+        self._damaged: Path | None = None
+        self._given: GivenTable | None = None
+        self._summary: InputSummary | None = None
+        self._n_files = self._n_bytes = 0
+        self.n_users = 0
+        """how many have a value, once they were counted"""
+        try:
+            self._format, self._rows = self._open(options, on_bytes)
+        except BaseException:
+            self.close()
+            raise
+        self.decided: Final = {"format": self._format, "quoted_line_feeds": options.quoted_line_feeds}
+        """How the table was read. It rests on names, headers and options alone, and may be published."""
+
+    def _open(self, options: ReadOptions, on_bytes: OnBytes) -> tuple[str, str]:
+        """The format, and SELECT of the rows."""
+        session, columns = self._session, value_columns(options.columns)
+        if not are_paths(options.paths):
+            if options.format != "auto":
+                raise InvalidParameter("format", "only of files: a table in memory has columns")
+            self._given = table = GivenTable(session, options.paths)
+            layout = columns_layout(table.label, table.types, columns)
+            table.keep(layout.columns.values())
+            return "table", _rows(layout, table.name)
+        files = expand(options.paths)
+        sources = _sources(session, files, options.format, columns, quoted_line_feeds=options.quoted_line_feeds)
+        if isinstance(sources[0][0], Columns):
+            self._damaged, self._n_files = files[0], len(files)
+            self._n_bytes = sum(file.stat().st_size for file in files)
+            return "parquet", _rows_of_parquet(session, sources)
+        reading = load_values(session, sources, on_bytes)
+        self._summary = summarize(sources, reading, host_only=False)
+        refuse_useless(sources, self._summary, strict=options.strict)
+        return self._summary.format, f"SELECT person, held FROM {VALUE_ROWS} WHERE problem = 0"
+
+    def count(self, key: str) -> None:
+        """How many users drew each value (``tally``), where the key decides the draws."""
+
+        def count() -> SqlTally:
+            return SqlTally(self._session, _counted(self._rows, key))
+
+        try:
+            self.tally = count() if self._given is None else self._given.read(count)
+        except DatabaseError as error:
+            if self._damaged is None:  # text has passed the gate
+                raise
+            raise InputError(self._damaged, "this Parquet file, or another of the table, is damaged") from error
+        self.n_users = sum(n * size for n, size in self.tally.sizes().items())
+
+    @property
+    def summary(self) -> InputSummary:
+        """What was read, once it was counted. NOT FOR RELEASE."""
+        if self._summary is not None:
+            return self._summary
+        whole = "count(*) FILTER (person IS NOT NULL AND held IS NOT NULL)"
+        [(lines, used)] = self._session.rows(f"SELECT count(*), {whole} FROM ({self._rows})")
+        return InputSummary(self._format, self._n_files, self._n_bytes, lines, self.n_users, used, 0, {})
+
+    def close(self) -> None:
+        """Forget everything, and remove the temporary files."""
+        self._session.close()
+        judge.forget()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
 def select_values(
     paths: LogInput,
     budget: Budget,
     *,
     user: str = "user",
     value: str = "value",
+    format: str = "auto",
+    quoted_line_feeds: bool = False,
     memory: str | None = DEFAULT_MEMORY,
     threads: int | None = None,
     temp_directory: str | os.PathLike[str] | None = None,
@@ -78,10 +165,12 @@ def select_values(
     Nothing keeps account of what this spends: ``Session.select_values`` does.
 
     Args:
-        paths: Parquet files, or a table in memory as for ``read_log``
+        paths: files in any format of ``read_log`` but Yandex's, or a table in memory as for ``read_log``
         budget: (ε, δ) of each user
-        user: the column of users, strings or whole numbers; rows without one are left out
-        value: the column of values, likewise
+        user: the column of users, strings or whole numbers; rows without one (in text: an empty one) are left out
+        value: the column of values, likewise; AOL's and Excite's logs need no names, their values are the queries
+        format: of files, as for ``read_log``
+        quoted_line_feeds: of CSV, as for ``read_log``
         memory: limit of the database; the rest goes to ``temp_directory``
         threads: of the database; None: one for each core
         temp_directory: where the database spills; None: the system's
@@ -91,22 +180,27 @@ def select_values(
         ``sb.select_values("installed.parquet", sb.Budget(1.0, 1e-7), user="person", value="app")``
     """
     source = randomness or SystemRandomness()
-    selection = Selection(paths, budget, user, value, memory, threads, temp_directory)
-    with selection.read(source) as tally:
-        return selection.draw(tally, source)
+    options = {"memory": memory, "threads": threads, "temp_directory": temp_directory}
+    reading = {"format": format, "quoted_line_feeds": quoted_line_feeds, **options}
+    selection = Selection.of(paths, budget, user=user, value=value, **reading)
+    with selection.read(source) as table:
+        return selection.draw(table, source)
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Which values to select from which table; the arguments of ``select_values``."""
+    """Which values to select from which table."""
 
-    table: LogInput = field(repr=False)
+    table: ReadOptions
+    """as for a log, with columns called ``user`` and ``value``"""
     budget: Budget
-    user: str = "user"
-    value: str = "value"
-    memory: str | None = DEFAULT_MEMORY
-    threads: int | None = None
-    temp_directory: str | os.PathLike[str] | None = None
+
+    @classmethod
+    def of(
+        cls, table: LogInput, budget: Budget, *, user: str = "user", value: str = "value", **reading: Any
+    ) -> Selection:
+        """From the arguments of ``select_values``."""
+        return cls(ReadOptions(table, columns={"user": user, "value": value}, **reading), budget)
 
     def __post_init__(self) -> None:
         check_epsilon(self.budget)
@@ -118,18 +212,16 @@ class Selection:
         return CuratorDesign.of(self.budget)
 
     @contextmanager
-    def read(self, source: Randomness) -> Iterator[SqlTally]:
+    def read(self, source: Randomness) -> Iterator[ValueTable]:
         """How many users drew each value. No noise is drawn, so that what cannot be read costs nothing."""
         key = b64encode(source.take(15)).decode()
-        with closing(DuckDBSession(self.memory, self.threads, self.temp_directory)) as session:
-            if are_paths(self.table):
-                yield _tally_of_files(session, expand(self.table), self.user, self.value, key)
-            else:
-                yield _tally_of_table(session, GivenTable(session, self.table), self.user, self.value, key)
+        with ValueTable(self.table) as table:
+            table.count(key)
+            yield table
 
-    def draw(self, tally: SqlTally, source: Randomness) -> HeavyValues:
+    def draw(self, table: ValueTable, source: Randomness) -> HeavyValues:
         """The values whose noisy counts reach the threshold."""
-        passed = noisy_counts(tally, self.design.threshold, randomness=source)
+        passed = noisy_counts(table.tally, self.design.threshold, randomness=source)
         counts = {str(record.query): n for record, n in passed.items()}
         ordered = sorted(counts, key=lambda one: (-counts[one], one.encode()))
         return HeavyValues(
@@ -139,42 +231,42 @@ class Selection:
         )
 
 
-def _tally_of_files(session: DuckDBSession, files: Sequence[Path], user: str, value: str, key: str) -> SqlTally:
-    try:
-        return value_tally(session, files, user, value, key)
-    except DatabaseError as error:
-        raise InputError(files[0], "this Parquet file, or another of the table, is damaged") from error
-
-
-def _tally_of_table(session: DuckDBSession, table: GivenTable, user: str, value: str, key: str) -> SqlTally:
-    _check_columns(table.label, table.types, (user, value))
-    table.keep((user, value))
-    return table.read(lambda: SqlTally(session, _counted(_rows(user, value, table.name), key)))
+def value_columns(named: Mapping[str, str]) -> ColumnMap:
+    """Which columns hold the user and the value; those called so need no map."""
+    roles = {"user": "user", "value": "query"}
+    return ColumnMap({roles[name]: column for name, column in named.items() if column != name}, values=True)
 
 
 def value_tally(session: DuckDBSession, files: Sequence[Path], user: str, value: str, key: str) -> SqlTally:
-    """How many users drew each value, where the key decides the draws."""
+    """How many users of Parquet files drew each value, where the key decides the draws."""
+    columns = value_columns({"user": user, "value": value})
+    sources = _sources(session, files, "parquet", columns, quoted_line_feeds=False)
+    return SqlTally(session, _counted(_rows_of_parquet(session, sources), key))
+
+
+def _sources(
+    session: DuckDBSession, files: Sequence[Path], format: str, columns: ColumnMap, *, quoted_line_feeds: bool
+) -> list[Source]:
+    sources = find_sources(
+        files, format, columns, lambda path: parquet_types(session, path), quoted_line_feeds=quoted_line_feeds
+    )
+    if isinstance(sources[0][0], Sessions):
+        raise InvalidParameter("format", "yandex has sessions, not rows of users and values")
+    return sources
+
+
+def _rows_of_parquet(session: DuckDBSession, sources: Sequence[Source]) -> str:
     feeder = Feeder(session.directory)
-    rows = []
-    for path in files:
-        with open_raw(path) as raw:
-            if raw.read(len(PARQUET_MAGIC)) != PARQUET_MAGIC:
-                raise InputError(path, "expected a Parquet file")
-        _check_columns(path, parquet_types(session, path), (user, value))
-        rows.append(_rows(user, value, read_parquet([feeder.link(path)])))
-    return SqlTally(session, _counted(" UNION ALL ".join(rows), key))
+    return " UNION ALL ".join(
+        _rows(layout, read_parquet([feeder.link(path) for path in paths]))
+        for layout, paths in sources
+        if isinstance(layout, Columns)
+    )
 
 
-def _rows(user: str, value: str, table: str) -> str:
-    return f"SELECT {quoted_name(user)}::VARCHAR AS person, {quoted_name(value)}::VARCHAR AS held FROM {table}"
-
-
-def _check_columns(path: Path, types: Mapping[str, str], names: Sequence[str]) -> None:
-    for name in names:
-        if name not in types:
-            raise InvalidColumns(f"{path}: no column '{name}': there are {listed(types)}")
-        if not STRING_OR_NUMBER.fullmatch(types[name]):
-            raise InvalidColumns(f"{path}: column '{name}' has type {types[name]}; expected strings or whole numbers")
+def _rows(layout: Columns, table: str) -> str:
+    person, held = (quoted_name(layout.columns[role]) for role in ("user", "query"))
+    return f"SELECT {person}::VARCHAR AS person, {held}::VARCHAR AS held FROM {table}"
 
 
 def _counted(rows: str, key: str) -> str:

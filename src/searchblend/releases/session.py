@@ -9,19 +9,17 @@ from typing import Any
 
 from searchblend.core.errors import UsageError
 from searchblend.core.params import BlenderParams, ClickGraphParams
-from searchblend.core.privacy import Budget, Neighbors
-from searchblend.core.randomness import SystemRandomness
+from searchblend.core.privacy import Budget
 from searchblend.logs.formats.files import LogInput
 from searchblend.logs.options import ReadOptions
-from searchblend.logs.relational import SqlTally
 from searchblend.releases.click_graph import ReleaseSettings, run_release
 from searchblend.releases.hybrid import HybridSettings, run_hybrid
-from searchblend.releases.make_release import Cost, Files, LedgerEntry, WrittenRelease, make_release, now
+from searchblend.releases.make_release import LedgerEntry, WrittenRelease, now
 from searchblend.releases.saved_release import SavedRelease
 from searchblend.releases.select_values import Selection
+from searchblend.releases.selection import run_selection
 from searchblend.store.ledger import Ledger, check_name
 from searchblend.store.ledger_windows import ALL_TIME
-from searchblend.wire.values import encode_values
 
 
 class Session(contextlib.AbstractContextManager["Session"]):
@@ -120,6 +118,8 @@ class Session(contextlib.AbstractContextManager["Session"]):
         release_id: str | None = None,
         public_urls: str | os.PathLike[str] | None = None,
         synonyms: str | os.PathLike[str] | None = None,
+        first_moment: float | None = None,
+        last_moment: float | None = None,
         html: bool = False,
         **reading: Any,
     ) -> SavedRelease:
@@ -131,6 +131,8 @@ class Session(contextlib.AbstractContextManager["Session"]):
             release_id: the release's name in the ledger; the session's unless given
             public_urls: table ``query,url`` from outside the log, with ``urls="public"``
             synonyms: public table ``query,meaning`` of queries to merge
+            first_moment: lines before it are left out, in seconds since 1970
+            last_moment: lines from it on are left out
             html: whether there is a page for people among the files
             reading: further arguments of ``read_log``, such as ``columns``
 
@@ -143,6 +145,8 @@ class Session(contextlib.AbstractContextManager["Session"]):
             params=params,
             public_urls=None if public_urls is None else Path(public_urls),
             synonyms=None if synonyms is None else Path(synonyms),
+            first_moment=first_moment,
+            last_moment=last_moment,
             html=html,
             ledger=entry,
             created=now(),
@@ -155,7 +159,7 @@ class Session(contextlib.AbstractContextManager["Session"]):
         """The values that enough users have, as ``sb.select_values`` selects them.
 
         Args:
-            table: Parquet files, or a table in memory
+            table: files, or a table in memory
             budget: (ε, δ) of each user
             release_id: the release's name in the ledger; the session's unless given
             options: further arguments of ``sb.select_values``, such as ``user`` and ``value``
@@ -163,24 +167,8 @@ class Session(contextlib.AbstractContextManager["Session"]):
         Example:
             ``session.select_values(table, sb.Budget(1.0, 1e-7), release_id="versions")``
         """
-        source, selection = SystemRandomness(), Selection(table, budget, **options)
-
-        def make(tally: SqlTally) -> tuple[SavedRelease, Files]:
-            found = selection.draw(tally, source)
-            files = encode_values(found.counts, found.guarantee, threshold=found.threshold, created=now())
-            return SavedRelease.of_files(files), files
-
-        entry = self._entry(release_id)
-        written = make_release(
-            None,
-            Cost(budget, Neighbors.REPLACE_ONE, "selection of values"),
-            open_log=lambda: selection.read(source),
-            make=make,
-            summarize=lambda tally: None,
-            read=SavedRelease.of_files,
-            ledger=entry,
-        )
-        return self._delivered(written, entry)
+        selection, entry = Selection.of(table, budget, **options), self._entry(release_id)
+        return self._delivered(run_selection(selection, allow_large_delta=True, ledger=entry), entry)
 
     def _entry(self, release_id: str | None) -> LedgerEntry:
         """Where a call is debited. The session's own id names one release: a second call must bring its own."""

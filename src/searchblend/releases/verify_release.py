@@ -1,4 +1,4 @@
-"""Checks a released click graph without the log: hashes, and (ε, δ) computed again from the statement."""
+"""Checks a release without the log: hashes, and (ε, δ) computed again from the statement where its kind allows it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from searchblend.blender.best.stability_histogram import CuratorDesign
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.use.graph import ClickGraph
 from searchblend.core.errors import InputError, InvalidParameter, MessageError
 from searchblend.core.outlet import Where
+from searchblend.core.privacy import Budget
 from searchblend.core.silent import SILENT
 from searchblend.core.statement import Statement
 from searchblend.wire.click_graph import STATEMENT_KIND, decode_noise
 from searchblend.wire.click_graph_files import read_click_graph
 from searchblend.wire.click_graph_statement import params_of_statement
 from searchblend.wire.release import STATEMENT, read_statement
+from searchblend.wire.values import VALUES_KIND
 
 CANNOT_PROVE: Final = (
     "that the noise was drawn, from a secret source, and only once",
@@ -44,7 +47,7 @@ def verify_release(where: Where, *, on_step: Callable[[str], None] = SILENT) -> 
     """Every check that the folder allows; a folder that is no release at all is an ``InputError``.
 
     Args:
-        where: the folder of a released click graph
+        where: the folder of a release of any kind; of a blend the hashes and the stated promise are checked
         on_step: called with the name of each step
 
     Example:
@@ -52,13 +55,13 @@ def verify_release(where: Where, *, on_step: Callable[[str], None] = SILENT) -> 
     """
     folder = Path(where)
     if not folder.is_dir():
-        raise InputError(folder, "expected the folder of a released click graph")
-    statement = read_statement(folder / STATEMENT, kind=STATEMENT_KIND)
+        raise InputError(folder, "expected the folder of a release")
+    statement = read_statement(folder / STATEMENT)
     on_step("hashes")
     checks = list(_files(folder, statement))
     on_step("budget")
-    checks += budget_checks(statement)
-    if all(check.holds for check in checks):
+    checks += {STATEMENT_KIND: budget_checks, VALUES_KIND: _selection}.get(statement.kind, _promise)(statement)
+    if statement.kind == STATEMENT_KIND and all(check.holds for check in checks):
         checks += _tables(read_click_graph(folder, on_step=on_step), statement)
     return checks
 
@@ -77,16 +80,16 @@ def _files(folder: Path, statement: Statement) -> Iterator[Check]:
     yield Check("no other files", not extra, f"not in the statement: {', '.join(extra)}" if extra else "all are listed")
 
 
-def budget_checks(statement: Statement) -> Iterator[Check]:
-    """The design follows from the parameters alone, so it can be computed again and compared."""
+def _promise(statement: Statement) -> Iterator[Check]:
+    """What is promised is what the parameters say, and its conditions are stated to hold."""
     parameters, guarantee = statement.parameters, statement.guarantee
+    if statement.notice is not None:
+        yield Check("private", False, "the statement says that this is not private")
     try:
-        design = ClickGraphDesign.of(params_of_statement(parameters))
-        noise, _ = decode_noise(parameters)
-    except (MessageError, InvalidParameter) as error:
-        yield Check("parameters", False, str(error))
+        budget = Budget(parameters["epsilon"], parameters["delta"])
+    except (KeyError, TypeError, InvalidParameter):
+        yield Check("parameters", False, "parameters: expected ε and δ")
         return
-    budget = design.params.budget
     promised = (guarantee.epsilon, guarantee.delta) if guarantee else (None, None)
     yield Check(
         "promise",
@@ -98,6 +101,38 @@ def budget_checks(statement: Statement) -> Iterator[Check]:
         guarantee is not None and guarantee.holds,
         "all conditions of the guarantee are stated to hold",
     )
+
+
+def _selection(statement: Statement) -> Iterator[Check]:
+    """Noise and threshold of a selection follow from ε and δ alone."""
+    checks = list(_promise(statement))
+    yield from checks
+    if any(check.name == "parameters" for check in checks):
+        return
+    budget = Budget(statement.parameters["epsilon"], statement.parameters["delta"])
+    try:
+        design = CuratorDesign.of(budget)
+    except InvalidParameter as error:
+        yield Check("parameters", False, str(error))
+        return
+    detail = f"noise and threshold need δ = {design.delta:.3g} at ε = {budget.epsilon:g}"
+    yield Check("δ computed again", design.delta <= budget.delta, detail)
+    same = statement.parameters.get("integer_threshold") == design.threshold.integer
+    detail = "as stated" if same else "differs from the one that the parameters give"
+    yield Check("threshold", same, detail)
+
+
+def budget_checks(statement: Statement) -> Iterator[Check]:
+    """The design follows from the parameters alone, so it can be computed again and compared."""
+    parameters = statement.parameters
+    try:
+        design = ClickGraphDesign.of(params_of_statement(parameters))
+        noise, _ = decode_noise(parameters)
+    except (MessageError, InvalidParameter) as error:
+        yield Check("parameters", False, str(error))
+        return
+    yield from _promise(statement)
+    budget = design.params.budget
     yield Check(
         "δ computed again",
         design.delta <= budget.delta,

@@ -17,6 +17,7 @@ from typing import Final
 from searchblend.core.errors import RunError, UsageError
 from searchblend.files.durable import make_private_folder, read_private
 from searchblend.service.api.app import ROLE_TAGS, build_app
+from searchblend.service.arrivals import ArrivalLog
 from searchblend.service.checkup import keys_overdue
 from searchblend.service.clock import Clock, SteadyClock
 from searchblend.service.console.planner_page import Planner
@@ -258,6 +259,7 @@ def make_worker(settings: ServeSettings, store: ServiceStore, clock: Clock, serv
         each_time.append(publisher.refresh_manifests)
     if settings.plays("admin"):
         runners.append(Estimator(store, clock))
+        each_time.append(ArrivalLog(store, clock).record)
     each_time.append(_TroubleLog(store, services).update)
     tick = settings.role in ("all", "admin", "curator")
     return Worker(

@@ -17,18 +17,13 @@ from typing import Final
 
 from searchblend.core.errors import UsageError, listed
 from searchblend.files.durable import create_private, sync
-from searchblend.files.sqlite import IN_MEMORY, Problem, SqliteFile
+from searchblend.files.sqlite import DURABLE, IN_MEMORY, Problem, SqliteFile
 from searchblend.store.errors import LedgerError, StoreError, StoreUnavailable, UnsafeDatabase
 from searchblend.store.schema import LEDGER_TABLES, append_only_triggers
 
 APPLICATION_ID: Final = 0x53425356  # "SBSV"
 _PRAGMAS: Final = (
-    "journal_mode = WAL",
-    "synchronous = FULL",
-    "fullfsync = ON",
-    "secure_delete = ON",
-    "temp_store = MEMORY",
-    "trusted_schema = OFF",
+    *DURABLE,
     "cache_size = -4096",  # KiB; the operating system caches the file as well
     "wal_autocheckpoint = 2000",
 )

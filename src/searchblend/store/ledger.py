@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import astuple, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from searchblend.accounting.spend import Spend
 from searchblend.accounting.totals import BudgetCap, Totals, default_delta, total_of
@@ -90,7 +90,7 @@ class Ledger(Tables[Literal["debits"]], contextlib.AbstractContextManager["Ledge
         """Let go of the file."""
         self._database.close()
 
-    def columns(self, table: Literal["debits"] | None = None) -> dict[str, Any]:
+    def columns(self, table: Literal["debits"] | None = None) -> dict[str, list[str | float]]:
         """The debits, oldest first: id, people, window, ε, δ, what was run, when, and whether it was published."""
         chosen(table, "debits")
         book = self.book()
@@ -99,7 +99,7 @@ class Ledger(Tables[Literal["debits"]], contextlib.AbstractContextManager["Ledge
             for e in book.entries.values()
         ]
         names = ("release_id", "population", "window", "epsilon", "delta", "mechanism", "recorded")
-        columns: dict[str, Any] = {name: [row[place] for row in rows] for place, name in enumerate(names)}
+        columns: dict[str, list[str | float]] = {name: [row[place] for row in rows] for place, name in enumerate(names)}
         return {**columns, "published": [release_id in book.published for release_id in columns["release_id"]]}
 
     def _repr_html_(self) -> str:

@@ -26,7 +26,16 @@ class HeadListMessage:
 
 
 def encode_head_list(head: HeadList, params: BlenderParams, design: ReportDesign | None = None) -> JsonObject:
-    """A JSON document. Probabilities are not in it: a device computes its own from these public values."""
+    """A JSON document. Probabilities are not in it: a device computes its own from these public values.
+
+    Args:
+        head: the list
+        params: ε and records of a client
+        design: how clients report in method ``best``; None in method ``paper``
+
+    Example:
+        ``sb.encode_head_list(released.head, released.params, released.design)``
+    """
     return {
         "format": FORMAT,
         "version": PROTOCOL_VERSION,
@@ -42,7 +51,14 @@ def encode_head_list(head: HeadList, params: BlenderParams, design: ReportDesign
 
 
 def decode_head_list(document: Any) -> HeadListMessage:
-    """The head list and the parameters of a report, or ``MessageError`` naming the field that is wrong."""
+    """The head list and the parameters of a report, or ``MessageError`` naming the field that is wrong.
+
+    Args:
+        document: as ``json.loads`` gives it
+
+    Example:
+        ``sb.decode_head_list(json.loads(text)).head``
+    """
     if not isinstance(document, dict):
         raise MessageError("head list: expected a JSON object")
     for field, expected in (("format", (FORMAT,)), ("version", (PROTOCOL_VERSION,)), ("method", ("paper", "best"))):

@@ -8,7 +8,7 @@ from typing import Final
 from searchblend.core.csv_cells import write_csv
 from searchblend.core.documents import JsonObject
 from searchblend.core.privacy import Guarantee
-from searchblend.wire.release import STATEMENT, encode_statement, json_file, make_statement
+from searchblend.wire.release import STATEMENT, encode_statement, json_file, log_caveats, make_statement
 
 VALUES_KIND: Final = "values"
 """``release.kind`` of the statement"""
@@ -25,14 +25,20 @@ _CAVEATS: Final = (
 )
 
 
-def encode_values(counts: Mapping[str, int], guarantee: Guarantee, *, threshold: int, created: str) -> dict[str, bytes]:
-    """``values.csv``, the largest count first, and ``statement.json``; ``created`` is when, in ISO 8601."""
+def encode_values(
+    counts: Mapping[str, int], guarantee: Guarantee, *, threshold: int, created: str, table: JsonObject | None = None
+) -> dict[str, bytes]:
+    """``values.csv``, the largest count first, and ``statement.json``.
+
+    ``created`` is when, in ISO 8601; ``table`` how the table was read, where that is known.
+    """
     rows = ({"value": value, "count": n} for value, n in counts.items())
     files = {VALUES: write_csv(("value", "count"), rows).encode()}
     parameters: JsonObject = {
         "epsilon": guarantee.epsilon,
         "delta": guarantee.delta,
         "integer_threshold": threshold,
+        **({} if table is None else {"table": dict(table)}),
     }
     statement = make_statement(
         files,
@@ -42,6 +48,6 @@ def encode_values(counts: Mapping[str, int], guarantee: Guarantee, *, threshold:
         parameters=parameters,
         guarantee=guarantee.stated(),
         public=_PUBLIC,
-        caveats=_CAVEATS,
+        caveats=[*_CAVEATS, *log_caveats(table or {})],
     )
     return {**files, STATEMENT: json_file(encode_statement(statement))}

@@ -123,8 +123,8 @@ def test_wrong_columns_are_named(tmp_path, types, options, said):
 
 def test_what_is_no_parquet_file_is_refused(tmp_path):
     (tmp_path / "rows.parquet").write_text("user,value\nu,secret\n")
-    with pytest.raises(InputError, match="expected a Parquet file") as refused:
-        select_values(tmp_path / "rows.parquet", BUDGET)
+    with pytest.raises(InputError, match="the Parquet file cannot be read") as refused:
+        select_values(tmp_path / "rows.parquet", BUDGET, format="parquet")
     assert "secret" not in str(refused.value)
     with pytest.raises(InputError, match="no such file"):
         select_values(tmp_path / "none.parquet", BUDGET)

@@ -107,21 +107,43 @@ def test_what_expands_hugely_comes_in_small_pieces(kind, tmp_path: Path):
     assert max(pieces) < 40_000_000
 
 
+@pytest.mark.parametrize(("suffix", "pack"), [("bz2", bz2.compress), ("xz", lzma.compress)])
+def test_bzip2_and_xz_are_read_member_by_member(suffix, pack, tmp_path: Path):
+    path, whole = tmp_path / f"log.tsv.{suffix}", pack(TEXT)
+    for packed in (whole, pack(TEXT[:5000]) + pack(TEXT[5000:]), whole + bytes(8)):
+        path.write_bytes(packed)
+        assert content(path, 100) == TEXT
+    path.write_bytes(whole[:-20])
+    with pytest.raises(InputError, match=r"the (bzip2|xz) file is cut off"):
+        content(path)
+    path.write_bytes(whole[:30] + bytes(30) + whole[60:])
+    with pytest.raises(InputError, match=r"the (bzip2|xz) file is damaged"):
+        content(path)
+
+
+def test_a_url_of_a_file_is_its_path(tmp_path: Path):
+    for name in ("a b.tsv", "c.tsv"):
+        (tmp_path / name).write_bytes(TEXT)
+    assert expand(f"file://{tmp_path}/a%20b.tsv") == [tmp_path / "a b.tsv"]
+    assert expand(f"file://localhost{tmp_path}/*.tsv") == [tmp_path / "a b.tsv", tmp_path / "c.tsv"]
+    for elsewhere in ("file://server/share/log.tsv", "file://log.tsv"):
+        with pytest.raises(InputError, match="expected file:///PATH"):
+            expand(elsewhere)
+
+
 def test_files_that_cannot_be_read(tmp_path: Path):
     with pytest.raises(InputError, match="no such file"):
         first_lines(tmp_path / "none")
 
 
-@pytest.mark.parametrize("suffix", ["gz", "zst"])
+@pytest.mark.parametrize("suffix", ["gz", "zst", "bz2", "xz"])
 def test_text_under_the_name_of_a_compression_is_refused(suffix, tmp_path: Path):
     (tmp_path / f"log.{suffix}").write_bytes(TEXT)
     with pytest.raises(InputError, match=r"damaged|cut off"):
         content(tmp_path / f"log.{suffix}")
 
 
-@pytest.mark.parametrize(
-    ("name", "called"), [("log.bz2", "bzip2"), ("log.tsv.xz", "xz"), ("log.ZIP", "zip"), ("log.7z", "7-Zip")]
-)
+@pytest.mark.parametrize(("name", "called"), [("log.tsv.lz4", "LZ4"), ("log.ZIP", "zip"), ("log.7z", "7-Zip")])
 def test_other_compressions_are_named(name, called, tmp_path: Path):
     (tmp_path / name).write_bytes(TEXT)
     for path in (tmp_path / name, tmp_path, tmp_path / "log.*"):
@@ -134,8 +156,8 @@ def test_other_compressions_are_named(name, called, tmp_path: Path):
     [
         (gzip.compress, r"gzip: name it \.gz"),
         (zstandard.compress, r"zstd: name it \.zst"),
-        (bz2.compress, "bzip2"),
-        (lzma.compress, "xz"),
+        (bz2.compress, r"bzip2: name it \.bz2"),
+        (lzma.compress, r"xz: name it \.xz"),
         (lambda _: b"PK\x03\x04...", "zip"),
         (lambda text: text.decode().encode("utf-16"), "UTF-16"),
         (lambda text: text.decode().encode("utf-16-be"), "UTF-16"),

@@ -163,6 +163,44 @@ def test_all_generic_formats_draw_the_same_records(name, tmp_path: Path):
         assert everybody(log) == reference.tally(found[0] for found in drawn.values())
 
 
+@pytest.mark.parametrize(
+    ("header", "columns"),
+    [
+        ("User\tQUERY\tUrl", {}),
+        ("who\tQuery\tURL", {"user": "WHO"}),
+        ("url\tuser\tURL", {"user": "Url", "query": "user"}),
+    ],
+)
+def test_names_of_columns_are_known_in_any_case(header, columns, tmp_path: Path):
+    (tmp_path / "log.tsv").write_text(f"{header}\nu\tq\thttp://a.example\n")
+    if header.startswith("url"):
+        with pytest.raises(InvalidColumns, match="'Url' may be any of url, URL; name one"):
+            read(tmp_path / "log.tsv", columns=columns)
+        return
+    with read(tmp_path / "log.tsv", columns=columns) as log:
+        assert log.has_urls
+        assert everybody(log) == {Record("q", "http://a.example"): 1}
+
+
+def test_a_column_that_was_given_a_role_has_no_other_by_its_name(tmp_path: Path):
+    (tmp_path / "log.tsv").write_text("user\tURL\nu\tq\n")
+    with read(tmp_path / "log.tsv", columns={"query": "url"}) as log:
+        assert not log.has_urls
+    with pytest.raises(InvalidColumns, match="same column"):
+        read(tmp_path / "log.tsv", columns={"user": "url", "query": "URL"})
+    (tmp_path / "log.tsv").write_text("user\tquery\tTime\tTIME\nu\tq\t1\t2\n")
+    with read(tmp_path / "log.tsv") as log:
+        assert log.summary.users == 1
+
+
+@pytest.mark.parametrize("header", ["term,count", "Label;nb_visits;nb_hits", "query,hits,url"])
+def test_a_table_of_counts_is_refused_with_the_reason(header, tmp_path: Path):
+    (tmp_path / "log.csv").write_text(f"{header.replace(';', ',')}\nsecret,5,3\n")
+    with pytest.raises(InvalidColumns, match=r"no column 'user': a table of counts.*--columns user=NAME") as refused:
+        read(tmp_path / "log.csv")
+    assert "secret" not in str(refused.value)
+
+
 def test_jsonl(tmp_path: Path):
     rows = [
         '{"uid": 1, "q": "a", "u": "http://x.example"}',

@@ -82,6 +82,33 @@ def test_how_the_log_was_read_is_stated_or_said_to_be_unknown(graph: sb.ClickGra
     assert sb.page_of_folder(str(tmp_path / "known")) == (tmp_path / "known/index.html").read_text()
 
 
+def test_a_selection_and_a_blend_are_verified_too(
+    blend: sb.BlenderRelease, heavy: sb.HeavyValues, tmp_path: Path
+) -> None:
+    heavy.save(tmp_path / "heavy")
+    names = [check.name for check in sb.verify_release(tmp_path / "heavy") if check.holds]
+    assert names == ["file values.csv", "no other files", "promise", "conditions", "δ computed again", "threshold"]
+    statement = tmp_path / "heavy/statement.json"
+    statement.write_text(statement.read_text().replace('"integer_threshold": ', '"integer_threshold": 1'))
+    assert [check.name for check in sb.verify_release(tmp_path / "heavy") if not check.holds] == ["threshold"]
+    evaluated = statement.read_text().replace("{", '{"notice": "NOT PRIVATE",', 1)
+    statement.write_text(evaluated)
+    assert "private" in [check.name for check in sb.verify_release(tmp_path / "heavy") if not check.holds]
+    with pytest.raises(sb.InputError, match="not private"):
+        sb.read_release(tmp_path / "heavy")
+    blend.save(tmp_path / "blend")
+    failed = [check.name for check in sb.verify_release(tmp_path / "blend") if not check.holds]
+    assert failed == ["conditions"]  # its generator is a seeded one
+
+
+def test_a_head_list_message_is_what_a_device_reports_by() -> None:
+    head, params = sb.HeadList({"weather": ["w.example"]}), sb.BlenderParams(BUDGET)
+    message = sb.decode_head_list(sb.encode_head_list(head, params, sb.ReportDesign(0, 1, 1)))
+    assert message.design is not None
+    (report,) = sb.subset_report([sb.Record("weather", "w.example")], message.head, message.design, message.params)
+    assert not report.about_queries
+
+
 def test_a_pack_is_the_same_from_a_blend_its_folder_and_the_command(blend: sb.BlenderRelease, tmp_path: Path) -> None:
     blend.save(tmp_path / "out")
     built = sb.build_from_release(blend)

@@ -15,6 +15,7 @@ from restricted_roles import RestrictedRoles
 from searchblend.accounting.totals import BudgetCap
 from searchblend.core.privacy import Budget
 from searchblend.service.api.app import build_app
+from searchblend.service.arrivals import ArrivalLog
 from searchblend.service.console.sign_in import console_table
 from searchblend.service.http.connections import Connections
 from searchblend.service.http.health import health_app
@@ -137,6 +138,9 @@ def play(played: Played) -> None:
     played.admin("POST", f"{played.at}/review", "reviewer")
     roles.work("publisher")
     played.report()
+    played.admin("POST", f"{played.at}/extend", json={"hours": 1})
+    with roles.parts("admin") as admin:
+        assert ArrivalLog(admin.store, admin.clock).record() == 1
     look_at_every_page(played)
     played.finish_by("admin")
     # Rounds that end early: by a deadline, by people, for want of budget.

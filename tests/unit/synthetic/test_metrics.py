@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from scored_releases import HEAD, TRUTH, gain, released
 
+from scored_releases import HEAD, TRUTH, gain, released
 from searchblend.core.records import HeadList
 from searchblend.synthetic.metrics import Metrics, Truth, listed_cells, ndcg, nested_ndcg, score
 

@@ -8,7 +8,7 @@ influence of one of them has a bound (``influence.py``). Derivations: proofs/est
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -214,15 +214,15 @@ def selection_bias(counts: Floats, noise_variance: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class QuerySets:
-    """Clients' sets of queries: one observation of each query's total."""
+class _Sets:
+    """Clients' sets of items, counted."""
 
     law: SetLaw
     n: float
     observed: Floats
-    """by query; anything when only variances are asked for"""
+    """by item; anything when only variances are asked for"""
 
-    def of_size(self, n: float) -> QuerySets:
+    def of_size(self, n: float) -> Self:
         return replace(self, n=n, observed=self.observed * (self.n / n))
 
     def extremes(self, rows: Floats, named: Floats) -> tuple[Floats, Floats]:
@@ -231,6 +231,10 @@ class QuerySets:
     @property
     def named(self) -> int:
         return self.law.named
+
+
+class QuerySets(_Sets):
+    """Clients' sets of queries: one observation of each query's total."""
 
     def data(self, layout: Layout, shares: Floats, people: People) -> LinearData:
         total = shares.sum(axis=1)
@@ -245,23 +249,8 @@ class QuerySets:
         )
 
 
-@dataclass(frozen=True)
-class CellSets:
+class CellSets(_Sets):
     """Clients' sets of cells: one observation of each cell."""
-
-    law: SetLaw
-    n: float
-    observed: Floats
-
-    def of_size(self, n: float) -> CellSets:
-        return replace(self, n=n, observed=self.observed * (self.n / n))
-
-    def extremes(self, rows: Floats, named: Floats) -> tuple[Floats, Floats]:
-        return self.law.extremes(rows, named)
-
-    @property
-    def named(self) -> int:
-        return self.law.named
 
     def data(self, layout: Layout, shares: Floats, people: People) -> LinearData:
         own, strength = self.law.covariance(shares, min(float(shares.sum()), 1.0), people.repeated)

@@ -96,6 +96,16 @@ def subset_report(
     """Privatize one client's records: exactly m_C sets, each from a record drawn with replacement.
 
     (ε, 0)-locally private under replace-one. A device without any record takes no part.
+
+    Args:
+        records: what the client searched
+        head: the published list
+        design: how clients report, from the head-list message
+        params: ε and records of a client, likewise
+        randomness: the source of all noise, the operating system's unless a simulation gives another
+
+    Example:
+        ``sb.subset_report([sb.Record("weather")], message.head, message.design, message.params)``
     """
     drawn = subset_report_with_records(records, head, design, params, randomness=randomness)
     return tuple(report for _, report in drawn)

@@ -105,6 +105,7 @@ def _show(document: JsonObject, plot: Path | None) -> None:
             f"{colluding['99_percent']} almost surely."
         )
     print_line(f"Simulated on the profile {document['profile']} ({document['runs']} runs); no private data was read.")
+    print_line("Everybody has one search here; of opt-in users with more, `searchblend run` counts all and lists more.")
     if plot:
         print_line(f"plot: {plot}")
 

@@ -20,7 +20,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=Path, metavar="DIR", help="what `run`, `release run` or `save` wrote")
+    parser.add_argument("folder", type=Path, metavar="DIR", help="what `run`, `release run`, `select` or `save` wrote")
     parser.add_argument("--for", dest="paper", choices=PURPOSES, required=True, help="which paper to write")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where it goes (standard output)")
     parser.add_argument("--force", action="store_true", help="replace FILE")

@@ -40,7 +40,7 @@ from searchblend.logs.summary import FIRST_PLACES, TOO_MANY_FIELDS, Malformed, P
 
 
 @dataclass(frozen=True)
-class _Loaded:
+class Loaded:
     """What is in the database now."""
 
     scanned: int
@@ -93,7 +93,7 @@ class LineTable:
             self.searches_only = False
             return self.read(sources, on_bytes, on_fraction)
         self.strings = self._known_strings(sources, feeds)
-        reading = self._counted(sources, feeds, loaded)
+        reading = reading_of(self._session, sources, feeds, loaded, self._given)
         if reading.in_fields and isinstance(sources[0][0], Columns):
             parts = [
                 self._rows_of_problems(layout, paths, feed.names)
@@ -110,7 +110,7 @@ class LineTable:
         if isinstance(layout, Columns):
             name = feeder.link(path)
             loaded = self._load_lines([scan_columns(layout, [name], rows=span)])
-            reading = self._counted([(layout, [path])], [], loaded)
+            reading = reading_of(self._session, [(layout, [path])], [], loaded)
             if reading.in_fields:
                 held_back = self._rows_of_problems(layout, [path], [name], span)
                 reading = replace(reading, held_back=held_back, in_fields=Counter())
@@ -120,10 +120,10 @@ class LineTable:
             layout = replace(layout, header=False)
         with feeder.running(self._session.interrupt):
             if isinstance(layout, Sessions):
-                loaded = _Loaded(self._load_session_rows(feed), 0, 0, Counter())
+                loaded = Loaded(self._load_session_rows(feed), 0, 0, Counter())
             else:
-                loaded = self._load_lines([self._scan(layout, feed)])
-        return self._counted([(layout, [path])], [feed], loaded), gate.lines_read
+                loaded = self._load_lines([scan_layout(layout, feed)])
+        return reading_of(self._session, [(layout, [path])], [feed], loaded), gate.lines_read
 
     def _known_strings(self, sources: Sequence[Source], feeds: Sequence[Feed]) -> LogStrings:
         """What the gate knows of the strings; in JSON an ASCII file may hold other ones."""
@@ -136,44 +136,21 @@ class LineTable:
             suggestions=self._has_suggestions,
         )
 
-    @staticmethod
-    def _feed(feeder: Feeder, layout: Layout, paths: Sequence[Path]) -> Feed:
-        if isinstance(layout, Columns) and layout.table is not None:
-            return Feed([])
-        if isinstance(layout, Columns):
-            return Feed([feeder.link(path) for path in paths])
-        if isinstance(layout, Delimited):
-            odd_bytes = ODD_BYTES.replace(layout.delimiter.encode(), b"")
-            return feeder.feed(paths, layout.rules, odd_bytes=odd_bytes)
-        return feeder.feed(paths, layout.rules)
-
-    @staticmethod
-    def _scan(layout: Layout, feed: Feed) -> Scan:
-        match layout:
-            case Delimited():
-                return scan_delimited(layout, feed)
-            case JsonLines():
-                return scan_json(layout, feed)
-            case Columns():
-                return scan_columns(layout, feed.names)
-            case Sessions():
-                raise AssertionError("sessions are loaded in two steps")
-
     def _load(
         self,
         sources: Sequence[Source],
         on_bytes: OnBytes,
         on_fraction: Callable[[float], None],
         known: Known | None = None,
-    ) -> tuple[list[Feed], _Loaded]:
+    ) -> tuple[list[Feed], Loaded]:
         """Fills ``lines``, or ``searches``: how the files were fed, and what was found in them."""
         feeder = Feeder(self._session.directory, on_bytes, name=self._session.new_name("input"), known=known)
-        feeds = [self._feed(feeder, layout, paths) for layout, paths in sources]
+        feeds = [feed_layout(feeder, layout, paths) for layout, paths in sources]
         with feeder.running(self._session.interrupt), self._session.watched(on_fraction):
             if isinstance(sources[0][0], Sessions):
                 self.searches_only = False
                 return feeds, self._load_sessions(feeds[0])
-            scans = [self._scan(layout, feed) for (layout, _), feed in zip(sources, feeds, strict=True)]
+            scans = [scan_layout(layout, feed) for (layout, _), feed in zip(sources, feeds, strict=True)]
             self.searches_only = self.searches_only and all("time" in scan.roles for scan in scans)
             load = self._load_searches if self.searches_only else self._load_lines
             if self._given is not None:
@@ -187,13 +164,13 @@ class LineTable:
                     ) from error
                 raise
 
-    def _load_lines(self, scans: Sequence[Scan]) -> _Loaded:
+    def _load_lines(self, scans: Sequence[Scan]) -> Loaded:
         """Lines without URL are only counted, unless all lines are kept."""
         lines = " UNION ALL ".join(self._judged(scan) for scan in scans)
         scanned = self._make_counting("lines", lines)
         by_problem = self._problems_of_lines()
         used = by_problem.pop("", 0)
-        return _Loaded(scanned, used, scanned - used - by_problem.total(), by_problem)
+        return Loaded(scanned, used, scanned - used - by_problem.total(), by_problem)
 
     def _make_counting(self, table: str, select: str) -> int:
         """Makes a table of what is scanned: how many rows. The database's profile does not count a caller's table."""
@@ -206,17 +183,17 @@ class LineTable:
         by_problem.pop(WITHOUT_URL, None)
         return by_problem
 
-    def _load_searches(self, scans: Sequence[Scan]) -> _Loaded:
+    def _load_searches(self, scans: Sequence[Scan]) -> Loaded:
         scanned = self._make_counting("searches", grouped_searches(scans, host_only=self._drawing.host_only))
         by_problem, used = count_problems(self._session)
         if not all(scan.ascii_only for scan in scans):
             normalize_other_queries(self._session)
-        return _Loaded(scanned, used, scanned - used - by_problem.total(), by_problem)
+        return Loaded(scanned, used, scanned - used - by_problem.total(), by_problem)
 
-    def _load_sessions(self, feed: Feed) -> _Loaded:
+    def _load_sessions(self, feed: Feed) -> Loaded:
         scanned = self._load_session_rows(feed)
         used, without_url, by_problem = self.judge_session_rows()
-        return _Loaded(scanned, used, without_url, by_problem)
+        return Loaded(scanned, used, without_url, by_problem)
 
     def _load_session_rows(self, feed: Feed) -> int:
         return self._session.execute_counting(f"CREATE TEMP TABLE yandex_rows AS {yandex_rows(feed)}")
@@ -251,30 +228,6 @@ class LineTable:
             FROM ({scan.select}) WHERE {"true" if self._keep_lines else scan.is_kept()}
         """
 
-    def _counted(self, sources: Sequence[Source], feeds: Sequence[Feed], loaded: _Loaded) -> Reading:
-        """The counts, after checking that no line got lost between the gate and the database."""
-        scanned, by_problem = loaded.scanned, loaded.by_problem
-        checks = [check for feed in feeds for check in feed.checks]
-        if checks:
-            by_problem[TOO_MANY_FIELDS] = rejected = int(
-                self._session.value(f"SELECT count(DISTINCT (scan_id, file_id, line)) FROM {REJECTED_TABLE}")
-            )
-            headers = sum(len(paths) for layout, paths in sources if getattr(layout, "header", False))
-            expected = sum(check.lines for check in checks) - headers
-            if scanned + rejected != expected:
-                raise RunError(f"{expected} lines were read and {scanned + rejected} counted: please report this")
-            scanned += rejected
-        held_back = merged(check.held_back for check in checks)
-        return Reading(
-            bytes=sum(check.bytes for check in checks)
-            or sum(path.stat().st_size for _, paths in sources for path in paths if self._given is None),
-            lines=scanned + sum(kind.count for kind in held_back.values()),
-            used=loaded.used,
-            without_url=loaded.without_url,
-            held_back=held_back,
-            in_fields=+by_problem,
-        )
-
     def _rows_of_problems(
         self, layout: Columns, paths: Sequence[Path], names: Sequence[Path], span: Span = WHOLE
     ) -> dict[str, Malformed]:
@@ -291,6 +244,62 @@ class LineTable:
             PROBLEMS[problem]: Malformed(n, [Place(str(paths[at["file"]]), at["row"] + 1) for at in first])
             for problem, n, first in rows
         }
+
+
+def feed_layout(feeder: Feeder, layout: Layout, paths: Sequence[Path]) -> Feed:
+    """How files of one layout come to the database."""
+    if isinstance(layout, Columns) and layout.table is not None:
+        return Feed([])
+    if isinstance(layout, Columns):
+        return Feed([feeder.link(path) for path in paths])
+    if isinstance(layout, Delimited):
+        odd_bytes = ODD_BYTES.replace(layout.delimiter.encode(), b"")
+        return feeder.feed(paths, layout.rules, odd_bytes=odd_bytes)
+    return feeder.feed(paths, layout.rules)
+
+
+def scan_layout(layout: Layout, feed: Feed) -> Scan:
+    """The scan of files of one layout, as they were fed."""
+    match layout:
+        case Delimited():
+            return scan_delimited(layout, feed)
+        case JsonLines():
+            return scan_json(layout, feed)
+        case Columns():
+            return scan_columns(layout, feed.names)
+        case Sessions():
+            raise AssertionError("sessions are loaded in two steps")
+
+
+def reading_of(
+    session: DuckDBSession,
+    sources: Sequence[Source],
+    feeds: Sequence[Feed],
+    loaded: Loaded,
+    given: GivenTable | None = None,
+) -> Reading:
+    """The counts, after checking that no line got lost between the gate and the database."""
+    scanned, by_problem = loaded.scanned, loaded.by_problem
+    checks = [check for feed in feeds for check in feed.checks]
+    if checks:
+        by_problem[TOO_MANY_FIELDS] = rejected = int(
+            session.value(f"SELECT count(DISTINCT (scan_id, file_id, line)) FROM {REJECTED_TABLE}")
+        )
+        headers = sum(len(paths) for layout, paths in sources if getattr(layout, "header", False))
+        expected = sum(check.lines for check in checks) - headers
+        if scanned + rejected != expected:
+            raise RunError(f"{expected} lines were read and {scanned + rejected} counted: please report this")
+        scanned += rejected
+    held_back = merged(check.held_back for check in checks)
+    return Reading(
+        bytes=sum(check.bytes for check in checks)
+        or sum(path.stat().st_size for _, paths in sources for path in paths if given is None),
+        lines=scanned + sum(kind.count for kind in held_back.values()),
+        used=loaded.used,
+        without_url=loaded.without_url,
+        held_back=held_back,
+        in_fields=+by_problem,
+    )
 
 
 def person(key: str) -> str:

@@ -1,9 +1,11 @@
-"""Which files a log consists of, and their bytes: plain, gzip or zstd."""
+"""Which files a log consists of, and their bytes: plain, or compressed with gzip, zstd, bzip2 or xz."""
 
 from __future__ import annotations
 
+import bz2
 import glob
 import io
+import lzma
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +13,7 @@ from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias, TypeGuard
+from urllib.parse import unquote
 
 import zstandard
 
@@ -27,13 +30,13 @@ TABLES_READ: Final = (
 )
 
 BOM: Final = b"\xef\xbb\xbf"
-_COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd"}
-_OTHER_NAMES: Final = {".bz2": "bzip2", ".xz": "xz", ".zip": "zip", ".7z": "7-Zip", ".lz4": "LZ4", ".br": "Brotli"}
+_COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd", ".bz2": "bzip2", ".xz": "xz"}
+_OTHER_NAMES: Final = {".zip": "zip", ".7z": "7-Zip", ".lz4": "LZ4", ".br": "Brotli"}
 _OTHER_BYTES: Final = {
     b"\x1f\x8b": "compressed with gzip: name it .gz, or decompress it first",
     b"\x28\xb5\x2f\xfd": "compressed with zstd: name it .zst, or decompress it first",
-    b"BZh": "compressed with bzip2, which is not read: decompress it first",
-    b"\xfd7zXZ\0": "compressed with xz, which is not read: decompress it first",
+    b"BZh": "compressed with bzip2: name it .bz2, or decompress it first",
+    b"\xfd7zXZ\0": "compressed with xz: name it .xz, or decompress it first",
     b"PK\x03\x04": "a zip archive, which is not read: unpack it first",
     b"\xff\xfe": "UTF-16: convert it to UTF-8 first",
     b"\xfe\xff": "UTF-16: convert it to UTF-8 first",
@@ -45,6 +48,9 @@ _TABLES: Final = {
 }
 """Folders whose log of changes decides which of their files count: name of that log → what the folder is."""
 _CHUNK: Final = 1 << 20
+_XZ_MEMORY: Final = 1 << 28
+"""Four times what the strongest setting of xz needs; the header of a file could ask for gigabytes."""
+_FILE_URL: Final = "file://"
 _PROBLEMS: Final = {
     FileNotFoundError: "no such file",
     PermissionError: "may not be read",
@@ -62,7 +68,7 @@ def are_paths(given: LogInput) -> TypeGuard[LogPaths]:
 def expand(paths: LogPaths) -> list[Path]:
     """The files behind paths, globs and directories, each once; the files of a glob or directory are sorted."""
     given = [paths] if isinstance(paths, str | PathLike) else list(paths)
-    files = list(dict.fromkeys(file for one in given for file in _expand_one(Path(one))))
+    files = list(dict.fromkeys(file for one in given for file in _expand_one(local_path(one))))
     if not files:
         raise InputError("log", "no file was given")
     ways = [way for file in files for way in (file.absolute(), file.resolve())]
@@ -70,8 +76,21 @@ def expand(paths: LogPaths) -> list[Path]:
         refuse_table(folder)
     for file in files:
         if other := _OTHER_NAMES.get(file.suffix.lower()):
-            raise InputError(file, f"is compressed with {other}, which is not read: decompress it, or use .gz or .zst")
+            raise InputError(
+                file, f"is compressed with {other}, which is not read: decompress it, or use .gz, .zst, .bz2 or .xz"
+            )
     return files
+
+
+def local_path(given: str | PathLike[str]) -> Path:
+    """The path of a name, which may be a ``file://`` URL of this machine."""
+    name = fspath(given)
+    if not name.startswith(_FILE_URL):
+        return Path(name)
+    host, slash, path = name.removeprefix(_FILE_URL).partition("/")
+    if host not in ("", "localhost") or not slash:
+        raise InputError(name, "expected file:///PATH, a file of this machine")
+    return Path(unquote(slash + path))
 
 
 def _expand_one(path: Path) -> list[Path]:
@@ -160,7 +179,7 @@ class _Spanned:
 
 
 class _Decompressor(Protocol):
-    """What zlib's and zstandard's objects have in common."""
+    """What the objects of all four have in common."""
 
     @property
     def eof(self) -> bool: ...
@@ -221,8 +240,44 @@ def _zstd(raw: io.FileIO) -> ByteSource:
     return _Decompressed(raw, lambda: zstandard.ZstdDecompressor().decompressobj(), 1 << 10)
 
 
+class _Bzip2:
+    """Of a damaged file the library says no more than ``OSError``, as of a disk that cannot be read."""
+
+    def __init__(self) -> None:
+        self._decompressor = bz2.BZ2Decompressor()
+
+    @property
+    def eof(self) -> bool:
+        return self._decompressor.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._decompressor.unused_data
+
+    def decompress(self, data: Buffer, /) -> bytes:
+        try:
+            return self._decompressor.decompress(data)
+        except OSError as error:
+            raise _Damaged from error
+
+
+class _Damaged(Exception):
+    """Not the bytes that a compressing program writes."""
+
+
+def _bzip2(raw: io.FileIO) -> ByteSource:
+    return _Decompressed(raw, _Bzip2, 1 << 6)  # forty bytes can hold 46 MB of one letter
+
+
+def _xz(raw: io.FileIO) -> ByteSource:
+    return _Decompressed(raw, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _XZ_MEMORY), 1 << 10)
+
+
+_OPENED: Final = {"gzip": _gzip, "zstd": _zstd, "bzip2": _bzip2, "xz": _xz}
+
+
 def compression_of(path: Path) -> str | None:
-    """``gzip``, ``zstd`` or None, by the name and not by the first bytes: those may be a user's line."""
+    """``gzip``, ``zstd``, ``bzip2``, ``xz`` or None, by the name and not by the first bytes: a user's line has them."""
     return _COMPRESSIONS.get(path.suffix.lower())
 
 
@@ -257,10 +312,10 @@ def open_text_bytes(path: Path, span: Span = WHOLE) -> Iterator[tuple[ByteSource
             yield raw, raw
             return
         try:
-            yield (_gzip(raw) if kind == "gzip" else _zstd(raw)), raw
+            yield _OPENED[kind](raw), raw
         except EOFError as error:
             raise InputError(path, f"the {kind} file is cut off: its end is missing") from error
-        except (zlib.error, zstandard.ZstdError) as error:
+        except (zlib.error, zstandard.ZstdError, lzma.LZMAError, _Damaged) as error:
             raise InputError(path, f"the {kind} file is damaged") from error
 
 

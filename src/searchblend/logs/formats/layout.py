@@ -22,6 +22,11 @@ it. To everything else it is a line without URL.
 NAMEABLE: Final = ROLES[:-1]
 NO_HEADER: Final = "a log without one needs --format jsonl, yandex or excite"
 _REQUIRED: Final = ("user", "query")
+_COUNTS: Final = frozenset({"count", "counts", "hits", "frequency", "nb_hits", "nb_visits", "nb_actions", "searches"})
+_NO_USERS: Final = (
+    "a table of counts without users is not a log, since there is nobody to whom anything could be promised; if a "
+    "column names the user or visitor, say which with --columns user=NAME, else export the searches with such ids"
+)
 
 
 @dataclass(frozen=True)
@@ -152,6 +157,8 @@ class ColumnMap:
     optin: str | None = None
     urls: bool = True
     """whether a column of URLs is read; without, a log is one of queries alone"""
+    values: bool = False
+    """whether it is a table of users and values, not a log: a value is where a query would be, and there is no more"""
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.named) - set(NAMEABLE))
@@ -159,7 +166,7 @@ class ColumnMap:
             raise InvalidColumns(f"columns: expected names among {', '.join(NAMEABLE)}, found {', '.join(unknown)}")
         twice = sorted(role for role, name in self.named.items() if list(self.named.values()).count(name) > 1)
         if twice:
-            raise InvalidColumns(f"columns: {' and '.join(twice)} are given the same column")
+            raise InvalidColumns(f"columns: {' and '.join(map(self._word, twice))} are given the same column")
         if "url" in self.named and not self.urls:
             raise InvalidColumns("columns: a column of URLs is named, and URLs are not to be read")
 
@@ -168,6 +175,8 @@ class ColumnMap:
 
     def wanted(self) -> dict[str, str]:
         """role → name of its column, whether a file has it or not."""
+        if self.values:
+            return {"user": self.named.get("user", "user"), "query": self.named.get("query", "value")}
         wanted = {role: self.named.get(role, role) for role in NAMEABLE if role != "suggestion" or role in self.named}
         if not self.urls:
             del wanted["url"]
@@ -175,23 +184,51 @@ class ColumnMap:
             wanted["optin"] = self.optin
         return wanted
 
+    def _word(self, role: str) -> str:
+        return "value" if self.values and role == "query" else role
+
+    def _found(self, path: Path, names: Sequence[str], wanted: Mapping[str, str]) -> dict[str, str]:
+        """role → its column among these, in any case; a column that was given a role has no other by its name."""
+        found: dict[str, str | None] = {}
+        for role, asked in wanted.items():
+            alike = [asked] if asked in names else [name for name in names if name.casefold() == asked.casefold()]
+            if len(alike) > 1 and (role in self.named or role in _REQUIRED):
+                raise InvalidColumns(
+                    f"{path}: '{asked}' may be any of {listed(alike)}; name one of them with --columns"
+                )
+            found[role] = alike[0] if len(alike) == 1 else None
+        given = [found[role] for role in self.named if found.get(role) is not None]
+        if len(set(given)) < len(given):
+            raise InvalidColumns(f"{path}: columns: two of {', '.join(self.named)} are given the same column")
+        free = [role for role in found if role in self.named or role == "optin" or found[role] not in given]
+        return {role: name for role in free if (name := found[role]) is not None}
+
+    @property
+    def _example(self) -> str:
+        return "user=NAME,value=NAME" if self.values else "user=NAME,query=NAME,url=NAME"
+
     def find(self, path: Path, names: Sequence[str]) -> dict[str, str]:
         """role → name, for all roles that a file with these columns has. User, query and all that was named must be
         among them."""
         wanted = self.wanted()
         needed = {*_REQUIRED, *self.named, *(["optin"] if self.optin is not None else [])}
-        missing = [wanted[role] for role in ROLES if role in needed and wanted[role] not in names]
+        present = self._found(path, names, wanted)
+        missing = [wanted[role] for role in ROLES if role in needed and role not in present]
         if missing:
-            raise InvalidColumns(_no_such_column(path, missing, names, wanted.values()))
-        return {role: name for role, name in wanted.items() if name in names}
+            if "user" not in present and _COUNTS.intersection(map(str.casefold, names)):
+                raise InvalidColumns(f"{path}: no column '{wanted['user']}': {_NO_USERS}")
+            raise InvalidColumns(_no_such_column(path, missing, names, wanted.values(), self._example))
+        return present
 
 
-def _no_such_column(path: Path, missing: Sequence[str], names: Sequence[str], expected: Iterable[str]) -> str:
+def _no_such_column(
+    path: Path, missing: Sequence[str], names: Sequence[str], expected: Iterable[str], example: str
+) -> str:
     """Names the columns there are only if one of them was expected: else the line may not be a header at all."""
     absent = " and ".join(f"'{name}'" for name in missing)
-    if set(expected).isdisjoint(names):
+    if {name.casefold() for name in expected}.isdisjoint(name.casefold() for name in names):
         first_line = f"the {len(names)} fields of its first line (is it a header? {NO_HEADER})"
         present = f"none of the expected names is among {first_line}"
     else:
         present = f"there are {listed(names)}"
-    return f"{path}: no column {absent}: {present}; name them with --columns user=NAME,query=NAME,url=NAME"
+    return f"{path}: no column {absent}: {present}; name them with --columns {example}"

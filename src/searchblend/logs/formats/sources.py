@@ -109,7 +109,7 @@ def _layout(
 
 
 def _is_named_json(path: Path) -> bool:
-    """Whether a file is called ``.jsonl``, ``.ndjson`` or ``.json``, perhaps with ``.gz`` or ``.zst`` after it."""
+    """Whether a file is called ``.jsonl``, ``.ndjson`` or ``.json``, perhaps with ``.gz`` or the like after it."""
     name = path.stem if compression_of(path) else path.name
     return name.lower().endswith(_JSON_SUFFIXES)
 

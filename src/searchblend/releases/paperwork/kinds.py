@@ -169,7 +169,7 @@ def _values(release: SavedRelease) -> KindFacts:
         composition=f"One mechanism, used once. {_of_groups(release)}",
         preprocessing="One value of each user was drawn among their different ones.",
         post_processing="Values were sorted by their noisy counts.",
-        verify=None,
+        verify="searchblend release verify",
         has_paper=False,
     )
 

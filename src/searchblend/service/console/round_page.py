@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 from searchblend.accounting.spend import Spend
 from searchblend.blender.release import GroupSizes
 from searchblend.blender.result import ResultRow, StatedCheck
+from searchblend.pages.charts import Chart, Series
 from searchblend.service.actions import JOB_ARROWS
-from searchblend.service.console.words import REASONS, StateWords, deadline, words_of
+from searchblend.service.arrivals import ArrivalStep, read_arrivals, step_of
+from searchblend.service.console.words import REASONS, StateWords, deadline, number, span, words_of
 from searchblend.service.round_model import RoundNumbers, settings_of
 from searchblend.service.task_settings import TaskSettings
 from searchblend.store.audit import AuditEntry
@@ -21,6 +24,7 @@ from searchblend.store.states import ENDED, State
 from searchblend.wire.release import decode_result
 
 PER_PAGE: Final = 100
+_ARRIVALS_HEIGHT: Final = 170
 _WORKERS: Final = {arrow.job: arrow.worker for arrow in JOB_ARROWS}
 _RESULT: Final = "result.json"
 _REACHED: Final = {
@@ -75,8 +79,12 @@ class Live:
     @property
     def arrived(self) -> int:
         """Everything that was taken or refused in this window."""
+        return self.refused + self.taken
+
+    @property
+    def taken(self) -> int:
         is_optin = self.round.state is State.OPTIN_OPEN
-        return self.refused + (self.numbers.opt_in_records if is_optin else self.numbers.reports_counted)
+        return self.numbers.opt_in_records if is_optin else self.numbers.reports_counted
 
     @property
     def worker(self) -> str:
@@ -224,6 +232,8 @@ class RoundPage:
     can_draft: bool
     optin_users: int | None
     """as far as is known: sealed records now, or those that were there when the window closed"""
+    arrivals: Chart | None
+    """from the second step of a window on"""
 
 
 def read_round(store: ServiceStore, task_name: str, number: int, *, first: int, containing: str) -> RoundPage:
@@ -249,6 +259,24 @@ def read_round(store: ServiceStore, task_name: str, number: int, *, first: int, 
         optin_users=live.numbers.opt_in_records
         or next((event.figures["records"] for event in history if "records" in event.figures), None),
         can_draft=last.number == number and round_.state in ENDED and not task.killed,
+        arrivals=_arrivals(read_arrivals(store, round_, live.taken), step_of(round_)),
+    )
+
+
+def _arrivals(steps: Sequence[ArrivalStep], seconds: int) -> Chart | None:
+    if len(steps) < 2:
+        return None
+    begins = [datetime.fromtimestamp(step.begins, UTC) for step in steps]
+    return Chart(
+        title=f"Messages taken in each {span(seconds)}",
+        x_label="begin of each step, UTC",
+        y_label="messages",
+        xs=[float(step.begins) for step in steps],
+        x_names=[f"{at.day} {at:%b %H:%M}" for at in begins],
+        series=[Series("messages", [step.n for step in steps])],
+        form=number,
+        unit="plain",
+        height=_ARRIVALS_HEIGHT,
     )
 
 

@@ -1,0 +1,115 @@
+"""``searchblend select``: parse, select, print."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from searchblend.cli.arguments import add_budget
+from searchblend.cli.commands.run import malformed_warnings, now
+from searchblend.cli.log_options import (
+    add_output,
+    add_release_options,
+    add_table,
+    ledger_entry,
+    remembered,
+    require_output,
+    summary_file,
+    table_options,
+)
+from searchblend.cli.printing import new_table, print_json, print_line, print_table, step_progress, warn
+from searchblend.cli.standard_input import with_standard_input
+from searchblend.core.privacy import Budget
+
+if TYPE_CHECKING:
+    from searchblend.releases.saved_release import SavedRelease
+    from searchblend.releases.select_values import Selection
+
+EXAMPLES = """\
+examples:
+  searchblend select installed.parquet -o out --columns user=person,value=app
+  searchblend select visits.csv -o out --epsilon 2 --delta 1e-7
+  searchblend select 'aol/user-ct-*.gz' -o out                  the queries of AOL's collection, as they were typed
+  searchblend select visits.csv -o out --ledger budget.ledger --release-id march
+  searchblend select visits.csv --dry-run                       from how many users on a value is named; reads nothing
+"""
+_SHOWN = 20
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_table(parser)
+    add_output(parser, needed="needed but for --dry-run", page=False)
+    add_budget(parser)
+    parser.add_argument("--allow-large-delta", action="store_true", help="accept δ ≥ 1/users")
+    add_release_options(parser)
+    parser.add_argument("--dry-run", action="store_true", help="say what would be promised; read nothing")
+    parser.add_argument("--json", action="store_true", help="print the selection as one JSON document")
+
+
+def run(options: argparse.Namespace) -> None:
+    from searchblend.releases.select_values import Selection
+    from searchblend.releases.selection import cost_of, run_selection
+
+    selection, created = Selection(table_options(options), Budget(options.epsilon, options.delta)), now()
+    if options.dry_run:
+        _show_dry_run(selection, as_json=options.json)
+        return
+    output, ledger = require_output(options, instead="--dry-run"), ledger_entry(options)
+    with (
+        summary_file(options.summary, output, replace=options.force) as write_summary,
+        remembered(options, output, cost_of(selection), created=created),
+        with_standard_input(selection.table) as reading,
+        step_progress() as on_step,
+    ):
+        result = run_selection(
+            replace(selection, table=reading),
+            output,
+            replace=options.force,
+            allow_large_delta=options.allow_large_delta,
+            ledger=ledger,
+            created=created,
+            on_step=on_step,
+        )
+        write_summary(result.input_summary)
+    if result.input_summary is None:
+        warn("this release id was published before: the same files again, nothing was spent")
+    else:
+        for line in malformed_warnings(result.input_summary):
+            warn(line, "bold yellow")
+    _show(result.released, output, as_json=options.json)
+
+
+def _show(released: SavedRelease, folder: Path, *, as_json: bool) -> None:
+    from searchblend.wire.release import encode_statement
+
+    values, counts = released.columns().values()
+    if as_json:
+        rows = [{"value": value, "count": n} for value, n in zip(values, counts, strict=True)]
+        print_json({"values": rows, "statement": encode_statement(released.statement)})
+        return
+    table = new_table(f"Values that many users have, with noise ({len(values):,} in all)")
+    table.add_column("value")
+    table.add_column("users", justify="right")
+    for value, n in list(zip(values, counts, strict=True))[:_SHOWN]:
+        table.add_row(str(value), f"{n:,}")
+    print_table(table)
+    guarantee = released.guarantee
+    print_line(
+        f"ε = {guarantee.epsilon:g}, δ = {guarantee.delta:g} for each user; "
+        f"guarantee {'holds' if guarantee.holds else 'does NOT hold'}"
+    )
+    print_line(f"files: {folder}/")
+
+
+def _show_dry_run(selection: Selection, *, as_json: bool) -> None:
+    """From how many users on a value is named; no file is opened."""
+    budget, threshold = selection.budget, selection.design.threshold.integer
+    if as_json:
+        print_json({"epsilon": budget.epsilon, "delta": budget.delta, "threshold": threshold})
+        return
+    print_line(
+        f"ε = {budget.epsilon:g}, δ = {budget.delta:g} for each user; nothing was read.\n"
+        f"One value of each user is drawn; named are values that about {threshold} users or more drew."
+    )
