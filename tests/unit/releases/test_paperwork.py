@@ -151,11 +151,24 @@ def test_tables_are_whole(release: Path):
             assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
 
 
+@pytest.mark.parametrize(("records", "wide", "urls"), [(1, False, False), (1, True, True), (20, False, True)])
+def test_the_promise_of_every_curator_is_computed_again(tmp_path: Path, records: int, wide: bool, urls: bool):
+    users = [[sb.Record(query, f"http://{query}.example/" if urls else sb.WILDCARD)] for query in ("a", "b") * 100]
+    params = sb.BlenderParams(sb.Budget(4.0, 1e-5), records_per_optin=records)
+    groups = (sb.InMemoryGroup.from_users(users) for _ in range(2))
+    sb.run_blender(*groups, params, wide_list=wide).save(tmp_path / "out")
+    assert "ε = 4, δ = 10⁻⁵" in paperwork_of_folder(tmp_path / "out", "nist", NOTHING)
+    other = changed(tmp_path / "out", tmp_path / "other", {"parameters.records_per_optin": 21 - records})
+    with pytest.raises(sb.InputError, match="parameters give"):
+        facts_of_folder(other)
+
+
 def test_odds_count_twice_where_neighbours_add_or_remove_a_person(releases: dict[str, Path]):
     hybrid, graph = (facts_of(releases[kind]) for kind in ("hybrid", "graph"))
     assert (hybrid.replaces_one, graph.replaces_one) == (True, False)
     assert hybrid.odds == pytest.approx(np.exp(4.0))
     assert graph.odds == pytest.approx(np.exp(8.0))
+    assert (hybrid.odds_delta, graph.odds_delta) == (1e-5, pytest.approx(1e-5 * (1 + np.exp(4.0))))
     assert dict(hybrid.beliefs)[0.5] == pytest.approx(1 / (1 + np.exp(-4.0)))
 
 

@@ -38,15 +38,20 @@ class ReleaseFacts:
 
     @property
     def odds(self) -> float:
-        """By how much the odds between two things that one person may have searched can change, up to δ.
+        """By how much the odds between two versions of one person's data can change, up to ``odds_delta``.
 
-        Where neighbours add or remove a person, replacing what they searched takes two steps.
+        Where neighbours add or remove a person, replacing their data takes two steps.
         """
         return math.exp(self.guarantee.epsilon * (1 if self.replaces_one else 2))
 
     @property
+    def odds_delta(self) -> float:
+        """δ, or (1 + e^ε)·δ over two steps."""
+        return self.guarantee.delta * (1 if self.replaces_one else 1 + math.exp(self.guarantee.epsilon))
+
+    @property
     def beliefs(self) -> list[tuple[float, float]]:
-        """A belief that somebody searched a thing, and the largest that the release can make of it, up to δ."""
+        """A belief about somebody's data, and the largest that the release can make of it, up to δ."""
         return [(prior, self.odds * prior / (1 - prior + self.odds * prior)) for prior in PRIORS]
 
     @property

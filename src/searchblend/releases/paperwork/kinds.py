@@ -67,8 +67,6 @@ class KindFacts:
     composition: str
     preprocessing: str
     post_processing: str
-    verify: str | None
-    """the command that checks a folder of this kind"""
     has_paper: bool
 
 
@@ -99,8 +97,8 @@ def _hybrid(release: SavedRelease) -> KindFacts:
             + " What both groups say is averaged."
         ),
         mechanisms=[
-            f"Opt-in users: {optin['name']}; noise of scale {optin['noise_scale']:.4g} on counts in which one user has "
-            f"{optin.get('units_per_user', 1):,} units; named from {optin['integer_threshold']:,} units on.",
+            f"Opt-in users: {optin['name']}; noise of scale {optin['noise_scale']:.4g} on counts to which one user "
+            f"adds up to {optin.get('units_per_user', 1):,}; named from {optin['integer_threshold']:,} on.",
             f"Clients: {client['name']}; one report each, of {records}, which keeps {kept}.",
         ],
         composition=(
@@ -108,14 +106,13 @@ def _hybrid(release: SavedRelease) -> KindFacts:
             f"taken from its users together. {_of_groups(release)}"
         ),
         preprocessing=(
-            f"{_NORMAL_FORM} Of each client {records} drawn at random count. At most "
+            f"{_NORMAL_FORM} Each client's report is of {records}, drawn at random. At most "
             f"{parameters['max_head_queries']} queries are listed."
         ),
         post_processing=(
             "Both groups' estimates were blended, the more precise one counting more; intervals were computed. "
             + (_PROJECTED if parameters.get("projected") else "Estimates were not projected.")
         ),
-        verify=None,
         has_paper=True,
     )
 
@@ -145,7 +142,6 @@ def _click_graph(release: SavedRelease) -> KindFacts:
         ),
         preprocessing=f"{_NORMAL_FORM} Each user's earliest activity up to the bounds counts.",
         post_processing="Clamped counts, estimates corrected for selection, and intervals: from noisy counts alone.",
-        verify="searchblend release verify",
         has_paper=True,
     )
 
@@ -169,7 +165,6 @@ def _values(release: SavedRelease) -> KindFacts:
         composition=f"One mechanism, used once. {_of_groups(release)}",
         preprocessing="One value of each user was drawn among their different ones.",
         post_processing="Values were sorted by their noisy counts.",
-        verify="searchblend release verify",
         has_paper=False,
     )
 

@@ -103,9 +103,8 @@ def _implementation(facts: ReleaseFacts) -> Mapping[str, Entry]:
         ),
         "mechanisms": _text(
             *facts.kind.mechanisms,
-            f"Implemented in {software}. Noise is drawn as whole numbers from tables with the operating system's "
-            "generator, so that no floating-point result depends on the data; the samplers' distance from their laws "
-            "is part of δ.",
+            f"Implemented in {software}. Noise is whole numbers, drawn from tables with the operating system's "
+            "generator; the samplers' distance from their laws is part of δ.",
         ),
         "justification": _text(
             "Conditions of the guarantee, all of which hold: "

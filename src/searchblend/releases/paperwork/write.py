@@ -14,6 +14,8 @@ from searchblend.releases.paperwork.facts import ReleaseFacts, facts_of_folder
 from searchblend.releases.paperwork.publication import Publication, open_field
 from searchblend.releases.paperwork.registry import registry_entry
 
+_LARGE: Final = 100
+"""from here on a factor needs no digits behind the point"""
 Writer = Callable[[ReleaseFacts, Publication], str]
 
 
@@ -34,7 +36,12 @@ def _document(template: str, facts: ReleaseFacts, given: Publication) -> str:
         given=given.stated,
         open_field=open_field,
         small=small_number,
+        factor=_factor,
     )
+
+
+def _factor(value: float) -> str:
+    return f"{value:,.0f}" if value >= _LARGE else f"{value:.3g}"
 
 
 WRITERS: Final[Mapping[str, Writer]] = {
