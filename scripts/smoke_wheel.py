@@ -34,6 +34,8 @@ PLAIN = [
     "run searches.tsv --dry-run",
     "plan --users 100000 --runs 1 --json",
     "page head -o head.html",
+    "statement head --for nist",
+    "statement head --for registry -o entry.yaml --json",
     "stats searches.tsv --json",
     "select searches.tsv --columns value=query -o values --json",
     "generate --profile aol --users 300 -o made.txt",

@@ -36,6 +36,7 @@ SECTIONS: Final = {
             "run-on-spark",
             "use-a-released-graph",
             "publish-a-page",
+            "write-the-paperwork",
             "search-locally",
             "evaluate-your-own",
             "reproduce-a-figure",

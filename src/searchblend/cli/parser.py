@@ -24,6 +24,7 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "Use a release": {
         "page": "a release as one web page, from its folder",
+        "statement": "papers for a release: registry, NIST, DPIA, README",
         "graph": "keywords, similar queries, studies of a released graph",
         "pack": "make, look at and compare local-search packs",
         "search": "local search in a pack, without a network",
@@ -97,6 +98,10 @@ def load_command(name: str) -> Command:
             from searchblend.cli.commands import page
 
             return page
+        case "statement":
+            from searchblend.cli.commands import statement
+
+            return statement
         case "graph":
             from searchblend.cli.commands import graph
 

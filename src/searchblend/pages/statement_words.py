@@ -51,7 +51,7 @@ class StatementWords:
             return "Nothing is promised: a condition of the guarantee does not hold (see below)."
         return (
             "Whatever somebody concludes about one person from everything that was published, that person's own "
-            f"searches change the odds by a factor of {math.exp(promise.epsilon):.3g} at most (e to the power of "
+            f"data change the odds by a factor of {math.exp(promise.epsilon):.3g} at most (e to the power of "
             f"ε = {promise.epsilon:g}), except with probability δ = {small_number(promise.delta)}."
         )
 

@@ -54,12 +54,17 @@ class SavedRelease(ReleasedTables[str]):
     @property
     def tables(self) -> list[str]:
         """The names that ``columns`` takes."""
-        return list(_FILES_OF[self.statement.kind])
+        return list(self.table_files)
+
+    @property
+    def table_files(self) -> Mapping[str, str]:
+        """The CSV file of each table."""
+        return _FILES_OF[self.statement.kind]
 
     def columns(self, table: str | None = None) -> dict[str, list[str | int | float | None]]:
         """One table, or the first, with the columns of its CSV file."""
         name = chosen(table, *self.tables)
-        lines = csv.reader(io.StringIO(self.files[_FILES_OF[self.statement.kind][name]].decode(), newline=""))
+        lines = csv.reader(io.StringIO(self.files[self.table_files[name]].decode(), newline=""))
         header = next(lines)
         rows = [[_value(column, cell, header) for column, cell in zip(header, row, strict=True)] for row in lines]
         return {column: [row[place] for row in rows] for place, column in enumerate(header)}

@@ -60,7 +60,7 @@ def verify_release(where: Where, *, on_step: Callable[[str], None] = SILENT) -> 
     on_step("hashes")
     checks = list(_files(folder, statement))
     on_step("budget")
-    checks += {STATEMENT_KIND: _budget, VALUES_KIND: _selection}.get(statement.kind, _promise)(statement)
+    checks += {STATEMENT_KIND: budget_checks, VALUES_KIND: _selection}.get(statement.kind, _promise)(statement)
     if statement.kind == STATEMENT_KIND and all(check.holds for check in checks):
         checks += _tables(read_click_graph(folder, on_step=on_step), statement)
     return checks
@@ -122,7 +122,7 @@ def _selection(statement: Statement) -> Iterator[Check]:
     yield Check("threshold", same, detail)
 
 
-def _budget(statement: Statement) -> Iterator[Check]:
+def budget_checks(statement: Statement) -> Iterator[Check]:
     """The design follows from the parameters alone, so it can be computed again and compared."""
     parameters = statement.parameters
     try:
