@@ -41,6 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="few runs and fewer points: minutes instead of an hour")
     parser.add_argument("--seed", type=positive_int, default=1, help="the same seed gives the same bytes (1)")
     parser.add_argument("--algorithm", metavar="PATH", help="package.module:object, run beside paper and best")
-    parser.add_argument("--workers", type=positive_int, metavar="W", help="processes (as many as there are cores)")
+    parser.add_argument(
+        "--workers", type=positive_int, metavar="W", help="processes (as many as there are cores; one for little work)"
+    )
     parser.add_argument("--html", action="store_true", help="one self-contained page with everything in DIR")
     parser.add_argument("--json", action="store_true", help="print what was found as one JSON document")

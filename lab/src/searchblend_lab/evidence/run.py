@@ -6,7 +6,7 @@ import os
 import platform
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
@@ -24,6 +24,8 @@ from searchblend_lab.evidence.mutants import MUTANTS
 OnProgress = Callable[[float, float, str], None]
 """seconds of work done, in all, and what was finished last"""
 _MUTANT: Final = "mutant: "
+_WORTH_A_PROCESS: Final = 2.0
+"""seconds of work: a worker needs one to start"""
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,7 @@ def _names() -> list[str]:
 
 
 def run_audit(settings: Settings, on_progress: OnProgress = lambda done, total, name: None) -> AuditReport:
-    """All checks that were asked for, the longest first, in ``workers`` processes."""
+    """All checks that were asked for, the longest first, in at most ``workers`` processes beside this one."""
     started = time.perf_counter()
     checks, mutants = selected(settings)
     effort = plan.effort(quick=settings.quick, samples=settings.samples, level=settings.level)
@@ -160,21 +162,32 @@ def run_audit(settings: Settings, on_progress: OnProgress = lambda done, total, 
     jobs += [(m.cost, _MUTANT + m.name) for m in mutants if m.needs not in settings.without or not m.needs]
     found: dict[str, Entry | MutantEntry] = {}
     total, done = sum(cost for cost, _ in jobs), 0.0
-    with WorkerPool(settings.workers) as pool:
-        costs = {pool.submit(_work, name, effort, settings.level): cost for cost, name in sorted(jobs, reverse=True)}
-        for future in as_completed(costs):
-            entry = future.result()
-            found[(_MUTANT if isinstance(entry, MutantEntry) else "") + entry.name] = entry
-            done += costs[future]
-            on_progress(done, total, entry.name)
+    for cost, entry in _worked(sorted(jobs, reverse=True), effort, settings):
+        found[(_MUTANT if isinstance(entry, MutantEntry) else "") + entry.name] = entry
+        done += cost
+        on_progress(done, total, entry.name)
     entries = [found.get(check.name) or _left_out(check) for check in checks]
     planted = [found.get(_MUTANT + mutant.name) or _not_planted(mutant) for mutant in mutants]
     seconds = time.perf_counter() - started
     return AuditReport(settings, effort, entries, planted, seconds)  # type: ignore[arg-type]  # by name
 
 
+def _worked(
+    jobs: list[tuple[float, str]], effort: Effort, settings: Settings
+) -> Iterator[tuple[float, Entry | MutantEntry]]:
+    """What came of each job, with its cost, as soon as it is done."""
+    if sum(cost for cost, _ in jobs) < _WORTH_A_PROCESS:
+        for cost, name in jobs:
+            yield cost, _work(name, effort, settings.level)
+        return
+    with WorkerPool(settings.workers) as pool:
+        costs = {pool.submit(_work, name, effort, settings.level): cost for cost, name in jobs}
+        for future in as_completed(costs):
+            yield costs[future], future.result()
+
+
 def _work(name: str, effort: Effort, level: float) -> Entry | MutantEntry:
-    """One job, in a worker."""
+    """One job, in a worker if that is worth it."""
     if name.startswith(_MUTANT):
         mutant = next(mutant for mutant in MUTANTS if _MUTANT + mutant.name == name)
         return try_mutant(mutant, plan.mutant_effort(level))

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -29,6 +30,9 @@ from searchblend_lab.papers.outputs import document, findings_table
 from searchblend_lab.papers.page import INDEX
 from searchblend_lab.papers.people import LogPeople, make_known
 from searchblend_lab.papers.registry import ALL, EXPERIMENTS, experiments_named
+
+_WORTH_WORKERS: Final = 4.0
+"""about the seconds of work from which worker processes save time"""
 
 
 def run_evaluate(options: argparse.Namespace) -> None:
@@ -56,7 +60,7 @@ def run_evaluate(options: argparse.Namespace) -> None:
             experiments,
             request,
             options.output,
-            workers=options.workers or os.cpu_count() or 1,
+            workers=options.workers or _workers(experiments, request),
             people=[log] if log else [],
             html=options.html,
             on_cost=on_cost,
@@ -68,6 +72,12 @@ def run_evaluate(options: argparse.Namespace) -> None:
     for entry in evaluated:
         _show(entry)
     print_line(f"Everything is in {options.output}, start with {PAGE if options.html else INDEX}.")
+
+
+def _workers(experiments: Sequence[Experiment], request: Request) -> int:
+    """As many as there are cores, unless they need longer to start than the work takes here."""
+    cost = sum(cell.cost for cell in {cell for experiment in experiments for cell in experiment.cells(request)})
+    return 1 if cost < _WORTH_WORKERS else os.cpu_count() or 1
 
 
 def _heeding(experiments: list[Experiment], request: Request, *, everything: bool) -> list[Experiment]:
