@@ -74,6 +74,8 @@ class Feeder:
         self._wrong_guess = False
         self._failure: BaseException | None = None
         self._stop = threading.Event()
+        self._opened: set[Path] = set()
+        self._opening = threading.Lock()
         self._names = 0
 
     def feed(self, paths: Sequence[Path], rules: LineRules, *, odd_bytes: bytes = b"") -> Feed:
@@ -130,10 +132,11 @@ class Feeder:
     def running(self, interrupt: Callable[[], None]) -> Iterator[None]:
         """Fills the pipes while the statement inside reads them; a file's failure becomes the statement's."""
         checking = threading.Thread(target=self._check_guesses, args=(interrupt,), daemon=True)
-        filling = [
-            threading.Thread(target=self._fill, args=(name, gate, interrupt), daemon=True) for name, gate in self._pipes
-        ]
-        for thread in (checking, *filling):
+        filling = {
+            name: threading.Thread(target=self._fill, args=(name, gate, interrupt), daemon=True)
+            for name, gate in self._pipes
+        }
+        for thread in (checking, *filling.values()):
             thread.start()
         try:
             yield
@@ -144,8 +147,8 @@ class Feeder:
         else:
             checking.join()
         finally:
-            self._stop.set()
-            for thread in (checking, *filling):
+            self._release(filling)
+            for thread in (checking, *filling.values()):
                 thread.join()
         self._reraise()
 
@@ -191,15 +194,37 @@ class Feeder:
             os.close(pipe)
 
     def _open(self, name: Path) -> int | None:
-        """The pipe, once it is read; None if it never will be."""
-        while not self._stop.wait(_RETRY_SECONDS):
+        """The pipe, once it is read; None if it never will be. The thread sleeps until then: with many files, asking
+        again and again would take more time than reading them."""
+        while True:
             try:
-                pipe = os.open(name, os.O_WRONLY | os.O_NONBLOCK)
-            except OSError:
-                continue
-            os.set_blocking(pipe, True)
-            return pipe
+                pipe = os.open(name, os.O_WRONLY)
+                break
+            except OSError:  # too many files are open at the moment
+                if self._stop.wait(_RETRY_SECONDS):
+                    return None
+        with self._opening:
+            if not self._stop.is_set():
+                self._opened.add(name)
+                return pipe
+        os.close(pipe)
         return None
+
+    def _release(self, filling: dict[Path, threading.Thread]) -> None:
+        """Ends the threads that wait for a reader of their pipe by being it. The others' readers are the database's: if
+        it is gone, their pipes are broken, and a reader more would keep them waiting. A thread whose pipe somebody has
+        removed is left to end with the process."""
+        with self._opening:
+            self._stop.set()
+            waiting = [name for name in filling if name not in self._opened]
+        for name in waiting:
+            try:
+                reader = os.open(name, os.O_RDONLY | os.O_NONBLOCK)
+            except OSError:
+                del filling[name]
+                continue
+            filling[name].join()
+            os.close(reader)
 
 
 class _Stopped(Exception):
