@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -17,9 +14,11 @@ from playwright.sync_api import Page
 
 from accessibility import serious_violations
 from console_browser import LOOKS, PATIENCE_MS, photograph, sideways, wear
+from made_once import documentation, made_once
 from made_releases import IMAGE, SCRIPT, graph_release, hybrid_release
+from searchblend.cli.main import main
 
-ROOT = Path(__file__).parents[2]
+KINDS = ["hybrid", "click-graph", "evaluated", "results"]
 PHONE = LOOKS["phone"][1]
 
 
@@ -47,18 +46,20 @@ def opened(browser, path: Path | str, width: int = 1280):
         yield watched
 
 
+def make_pages(folder: Path) -> None:
+    """A page of every kind, as the commands make them."""
+    for kind in ("hybrid", "click-graph", "evaluated"):
+        (folder / kind).mkdir()
+    hybrid_release(folder / "hybrid")
+    graph_release(folder / "click-graph")
+    hybrid_release(folder / "evaluated", "--evaluate", "--seed", "1")
+    assert main(["evaluate", "fig12", "--quick", "--html", "-o", str(folder / "results/release")]) == 0
+
+
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory) -> dict[str, Path]:
-    """A page of every kind, as the commands make them."""
-    made = {
-        "hybrid": hybrid_release(tmp_path_factory.mktemp("hybrid")) / "index.html",
-        "click-graph": graph_release(tmp_path_factory.mktemp("graph")) / "index.html",
-        "evaluated": hybrid_release(tmp_path_factory.mktemp("evaluated"), "--evaluate", "--seed", "1") / "index.html",
-    }
-    results = tmp_path_factory.mktemp("results")
-    command = [sys.executable, "-m", "searchblend.cli", "evaluate", "fig12", "--quick", "--html", "-o", str(results)]
-    subprocess.run(command, check=True, capture_output=True, timeout=240)
-    return {**made, "results": results / "index.html"}
+    folder = made_once(tmp_path_factory, "pages", make_pages)
+    return {kind: folder / kind / "release/index.html" for kind in KINDS}
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -69,10 +70,7 @@ class Quiet(SimpleHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Iterator[str]:
     """The documentation, built and served: its search works over HTTP alone."""
-    folder = tmp_path_factory.mktemp("site")
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
-    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, timeout=240)
+    folder, _ = documentation(tmp_path_factory)
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
         thread = Thread(target=server.serve_forever)
         thread.start()
@@ -81,7 +79,7 @@ def site(tmp_path_factory) -> Iterator[str]:
         thread.join()
 
 
-@pytest.mark.parametrize("kind", ["hybrid", "click-graph", "evaluated", "results"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_page_is_quiet_accessible_and_fits(chromium, pages, kind):
     with opened(chromium, pages[kind], PHONE) as watched:
         page = watched.page

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from functools import cached_property
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+
+from made_once import documentation
 
 ROOT = Path(__file__).parents[2]
 LOADED = {("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("object", "data")}
@@ -80,24 +79,9 @@ class Site:
         return not anchor or anchor == "__skip" or there.suffix != ".html" or anchor in self.pages[there].ids
 
 
-def build(folder: Path) -> Site:
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-    )
-    assert done.returncode == 0, done.stderr
-    return Site(folder, done.stdout + done.stderr)
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    return build(tmp_path_factory.mktemp("site"))
+    return Site(*documentation(tmp_path_factory))
 
 
 def test_the_site_builds_without_a_warning(site: Site):
