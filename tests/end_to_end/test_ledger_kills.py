@@ -22,7 +22,7 @@ from searchblend.store.database_sqlite import LedgerFile
 from searchblend.store.ledger import Ledger, open_ledger, release_once
 
 SPEND = Spend(0.1, 1e-9, Neighbors.REPLACE_ONE, "any")
-LEDGERS, KILLS_PER_LEDGER = 8, 25
+LEDGERS, KILLS_PER_LEDGER = 25, 8
 """a ledger is read as a whole after every kill, so many short ones cost less than a long one"""
 
 
