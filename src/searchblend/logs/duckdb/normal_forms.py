@@ -110,6 +110,9 @@ class NormalForm:
             f"WHERE {self.needs_python}"
         )
         n = int(session.value(f"SELECT count(*) FROM {strange}"))
+        if not n:
+            session.execute(f"DROP TABLE {strange}")
+            return Joined(self.shortcut)
         session.execute(f"CREATE TEMP TABLE {forms} (string VARCHAR, form VARCHAR)")
         for first in range(0, n, _BATCH):
             rows = session.rows(f"SELECT string FROM {strange} WHERE rowid BETWEEN {first} AND {first + _BATCH - 1}")
@@ -119,9 +122,6 @@ class NormalForm:
                 [batch, [self.rule(string) for string in batch]],
             )
         session.execute(f"DROP TABLE {strange}")
-        if not n:
-            session.execute(f"DROP TABLE {forms}")
-            return Joined(self.shortcut)
         form = f"CASE WHEN {forms}.string IS NULL THEN {self.shortcut} ELSE {forms}.form END"
         return Joined(form, f" LEFT JOIN {forms} ON {self.column} = {forms}.string", forms)
 
