@@ -48,8 +48,26 @@ def wait_for(parts, task, state: State) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize(("method", "command"), [("best", in_a_process), ("paper", in_this_process)])
-def test_a_round_from_consent_to_an_answer_without_a_network(method, command, tmp_path):
+class FirstInAProcess:
+    """A process for the first use of each subcommand; the state that it leaves is read by what follows, in this one.
+
+    So each subcommand meets a state that another process wrote, and each that writes leaves one for another process.
+    """
+
+    def __init__(self):
+        self._seen = set()
+
+    def __call__(self, state, *arguments: str, fails: bool = False):
+        use = arguments[0], fails
+        if use in self._seen:
+            return in_this_process(state, *arguments, fails=fails)
+        self._seen.add(use)
+        return in_a_process(state, *arguments, fails=fails)
+
+
+@pytest.mark.parametrize("method", ["best", "paper"])
+def test_a_round_from_consent_to_an_answer_without_a_network(method, tmp_path):
+    command = FirstInAProcess() if method == "best" else in_this_process
     parts = Service.start(str(tmp_path / "service.db"), tmp_path, SystemClock())
     task = parts.task(method=method, client_seconds=100_000, optin_seconds=100_000, shred_seconds=200_000)
     parts.contribute(parts.open(task), people(399, seed=1))
@@ -115,13 +133,14 @@ def check_everybody_was_counted_once(played, n_devices: int) -> None:
     assert played["counted"] == n_devices
 
 
-def test_three_thousand_devices_and_their_intervals(tmp_path):
+def test_a_thousand_devices_and_their_intervals(tmp_path):
     """A rehearsal of the population below: few intervals, most of them near the threshold, so wide bounds.
 
-    1,500 draws of the noise gave 0.956 ± 0.007 of about 310, never above 0.981: both bounds are over five of them away.
+    250 seeded draws of the noise gave 0.955 ± 0.0064 of about 310, within 0.935 and 0.972: both bounds are over six of
+    these deviations away.
     """
-    played = play_round(tmp_path, "best", 3_000, 6_000, 2)
-    check_everybody_was_counted_once(played, 3_000)
+    played = play_round(tmp_path, "best", 1_000, 6_000, 2)
+    check_everybody_was_counted_once(played, 1_000)
     check_coverage(covered(played["result"], played["truth"], None), 0.85, 0.995, 100)
 
 
