@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from searchblend.core.errors import InvalidParameter
 
 Law = Literal["discrete_laplace", "rounded_gaussian"]
 LAWS: Final[tuple[Law, ...]] = ("discrete_laplace", "rounded_gaussian")
+Floats = NDArray[np.float64]
 _NEGLIGIBLE: Final = 1e-15
+_FEW: Final = 4
 _ROUNDING: Final = 1 / 12
 """What rounding to whole numbers adds to a variance."""
 
@@ -104,11 +107,27 @@ class NoiseLaw:
         while special.nbdtrc(end, terms, keep) > _NEGLIGIBLE:
             end *= 2
         values = np.arange(end + 1, dtype=np.float64)
-        from_here = np.concatenate([[1.0], special.nbdtrc(values, terms, keep)])
+        from_here = np.concatenate([[1.0], self._geometric_tail(values, terms)])
         """P(N ≥ 0), P(N ≥ 1), …"""
         mass = from_here[:-1] - from_here[1:]
-        above = special.nbdtrc(values + math.floor(difference), terms, keep)
+        above = self._geometric_tail(values + math.floor(difference), terms)
         if float(difference).is_integer():
-            at_least = special.nbdtrc(values + difference - 1, terms, keep) if difference else from_here[:-1]
+            at_least = self._geometric_tail(values + difference - 1, terms) if difference else from_here[:-1]
             above = (above + at_least) / 2
         return min(0.5, float(np.einsum("i,i->", mass, above)))
+
+    def _geometric_tail(self, values: Floats, terms: int) -> Floats:
+        """P(N > n) of the sum of so many geometric variables: fewer than ``terms`` successes in n + ``terms`` trials.
+
+        Summed up, of positive terms, where there are few: ten times as fast as the incomplete beta function.
+        """
+        keep = -math.expm1(-1 / self.scale)
+        if terms > _FEW:
+            many: Floats = special.nbdtrc(values, terms, keep)
+            return many
+        trials, ways = values + terms, np.ones_like(values)
+        tail = np.exp(-trials / self.scale)
+        for successes in range(1, terms):
+            ways *= (trials - successes + 1) / successes * keep
+            tail += ways * np.exp((successes - trials) / self.scale)
+        return tail
