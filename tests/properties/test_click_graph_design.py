@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.step import StepDesign
@@ -58,11 +58,11 @@ def made(wanted: ClickGraphParams) -> ClickGraphDesign:
 def normal_delta(epsilon: float, mu: float) -> float:
     if not mu:
         return max(0.0, -math.expm1(epsilon))
-    return norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu)
+    return float(ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu))
 
 
 def own_rate(step: StepDesign, weight: int) -> float:
-    return float(norm.sf((step.threshold - weight - 0.5) / step.noise.scale)) if step.threshold else 0.0
+    return float(ndtr((weight + 0.5 - step.threshold) / step.noise.scale)) if step.threshold else 0.0
 
 
 def gaussian_delta_again(design: ClickGraphDesign) -> float:
