@@ -7,11 +7,15 @@ truth is the share among all people of the replicate, opt-in users and clients t
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from unittest.mock import Mock, patch
 
 import numpy as np
 
+from searchblend.blender.best import blend
+from searchblend.blender.best.group_check import GroupCheck, p_value_of
 from searchblend.blender.estimates import Estimates
 from searchblend.blender.pipeline import run_blender
 from searchblend.blender.release import BlenderRelease
@@ -39,8 +43,11 @@ class Run:
     release: BlenderRelease
     true_cells: np.ndarray
     """among the drawn people: what holds if each has no other record (ρ_b = 1)"""
-    expected_cells: np.ndarray
-    """among all who could have been drawn: what holds if all people search alike (ρ_b = 0)"""
+
+    @property
+    def expected_cells(self) -> np.ndarray:
+        """among all who could have been drawn: what holds if all people search alike (ρ_b = 0)"""
+        return _everybody().cell_counts(self.release.head) / _PARTS
 
     @property
     def true_queries(self) -> np.ndarray:
@@ -56,14 +63,16 @@ def run_once(
     optin_users, clients = _tilted(people, optin_share, tilt, generator) if tilt else people.split(optin_share)
     params = BlenderParams(Budget(epsilon, 1e-5), max_head_queries=max_queries)
     release = run_blender(optin_users, clients, params, project=project, randomness=SeededRandomness(seed))
-    return Run(release, people.cell_counts(release.head) / people.n_users, _expected_cells(release.head))
+    return Run(release, people.cell_counts(release.head) / people.n_users)
 
 
-def _expected_cells(head: HeadList) -> np.ndarray:
-    model, parts = _model(), 10**15
-    counts = np.rint(model.shares * parts).astype(np.int64)
-    everybody = CountGroup(model.universe, counts, parts, np.random.Generator(np.random.PCG64(0)))
-    return everybody.cell_counts(head) / parts
+_PARTS = 10**15
+
+
+@cache
+def _everybody() -> CountGroup:
+    counts = np.rint(_model().shares * _PARTS).astype(np.int64)
+    return CountGroup(_model().universe, counts, _PARTS, np.random.Generator(np.random.PCG64(0)))
 
 
 of_grid = lru_cache(maxsize=96)(run_once)
@@ -127,8 +136,27 @@ def coverage_over(replicates: int, seed: int, grid: list[tuple[float, float, int
     return coverage
 
 
-def disagreements(runs: int, seed: int, *, epsilon: float = 4.0, tilt: float = 0.0) -> float:
-    """How often the check says that the groups differ: 5 % opt-in users, M = 50."""
-    checks = [run_once(epsilon, 0.05, 50, seed + i, tilt=tilt).release.check for i in range(runs)]
-    assert all(check is not None for check in checks), "a run without a check of its groups"
-    return float(np.mean([check is not None and not check.agrees for check in checks]))
+Judge = Callable[[np.ndarray, np.ndarray], float]
+"""standardized gaps, and which of them are testable -> p-value"""
+
+
+@lru_cache(maxsize=200)
+def _judged(epsilon: float, seed: int, tilt: float) -> tuple[GroupCheck, np.ndarray, np.ndarray]:
+    """The check of a run, and what its p-value is made of. 5 % opt-in users, M = 50."""
+    with patch.object(blend, "p_value_of", Mock(side_effect=p_value_of)) as judge:
+        check = run_once(epsilon, 0.05, 50, seed, tilt=tilt).release.check
+    assert check is not None, "a run without a check of its groups"
+    ((gaps, testable), _), *others = judge.call_args_list
+    assert not others
+    return check, gaps, testable
+
+
+def disagreements(
+    runs: int, seed: int, *, epsilon: float = 4.0, tilt: float = 0.0, instead: Judge | None = None
+) -> float:
+    """How often the check says that the groups differ, or would say with another p-value of the same runs."""
+    checks = []
+    for i in range(runs):
+        check, gaps, testable = _judged(epsilon, seed + i, tilt)
+        checks.append(replace(check, p_value=instead(gaps, testable)) if instead else check)
+    return float(np.mean([not check.agrees for check in checks]))

@@ -5,14 +5,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-from unittest.mock import patch
-
 import numpy as np
 import pytest
 from best_runs import Coverage, disagreements, run_once
 
-from searchblend.blender.best import blend, trust
+from searchblend.blender.best import trust
 from searchblend_lab.evidence.laws import best_faults
 
 
@@ -47,21 +44,16 @@ def test_power_in_many_runs():
     check_power(rate)
 
 
-def _with(wrong: Any, runs: int, **options: Any) -> float:
-    with patch.object(blend, "p_value_of", wrong):
-        return disagreements(runs, seed=5000, **options)
-
-
 @pytest.mark.parametrize("name", best_faults.ALARMING_CHECK)
 def test_alarming_check_is_rejected(name: str):
     with pytest.raises(AssertionError):
-        check_false_alarms(_with(best_faults.ALARMING_CHECK[name], 30), 8 / 60)
+        check_false_alarms(disagreements(30, seed=5000, instead=best_faults.ALARMING_CHECK[name]), 8 / 60)
 
 
 @pytest.mark.parametrize("name", best_faults.BLIND_CHECK)
 def test_blind_check_is_rejected(name: str):
     with pytest.raises(AssertionError):
-        check_power(_with(best_faults.BLIND_CHECK[name], 12, tilt=0.3))
+        check_power(disagreements(12, seed=9000, tilt=0.3, instead=best_faults.BLIND_CHECK[name]))
 
 
 def query_l1(tilt: float, seed: int) -> float:
