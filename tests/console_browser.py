@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
 
 from accessibility import serious_violations
 
@@ -17,6 +17,7 @@ SCREENSHOTS = Path(__file__).parents[1] / "build/screenshots"
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
+    "--disable-software-rasterizer",  # nor a program that plays one
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
@@ -57,15 +58,46 @@ def photograph(page: Page, name: str, *, full_page: bool = True) -> None:
         page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=full_page)
 
 
+class Browsers:
+    """Playwright and one Chromium for all tests of a process: starting them costs more CPU than most tests.
+
+    Tests stay apart by contexts of their own. Whoever runs tests closes this after the last one that needs a browser:
+    while Playwright runs, no event loop can be run in the same thread.
+    """
+
+    def __init__(self) -> None:
+        self._playwright: Playwright | None = None
+        self._chromium: Browser | None = None
+
+    def playwright(self) -> Playwright:
+        if self._playwright is None:
+            self._playwright = sync_playwright().start()
+        return self._playwright
+
+    def chromium(self) -> Browser:
+        """The running one, or another if it has come to an end."""
+        if self._chromium is None or not self._chromium.is_connected():
+            path = shutil.which("chromium")
+            assert path, "chromium is missing: `make browsers` installs it"
+            launch = self.playwright().chromium.launch
+            self._chromium = launch(executable_path=path, headless=True, args=FLAGS)
+        return self._chromium
+
+    def close(self) -> None:
+        playwright, chromium, self._playwright, self._chromium = self._playwright, self._chromium, None, None
+        if chromium is not None:
+            chromium.close()
+        if playwright is not None:
+            playwright.stop()
+
+
+BROWSERS = Browsers()
+
+
 @contextlib.contextmanager
 def chromium() -> Iterator[Browser]:
-    path = shutil.which("chromium")
-    assert path, "chromium is missing: `make browsers` installs it"
-    with (
-        sync_playwright() as playwright,
-        contextlib.closing(playwright.chromium.launch(executable_path=path, headless=True, args=FLAGS)) as browser,
-    ):
-        yield browser
+    """The browser of this process; what is opened in it is closed by who has opened it."""
+    yield BROWSERS.chromium()
 
 
 class Visitor:

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any, Literal, Self
 from urllib.parse import parse_qs, quote, urlsplit
 
-from playwright.sync_api import BrowserContext, sync_playwright
+from playwright.sync_api import BrowserContext
 
-from console_browser import PATIENCE_MS
+from console_browser import BROWSERS, PATIENCE_MS
+from console_browser import FLAGS as BROWSER_FLAGS
 from searchblend.core.documents import decode
 from searchblend.core.records import Record
 from searchblend.service.api.documents import CandidateList, RoundDetail, RoundView
@@ -33,16 +34,7 @@ from service_process import ServerProcess
 ROOT = Path(__file__).parents[1]
 EXTENSION = ROOT / "extension"
 CONSENT = "I agree that one of my searches is sent, sealed, to the curator of this list."
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
+FLAGS = (*BROWSER_FLAGS, "--disable-dev-shm-usage")
 
 
 def browser_path(name: str) -> str:
@@ -202,17 +194,16 @@ def chromium(
 ) -> Iterator[BrowserContext]:
     """A browser with a profile of its own, and the extension if one is given."""
     loaded = [f"--disable-extensions-except={extension}", f"--load-extension={extension}"] if extension else []
-    with sync_playwright() as playwright:
-        context = playwright.chromium.launch_persistent_context(
-            str(profile),
-            executable_path=browser_path("chromium"),
-            headless=True,
-            args=[*FLAGS, *loaded],
-            color_scheme=color_scheme,
-            viewport={"width": 1000, "height": 800},
-        )
-        context.set_default_timeout(PATIENCE_MS)
-        try:
-            yield context
-        finally:
-            context.close()
+    context = BROWSERS.playwright().chromium.launch_persistent_context(
+        str(profile),
+        executable_path=browser_path("chromium"),
+        headless=True,
+        args=[*FLAGS, *loaded],
+        color_scheme=color_scheme,
+        viewport={"width": 1000, "height": 800},
+    )
+    context.set_default_timeout(PATIENCE_MS)
+    try:
+        yield context
+    finally:
+        context.close()

@@ -1,4 +1,4 @@
-"""Node ends with the module that asked it: beside browsers and databases its memory is wanted."""
+"""Node and Chromium end with the module that asked them: beside databases and Spark their memory is wanted."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from collections.abc import Iterator
 import pytest
 from node_twin import NODES
 
+from console_browser import BROWSERS
+
 
 @pytest.fixture(scope="module", autouse=True)
-def node_ends() -> Iterator[None]:
+def programs_end() -> Iterator[None]:
     yield
     NODES.close()
+    BROWSERS.close()
