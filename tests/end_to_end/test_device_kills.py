@@ -1,4 +1,4 @@
-"""250 crash points: a device killed at named steps and at random instants never says two things in one round."""
+"""150 crash points: a device killed at named steps and at random instants never says two things in one round."""
 
 from __future__ import annotations
 
@@ -37,10 +37,11 @@ def kill_loop(folder: Path, kills: int, seed: int, *mutant: str) -> dict:
     return json.loads(done.stdout)
 
 
-def test_two_hundred_and_fifty_crash_points(folder):
-    found = kill_loop(folder, 250, 1)
+def test_a_hundred_and_fifty_crash_points(folder):
+    """Ten times as many as the wrong devices below survive."""
+    found = kill_loop(folder, 150, 1)
     assert found["broken"] == []
-    assert found["kills"] >= 250
+    assert found["kills"] >= 150
     assert found["rounds_reported"] == found["rounds"] == found["different_reports"]
     assert found["reports_received"] > found["different_reports"], "no report was ever repeated"
     assert {f"at {point}" for point in POINTS} <= set(found["where"]), "some step was never the last"
@@ -56,5 +57,5 @@ def test_two_thousand_at_other_places(folder):
 
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_device_that_does_it_in_another_order_is_found_out(folder, mutant):
-    found = kill_loop(folder, 200, 1, mutant)
+    found = kill_loop(folder, 150, 1, mutant)
     assert any("different reports" in text for text in found["broken"])
