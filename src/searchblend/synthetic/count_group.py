@@ -8,6 +8,7 @@ the counts. Drawing the counts (multinomial) instead of the people is therefore 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,12 +19,16 @@ from searchblend.core.records import HeadList, Record
 from searchblend.mechanisms.tally import InMemoryTally, Ints, ListedRecords, QueriesOnly, RecordUniverse
 from searchblend.synthetic.population import Profile, url_shares
 
+_KEPT: Final = 32
+"""groups that a model remembers: two for each of a forecast's runs, for both methods"""
+
 
 class RecordModel:
     """Shares of single records; what they leave of 1 belongs to records so rare that no list names them."""
 
     def __init__(self, universe: RecordUniverse, shares: Floats, profile: Profile | None = None) -> None:
         self.universe, self.shares, self.profile = universe, shares, profile
+        self._drawn: dict[tuple[int, str] | None, tuple[Ints, Any]] = {}
 
     @classmethod
     def of_profile(cls, profile: Profile, ranks: int = 20_000) -> RecordModel:
@@ -45,9 +50,24 @@ class RecordModel:
 
     def draw(self, n_users: int, generator: np.random.Generator) -> CountGroup:
         """A group of this many people."""
+        counts = self._counts(n_users, generator)
+        return CountGroup(self.universe, counts, n_users, generator)
+
+    def _counts(self, n_users: int, generator: np.random.Generator) -> Ints:
+        """How many hold each record. A forecast meets the same people with every method and budget; they are kept."""
+        source = generator.bit_generator
+        before = (n_users, repr(source.state)) if isinstance(source, np.random.PCG64) else None
+        if before in self._drawn:
+            counts, source.state = self._drawn[before]
+            return counts
         rest = max(1 - float(self.shares.sum()), 0.0)
-        drawn = generator.multinomial(n_users, np.append(self.shares, rest))
-        return CountGroup(self.universe, drawn[:-1], n_users, generator)
+        counts = generator.multinomial(n_users, np.append(self.shares, rest))[:-1]
+        counts.setflags(write=False)
+        if before:
+            self._drawn[before] = counts, source.state
+            if len(self._drawn) > _KEPT:
+                del self._drawn[next(iter(self._drawn))]
+        return counts
 
 
 class CountGroup:
