@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -34,6 +34,8 @@ OPTIN_SHARE = 0.05
 
 shares_of_queries = cache(aol_query_shares)
 """computed once: there are millions"""
+optin_people = lru_cache(maxsize=128)(aol_population)
+"""the same people at every ε"""
 
 
 def true_cells(head: HeadList) -> np.ndarray:
@@ -94,7 +96,7 @@ def measure_coverage(params: BlenderParams, replicates: int, seed: int) -> dict[
     generator = np.random.Generator(np.random.PCG64(seed))
     n_optin = round(OPTIN_SHARE * AOL_USERS)
     for replicate in range(replicates):
-        optin_users = aol_population(n_optin, seed=seed * 1_000_003 + replicate)
+        optin_users = optin_people(n_optin, seed=seed * 1_000_003 + replicate)
         head_users, estimate_users = optin_users.split(params.head_fraction, randomness=source)
         candidates = create_head_list(head_users, params, randomness=source)
         head, optin = estimate_optin_probabilities(estimate_users, candidates, params, randomness=source)

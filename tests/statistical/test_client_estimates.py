@@ -55,14 +55,20 @@ MONTE_CARLO = [
     ChannelCase((2, 2), epsilon=1.0, query_budget_fraction=0.6),
     ChannelCase((0,) * 6, query_budget_fraction=1.0, epsilon=2.0),
 ]
-REPLICATES = 40_000
 CLIENTS = 20_000
 
 
-@pytest.mark.parametrize("case", MONTE_CARLO, ids=str)
+@pytest.mark.parametrize("case", [MONTE_CARLO[0], MONTE_CARLO[2]], ids=str)
 def test_bias_variance_and_coverage(case: ChannelCase):
+    """Seeded, 6 % being four standard errors of a variance. The second case is in test_laws.py, with its faults."""
+    check_client_estimates(estimate_client_probabilities, case)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", MONTE_CARLO, ids=str)
+def test_bias_variance_and_coverage_of_many_replicates(case: ChannelCase):
     """40,000 seeded replicates of 20,000 clients: 3 % is four standard errors of a variance."""
-    check_client_estimates(estimate_client_probabilities, case, REPLICATES, variance_within=0.03)
+    check_client_estimates(estimate_client_probabilities, case, 40_000, variance_within=0.03)
 
 
 def test_bulk_reports_give_unbiased_estimates():

@@ -57,10 +57,13 @@ def test_shipped_variance_is_the_unclamped_one_inside_and_constant_outside(budge
     np.testing.assert_allclose(optin_variance(outside, n, noise), noise / (n * (n - 1)), rtol=1e-12)
 
 
-"""By cell. To opt-in users ⟨q,⋆⟩ is unlisted, so its share belongs to ⟨⋆,⋆⟩."""
-
-
 @budgets
 def test_bias_variance_and_coverage(budget: Budget):
-    """Shares at which the clamp never acts, so that the shipped variance is the unclamped one."""
+    """Seeded, 6 % being four standard errors of a variance; test_laws.py rejects faults with half as many."""
+    check_optin_estimates(estimate_optin_probabilities, budget, replicates=6_000, variance_within=0.06)
+
+
+@pytest.mark.slow
+@budgets
+def test_bias_variance_and_coverage_of_many_replicates(budget: Budget):
     check_optin_estimates(estimate_optin_probabilities, budget, replicates=30_000, variance_within=0.03)
