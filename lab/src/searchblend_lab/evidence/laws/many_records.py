@@ -16,6 +16,7 @@ from itertools import chain, combinations, product
 from typing import Any, Final
 
 import numpy as np
+from scipy.special import erfc
 
 from searchblend.blender.best.many_records_design import ManyRecordsDesign, WeightThreshold, many_records_design
 from searchblend.blender.groups import InMemoryGroup, UserGroup
@@ -192,7 +193,8 @@ def _named_law(count: int, other: int, step: WeightThreshold) -> Law:
 def _mass(values: np.ndarray, sigma: float) -> np.ndarray:
     """P(round(G) = value), from the nearer tail so that small ones keep their digits."""
     far = np.abs(values)
-    return np.array([gaussian_at_least(int(v), sigma) - gaussian_at_least(int(v) + 1, sigma) for v in far])
+    tails: np.ndarray = erfc((np.arange(far.max() + 2) - 0.5) / (sigma * math.sqrt(2))) / 2
+    return (tails[:-1] - tails[1:])[far]
 
 
 def _scalar(p: float, q: float) -> Law:
