@@ -12,6 +12,12 @@ import pytest
 pytest.register_assert_rewrite("both_engines")
 
 MASTER = "local-cluster[2,1,1024]"
+JAVA = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
+    "-XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
+"""Three processes that live for a minute: checking the code of Spark's many classes, or compiling it well, does not
+pay."""
 
 
 @pytest.fixture(scope="session")
@@ -32,8 +38,8 @@ def cluster(notices: list[str]) -> Iterator[object]:
         # own (a whole run is tested with it).
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": JAVA,
+        "spark.executor.extraJavaOptions": JAVA,
     }
     runner = SparkRunner(MASTER, on_notice=notices.append, settings=settings)
     yield runner

@@ -51,13 +51,14 @@ def test_tab_separated_files_of_all_kinds_with_several_draws(tmp_path: Path):
         parts = [group.split(0.3, randomness=Fixed())[0] for group in (mine, theirs)]
         assert parts[0].n_users == parts[1].n_users == round(0.3 * mine.n_users)
         tallies = [part.tally() for part in parts]
-        assert counts_of(tallies[0]) == counts_of(tallies[1])
+        everything = counts_of(tallies[1])
+        assert counts_of(tallies[0]) == everything
         assert tallies[0].of_queries(["google", "nan"]) == tallies[1].of_queries(["google", "nan"])
         by_query = [tally.by_query(2, ["google"]) for tally in tallies]
         assert counts_of(by_query[0]) == counts_of(by_query[1])
-        everything = counts_of(tallies[1])
-        assert tallies[1].sizes() == Counter(everything.values())
-        picked = tallies[1].pick(1, np.arange(tallies[1].sizes()[1]))
+        sizes = tallies[1].sizes()
+        assert sizes == Counter(everything.values())
+        picked = tallies[1].pick(1, np.arange(sizes[1]))
         assert Counter(picked) == Counter(record for record, n in everything.items() if n == 1)
         assert tallies[1].at_least(1)[1] == picked
         assert tallies[0].at_least(2).keys() == tallies[1].at_least(2).keys()
