@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from searchblend.cli.main import main
+from searchblend_lab.evidence import run
 from searchblend_lab.evidence.plan import STATEMENTS
 
 
@@ -22,7 +24,8 @@ def test_a_quick_audit_passes(capsys, tmp_path):
 @pytest.mark.thorough
 def test_an_audit_that_passes_says_so_in_json_and_on_pages(capsys, tmp_path):
     """A few checks: all of them are run by tests of their own and by `make slow`."""
-    document = audited(["--only", "exact-noise,sampled-noise,mutant: noise without a sign"], capsys, tmp_path)
+    arguments = ["--workers", "1", "--only", "exact-noise,sampled-noise,mutant: noise without a sign"]
+    document = audited(arguments, capsys, tmp_path)
     assert document["mutants"]["planted"] == 1
     assert [check["name"] for check in document["checks"]] == ["exact-noise", "sampled-noise"]
 
@@ -54,7 +57,9 @@ def test_names_without_running(capsys):
 
 
 @pytest.mark.thorough
-def test_a_table_for_people(capsys):
+def test_a_table_for_people(capsys, monkeypatch):
+    """In this process: the audit above has a worker."""
+    monkeypatch.setattr(run, "WorkerPool", ThreadPoolExecutor)
     assert main(["audit", "--only", "exact-choices", "--workers", "1"]) == 0
     shown = capsys.readouterr().out
     assert "All verdicts hold." in shown
