@@ -490,17 +490,14 @@ def _counts(log: SearchLog, *, searches_only: bool) -> Counter[Any]:
 
 
 def _weights(log: SearchLog) -> Counter[Any]:
-    """What a curator over many records counts of (nearly) everybody, and who is on which side of a split in halves."""
+    """What a curator over many records counts of each group."""
     found: Counter[Any] = Counter()
     for side, group in zip(("in", "out"), log._engine.split_by_fraction(0.5), strict=True):
-        found += _by_name({f"drawn {side}": group.tally()})
-        found[("users", side)] += group.n_users
-    everybody, _ = log._engine.split_by_fraction(0.999)
-    weights, shares = Weights(2, 100), everybody.own_shares(_HEAD, 52)
-    found += _by_name({"queries": everybody.weighted_queries(weights)})
-    found += _by_name({"records": everybody.weighted_records(_QUERIES, weights)})
-    found.update({("cell", cell): int(n) for cell, n in enumerate(shares.cells)})
-    found["squares"] += shares.squares
+        weights, shares = Weights(2, 100), group.own_shares(_HEAD, 52)
+        found += _by_name({f"queries {side}": group.weighted_queries(weights)})
+        found += _by_name({f"records {side}": group.weighted_records(_QUERIES, weights)})
+        found.update({("cell", side, cell): int(n) for cell, n in enumerate(shares.cells)})
+        found[("squares", side)] += shares.squares
     return found
 
 
