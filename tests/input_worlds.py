@@ -419,6 +419,45 @@ def table_worlds(n: int, chance: random.Random) -> list[dict[str, Any]]:
     ]
 
 
+def declared(log: Mapping[str, Sequence[Any]], chance: random.Random) -> duckdb.DuckDBPyRelation:
+    """A log whose columns are ENUMs: they declare its texts, and perhaps one that nobody has."""
+    texts = {name: [_text(value) for value in column] for name, column in log.items()}
+    return enum_relation(texts, unused=chance.choice([None, "nobody's", "line\nfeed", "7", ""]))
+
+
+def enum_relation(columns: Mapping[str, Sequence[str | None]], *, unused: str | None = None) -> duckdb.DuckDBPyRelation:
+    """A table of ENUMs. They are sorted, so that one more text gives the others other numbers."""
+    connection = duckdb.connect()
+    for name, texts in columns.items():
+        values = sorted({text for text in (*texts, unused) if text is not None})
+        connection.execute(f"CREATE TYPE {name}_texts AS ENUM (SELECT unnest(?::VARCHAR[]))", [values])
+    typed = ", ".join(f"unnest(?::VARCHAR[])::{name}_texts AS {name}" for name in columns)
+    connection.execute(f"CREATE TABLE t AS SELECT {typed}", [list(texts) for texts in columns.values()])
+    return connection.table("t")
+
+
+def categorized(log: Mapping[str, Sequence[Any]], chance: random.Random) -> Any:
+    """A pandas DataFrame of categoricals, which declare their objects, and perhaps one that nobody has."""
+    import pandas
+
+    unused: Sequence[Any] = chance.choice([(), [2.25], ["line\nfeed"], ["\ud800"], [Unprintable()], [b"bytes"]])
+    frame = {}
+    for name, column in log.items():
+        values = pandas.Series(list(column), dtype=object)
+        categories = pandas.Index([*values.dropna().unique(), *unused], dtype=object)
+        frame[name] = pandas.Categorical(values, categories=categories.unique())
+    return pandas.DataFrame(frame)
+
+
+def _text(value: Any) -> str | None:
+    try:
+        text = str(value)
+        text.encode()
+    except ValueError:
+        return None
+    return None if value is None or text == "nan" else text
+
+
 _COLUMNS: Final = ("user", "query", "url", "time")
 
 

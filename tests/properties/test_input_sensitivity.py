@@ -11,9 +11,10 @@ from __future__ import annotations
 import random
 import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from input_worlds import (
     FORMATS,
     PIECES,
     Shape,
+    categorized,
+    declared,
     differences,
     found_in,
     shape_of,
@@ -159,8 +162,25 @@ def test_no_row_of_parquet_changes_another_persons_in_4_000_pairs(number: int, t
     assert parquet_batch(tmp_path, number, 100) == []
 
 
-def table_batch(number: int, n: int) -> list[Any]:
-    logs = table_worlds(n, random.Random(number))
+def as_objects(log: Any, _: random.Random) -> Any:
+    return log
+
+
+FORMS = [
+    pytest.param(as_objects, id="objects"),
+    pytest.param(declared, id="enums"),
+    pytest.param(
+        categorized,
+        id="categories",
+        marks=pytest.mark.skipif(find_spec("pandas") is None, reason="pandas is not installed"),
+    ),
+]
+"""What the columns of a table in memory are made of."""
+
+
+def table_batch(number: int, n: int, form: Callable[[Any, random.Random], Any] = as_objects) -> list[Any]:
+    chance = random.Random(number)
+    logs = [form(log, chance) for log in table_worlds(n, chance)]
     return differences(*(read(log, "auto", MODES[number % len(MODES)]) for log in logs))
 
 
@@ -169,10 +189,17 @@ def test_no_row_of_a_table_in_memory_changes_another_persons(number: int):
     assert table_batch(number, 16) == []
 
 
+@pytest.mark.parametrize("form", FORMS[1:])
+@pytest.mark.parametrize("number", range(2))
+def test_no_value_that_a_column_declares_changes_how_a_row_is_read(number: int, form: Callable[..., Any]):
+    assert table_batch(number, 16, form) == []
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("number", range(4, 44))
-def test_no_row_of_a_table_in_memory_changes_another_persons_in_4_000_pairs(number: int):
-    assert table_batch(number, 100) == []
+def test_no_row_of_a_table_in_memory_changes_another_persons_in_4_000_pairs(number: int, form: Callable[..., Any]):
+    assert table_batch(number, 100, form) == []
 
 
 # --- faults that must be detected ------------------------------------------------------------------------------------
