@@ -19,7 +19,7 @@ from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.records import HeadList
 from searchblend.device.agent import DeviceAgent
-from searchblend.device.consent_texts import LOCAL, LOCAL_TEXT, OPT_IN, OPT_IN_TEXT, text_digest
+from searchblend.device.consent_texts import LOCAL, OPT_IN, OPT_IN_TEXT, text_digest, text_of
 from searchblend.device.policy import Policy
 from searchblend.device.rounds import Outcome
 from searchblend.device.transport import Transport
@@ -51,6 +51,8 @@ class MadeTask:
         self.private_key, self.public_key = new_round_key()
         self.sequence = 0
         self.consent = OPT_IN_TEXT
+        self.agreed = 1
+        """how many searches its devices agree to"""
 
     @property
     def point(self) -> str:
@@ -284,7 +286,8 @@ def device(
         if agent.status().task is None:
             agent.enrol(service.address, task.task, [task.point], code=CODE)
             if mode != "off":
-                agent.consent(mode, task.consent if mode == OPT_IN else LOCAL_TEXT)
+                text = task.consent if mode == OPT_IN else text_of(mode, task.agreed)
+                agent.consent(mode, text, records=task.agreed)
                 assert agent.record("Weather", "https://weather.example/").kept
         yield agent
 

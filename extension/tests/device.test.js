@@ -3,11 +3,12 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 import { Device } from "../src/device/device.js";
-import { FakeService, locks, TASK } from "./fake_service.js";
+import { CONSENT, FakeService, locks, TASK } from "./fake_service.js";
 import { MemoryStorage } from "./memory_storage.js";
 import { fromHex, toHex } from "../src/core/bytes.js";
-import { optinConsent } from "../src/core/consent.js";
+import { optinConsent, taskConsent } from "../src/core/consent.js";
 import { contributorTag, openRecords } from "../src/core/sealed.js";
+import { consentTexts, recordsAsked } from "../src/ui/words.js";
 
 const START = 1_800_000_000;
 let clock, service, storage, device;
@@ -240,13 +241,50 @@ test("another consent text: nothing is sealed", async () => {
   assert.equal(service.posts.length, 0);
 });
 
-test("a round that takes more than our own sentence says: nothing is sealed", async () => {
-  const text = optinConsent(1);
-  await service.publishOptin({ text, records_per_optin: 2 });
-  await device.enrol({ ...service.enrolment, consent: text });
+test("a text without the sentence about the number: nothing is sealed", async () => {
+  await service.publishOptin({ text: CONSENT });
   await agreed("opt-in");
   assert.equal(await code({ sendNow: true }), "consent-changed");
   assert.equal(service.posts.length, 0);
+});
+
+for (const words of ["", " ", CONSENT, optinConsent(1), `${optinConsent(1)} `, optinConsent(1).slice(0, -1)]) {
+  test(`a round that takes more than was agreed to gets nothing, with the text "${words}"`, async () => {
+    await service.publishOptin({ text: taskConsent(20, words), records_per_optin: 20 });
+    await device.enrol({ ...service.enrolment, consent: words });
+    await agreed("opt-in");
+    for (const numbers of [
+      { local: 1, "opt-in": 1 },
+      { local: 20, "opt-in": 19 },
+    ]) {
+      await device.setMode("opt-in", numbers);
+      assert.equal(await code({ sendNow: true }), "more-than-agreed");
+      assert.equal(service.posts.length, 0);
+    }
+    await device.setMode("opt-in", recordsAsked(await device.tasks()));
+    assert.equal(await code({ sendNow: true }), "sent");
+  });
+}
+
+test("a consent that kept no number is for one search", async () => {
+  await agreed("opt-in");
+  await storage.write(async (transaction) => {
+    const { agreed: _, ...settings } = await transaction.get("settings", "settings");
+    await transaction.put("settings", "settings", settings);
+  });
+  await service.publishOptin({ records_per_optin: 2 });
+  assert.equal(await code({ sendNow: true }), "more-than-agreed");
+  await service.publishOptin({ round: 2 });
+  assert.equal(await code({ sendNow: true }), "sent");
+});
+
+test("a client gives no more answers than it agreed to", async () => {
+  await service.publish({ records_per_client: 2 });
+  await agreed();
+  assert.equal(await code({ sendNow: true }), "more-than-agreed");
+  assert.equal(service.posts.length, 0);
+  assert.deepEqual(recordsAsked(await device.tasks()), { local: 2, "opt-in": 1 });
+  assert.match(consentTexts(await device.tasks())[0], /^I agree that one of my searches is sent/u);
 });
 
 test("a sealed record can be taken back", async () => {

@@ -1,6 +1,7 @@
 /** A service that signs what it is told to, honest or not, and writes down what it gets. */
 
 import { canonicalJson } from "../src/core/canonical.js";
+import { taskConsent } from "../src/core/consent.js";
 import { sha256, textOf, toHex, utf8 } from "../src/core/bytes.js";
 import { keyId } from "../src/core/index.js";
 import { decodeHeadList } from "../src/core/head_list.js";
@@ -135,7 +136,8 @@ export class FakeService {
   async publishOptin(changes = {}) {
     this.roundKey = ladderKeyPair(crypto.getRandomValues(new Uint8Array(32)));
     const key = toHex(this.roundKey.publicKey);
-    const consent = toHex(await sha256(utf8(changes.text ?? CONSENT)));
+    const text = changes.text ?? taskConsent(changes.records_per_optin ?? 1, CONSENT);
+    const consent = toHex(await sha256(utf8(text)));
     const { text: _, ...rest } = changes;
     await this.publish({ phase: "opt-in", optin: { public_key: key, consent, closes: this.now + 1000 }, ...rest });
   }

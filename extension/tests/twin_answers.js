@@ -11,7 +11,7 @@ export async function twinOf(core) {
   const { fromHex, sha256, textOf, toHex, utf8 } = await core("bytes");
   const { canonicalJson, parseCanonical } = await core("canonical");
   const { SearchblendError } = await core("errors");
-  const { oddsWords, optinConsent, understates } = await core("consent");
+  const { oddsWords, taskConsent } = await core("consent");
   const { expBounds } = await core("fixed_point");
   const { Fraction } = await core("fraction");
   const { decodeHeadList } = await core("head_list");
@@ -151,7 +151,10 @@ export async function twinOf(core) {
         (odds) => [odds.named, odds.growth === Infinity ? null : odds.growth, oddsWords(odds)],
       );
     },
-    consent: ({ records, fewer }) => [optinConsent(records), understates(optinConsent(fewer), records)],
+    consent: ({ records, own }) => {
+      const text = taskConsent(records, own);
+      return [text, taskConsent(records, text) === text];
+    },
     async report({ task, round, queries, params: p, design: d, records, tape }) {
       const [head, params, design, source] = [new HeadList(queries), paramsOf(p), designOf(d), sourceOf(tape)];
       const shape = await ReportShape.of(fromHex(task), round, head, params, design);

@@ -108,7 +108,7 @@ def hybrid_model() -> Drawing:
     drawing.lane(20, 290, "people's own devices")
     drawing.lane(355, 290, "the service")
     drawing.lane(690, 290, "everybody")
-    drawing.box(45, 74, 240, 86, RAW, "opt-in user", "one ⟨query, URL⟩ of their own,", "sealed on the device")
+    drawing.box(45, 74, 240, 86, RAW, "opt-in user", "⟨query, URL⟩ of their own,", "sealed on the device")
     drawing.box(
         380,
         64,

@@ -2,36 +2,44 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib
+import io
+import json
 import math
 import pkgutil
 import re
 import tomllib
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import searchblend
-from searchblend.blender.best.many_records_design import default_records
+from searchblend.accounting.spend import Spend
+from searchblend.blender.best.many_records_design import default_records, design_of
 from searchblend.blender.best.stability_histogram import curator_design
 from searchblend.blender.best.trust import ALARM_LEVEL
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.pipeline import run_blender
 from searchblend.blender.report_odds import ReportOdds, list_odds
+from searchblend.cli.main import main
 from searchblend.core import errors
 from searchblend.core.errors import InvalidParameter, SearchblendError
 from searchblend.core.params import BlenderParams
-from searchblend.core.privacy import Budget, TrustModel
+from searchblend.core.privacy import Budget, Neighbors, TrustModel
 from searchblend.core.records import Record
 from searchblend.device.consent_texts import LOCAL_TEXT, local_text
 from searchblend.device.policy import POLICY
 from searchblend.service.console.task_page import GROUPS
 from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.estimator import _CAVEATS
+from searchblend.store.ledger import open_ledger
 from searchblend.synthetic.seeded import SeededRandomness
-from searchblend.wire.consent import BELIEF, odds_words, times_in_100
+from searchblend.wire.consent import BELIEF, odds_words, optin_consent, times_in_100
 
 ROOT = Path(__file__).parents[2]
 PARAMS = BlenderParams(Budget(4.0, 1e-5))
@@ -58,11 +66,94 @@ def test_the_promise_says_what_the_default_method_does_with_a_record():
     assert "never both" not in promise
 
 
+@dataclasses.dataclass(frozen=True)
+class DefaultRun:
+    """What `searchblend run --epsilon 4 --delta 1e-5` writes and says."""
+
+    optin: dict[str, Any]
+    parameters: dict[str, Any]
+    printed: str
+
+
+@pytest.fixture(scope="module")
+def default_run(tmp_path_factory: pytest.TempPathFactory) -> DefaultRun:
+    folder = tmp_path_factory.mktemp("run")
+    lines = [f"u{user}\tweather\thttp://weather.example" for user in range(400)]
+    (folder / "log.tsv").write_text("\n".join(["user\tquery\turl", *lines, ""]))
+    printed = io.StringIO()
+    budget = ["--epsilon", "4", "--delta", "1e-5"]
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        assert (
+            main(["run", str(folder / "log.tsv"), "-o", str(folder / "out"), "--opt-in", "0.5", "--explain", *budget])
+            == 0
+        )
+    result, statement = (json.loads((folder / "out" / name).read_text()) for name in ("result.json", "statement.json"))
+    return DefaultRun(result["mechanism"]["optin"], statement["parameters"], " ".join(printed.getvalue().split()))
+
+
+@pytest.mark.parametrize("name", ["privacy-promise", "known-limits"])
+def test_the_probability_of_exposure_is_what_a_run_states_by_default(default_run: DefaultRun, name: str):
+    text = " ".join(page(f"docs/explanation/{name}.md").split())
+    by_run = f"{default_run.optin['selection_delta'] * 1e6:.3g}·10⁻⁶"
+    of_one = f"{curator_design(PARAMS).selection_delta * 1e6:.3g}·10⁻⁶"
+    assert (by_run, of_one) == ("9.93·10⁻⁶", "5.41·10⁻⁶")
+    assert f"is named with probability {by_run} at most by `searchblend run`" in text
+    assert re.findall(r"[\d.]+·10⁻⁶", text) == [by_run, of_one]
+
+
+def test_pages_say_how_many_records_of_an_opt_in_user_count_by_default(default_run: DefaultRun):
+    promise, hybrid = (
+        " ".join(page(f"docs/explanation/{name}.md").split()) for name in ("privacy-promise", "hybrid-model")
+    )
+    counted = default_run.parameters["records_per_optin"]
+    assert counted == default_run.optin["queries_per_user"] == default_run.optin["records_per_user"]
+    assert (
+        f"`searchblend run` counts all of your records. Up to {counted} of your queries, and as many records" in promise
+    )
+    assert f"of whom all records count (up to {counted} different queries and records)" in hybrid
+    assert "measured with fresh noise" in promise
+    assert TaskSettings("t").records_per_optin == BlenderParams(PARAMS.budget).records_per_optin == 1
+    assert "The collection service uses one record a round, which your device draws at random, unless" in promise
+    assert "one a round, unless the task asks for more" in hybrid
+
+
+def test_pages_and_output_say_from_how_many_users_on_something_is_listed(default_run: DefaultRun):
+    weight = default_run.optin["threshold"]
+    alone, spread = math.ceil(weight), math.ceil(weight * math.sqrt(default_run.optin["queries_per_user"]))
+    limits = " ".join(page("docs/explanation/known-limits.md").split())
+    assert f"from about {alone} opt-in users on if they searched for nothing else, and from about {spread} on" in limits
+    of_one = curator_design(PARAMS).figures["integer_threshold"]
+    assert f"a record is listed from about {of_one} on" in limits
+    several = [design_of(dataclasses.replace(PARAMS, records_per_optin=m)).figures["threshold"] for m in (2, 20)]
+    assert {math.ceil(threshold) for threshold in several} == {10}
+    assert "from about 10 on with more" in page("docs/explanation/threat-model.md")
+    assert f"a query is named from a weight of {weight:.3g} users on (noise scale 1.89)" in default_run.printed
+    assert f"a query is listed from about {alone} opt-in users on who search for nothing else" in default_run.printed
+
+
+def test_a_large_delta_is_refused_as_the_pages_say(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (tmp_path / "log.tsv").write_text("user\tquery\n" + "".join(f"u{user}\tweather\n" for user in range(4)))
+    assert (
+        main(["run", str(tmp_path / "log.tsv"), "-o", str(tmp_path / "out"), "--opt-in", "0.5", "--delta", "0.25"]) == 2
+    )
+    assert "--allow-large-delta" in capsys.readouterr().err
+    for name in ("explanation/privacy-promise", "how-to/choose-a-budget"):
+        assert re.search(r"`searchblend run` refuses [^.]*--allow-large-delta", page(f"docs/{name}.md"), re.DOTALL)
+
+
+def test_the_total_covers_one_role_in_a_round_as_the_threat_model_says(tmp_path: Path):
+    text = " ".join(page("docs/explanation/threat-model.md").split())
+    with open_ledger(tmp_path / "ledger.db") as ledger:
+        for group, delta in (("opt-in", 1e-5), ("clients", 0.0)):
+            spend = Spend(4.0, delta, Neighbors.REPLACE_ONE, group)
+            ledger.debit(f"t/1/{group}", "people", "2027-W01", spend, role_in="t/1")
+        assert ledger.totals("people").summed_epsilon == 4.0
+    assert "the larger of the two counts" in text
+    assert "They do **not** cover somebody who is in both groups of one round" in text
+
+
 def test_the_promise_states_the_figures_of_the_code():
     promise = page("docs/explanation/privacy-promise.md")
-    stated = re.search(r"named with probability ([\d.]+)·10⁻⁶", promise)
-    assert stated is not None
-    assert float(stated[1]) == pytest.approx(curator_design(PARAMS).selection_delta * 1e6, abs=0.05)
     factor = re.search(r"At ε = 4 that factor is about (\d+)", promise)
     assert factor is not None
     assert int(factor[1]) == round(math.exp(4))
@@ -114,7 +205,11 @@ def test_the_consent_to_local_reports_states_the_odds_of_a_usual_and_of_the_wors
     assert f"list of {usual.max_head_queries} searches at ε = {usual.epsilon:g}," in consent
     worst = odds_at(POLICY.largest_epsilon, POLICY.fewest_queries)
     assert odds_words(worst) in consent
-    assert f"up to {POLICY.most_records_per_round}, if" in consent
+    assert "it draws one of them at random and sends a randomized answer" in consent
+    several = " ".join(local_text(POLICY, 3).split())
+    assert "it draws up to 3 of them at random" in several
+    assert odds_words(list_odds(dataclasses.replace(usual.params, records_per_client=3), 50)) in several
+    assert odds_words(worst) in several
     strict = " ".join(local_text(dataclasses.replace(POLICY, largest_epsilon=1.0, fewest_queries=20)).split())
     assert "Over 20 searches at ε = 1, the most that this device accepts" in strict
     assert odds_words(odds_at(1, 20)) in strict
@@ -122,7 +217,7 @@ def test_the_consent_to_local_reports_states_the_odds_of_a_usual_and_of_the_wors
 
 UNTRUE = re.compile(
     r"(?:nobody|no one|whoever receives it) can(?:not)? (?:tell|know)\b|next to nothing|safe to send|trusts? nobody"
-    r"|does not say which|says nothing about you|never both",
+    r"|does not say which|says nothing about you|never both|covers a person who was in both groups|warns otherwise",
     re.IGNORECASE,
 )
 """promises that no mechanism here keeps: a report is evidence, of bounded strength"""
@@ -145,8 +240,17 @@ def test_no_text_promises_what_no_mechanism_keeps():
 def test_consent_says_how_many_searches_are_sent():
     assert "one of my searches is sent" in TaskSettings("t").consent
     assert "up to 20 of my searches are sent" in TaskSettings("t", records_per_optin=20).consent
+    own = TaskSettings("t", records_per_optin=20, consent="Ask me first.")
+    assert own.consent == f"{optin_consent(20)}\nAsk me first."
+    assert TaskSettings(**vars(own)) == own
+
+
+@pytest.mark.parametrize("change", [str, str.lower, lambda text: text + " ", lambda text: text[:-1]])
+def test_an_operators_words_neither_replace_nor_contradict_the_sentence_about_the_number(change: Callable[[str], str]):
+    settings = TaskSettings("t", records_per_optin=20, consent=change(optin_consent(1)))
+    assert settings.consent.startswith(optin_consent(20))
     with pytest.raises(InvalidParameter, match="records_per_optin is 20"):
-        TaskSettings("t", records_per_optin=20, consent=TaskSettings("t").consent).check_for_rounds()
+        settings.check_for_rounds()
 
 
 def test_method_best_says_how_many_searches_of_a_user_count():

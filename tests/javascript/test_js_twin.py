@@ -37,7 +37,7 @@ from searchblend.search.build_pack import SearchIndex
 from searchblend.search.pack import decode_pack, encode_pack
 from searchblend.search.pack_delta import apply_delta, encode_delta
 from searchblend.wire.canonical import canonical_json, parse_canonical
-from searchblend.wire.consent import odds_words, optin_consent, understates
+from searchblend.wire.consent import odds_words, optin_consent, task_consent
 from searchblend.wire.head_list import decode_head_list
 from searchblend.wire.manifest import Manifest, decode_payload, encode_signed
 from searchblend.wire.report import ReportRefused, ReportShape, cells_as_parts, decode_report, encode_report
@@ -267,13 +267,22 @@ def test_odds_have_the_same_digits_and_words(twin):
 
 
 def test_consents_are_the_same_sentences(twin):
-    pairs = [(records, fewer) for records in (1, 2, 3, 19, 20) for fewer in (1, 2, 3, 19, 20)]
+    ours = [optin_consent(records) for records in (1, 2, 20)]
+    words = [
+        "",
+        " ",
+        "\n",
+        "Mine.",
+        *ours,
+        *(f"{sentence}{end}" for sentence in ours for end in (" ", "\n", "\nMine.")),
+    ]
     asked = [
         (
-            {"do": "consent", "records": records, "fewer": fewer},
-            lambda r=records, f=fewer: [optin_consent(r), understates(optin_consent(f), r)],
+            {"do": "consent", "records": records, "own": own},
+            lambda r=records, o=own: [task_consent(r, o), task_consent(r, task_consent(r, o)) == task_consent(r, o)],
         )
-        for records, fewer in pairs
+        for records in (1, 2, 20)
+        for own in words
     ]
     check_same(twin, asked)
 

@@ -11,10 +11,13 @@ export function optinConsent(records) {
   return `I agree that ${sent} sent, sealed, to the curator of this list.`;
 }
 
-/** Whether this is our own sentence for fewer searches than `records`. A custom text is its author's to answer.
- * @param {string} consent @param {number} records */
-export function understates(consent, records) {
-  return Array.from({ length: Math.max(records - 1, 0) }, (_, fewer) => optinConsent(fewer + 1)).includes(consent);
+/** What opt-in users of a task agree to: our sentence, then the operator's own words, if there are any. `own` may also
+ * be such a whole text: it stays as it is. @param {number} records @param {string} own */
+export function taskConsent(records, own) {
+  const sentence = optinConsent(records);
+  const start = `${sentence}\n`;
+  const words = own.startsWith(start) ? own.slice(start.length) : own;
+  return words === "" || words === sentence ? sentence : start + words;
 }
 
 /** What a report gives away, as a part of a sentence. @param {ReportOdds} odds */

@@ -27,7 +27,7 @@ import { subsetReport } from "./subset_report.js";
 /** @typedef {import("./search.js").Answer} Answer */
 /** @typedef {{aboutQueries: boolean, items: DeviceRecord[]}} ExplainedPart */
 
-export { understates } from "./consent.js";
+export { taskConsent } from "./consent.js";
 export { normalize, normalizeUrl } from "./normalize.js";
 export { suspicions } from "./suspects.js";
 export { admit, whyNotKept } from "./admission.js";

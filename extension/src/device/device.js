@@ -24,12 +24,14 @@ import { StorageFull } from "./storage.js";
 import { Transport, Unreachable } from "./transport.js";
 
 /** @import { Manifest, PinnedKeys } from "../core/index.js" */
-/** @import { Enrolment, EnrolmentForm, Fetch, KeptSearch, Lock, Mode, OnPoint, PackedEnrolment } from "./types.d.ts" */
+/** @import { AgreedRecords, Enrolment, EnrolmentForm, Fetch, KeptSearch, Lock, Mode, OnPoint, PackedEnrolment } from "./types.d.ts" */
 /** @import { SealedReport, Search, Settings, Storage, Task, Transaction } from "./types.d.ts" */
 /** @typedef {Awaited<ReturnType<Device["overview"]>>} Overview */
 
 /** @type {readonly Mode[]} */
 export const MODES = Object.freeze(["off", "local", "opt-in"]);
+/** @type {AgreedRecords} */
+const ONE_RECORD = Object.freeze({ local: 1, "opt-in": 1 });
 /** @type {Readonly<Settings>} */
 const DEFAULTS = Object.freeze({ mode: "off", paused: false, agreedAt: null, suggestions: [], dropped: {} });
 const LEFT = "left ";
@@ -74,14 +76,15 @@ export class Device {
   }
 
   /** Off forgets the searches and sends nothing; a pending report of another group is dropped, its debit stays.
-   * @param {Mode} mode */
-  async setMode(mode) {
+   * `agreed` is how many searches a round may take, as the user was shown: a round that takes more gets nothing.
+   * @param {Mode} mode @param {AgreedRecords} [agreed] */
+  async setMode(mode, agreed = ONE_RECORD) {
     if (!MODES.includes(mode)) throw new errors.InvalidParameter("mode", `expected one of ${MODES.join(", ")}`);
     const now = this.now();
     await this.storage.writeDurably(async (transaction) => {
       const settings = await settingsIn(transaction);
       const agreedAt = mode === "off" ? null : now;
-      await transaction.put("settings", "settings", { ...settings, mode, agreedAt, paused: false });
+      await transaction.put("settings", "settings", { ...settings, mode, agreedAt, agreed, paused: false });
       await cancelUncovered(transaction, mode);
       if (mode === "off") await forgetSearches(transaction);
     });
@@ -392,8 +395,8 @@ export class Device {
   async erase() {
     await this.storage.writeDurably(async (transaction) => {
       for (const store of /** @type {const} */ (["records", "reports", "packs"])) await transaction.clear(store);
-      const { mode, agreedAt, paused } = await settingsIn(transaction);
-      await transaction.put("settings", "settings", { ...DEFAULTS, mode, agreedAt, paused });
+      const { mode, agreedAt, agreed, paused } = await settingsIn(transaction);
+      await transaction.put("settings", "settings", { ...DEFAULTS, mode, agreedAt, agreed, paused });
     });
   }
 }

@@ -19,7 +19,7 @@ import {
   randomBelow,
   readHeadList,
   sealRecords,
-  understates,
+  taskConsent,
 } from "../core/index.js";
 import { affords } from "./ledger.js";
 
@@ -70,8 +70,8 @@ export async function prepareContribution(device, task, manifest) {
   await mayTakePart(device, task, manifest, "opt-in");
   checkContribution(manifest);
   const { public_key: publicKey, consent } = manifest.optin;
-  if ((await consentDigest(task.consent)) !== consent) throw new NoReport("consent-changed");
-  if (understates(task.consent, manifest.records_per_optin)) throw new NoReport("consent-changed");
+  const text = taskConsent(manifest.records_per_optin, task.consent);
+  if ((await consentDigest(text)) !== consent) throw new NoReport("consent-changed");
   return underLock(device, task, manifest, "opt-in", async (records) => {
     const known = records.map(({ query, url }) => ({ query, url: task.hasUrls ? url : null }));
     const chosen = distinct(known, manifest.records_per_optin);
@@ -193,6 +193,9 @@ async function refuseUnlessFree(transaction, task, manifest, group, now) {
   const settings = await transaction.get("settings", "settings");
   if (!settings || settings.mode !== group) throw new NoReport("other-group");
   if (settings.paused) throw new NoReport("paused");
+  // The number that was kept with the consent: no text can stand for it.
+  const asked = group === "opt-in" ? manifest.records_per_optin : manifest.records_per_client;
+  if (asked > (settings.agreed?.[group] ?? 1)) throw new NoReport("more-than-agreed");
   const known = await transaction.get("tasks", task.task);
   if (!known) throw new NoReport("left");
   if (known.killed) throw new NoReport("killed");

@@ -10,11 +10,15 @@ export interface Settings {
   mode: Mode;
   paused: boolean;
   agreedAt: number | null;
+  /** how many searches a round may take, as the user was shown; absent in consents that kept no number: then 1 */
+  agreed?: AgreedRecords;
   /** local answers that were opened a short time ago */
   suggestions: Suggestion[];
   /** how many searches were not kept, by reason */
   dropped: Record<string, number>;
 }
+
+export type AgreedRecords = Readonly<Record<Group, number>>;
 
 export interface Suggestion {
   query: string | null;
@@ -37,7 +41,7 @@ export interface Enrolment {
   keys: string[];
   /** absent in tasks that were joined before curators signed */
   curators?: string[];
-  /** what opt-in users agree to */
+  /** what opt-in users agree to; the sentence about the number may be left out */
   consent: string;
   code: string;
   hasUrls: boolean;

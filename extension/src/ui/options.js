@@ -7,7 +7,7 @@ import { StorageFull } from "../device/storage.js";
 import { theDevice } from "../platform/make_device.js";
 import { byId, element, expected, fill } from "./elements.js";
 import { recordRows, reportRows, taskRows } from "./rows.js";
-import { droppedText, localOddsText, optinRecordsText } from "./words.js";
+import { consentTexts, droppedText, localOddsText, recordsAsked, recordsText } from "./words.js";
 
 /** @import { Mode, PackedEnrolment, Report } from "../device/types.d.ts" */
 /** @typedef {SearchEngine & {isAllowed: boolean}} OfferedEngine */
@@ -22,9 +22,8 @@ fill(expected(document.querySelector("#engines .ticks"), HTMLElement), engines.m
 /** @type {PackedEnrolment | null} */
 const packed = await (await fetch(ownPage("enrolment.json"))).json();
 await offerPackedEnrolment();
-show();
 modeInput(`[value="${overview.settings.mode}"]`).checked = true;
-showOptinText();
+show();
 
 byId("enrol").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -100,7 +99,6 @@ async function enrol() {
   form.reset();
   expected(byId("enrolment"), HTMLDetailsElement).open = false;
   showMessage(`Joined the list ${task.slice(0, 8)}….`, "good");
-  showOptinText();
 }
 
 /** Whoever takes part already has to allow the new service's host; the browser asks only within the click itself.
@@ -112,6 +110,7 @@ async function mayAsk(server) {
 /** The browser's question comes first: nothing is noticed before both the user and the browser said yes. */
 async function saveChoice() {
   const mode = /** @type {Mode} */ (modeInput(":checked").value);
+  const agreed = recordsAsked(overview.tasks); // as the page shows it now
   const chosen = engines.filter(({ id }) => expected(byId(`engine-${id}`), HTMLInputElement).checked);
   const origins = [
     ...chosen.flatMap((engine) => engine.origins),
@@ -123,7 +122,7 @@ async function saveChoice() {
   } else {
     if (chosen.length === 0) return showMessage("Choose at least one search engine.", "bad");
     if (!(await requestAccess([...new Set(origins)]))) return showMessage(NOT_ALLOWED, "bad");
-    await device.setMode(mode);
+    await device.setMode(mode, agreed);
     await dropUnticked(chosen);
   }
   await ask({ type: "consent-changed" });
@@ -185,7 +184,10 @@ function show() {
       : taskRows(tasks, packs, (task) => attempt(() => leave(task))),
   );
   fill(byId("local-odds"), localOddsText(tasks));
-  fill(byId("optin-records"), optinRecordsText(tasks));
+  const asked = recordsAsked(tasks);
+  fill(byId("local-records"), recordsText(asked.local));
+  fill(byId("optin-records"), recordsText(asked["opt-in"]));
+  showOptinText();
   byId("left").hidden = !hasLeftPacked;
   if (isNew) expected(byId("enrolment"), HTMLDetailsElement).open = true;
   fill(byId("state"), settings.mode === "off" ? "Off" : settings.paused ? "Paused" : "On");
@@ -223,7 +225,7 @@ function droppedSentence(dropped, kept) {
 }
 
 function showOptinText() {
-  const texts = overview.tasks.map(({ consent }) => consent).filter((text) => text !== "");
+  const texts = consentTexts(overview.tasks);
   byId("optin-text").hidden = modeInput(":checked").value !== "opt-in" || texts.length === 0;
   fill(byId("consent-text"), texts.join("\n"));
 }

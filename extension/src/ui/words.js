@@ -1,11 +1,11 @@
 /** What the user reads for the codes that the device keeps. */
 
-import { oddsOfList, POLICY, REASONS } from "../core/index.js";
+import { oddsOfList, POLICY, REASONS, taskConsent } from "../core/index.js";
 import { NOT_UNDERSTOOD } from "../device/observations.js";
 import { mayHaveArrived } from "../device/outbox.js";
 
 /** @import { DeviceRecord } from "../core/index.js" */
-/** @import { Report, ReportStatus, Settings, Task, TaskStatus } from "../device/types.d.ts" */
+/** @import { AgreedRecords, Report, ReportStatus, Settings, Task, TaskStatus } from "../device/types.d.ts" */
 
 /** What a list asks for unless whoever runs it changes it. */
 const USUAL = Object.freeze({ epsilon: 4, delta: 1e-5 });
@@ -31,6 +31,8 @@ const STATUS = {
   killed: "This list was stopped for good.",
   "budget-spent": "Your privacy budget is spent for now. Nothing more is sent.",
   "consent-changed": "The list asks for consent to a different text from the one you agreed to. Nothing was sent.",
+  "more-than-agreed":
+    "A round takes more of your searches than you agreed to. Nothing was sent. Read your choice again and save it, if you agree.",
   "storage-full": "The browser's storage is full. Nothing was sent.",
   garbage: "The service's answer was not signed, or did not follow the protocol. Nothing was sent.",
   "no-answer": "The service could not be reached.",
@@ -121,11 +123,25 @@ export function localOddsText(tasks) {
     .join(" ");
 }
 
-/** How many true searches these lists take from an opted-in user. @param {Task[]} tasks */
-export function optinRecordsText(tasks) {
-  const known = tasks.flatMap(({ manifest }) => (manifest ? [manifest.records_per_optin] : []));
-  const most = known.length === 0 ? POLICY.mostRecordsPerRound : Math.max(...known);
-  return most === 1 ? "one of your searches is" : `up to ${most} of your searches are`;
+/** How many searches a round of these lists takes, as far as they have said it: what the user is shown and agrees to.
+ * @param {Task[]} tasks @returns {AgreedRecords} */
+export function recordsAsked(tasks) {
+  const known = tasks.flatMap(({ manifest }) => (manifest ? [manifest] : []));
+  const most = (/** @type {number[]} */ numbers) => Math.min(Math.max(1, ...numbers), POLICY.mostRecordsPerRound);
+  return {
+    local: most(known.map(({ records_per_client: records }) => records)),
+    "opt-in": most(known.map(({ records_per_optin: records }) => records)),
+  };
+}
+
+/** @param {number} records */
+export function recordsText(records) {
+  return records === 1 ? "one of your searches is" : `up to ${records} of your searches are`;
+}
+
+/** What opted-in users of these lists agree to. @param {Task[]} tasks */
+export function consentTexts(tasks) {
+  return tasks.map((task) => taskConsent(task.manifest?.records_per_optin ?? 1, task.consent));
 }
 
 /** @param {number} n */

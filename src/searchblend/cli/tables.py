@@ -60,9 +60,12 @@ def comparison_table(result: Result, limit: int) -> Table:
 def explanation(result: Result) -> list[Table | str]:
     """Which mechanisms ran, and for method ``best`` what the others were predicted to give."""
     optin, client = result.mechanism["optin"], result.mechanism["client"]
+    units = optin.get("units_per_user", 1)
+    named = "a query is named from a weight of" if "queries_per_user" in optin else "a record is named from"
     lines: list[Table | str] = [
-        f"Opt-in users: {optin['name']}; a record is named from {optin['integer_threshold']} on "
-        f"(noise scale {optin['noise_scale']:g}), alone with probability {optin['selection_delta']:.2g}.",
+        f"Opt-in users: {optin['name']}; {named} {optin['integer_threshold'] / units:.3g} users on "
+        f"(noise scale {optin['noise_scale'] / units:.3g}), what one user alone has with probability "
+        f"{optin['selection_delta']:.3g} at most.",
         f"Clients: {client['name']}, {client['cells_per_report']} per report.",
     ]
     if check := result.group_check:

@@ -22,7 +22,7 @@ from searchblend.core.admission import Admission, admit
 from searchblend.core.documents import encode
 from searchblend.core.errors import InputError, InvalidParameter, UsageError
 from searchblend.core.randomness import Randomness, SystemRandomness
-from searchblend.device.consent_texts import LOCAL, LOCAL_TEXT, MODES, OFF, OPT_IN, text_digest
+from searchblend.device.consent_texts import MODES, OFF, OPT_IN, text_digest, text_of
 from searchblend.device.device_errors import DeviceRefused, NoAnswer, StorageFull
 from searchblend.device.packs import Packs
 from searchblend.device.policy import POLICY, Policy
@@ -112,8 +112,11 @@ class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
                 self._state.set_fact("paused", False)
         self._close_transport()
 
-    def consent(self, mode: str, text: str | None = None) -> Outcome | None:
+    def consent(self, mode: str, text: str | None = None, *, records: int = 1) -> Outcome | None:
         """Agree to a mode in the words of ``text``, or withdraw with ``off``; what was withdrawn from the service.
+
+        ``records`` is how many searches a round may take, as the text says (``text_of``): a round that takes more is
+        refused, whatever its own text says.
 
         A report that waits is dropped when the mode changes: it was made under another consent. ``off`` erases the
         searches as well. All that is committed before the service is asked, which may take long or fail: whoever
@@ -125,14 +128,14 @@ class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
             raise InvalidParameter("text", "expected the text that is agreed to")
         if text is not None and not _is_writable(text):
             raise InvalidParameter("text", "expected text without lone surrogates")
-        if mode == LOCAL and text != LOCAL_TEXT:
-            raise InvalidParameter("text", "expected the text of this program for local reports")
+        if mode != OFF and text != text_of(mode, records, text or ""):
+            raise InvalidParameter("text", f"expected this program's own text for a round of up to {records} searches")
         with self._state.transaction():
             participant = self._participant(self._enrolment())
             contributions = participant.open_contributions() if mode != OPT_IN else []
             if self._state.fact("mode") != mode:
                 self._state.drop_waiting()
-            self._state.add_consent(self._clock(), mode, text_digest(text) if text else None, text)
+            self._state.add_consent(self._clock(), mode, text_digest(text) if text else None, text, records)
             self._state.set_fact("mode", mode)
             self._prune()
         withdrawn = participant.withdraw(contributions)
@@ -233,7 +236,7 @@ class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
             participant = self._participant(enrolment) if enrolment else None
             contributions = participant.open_contributions() if participant else []
             if participant:
-                self._state.add_consent(self._clock(), OFF, None, None)
+                self._state.add_consent(self._clock(), OFF, None, None, 1)
                 self._state.set_fact("mode", OFF)
             self._state.erase()
         withdrawn = participant.withdraw(contributions) if participant else None

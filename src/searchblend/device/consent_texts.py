@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import textwrap
+from dataclasses import replace
 from typing import Final
 
 from searchblend.blender.report_odds import list_odds
+from searchblend.core.errors import InvalidParameter
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.device.policy import POLICY, Policy
-from searchblend.wire.consent import odds_words, optin_consent
+from searchblend.wire.consent import odds_words, optin_consent, task_consent
 
 OFF: Final = "off"
 LOCAL: Final = "local"
@@ -21,16 +23,21 @@ _USUAL: Final = BlenderParams(Budget(4.0, 1e-5))
 _WIDTH: Final = 100
 
 
-def local_text(policy: Policy) -> str:
-    """No list is known yet, so it states the odds of a usual one, and of the worst that the policy lets through."""
+def local_text(policy: Policy, records: int = 1) -> str:
+    """No list is known yet, so it states the odds of a usual one, and of the worst that the policy lets through.
+
+    Of several records the worst is that a round asks for one alone, which then has all of ε.
+    """
+    asked = replace(_USUAL, records_per_client=records)
     worst = BlenderParams(Budget(policy.largest_epsilon, policy.largest_delta))
-    usual_odds = odds_words(list_odds(_USUAL, _USUAL.max_head_queries))
+    usual_odds = odds_words(list_odds(asked, asked.max_head_queries))
     worst_odds = odds_words(list_odds(worst, policy.fewest_queries))
     searches = "one search" if policy.fewest_queries == 1 else f"{policy.fewest_queries} searches"
+    drawn, answers = ("one", "a randomized answer") if records == 1 else (f"up to {records}", "randomized answers")
     paragraphs = (
-        "This device keeps your searches and the results that you chose. In each round of the task it draws one of "
-        f"them at random (up to {policy.most_records_per_round}, if the task asks for several answers) and sends a "
-        "randomized answer about a list of common searches. A search that is not on the list is never named.",
+        f"This device keeps your searches and the results that you chose. In each round of the task it draws {drawn} "
+        f"of them at random and sends {answers} about a list of common searches. A search that is not on the list is "
+        "never named.",
         f"Randomized does not mean secret. Over a list of {_USUAL.max_head_queries} searches at "
         f"ε = {_USUAL.budget.epsilon:g}, {usual_odds}. Over {searches} at ε = {policy.largest_epsilon:g}, the most "
         f"that this device accepts in a round, {worst_odds}. Several reports together reveal more than one. "
@@ -43,7 +50,13 @@ def local_text(policy: Policy) -> str:
 
 LOCAL_TEXT: Final = local_text(POLICY)
 OPT_IN_TEXT: Final = optin_consent(1)
-TEXTS: Final = {LOCAL: LOCAL_TEXT, OPT_IN: OPT_IN_TEXT}
+
+
+def text_of(mode: str, records: int = 1, own: str = "") -> str:
+    """What is agreed to in a mode: how many searches a round may take, and for opt-in the task's own words."""
+    if not 1 <= records <= POLICY.most_records_per_round:
+        raise InvalidParameter("records", f"expected 1 to {POLICY.most_records_per_round}")
+    return local_text(POLICY, records) if mode == LOCAL else task_consent(records, own)
 
 
 def text_digest(text: str) -> str:

@@ -34,6 +34,7 @@ REASONS: Final = {
     "empty-list": "the head list is empty",
     "bad-request": "nothing can be made that fits what the manifest asks for",
     "wrong-consent": "the round asks for consent to another text than the one that was agreed to",
+    "more-than-agreed": "the round takes more searches than was agreed to",
     "no-credential": "an opt-in contribution needs an enrolment code",
 }
 

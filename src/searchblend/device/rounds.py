@@ -29,7 +29,6 @@ from searchblend.device.manifest_checks import believe, check_head_list, check_m
 from searchblend.device.policy import DAY, Policy
 from searchblend.device.state import DeviceState, Enrolment, Group, Turn, TurnState
 from searchblend.device.transport import Answer, Transport
-from searchblend.wire.consent import understates
 from searchblend.wire.head_list import HeadListMessage
 from searchblend.wire.manifest import Manifest
 from searchblend.wire.report import REPORT_MEDIA_TYPE, ReportShape
@@ -146,6 +145,7 @@ class Participant:
                 return None  # another process of this device was faster; its bytes are the ones to send
             if self._state.fact("mode") != wanted or self._state.fact("paused"):
                 return Outcome("changed", "consent was changed meanwhile; nothing was made", round=number)
+            self._check_agreed(manifest, wanted)
             records = self._records(manifest, prepared)
             if not records:
                 return Outcome("no-record", "there is no search to report; nothing was sent", round=number)
@@ -166,6 +166,15 @@ class Participant:
             self._on_point("turn: before commit")
         self._on_point("turn: committed")
         return None
+
+    def _check_agreed(self, manifest: Manifest, mode: str) -> None:
+        """Against the number that was kept with the consent: no text can stand for it."""
+        asked = manifest.records_per_client if mode == LOCAL else manifest.records_per_optin
+        consents = self._state.consents()
+        agreed = consents[-1].records if consents else 0
+        if asked > agreed:
+            again = f"`searchblend device consent {mode} --records {asked}` shows what to agree to"
+            raise DeviceRefused("more-than-agreed", f"{asked} instead of {agreed}; {again}")
 
     def _head_list(self, manifest: Manifest) -> tuple[HeadListMessage, ReportShape]:
         assert manifest.client is not None
@@ -198,8 +207,6 @@ class Participant:
         consents = self._state.consents()
         if not consents or consents[-1].sha256 != manifest.optin.consent:
             raise DeviceRefused("wrong-consent")
-        if understates(consents[-1].text or "", manifest.records_per_optin):
-            raise DeviceRefused("wrong-consent", "the round takes more searches than the text says")
         if not self._enrolment.code:
             raise DeviceRefused("no-credential")
         try:

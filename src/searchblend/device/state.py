@@ -30,10 +30,10 @@ from searchblend.files.sqlite import DURABLE, IN_MEMORY, SqliteFile
 
 FILE: Final = "device.db"
 APPLICATION_ID: Final = 0x53424456  # "SBDV"
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 _SCHEMA: Final = (
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE consents (at INTEGER NOT NULL, mode TEXT NOT NULL, digest TEXT, text TEXT)",
+    "CREATE TABLE consents (at INTEGER NOT NULL, mode TEXT NOT NULL, digest TEXT, text TEXT, records INTEGER)",
     "CREATE TABLE searches (id INTEGER PRIMARY KEY, recorded INTEGER NOT NULL, query TEXT NOT NULL, url TEXT)",
     """CREATE TABLE debits (
         task TEXT NOT NULL, round INTEGER NOT NULL, part TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL,
@@ -106,6 +106,8 @@ class Consent:
     mode: str
     sha256: str | None
     text: str | None
+    records: int
+    """how many searches a round may take, as the user was shown; 1 if no number was kept"""
 
 
 @dataclass(frozen=True)
@@ -166,6 +168,7 @@ class DeviceState(SqliteFile, contextlib.AbstractContextManager["DeviceState"]):
         try:
             if not self.in_memory and self.execute("PRAGMA journal_mode")[0][0] != "wal":
                 raise StateError(f"{self.path}: the file system does not allow a write-ahead log")
+            self._upgrade()
             if not self.claim(APPLICATION_ID, version=SCHEMA_VERSION, tables=_SCHEMA):
                 raise StateError(f"{self.path}: not the state of a device of this version")
         except BaseException:
@@ -174,6 +177,14 @@ class DeviceState(SqliteFile, contextlib.AbstractContextManager["DeviceState"]):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _upgrade(self) -> None:
+        """A file of version 1 kept no number with a consent."""
+        if self.is_claimed(APPLICATION_ID, version=1):
+            with self.transaction():
+                if self.is_claimed(APPLICATION_ID, version=1):  # another process may have been faster
+                    self.execute("ALTER TABLE consents ADD COLUMN records INTEGER")
+                    self.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
     # Facts: single values
 
@@ -199,11 +210,12 @@ class DeviceState(SqliteFile, contextlib.AbstractContextManager["DeviceState"]):
 
     # Consents
 
-    def add_consent(self, at: int, mode: str, digest: str | None, text: str | None) -> None:
-        self.execute("INSERT INTO consents VALUES (?, ?, ?, ?)", (at, mode, digest, text))
+    def add_consent(self, at: int, mode: str, digest: str | None, text: str | None, records: int) -> None:
+        self.execute("INSERT INTO consents VALUES (?, ?, ?, ?, ?)", (at, mode, digest, text, records))
 
     def consents(self) -> list[Consent]:
-        return [Consent(*row) for row in self.execute("SELECT at, mode, digest, text FROM consents ORDER BY rowid")]
+        rows = self.execute("SELECT at, mode, digest, text, coalesce(records, 1) FROM consents ORDER BY rowid")
+        return [Consent(*row) for row in rows]
 
     # Searches
 

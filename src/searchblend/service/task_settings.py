@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from typing import Annotated, Final, TypeAlias
 
@@ -13,12 +14,13 @@ from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.store.ledger import check_name
 from searchblend.store.ledger_windows import PERIODS, window_at
-from searchblend.wire.consent import optin_consent, understates
+from searchblend.wire.consent import own_words, task_consent
 from searchblend.wire.manifest import DEVICE_VERSION
 
 SILENT_DEVICES: Final = ("skip", "report_wildcard")
 _DAY: Final = 86_400
 _LONGEST_CONSENT: Final = 20_000
+_NUMBER_OF_SEARCHES: Final = re.compile(r"\b(?:one|up to [0-9]+) of my searches\b", re.IGNORECASE)
 _MOST: Final = 2**31 - 1
 Method: TypeAlias = Annotated[str, OneOf(tuple(METHODS))]
 Window: TypeAlias = Annotated[str, OneOf(PERIODS)]
@@ -88,16 +90,17 @@ class TaskSettings(Strict):
     min_device_version: str = "0.1"
     """older devices take no part; numbers with dots, as ``0.1`` or ``1.2.3``"""
     consent: str = ""
-    """what opt-in users agree to; if empty, a sentence that says how many searches are sent (``records_per_optin``)"""
+    """what opt-in users agree to: a sentence that says how many searches are sent (``records_per_optin``), written by
+    the service itself, and after it the operator's own words, if any are given"""
 
     def __post_init__(self) -> None:
         check(self)
         for field in ("name", "engine", "market", "population", "min_device_version"):
             _check_string(field, getattr(self, field), 100)
-        if self.consent == "":
-            object.__setattr__(self, "consent", optin_consent(self.records_per_optin))
-        _check_string("consent", self.consent, _LONGEST_CONSENT)
         params = self.params
+        if own := self.own_consent:
+            _check_string("consent", own, _LONGEST_CONSENT)
+        object.__setattr__(self, "consent", task_consent(self.records_per_optin, own))
         if self.method == "paper":
             params.for_printed_method()
 
@@ -118,13 +121,18 @@ class TaskSettings(Strict):
             raise InvalidParameter("min_device_version", "expected one to four numbers with dots, such as 0.1 or 1.2.3")
 
     def _check_consent(self) -> None:
-        """A custom text is the operator's to answer for; our own sentence for fewer searches is simply untrue."""
-        if understates(self.consent, self.records_per_optin):
+        """Two sentences about the number could differ. Devices go by the number itself, whatever the words say."""
+        if _NUMBER_OF_SEARCHES.search(self.own_consent):
             raise InvalidParameter(
                 "consent",
-                f"says that fewer searches are sent, but records_per_optin is {self.records_per_optin}; leave it empty "
-                "for a sentence that says so",
+                f"says how many searches are sent; records_per_optin is {self.records_per_optin}, and the service "
+                "writes that sentence by itself: leave it out",
             )
+
+    @property
+    def own_consent(self) -> str:
+        """The operator's own words in ``consent``."""
+        return own_words(self.records_per_optin, self.consent)
 
     @property
     def params(self) -> BlenderParams:

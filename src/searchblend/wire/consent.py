@@ -22,9 +22,20 @@ def optin_consent(records: int) -> str:
     return f"I agree that {sent} sent, sealed, to the curator of this list."
 
 
-def understates(consent: str, records: int) -> bool:
-    """Whether this is our own sentence for fewer searches than ``records``. A custom text is its author's to answer."""
-    return any(consent == optin_consent(fewer) for fewer in range(1, records))
+def task_consent(records: int, own: str) -> str:
+    """What opt-in users of a task agree to: our sentence, then the operator's own words, if there are any.
+
+    ``own`` may also be such a whole text: it stays as it is.
+    """
+    words = own_words(records, own)
+    return f"{optin_consent(records)}\n{words}" if words else optin_consent(records)
+
+
+def own_words(records: int, consent: str) -> str:
+    """The operator's part of a text."""
+    sentence = optin_consent(records)
+    words = consent.removeprefix(f"{sentence}\n")
+    return "" if words == sentence else words
 
 
 def odds_words(odds: ReportOdds) -> str:

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from searchblend.cli.main import main
+from searchblend.wire.consent import task_consent
 
 TASK = "ab" * 16
 KEY = "04" + "5a" * 64
@@ -78,7 +79,10 @@ def test_a_text_of_the_tasks_own(enrolled, tmp_path):
     assert (code, "cannot be read" in complaint) == (1, True)
     assert enrolled("consent", "opt-in", "--agree", "--text", str(tmp_path / "text.txt"))[0] == 0
     exported = json.loads(enrolled("export")[1])
-    assert exported["consents"][-1]["text"] == "My words."
+    assert exported["consents"][-1]["text"] == task_consent(1, "My words.")
+    shown = json.loads(enrolled("consent", "opt-in", "--records", "20", "--json")[1])
+    assert (shown["text"], shown["records"], shown["agreed"]) == (task_consent(20, ""), 20, False)
+    assert "expected 1 to 20" in enrolled("consent", "opt-in", "--records", "21")[2]
 
 
 def test_a_sync_that_fails_says_why_and_ends_with_one(enrolled):

@@ -11,6 +11,7 @@ from searchblend.core.errors import InvalidParameter, UsageError
 from searchblend.device.agent import DeviceAgent
 from searchblend.device.consent_texts import LOCAL_TEXT, OPT_IN_TEXT
 from searchblend.device.transport import Transport
+from searchblend.wire.consent import optin_consent, task_consent
 
 # Consent
 
@@ -30,17 +31,22 @@ def test_nothing_happens_before_consent(tmp_path, service, task):
             agent.consent("opt-in", "\ud800")
 
 
-def test_consents_are_kept_word_for_word(tmp_path, service, task):
+def test_consents_are_kept_word_for_word_with_their_number(tmp_path, service, task):
+    words = task_consent(2, "My own words.")
+    assert words == f"{optin_consent(2)}\nMy own words."
     with device(tmp_path, service, task) as agent:
-        agent.consent("opt-in", "My own words.")
+        for text, records in (("My own words.", 1), (words, 3)):
+            with pytest.raises(InvalidParameter, match="own text for a round"):
+                agent.consent("opt-in", text, records=records)
+        agent.consent("opt-in", words, records=2)
         agent.consent("off")
         found = agent.export().consents
-    assert [(row.mode, row.text) for row in found] == [
-        ("local", LOCAL_TEXT),
-        ("opt-in", "My own words."),
-        ("off", None),
+    assert [(row.mode, row.text, row.records) for row in found] == [
+        ("local", LOCAL_TEXT, 1),
+        ("opt-in", words, 2),
+        ("off", None, 1),
     ]
-    assert found[1].sha256 == hashlib.sha256(b"My own words.").hexdigest()
+    assert found[1].sha256 == hashlib.sha256(words.encode()).hexdigest()
 
 
 def test_a_report_that_waits_is_dropped_with_the_consent_and_never_made_again(tmp_path, service, task):

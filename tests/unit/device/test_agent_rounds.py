@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import sqlite3
 from dataclasses import replace
 
 import pytest
@@ -9,10 +12,12 @@ import pytest
 from device_parts import CODE, HEAD, HandClock, MadeTask, device, nothing_was_sent, sync
 from searchblend.blender.best.subset_report import PLAIN_SETS, SINK_SETS, TWO_STAGE, ReportDesign
 from searchblend.blender.report_odds import report_odds
+from searchblend.core.errors import InvalidParameter
 from searchblend.core.records import HeadList, Record
-from searchblend.device.consent_texts import LOCAL_TEXT, OPT_IN_TEXT, text_digest
+from searchblend.device.consent_texts import LOCAL_TEXT, OPT_IN_TEXT, text_digest, text_of
 from searchblend.device.policy import POLICY
-from searchblend.wire.consent import odds_words, optin_consent
+from searchblend.device.state import FILE
+from searchblend.wire.consent import odds_words, optin_consent, task_consent
 from searchblend.wire.report import decode_report
 from searchblend.wire.sealed import Opener, SealingContext, new_round_key
 from searchblend.wire.signing import SigningKey
@@ -212,7 +217,7 @@ LONG = "\U00020000" * 500, "https://long.example/" + "\U00020000" * 1900
 
 def test_a_record_too_long_to_be_sealed_is_as_if_it_was_not_there(tmp_path, service, task):
     """Admission counts code points and a message bytes; such a record must not stop the others."""
-    task.consent = optin_consent(3)
+    task.consent, task.agreed = optin_consent(3), 3
     service.manifest = task.manifest("opt-in", records_per_optin=3)
     with device(tmp_path, service, task, mode="opt-in") as agent:
         agent.erase()
@@ -225,16 +230,75 @@ def test_a_record_too_long_to_be_sealed_is_as_if_it_was_not_there(tmp_path, serv
         assert sorted(query for query, _ in agent.sent()[0].true) == ["news 0", "news 1"]
 
 
-@pytest.mark.parametrize("asked", [2, 20])
-def test_a_round_that_takes_more_than_the_agreed_text_says_gets_nothing(tmp_path, service, task, asked):
+OUR_SENTENCE = optin_consent(1)
+
+
+@pytest.mark.parametrize(
+    ("agreed", "asked", "words"),
+    [
+        (1, 2, ""),
+        (1, 20, " "),
+        (1, 20, "One of my searches is sent."),
+        (1, 20, OUR_SENTENCE[:-1]),
+        (19, 20, OUR_SENTENCE.lower()),
+    ],
+)
+def test_a_round_that_takes_more_than_was_agreed_gets_nothing_whatever_its_text(
+    tmp_path, service, task, agreed, asked, words
+):
+    task.consent, task.agreed = task_consent(agreed, words), agreed
     service.manifest = task.manifest("opt-in", records_per_optin=asked)
     with device(tmp_path, service, task, mode="opt-in") as agent:
+        outcome = sync(agent)
+        assert outcome.status == "more-than-agreed"
+        assert f"consent opt-in --records {asked}" in outcome.text
+        assert nothing_was_sent(service, agent)
+        task.consent = task_consent(asked, words)
+        service.manifest = task.manifest("opt-in", records_per_optin=asked)
+        agent.consent("opt-in", task.consent, records=asked)
+        assert sync(agent).status == "reported"
+
+
+def test_a_round_whose_text_leaves_out_the_number_gets_nothing(tmp_path, service, task):
+    with device(tmp_path, service, task, mode="opt-in") as agent:
+        agent.consent("opt-in", task_consent(1, "My own words."))
+        task.consent = "My own words."
+        service.manifest = task.manifest("opt-in")
         assert sync(agent).status == "wrong-consent"
         assert nothing_was_sent(service, agent)
 
 
+def test_clients_are_asked_for_no_more_answers_than_they_agreed_to(tmp_path, service, task):
+    task.params = replace(task.params, records_per_client=3)
+    service.artifacts[hashlib.sha256(task.head_list()).hexdigest()] = task.head_list()
+    service.manifest = task.manifest(records_per_client=3)
+    with device(tmp_path, service, task) as agent:
+        assert sync(agent).status == "more-than-agreed"
+        assert nothing_was_sent(service, agent)
+        text = text_of("local", 3)
+        assert "draws up to 3 of them at random" in " ".join(text.split())
+        with pytest.raises(InvalidParameter, match="up to 3 searches"):
+            agent.consent("local", LOCAL_TEXT, records=3)
+        agent.consent("local", text, records=3)
+        assert sync(agent).status == "reported"
+
+
+@pytest.mark.parametrize("asked", [1, 2])
+def test_a_consent_without_a_number_is_for_one_search(tmp_path, service, task, asked):
+    """A file of version 1, as earlier versions wrote it, with our sentence for as many as the round takes."""
+    task.consent, task.agreed = optin_consent(asked), asked
+    with device(tmp_path, service, task, mode="opt-in"):
+        pass
+    with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as connection:
+        connection.executescript("ALTER TABLE consents DROP COLUMN records; PRAGMA user_version = 1")
+    service.manifest = task.manifest("opt-in", records_per_optin=asked)
+    with device(tmp_path, service, task) as agent:
+        assert sync(agent).status == ("reported" if asked == 1 else "more-than-agreed")
+        assert agent.export().consents[-1].records == 1
+
+
 def test_records_that_do_not_fit_together_are_sent_as_far_as_they_fit(tmp_path, service, task):
-    task.consent = optin_consent(5)
+    task.consent, task.agreed = optin_consent(5), 5
     service.manifest = task.manifest("opt-in", records_per_optin=5)
     with device(tmp_path, service, task, mode="opt-in") as agent:
         agent.erase()

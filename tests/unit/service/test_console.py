@@ -531,11 +531,14 @@ def test_an_open_client_window_is_extended_and_devices_hear_of_it(fresh):
 
 
 def test_a_new_task_like_another_has_its_settings_and_no_name(operator):
-    task = operator.http.parts.task(**{**SETTINGS, "name": "model", "market": "en-GB", "uncapped": True})
+    task = operator.http.parts.task(
+        **{**SETTINGS, "name": "model", "market": "en-GB", "uncapped": True, "consent": "Ask."}
+    )
     assert f"/console/new-task?like={task.task}" in operator.get(f"/console/tasks/{task.task}").text
     page = operator.get("/console/new-task", {"like": task.task}).text
     assert 'name="market" type="text" maxlength="100" required value="en-GB"' in page
     assert 'name="name" type="text" maxlength="100" required value=""' in page
+    assert ">Ask.</textarea>" in page  # and not the sentence about a number that the form may change
     assert operator.get("/console/new-task", {"like": "none"}).status_code == 404
 
 

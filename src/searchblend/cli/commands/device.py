@@ -36,6 +36,7 @@ examples:
   searchblend device consent local                     show the text, agree to nothing
   searchblend device consent local --agree             agree: randomized reports only
   searchblend device consent opt-in --agree --text consent.txt
+  searchblend device consent opt-in --records 20       show the text for rounds that take up to 20 searches
   searchblend device consent off                       stop, drop what waits, take back what can be taken back
 """
 RECORD_EXAMPLES = """\
@@ -108,7 +109,10 @@ def _add_consent(actions: Commands) -> None:
     parser = _action(actions, "consent", "agree to a mode, or withdraw", CONSENT_EXAMPLES)
     parser.add_argument("mode", choices=["off", "local", "opt-in"], metavar="MODE", help="off, local or opt-in")
     parser.add_argument("--agree", action="store_true", help="agree to the text (without it, it is only shown)")
-    parser.add_argument("--text", type=Path, metavar="FILE", help="the task's own text, for opt-in")
+    parser.add_argument(
+        "--records", type=positive_int, default=1, metavar="N", help="how many searches a round may take (1)"
+    )
+    parser.add_argument("--text", type=Path, metavar="FILE", help="the task's own words, for opt-in")
 
 
 def _add_record(actions: Commands) -> None:
@@ -192,10 +196,11 @@ def _consent(agent: DeviceAgent, options: argparse.Namespace) -> None:
         raise UsageError("--text: only opt-in has a text of the task's own")
     text = None if options.mode == OFF else _text(options)
     if text is not None and not options.agree:
-        document = {"mode": options.mode, "text": text, "sha256": text_digest(text), "agreed": False}
+        shown = {"mode": options.mode, "text": text, "sha256": text_digest(text), "records": options.records}
+        document = {**shown, "agreed": False}
         _print(document, f"{text}\n\nNothing was changed. To agree to this text, add --agree.", options)
         return
-    withdrawn = agent.consent(options.mode, text)
+    withdrawn = agent.consent(options.mode, text, records=options.records)
     said = {OFF: "Consent is withdrawn and all searches are erased."}.get(
         options.mode, f"The mode is {options.mode} now."
     )
@@ -204,12 +209,13 @@ def _consent(agent: DeviceAgent, options: argparse.Namespace) -> None:
 
 
 def _text(options: argparse.Namespace) -> str:
-    from searchblend.device.consent_texts import TEXTS
+    from searchblend.device.consent_texts import text_of
 
     if options.text is None:
-        return TEXTS[options.mode]
+        return text_of(options.mode, options.records)
     try:
-        return str(Path(options.text).read_text(encoding="utf-8")).rstrip("\n")
+        own = str(Path(options.text).read_text(encoding="utf-8")).rstrip("\n")
+        return text_of(options.mode, options.records, own)
     except (OSError, ValueError) as error:
         raise InputError(options.text, f"cannot be read: {getattr(error, 'strerror', 'not UTF-8')}") from None
 

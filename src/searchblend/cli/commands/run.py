@@ -41,6 +41,8 @@ PLAYED: Final = (
     "note: this run plays the clients' devices, and you hold their rows; to publish a log, `searchblend release run` "
     "says more at the same promise"
 )
+_BY_COUNT: Final = "a record is listed from about {} opt-in users on"
+_BY_WEIGHT: Final = "a query is listed from about {} opt-in users on who search for nothing else, and more who do"
 _DRY_RUNS: Final = 2
 """simulated runs behind what a dry run expects"""
 
@@ -69,7 +71,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_budget(parser)
     parser.add_argument("--max-queries", type=int, default=50, metavar="M", help="queries in the head list (50)")
     parser.add_argument(
-        "--head-fraction", type=float, default=0.95, metavar="F", help="opt-in users that make the list (0.95)"
+        "--head-fraction",
+        type=float,
+        default=0.95,
+        metavar="F",
+        help="opt-in users that make the list, in method paper (0.95)",
     )
     parser.add_argument(
         "--query-budget-fraction", type=float, default=0.85, metavar="F", help="share of a client's ε for the query"
@@ -271,9 +277,10 @@ def short_list_hint(result: Result, params: BlenderParams) -> str | None:
         return None
     optin = result.mechanism["optin"]
     needed = math.ceil(optin["integer_threshold"] / optin.get("units_per_user", 1))
+    what = _BY_COUNT if params.records_per_optin == 1 else _BY_WEIGHT
     return (
-        f"{result.head.queries} of at most {params.max_head_queries} queries: a record is listed from about {needed} "
-        "opt-in users on. More users, a larger --opt-in or --epsilon, or --host-only lists more."
+        f"{result.head.queries} of at most {params.max_head_queries} queries: {what.format(needed)}. "
+        "More users, a larger --opt-in or --epsilon, or --host-only lists more."
     )
 
 

@@ -116,7 +116,9 @@ GROUPS: Final = (
             _field("wide_list", "Wide list", "Lists queries without a listed URL too."),
             _field("silent_devices", "Devices without searches", "Stay silent, or report that they have none."),
             _field("min_device_version", "Oldest device version", "Older ones are told to update."),
-            _field("consent", "Consent text", "What opt-in users agree to, verbatim."),
+            _field(
+                "consent", "Consent text", "Your own words, after the sentence that says how many searches are sent."
+            ),
         ),
         is_open=False,
     ),
@@ -128,12 +130,17 @@ _DEFAULTS: Final = TaskSettings(name="x")
 
 def default_values() -> FormValues:
     """What the empty form shows."""
-    return shown_values({**encode(_DEFAULTS), "name": ""})
+    return _form_values(_DEFAULTS)
 
 
 def values_like(store: ServiceStore, name: str) -> FormValues:
     """What the form shows for a task like another: everything but the name, which is yours to choose."""
-    return shown_values({**encode(settings_of(store.rounds.task(name))), "name": ""})
+    return _form_values(settings_of(store.rounds.task(name)))
+
+
+def _form_values(settings: TaskSettings) -> FormValues:
+    """Without the sentence about the number: the number may be changed in the form."""
+    return shown_values({**encode(settings), "name": "", "consent": settings.own_consent})
 
 
 def shown_values(settings: FormValues) -> FormValues:

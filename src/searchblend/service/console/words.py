@@ -158,7 +158,7 @@ _WORDS: Final = (
     StateWords(
         State.OPTIN_OPEN,
         "Opt-in window open",
-        "Opt-in users send one sealed record each. No one can read them before the window closes.",
+        "Opt-in users send sealed records, each user one message. No one can read them before the window closes.",
         "It closes by itself {when}.",
     ),
     StateWords(
