@@ -320,11 +320,11 @@ def test_credentials_are_stored_as_hashes(store, where):
 
 def test_the_ledger_lives_in_the_same_database(store):
     store.ledger.set_cap(BudgetCap(window=Budget(1.0, 1e-5), lifetime=Budget(2.0, 1e-5)))
-    store.ledger.debit("r1", "everybody", "w1", ONE)
-    store.ledger.debit("r1", "everybody", "w1", ONE)
+    store.ledger.debit("r1", "everybody", "2027-W01", ONE)
+    store.ledger.debit("r1", "everybody", "2027-W01", ONE)
     with pytest.raises(BudgetExceeded):
-        store.ledger.debit("r2", "everybody", "w1", ONE)
-    store.ledger.debit("r3", "everybody", "w2", ONE)
+        store.ledger.debit("r2", "everybody", "2027-W01", ONE)
+    store.ledger.debit("r3", "everybody", "2027-W02", ONE)
     assert store.ledger.publish("r1", {"statement.json": b"{}"}) == {"statement.json": b"{}"}
     assert store.ledger.published("r1") == {"statement.json": b"{}"}
     assert list(store.ledger.check().entries) == ["r1", "r3"]
