@@ -48,7 +48,7 @@ def check_up(store: ServiceStore, clock: Clock, settings: ServeSettings) -> list
         *_rounds(store),
         _jobs(store),
         *_manifests(store, clock),
-        _keys(store, clock, settings),
+        *_vault(store, clock, settings),
         *_round_keys(store, settings),
         *_signing_keys(store, settings),
     ]
@@ -174,13 +174,19 @@ def _manifests(store: ServiceStore, clock: Clock) -> Iterator[CheckResult]:
             yield CheckResult(f"manifest {task.task[:8]}", left > _DAY and not early, detail)
 
 
-def _keys(store: ServiceStore, clock: Clock, settings: ServeSettings) -> CheckResult:
-    """Keys that outlived their round; there are none where the curator runs elsewhere."""
+def _vault(store: ServiceStore, clock: Clock, settings: ServeSettings) -> Iterator[CheckResult]:
+    """Keys that outlived their round, and withdrawals that were undone; none where the curator runs elsewhere."""
     if not settings.vault_folder.is_dir():
-        return CheckResult("round keys", True, "none on this machine")
-    held = Vault(settings.vault_folder).held()
+        yield CheckResult("round keys", True, "none on this machine")
+        return
+    vault = Vault(settings.vault_folder)
+    held = vault.held()
     late = [key for key in held if not key.is_needed(store.rounds.key_facts(key.task, key.number), clock.now())]
-    return CheckResult("round keys", not late, f"{len(held)} held, {len(late)} of them past their round")
+    yield CheckResult("round keys", not late, f"{len(held)} held, {len(late)} of them past their round")
+    for task, number in dict.fromkeys(key[:2] for key in held):
+        if undone := vault.withdrawn(task, number) - store.contributions.withdrawn(task, number):
+            detail = f"{len(undone)} were undone in the database; the curator does not count these records"
+            yield CheckResult(f"withdrawals {task[:8]}/{number}", False, detail)
 
 
 def _round_keys(store: ServiceStore, settings: ServeSettings) -> Iterator[CheckResult]:
