@@ -65,7 +65,7 @@ REFUSALS: Final[dict[str, Advice]] = {
     ),
     "withdrawn": Advice(
         "A record that was taken back was in the database again when the list was drawn. It was not counted.",
-        "Someone changes the database by hand: find out who it is, and change its passwords. The audit log says how many.",
+        "Someone changes the database by hand: find out who, and change its passwords. The audit log has the number.",
     ),
 }
 assert set(REFUSALS) == set(REASONS)

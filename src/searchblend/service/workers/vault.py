@@ -22,11 +22,11 @@ from collections.abc import Callable, Iterable, Set
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from searchblend.core.errors import OutputError, RunError
+from searchblend.core.errors import RunError
 from searchblend.files.durable import (
     destroy,
     keep_first_secret,
-    make_private_folder,
+    make_key_folder,
     read_private,
     write_secret,
     write_whole,
@@ -75,11 +75,7 @@ class Vault:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        make_private_folder(folder)
-        try:
-            folder.chmod(0o700)
-        except OSError as error:
-            raise OutputError(f"{folder}: cannot be kept from others: {error.strerror}") from error
+        make_key_folder(folder)
 
     @property
     def identity(self) -> str:
