@@ -10,6 +10,7 @@ lock. Our source is built with what the lock holds (``build``), not with what an
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -34,16 +35,27 @@ def versions() -> str:
     return "".join(f"{name}=={pin.version}\n" for name, pin in locked().items())
 
 
+def uncompressed(folder: Path) -> dict[str, str]:
+    """Settings in which wheels are built without compression: Spark comes as source, with half a gigabyte of archives.
+
+    What is built is unpacked at once, so that compressing it is in vain.
+    """
+    settings = folder / "setuptools.cfg"
+    settings.write_text("[bdist_wheel]\ncompression = stored\n", encoding="utf-8")
+    return {"DIST_EXTRA_CONFIG": str(settings), **os.environ}
+
+
 def install(groups: list[str], folder: Path) -> None:
     path = folder / "requirements.txt"
     if f" for {platform_name()}." in LOCK.read_text(encoding="utf-8").partition("\n")[0]:
         path.write_text(requirements(groups), encoding="utf-8")
-        subprocess.run([*PIP, "--require-hashes", "--no-deps", "--requirement", str(path)], check=True)
+        command = [*PIP, "--require-hashes", "--no-deps", "--requirement", str(path)]
+        subprocess.run(command, check=True, env=uncompressed(folder))
         return
     print(f"install: {platform_name()} is not what the lock was written for: its versions, without hashes")
     path.write_text(versions(), encoding="utf-8")
     asked = [text for group in groups for text in group_requirements(group)]
-    subprocess.run([*PIP, "--constraint", str(path), *asked], check=True)
+    subprocess.run([*PIP, "--constraint", str(path), *asked], check=True, env=uncompressed(folder))
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-PATIENCE_MS = 120_000
+PATIENCE_MS = 240_000
 """how long a page may take beside other work; nothing that goes well waits for it"""
 LOOKS: dict[str, tuple[Literal["light", "dark"], int]] = {
     "phone": ("light", 390),
@@ -80,7 +80,7 @@ class Browsers:
             path = shutil.which("chromium")
             assert path, "chromium is missing: `make browsers` installs it"
             launch = self.playwright().chromium.launch
-            self._chromium = launch(executable_path=path, headless=True, args=FLAGS)
+            self._chromium = launch(executable_path=path, headless=True, args=FLAGS, timeout=PATIENCE_MS)
         return self._chromium
 
     def close(self) -> None:

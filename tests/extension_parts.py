@@ -199,6 +199,7 @@ def chromium(
         executable_path=browser_path("chromium"),
         headless=True,
         args=[*FLAGS, *loaded],
+        timeout=PATIENCE_MS,
         color_scheme=color_scheme,
         viewport={"width": 1000, "height": 800},
     )

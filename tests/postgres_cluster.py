@@ -21,7 +21,7 @@ from pathlib import Path
 import psutil
 import psycopg
 
-_SECONDS = 120
+_SECONDS = 240
 _UNPRIVILEGED = ("postgres", "nobody")
 
 

@@ -204,7 +204,7 @@ class Service:
     def _work_until(self, task: Task, state: State) -> None:
         """A server beside this one may have taken the job and be at it: then its end is waited for."""
         self.work()
-        end = time.monotonic() + 60
+        end = time.monotonic() + 240
         while self.current(task).state in _AT_WORK and self.current(task).state is not state and time.monotonic() < end:
             time.sleep(0.05)
             self.work()

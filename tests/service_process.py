@@ -20,6 +20,8 @@ from searchblend.service.process import VARIABLE
 
 REPORT = "application/vnd.searchblend.report"
 REPORTS = "application/vnd.searchblend.reports"
+PATIENTLY = ("--database-seconds", "240", "--stop-seconds", "240")
+"""beside other work; tests of what is slow give others, which come later and count"""
 
 
 class ServerProcess:
@@ -27,7 +29,8 @@ class ServerProcess:
 
     def __init__(self, folder: Path, where: str, *arguments: str) -> None:
         self.folder, self.log = folder, folder / "server.log"
-        self._command = [sys.executable, "-m", "searchblend.cli", "serve", "--data-dir", str(folder), *arguments]
+        program = [sys.executable, "-m", "searchblend.cli", "serve", "--data-dir", str(folder)]
+        self._command = [*program, *PATIENTLY, *arguments]
         self._command += ["--database", where] if where.startswith("postgresql") else []
         self._started: subprocess.Popen[str] | None = None
         self.address = self.health = ""

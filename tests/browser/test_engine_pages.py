@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
+from console_browser import PATIENCE_MS
+
 ROOT = Path(__file__).parents[2]
 PAGES = Path(__file__).parent / "result_pages"
 SCRIPTS = ROOT / "extension" / "src" / "content"
@@ -45,6 +47,7 @@ class ResultsPage:
 
     def __init__(self, page: Page, engine: str) -> None:
         self.page, self.engine = page, engine
+        page.set_default_timeout(PATIENCE_MS)
         page.add_init_script("globalThis.sent = []; globalThis.searchblendSend = (message) => sent.push(message);")
         for name in ("engines.js", "observe.js"):
             page.add_init_script(path=SCRIPTS / name)

@@ -147,6 +147,7 @@ def test_a_planted_script_is_not_executed(chromium, pages, tmp_path):
 
 def test_the_page_can_be_read_without_its_script(chromium, pages):
     with contextlib.closing(chromium.new_context(java_script_enabled=False)) as context:
+        context.set_default_timeout(PATIENCE_MS)
         page = context.new_page()
         page.goto(pages["hybrid"].as_uri())
         assert page.locator("#query-table tbody tr").count() > 3

@@ -22,7 +22,7 @@ from service_process import REPORT, REPORTS, ServerProcess, free_port, running
 
 CONFIGURATION = Path(__file__).parents[2] / "deploy" / "nginx.conf"
 NGINX = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-PATIENT = 60.0
+PATIENT = 240.0
 pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed: scripts/install-servers.sh")
 
 
@@ -63,12 +63,8 @@ def site(tmp_path_factory):
     round_ = parts.head_list(task)
     server = ServerProcess(folder, str(folder / "service.db"))
     with running(server):
-        ports = free_port(), free_port()
-        (folder / "nginx.conf").write_text(adapted(folder, server.address, ports))
-        command = [NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-g", "daemon off;"]
-        proxy = subprocess.Popen(command, stderr=subprocess.PIPE)
+        proxy, ports = start_nginx(folder, server.address)
         try:
-            wait_for_port(ports[1], proxy)
             context = ssl.create_default_context(cafile=str(folder / "cert.pem"))
             address = f"https://127.0.0.1:{ports[1]}"
             headers = {"origin": "moz-extension://one-installation"}
@@ -77,21 +73,36 @@ def site(tmp_path_factory):
         finally:
             proxy.terminate()
             proxy.wait(PATIENT)
-            proxy.stderr.close()
     parts.store.close()
 
 
-def wait_for_port(port, proxy):
+def start_nginx(folder, upstream):
+    """On two ports that are free; another process may take one meanwhile."""
+    command = [NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-g", "daemon off;"]
+    said = folder / "nginx.said"
+    for _ in range(5):
+        ports = free_port(), free_port()
+        (folder / "nginx.conf").write_text(adapted(folder, upstream, ports))
+        with said.open("wb") as errors:
+            proxy = subprocess.Popen(command, stderr=errors)
+        if listens(ports[1], proxy):
+            return proxy, ports
+        assert "Address already in use" in said.read_text(), said.read_text()
+    raise AssertionError("nginx finds no free ports")
+
+
+def listens(port, proxy):
+    """Whether it comes to listen; False if it ends instead."""
     deadline = time.monotonic() + PATIENT
-    while time.monotonic() < deadline:
-        assert proxy.poll() is None, proxy.stderr.read().decode()
+    while proxy.poll() is None:
+        assert time.monotonic() < deadline, "nginx does not listen"
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
         except OSError:
             time.sleep(0.05)
         else:
-            return
-    raise AssertionError("nginx does not listen")
+            return True
+    return False
 
 
 def test_devices_get_their_manifest_and_report(site):

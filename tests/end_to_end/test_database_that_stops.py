@@ -19,7 +19,7 @@ from searchblend.store.service_store import open_database
 from service_parts import Service, people
 from service_process import REPORT, ServerProcess, running
 
-PATIENT = 60.0
+PATIENT = 240.0
 
 
 @contextlib.contextmanager
@@ -70,19 +70,24 @@ def report(client, round_, message):
     return client.post(path, content=message, headers={"content-type": REPORT}).status_code
 
 
+def report_in_time(client, round_, message):
+    """Again while the answer is to come back: so short a time may be too short for a busy database, too."""
+    deadline = time.monotonic() + PATIENT
+    while (status := report(client, round_, message)) == 503 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return status
+
+
 def test_a_frozen_database_is_an_answer_in_time_and_nothing_is_lost(where, round_, tmp_path):
     parts, opened, messages = round_
-    server = ServerProcess(tmp_path, where, "--database-seconds", "1")
+    server = ServerProcess(tmp_path, where, "--database-seconds", "2")
     with running(server), httpx2.Client(base_url=server.address, timeout=PATIENT) as client:
-        assert report(client, opened, messages[0]) == 200
+        assert report_in_time(client, opened, messages[0]) == 200
         with frozen(where):
             assert report(client, opened, messages[1]) == 503
             assert httpx2.get(f"{server.health}/readyz", timeout=PATIENT).status_code == 503
             assert httpx2.get(f"{server.health}/healthz", timeout=PATIENT).status_code == 200
-        deadline = time.monotonic() + PATIENT
-        while (status := report(client, opened, messages[1])) == 503 and time.monotonic() < deadline:
-            time.sleep(0.1)
-        assert status == 200
+        assert report_in_time(client, opened, messages[1]) == 200
         assert parts.store.reports.n_seen(opened.key) == 2
         assert server.terminate() == 0
 
@@ -109,27 +114,30 @@ def test_sigterm_ends_a_process_whose_database_is_frozen(where, round_, tmp_path
         with frozen(where):
             with contextlib.suppress(httpx2.TimeoutException, httpx2.ConnectError):
                 if role == "all":
-                    report(httpx2.Client(base_url=server.address, timeout=0.5), opened, messages[1])
+                    with httpx2.Client(base_url=server.address, timeout=0.5) as client:
+                        report(client, opened, messages[1])
             wait_for_turns(server)
             os.kill(server.process.pid, signal.SIGTERM)
             assert server.wait(PATIENT) == 1
         assert "stopped late" in server.log.read_text()
 
 
+SHORT = 4.0
+"""for one statement; beside other work the quick ones keep it"""
 ENDED_BY_THE_SERVER = r"\((57014|55P03)\)"
 """its codes for a statement that took too long, and for a lock that did; this side alone would have none"""
 
 
 def test_a_statement_that_takes_too_long_is_ended_by_the_server(where):
-    database = open_database(where, seconds=0.2)
+    database = open_database(where, seconds=SHORT)
     with pytest.raises(StoreUnavailable, match=ENDED_BY_THE_SERVER):
-        database.execute("SELECT pg_sleep(60)")
+        database.execute("SELECT pg_sleep(600)")
     assert database.execute("SELECT 1") == [(1,)]
     database.close()
 
 
 def test_a_lock_that_another_holds_is_not_waited_for_without_end(where):
-    first, second = open_database(where), open_database(where, seconds=0.2)
+    first, second = open_database(where), open_database(where, seconds=SHORT)
     with first.transaction(), pytest.raises(StoreUnavailable, match=ENDED_BY_THE_SERVER), second.transaction():
         pass
     with second.transaction():
@@ -140,7 +148,7 @@ def test_a_lock_that_another_holds_is_not_waited_for_without_end(where):
 
 def test_a_transaction_that_its_process_forgot_is_ended_by_the_server(where):
     """A process that was stopped in the middle of one keeps nobody waiting, and is told that it may try again."""
-    forgetful, other = open_database(where, seconds=0.2), open_database(where, seconds=60)
+    forgetful, other = open_database(where, seconds=SHORT), open_database(where, seconds=PATIENT)
     taken = False
     with pytest.raises(StoreUnavailable), forgetful.transaction():
         with other.transaction():

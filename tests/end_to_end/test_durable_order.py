@@ -49,7 +49,7 @@ def traced_events(kind, folder):
     ]
     server.start()
     try:
-        with httpx2.Client(base_url=server.address) as client:
+        with httpx2.Client(base_url=server.address, timeout=240) as client:
             path = f"/v1/tasks/{found.task}/rounds/{found.number}/reports"
             for message in messages:
                 assert client.post(path, content=message, headers={"content-type": REPORT}).status_code == 200

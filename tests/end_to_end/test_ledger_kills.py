@@ -49,7 +49,7 @@ def test_wrong_orders_are_noticed(tmp_path):
 
 def run(*arguments):
     command = [sys.executable, __file__, *map(str, arguments)]
-    finished = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
+    finished = subprocess.run(command, check=True, capture_output=True, text=True, timeout=560)
     return json.loads(finished.stdout)
 
 

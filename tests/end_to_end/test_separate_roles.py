@@ -22,6 +22,7 @@ from service_parts import SMALL, people
 from service_process import ServerProcess, running
 
 ROLES = ("collector", "collector", "intake", "publisher", "admin", "curator")
+PATIENT = 240.0
 
 
 class Routed(DemoConnections):
@@ -72,7 +73,7 @@ def test_a_round_over_separate_processes(tmp_path):
             servers.append((role, server))
             addresses.setdefault(role, []).append(server.address)
         assert addresses["curator"] == ["no port"]
-        with httpx2.Client(base_url=addresses["admin"][0]) as client:
+        with httpx2.Client(base_url=addresses["admin"][0], timeout=PATIENT) as client:
             headers = {"authorization": f"Bearer {staff.operator}"}
             task = client.post("/admin/v1/tasks", json={**SMALL, "delta": 1e-3}, headers=headers).json()["task"]
         routed = Routed({role: found for role, found in addresses.items() if role != "curator"})
@@ -101,12 +102,12 @@ def test_tls_by_file(tmp_path):
     server = ServerProcess(data, str(data / "service.db"), "--tls-certificate", str(cert), "--tls-key", str(key))
     with running(server):
         assert server.address.startswith("https://127.0.0.1:")
-        with httpx2.Client(verify=ssl.create_default_context(cafile=str(cert))) as client:
+        with httpx2.Client(verify=ssl.create_default_context(cafile=str(cert)), timeout=PATIENT) as client:
             assert client.get(f"{server.address}/healthz").text == "ok\n"
-        with pytest.raises(httpx2.ConnectError), httpx2.Client() as client:
+        with pytest.raises(httpx2.ConnectError), httpx2.Client(timeout=PATIENT) as client:
             client.get(f"{server.address}/healthz")
         place = {"SEARCHBLEND_HEALTH_PORT": server.health.rpartition(":")[2]}
-        assert health(place | {"SEARCHBLEND_TLS_CERTIFICATE": str(cert), "SEARCHBLEND_TLS_KEY": str(key)}) == 0
+        assert is_healthy(place | {"SEARCHBLEND_TLS_CERTIFICATE": str(cert), "SEARCHBLEND_TLS_KEY": str(key)})
         assert server.terminate() == 0
 
 
@@ -116,11 +117,16 @@ def health(environment):
     return subprocess.run([sys.executable, script], env={**os.environ, **environment}, check=False).returncode
 
 
+def is_healthy(environment):
+    """Asked again, as a container is: four seconds may be short beside other work."""
+    return any(health(environment) == 0 for _ in range(10))
+
+
 def test_the_containers_health_check_knows_port_and_role(tmp_path):
     server = ServerProcess(tmp_path, str(tmp_path / "service.db"))
     with running(server):
         place = {"SEARCHBLEND_HEALTH_PORT": server.health.rpartition(":")[2], "SEARCHBLEND_HEALTH_HOST": "0.0.0.0"}
-        assert health(place) == 0
+        assert is_healthy(place)
         server.terminate()
         assert health(place) == 1
         assert health(place | {"SEARCHBLEND_ROLE": "curator"}) == 0

@@ -75,7 +75,7 @@ def demo(folder, *arguments):
     parent = subprocess.Popen([*command, "--data-dir", str(folder / "data"), *arguments], stderr=log, stdout=log)
     children = []
     try:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 240
         while not (children := psutil.Process(parent.pid).children()) and time.monotonic() < deadline:
             time.sleep(0.05)
         yield parent, children[0]
@@ -90,19 +90,19 @@ def demo(folder, *arguments):
 def test_the_demos_server_ends_with_a_demo_that_is_killed(tmp_path):
     with demo(tmp_path, "--by-hand") as (parent, server):
         address = wait_for(lambda: listening(server))
-        assert httpx2.get(f"http://127.0.0.1:{address}/healthz", timeout=60).status_code == 200
+        assert httpx2.get(f"http://127.0.0.1:{address}/healthz", timeout=240).status_code == 200
         parent.send_signal(signal.SIGKILL)
-        parent.wait(60)
-        server.wait(60)  # raises if it goes on
+        parent.wait(240)
+        server.wait(240)  # raises if it goes on
         with pytest.raises(httpx2.ConnectError):
-            httpx2.get(f"http://127.0.0.1:{address}/healthz", timeout=60)
+            httpx2.get(f"http://127.0.0.1:{address}/healthz", timeout=240)
 
 
 def test_a_demo_that_is_terminated_ends_its_server(tmp_path):
     with demo(tmp_path) as (parent, server):
         parent.send_signal(signal.SIGTERM)
-        assert parent.wait(60) == 130
-        server.wait(60)
+        assert parent.wait(240) == 130
+        server.wait(240)
 
 
 def listening(process):
@@ -110,7 +110,7 @@ def listening(process):
     return found[0].laddr.port if found else None
 
 
-def wait_for(look, seconds=120):
+def wait_for(look, seconds=240):
     deadline = time.monotonic() + seconds
     while not (found := look()) and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -145,7 +145,7 @@ def node() -> str:
     assert found, (
         f"node is missing: install Node.js {OLDEST_NODE} or later; the JavaScript core cannot be tested without"
     )
-    version = subprocess.run([found, "--version"], capture_output=True, text=True, check=True, timeout=30).stdout
+    version = subprocess.run([found, "--version"], capture_output=True, text=True, check=True, timeout=240).stdout
     major = re.match(r"v(\d+)\.", version)
     assert int(major[1] if major else 0) >= OLDEST_NODE, f"node {version.strip()}: expected {OLDEST_NODE} or later"
     return found

@@ -18,7 +18,7 @@ import pytest
 from node_twin import EXTENSION, Twin, answer_of, node
 from random_cases import Cases, vectors
 
-from console_browser import chromium
+from console_browser import PATIENCE_MS, chromium
 from searchblend.core.normalization import normalize, normalize_url
 from searchblend.core.records import Record
 from searchblend.wire.sealed import Opener, SealingContext, new_round_key
@@ -82,6 +82,7 @@ class FirefoxTwin(Twin):
 def chromium_twin() -> Iterator[Twin]:
     with served() as address, chromium() as browser:
         page = browser.new_page()
+        page.set_default_timeout(PATIENCE_MS)
         page.goto(address)
         page.wait_for_function("window.ask !== undefined")
         yield ChromiumTwin(page)

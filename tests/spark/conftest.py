@@ -34,6 +34,9 @@ def cluster(notices: list[str]) -> Iterator[object]:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.adaptive.enabled": "false",  # it plans every stage anew, by the size of what there is: here nothing
         "spark.executor.memory": "768m",
+        # Beside other work a heartbeat or a socket may take longer than the two minutes and 15 s that are usual.
+        "spark.network.timeout": "600s",
+        "spark.python.authenticate.socketTimeout": "240s",
         # Most of the time goes into compiling: for little data Java's quick compiler is enough, and no code of Spark's
         # own (a whole run is tested with it).
         "spark.sql.codegen.wholeStage": "false",

@@ -32,7 +32,10 @@ def test_start_up_tells_spark_java_and_master_and_there_are_two_executors(cluste
     assert notices[0].startswith("Spark 4.")
     assert " on Java " in notices[0]
     assert notices[0].endswith("master local-cluster[2,1,1024]")
-    assert len(cluster.spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()) == 3  # and the driver
+    tracker, deadline = cluster.spark.sparkContext._jsc.sc().statusTracker(), time.monotonic() + 240
+    while len(tracker.getExecutorInfos()) < 3 and time.monotonic() < deadline:  # the second comes a little later
+        time.sleep(0.1)
+    assert len(tracker.getExecutorInfos()) == 3  # and the driver
 
 
 def test_a_master_that_nobody_answers_for_is_an_error_within_seconds():

@@ -3,7 +3,7 @@
 import puppeteer from "puppeteer-core";
 
 /** nothing that goes well waits for it */
-export const PATIENCE_MS = 120_000;
+export const PATIENCE_MS = 240_000;
 
 export function launchFirefox(executablePath, options = {}) {
   const patience = { timeout: PATIENCE_MS, protocolTimeout: 2 * PATIENCE_MS };

@@ -206,7 +206,7 @@ def test_storage_full_after_the_send_sends_the_same_bytes_again(tmp_path, servic
 
 def _race(folder, address, point, barrier, results):
     with DeviceAgent.open(
-        folder, clock=HandClock(), on_point=lambda p: p == "manifest: remembered" and barrier.wait(20)
+        folder, clock=HandClock(), on_point=lambda p: p == "manifest: remembered" and barrier.wait(240)
     ) as agent:
         results.put(agent.sync(immediately=True).status)
 
@@ -236,7 +236,7 @@ def test_two_processes_race_and_one_report_is_made(tmp_path, service, task):
 def test_a_service_that_drips_is_given_up(tmp_path, service, task):
     service.serve(task)
     service.answers = ["slow"]
-    with device(tmp_path, service, task, transport=Transport(service.address, seconds=2.5)) as agent:
+    with device(tmp_path, service, task, transport=Transport(service.address, seconds=5)) as agent:
         outcome = sync(agent)
         assert outcome.status == "unanswered"
         assert "slow" in outcome.text

@@ -51,7 +51,7 @@ def test_what_waited_is_written_when_its_time_has_come(tmp_path):
         await thread.close()
 
     with open_store(where) as store:
-        asyncio.run(asyncio.wait_for(attack(store), 60))
+        asyncio.run(asyncio.wait_for(attack(store), 240))
         assert failures(store)[0] == {"console": 1}
 
 
@@ -79,7 +79,7 @@ def test_a_row_that_waits_for_the_database_when_the_server_stops_is_written(tmp_
     async def stop_while_two_rows_are_queued(busy):
         thread = StoreThread(where, "test")
         failed = FailedSignIns(thread, ManualClock(), lambda error: pytest.fail(str(error)), seconds=0)
-        other = asyncio.create_task(thread.call(lambda store: busy.wait(60)))
+        other = asyncio.create_task(thread.call(lambda store: busy.wait(240)))
         await asyncio.sleep(0)
         request = asyncio.create_task(failed.add("admin API"))
         await asyncio.sleep(0)
@@ -95,7 +95,7 @@ def test_a_row_that_waits_for_the_database_when_the_server_stops_is_written(tmp_
         await thread.close()
 
     open_store(where).close()
-    asyncio.run(asyncio.wait_for(stop_while_two_rows_are_queued(threading.Event()), 60))
+    asyncio.run(asyncio.wait_for(stop_while_two_rows_are_queued(threading.Event()), 240))
     with open_store(where) as store:
         assert failures(store) == [{"admin API": 1}, {"console": 1}]
 

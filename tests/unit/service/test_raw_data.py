@@ -165,7 +165,7 @@ def test_canaries_reach_no_log_metric_table_or_file(kind, tmp_path):
     }
     server = ServerProcess(tmp_path, where)
     with running(server):
-        with httpx2.Client(base_url=server.address, headers=headers) as client:
+        with httpx2.Client(base_url=server.address, headers=headers, timeout=240) as client:
             context = sealing_context(round_)
             sealed = seal_records([Record(PLANTED, PLANTED_URL)], context, context.tag_of(code), round_.public_key)
             at = f"/v1/tasks/{round_.task}/rounds/{round_.number}"
@@ -187,7 +187,7 @@ def test_canaries_reach_no_log_metric_table_or_file(kind, tmp_path):
             assert bad.status_code == 400
             parts.contribute(round_, people(300, seed=1))
             assert client.post(f"/admin/v1/tasks/{round_.task}/rounds/1/close-opt-in", headers=right).status_code == 200
-            deadline = time.monotonic() + 120
+            deadline = time.monotonic() + 240
             while parts.current(task).state is not State.SHREDDED and time.monotonic() < deadline:
                 time.sleep(0.05)
             metrics = client.get(f"{server.health}/metrics").text

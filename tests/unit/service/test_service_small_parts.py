@@ -225,6 +225,6 @@ def test_a_refusal_that_comes_while_the_last_ones_are_written_is_counted(tmp_pat
             await asyncio.sleep(0.01)
         await stopping[0]
 
-    asyncio.run(asyncio.wait_for(stop_meanwhile(), 60))
+    asyncio.run(asyncio.wait_for(stop_meanwhile(), 240))
     assert parts.store.reports.refusals(round_.key) == {"malformed": 2}
     parts.store.close()

@@ -44,7 +44,7 @@ def test_an_interrupt_ends_tasks_in_order_and_says_one_thing(tmp_path):
             assert time.monotonic() < give_up
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGINT)
-        _, errors = process.communicate(timeout=120)
+        _, errors = process.communicate(timeout=240)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -194,7 +194,8 @@ def _mass(values: np.ndarray, sigma: float) -> np.ndarray:
     """P(round(G) = value), from the nearer tail so that small ones keep their digits."""
     far = np.abs(values)
     tails: np.ndarray = erfc((np.arange(far.max() + 2) - 0.5) / (sigma * math.sqrt(2))) / 2
-    return (tails[:-1] - tails[1:])[far]
+    masses: np.ndarray = (tails[:-1] - tails[1:])[far]
+    return masses
 
 
 def _scalar(p: float, q: float) -> Law:
