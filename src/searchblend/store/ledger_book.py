@@ -152,8 +152,8 @@ class Book:
         """The window (``None``: the lifetime) and the cap that one more debit would pass, or ``None`` if it fits.
 
         It must fit in every window on record in which it counts, not only in the one whose name it bears: a
-        debit of a week is one more of the year whose cap another release relied on. ``InvalidParameter`` for a new
-        window under a cap per window whose name does not say which days it has.
+        debit of a week is one more of the year whose cap another release relied on. Under a cap per
+        window ``InvalidParameter`` for a name that is none of ``SPELLINGS``.
         """
         if self.cap is None:
             return None
