@@ -174,8 +174,9 @@ class _Habits:
     """every time is one"""
 
 
-def worlds(shape: Shape, n: int, theirs: str | None, chance: random.Random) -> list[World]:
-    """Worlds in which the others' lines have one kind of odd bytes, or none; sometimes another kind as well.
+def worlds(shape: Shape, n: int, theirs: str | None, chance: random.Random, first: int = 0) -> list[World]:
+    """Worlds in which the others' lines have one kind of odd bytes, or none; sometimes another kind as well. They are
+    numbered from ``first``: nobody is in two worlds of one log.
 
     X's lines have some kinds: the same in all worlds, or others in each. Unless quotes are what is odd about the
     others, theirs may be free of them: then it is X who decides how such a file must be read. So may all times of
@@ -189,7 +190,10 @@ def worlds(shape: Shape, n: int, theirs: str | None, chance: random.Random) -> l
     habits = _Habits(pieces, plain=theirs != "quote" and chance.random() < 0.75, timed=chance.random() < 0.5)
     mine = _some_kinds(chance)
     same = chance.random() < 0.5
-    found = [_world(shape, number, habits, mine if same else _some_kinds(chance), chance) for number in range(n)]
+    found = [
+        _world(shape, number, habits, mine if same else _some_kinds(chance), chance)
+        for number in range(first, first + n)
+    ]
     if chance.random() < 0.2 and not shape.quoted_line_feeds:
         found[0].mine.append(b"X" * (MAX_LINE + chance.randrange(-1, 3)) + chance.choice([b"", b"\r"]))
         found[0].mixed.insert(chance.randrange(len(found[0].mixed) + 1), found[0].mine[-1])
@@ -296,14 +300,15 @@ def _almost_others(number: str, chance: random.Random) -> list[str]:
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
-def write(folder: Path, shape: Shape, made: Sequence[World], ending: bytes, suffix: str = "") -> list[Path]:
+def write(folder: Path, shape: Shape, made: Sequence[World], ending: bytes, *suffixes: str) -> list[Path]:
     """Three logs: both, the others alone, X alone. A log without a usable line is refused, so there is somebody more in
-    the last two, each in a file of their own, and both of these are in the first."""
+    the last two, each in a file of their own, and both of these are in the first. Equal shares of
+    the files have each of the suffixes, which say how they are compressed."""
     anchors = [anchor(shape, name) for name in ("anchor1", "anchor2")]
-    both = _log(folder / "both", shape, [world.mixed for world in made], anchors, ending, suffix)
-    others = _log(folder / "others", shape, [world.others for world in made], anchors[:1], ending, suffix)
+    both = _log(folder / "both", shape, [world.mixed for world in made], anchors, ending, suffixes)
+    others = _log(folder / "others", shape, [world.others for world in made], anchors[:1], ending, suffixes)
     by_header = [[line for world in made[first::2] for line in world.mine] for first in (0, 1)]
-    return [both, others, _log(folder / "mine", shape, by_header, anchors[1:], b"\n", "")]
+    return [both, others, _log(folder / "mine", shape, by_header, anchors[1:], b"\n", ("",))]
 
 
 def anchor(shape: Shape, name: str) -> list[bytes]:
@@ -320,11 +325,17 @@ def anchor(shape: Shape, name: str) -> list[bytes]:
 
 
 def _log(
-    folder: Path, shape: Shape, files: Sequence[list[bytes]], anchors: Sequence[list[bytes]], ending: bytes, suffix: str
+    folder: Path,
+    shape: Shape,
+    files: Sequence[list[bytes]],
+    anchors: Sequence[list[bytes]],
+    ending: bytes,
+    suffixes: Sequence[str],
 ) -> Path:
     """One file for each list of lines and for each anchor, all in a folder; every second one has the other header."""
     folder.mkdir(parents=True)
     for number, lines in enumerate(files):
+        suffix = suffixes[number * len(suffixes) // len(files)]
         _write_file(folder / f"{number:04}.{shape.format}{suffix}", shape, number, lines, ending)
     for number, lines in enumerate(anchors):
         _write_file(folder / f"anchor{number}.{shape.format}", shape, 0, lines, b"\n")
@@ -406,6 +417,45 @@ def table_worlds(n: int, chance: random.Random) -> list[dict[str, Any]]:
     return [
         {name: _objects(column) for name, column in zip(_COLUMNS, zip(*log, strict=True), strict=True)} for log in logs
     ]
+
+
+def declared(log: Mapping[str, Sequence[Any]], chance: random.Random) -> duckdb.DuckDBPyRelation:
+    """A log whose columns are ENUMs: they declare its texts, and perhaps one that nobody has."""
+    texts = {name: [_text(value) for value in column] for name, column in log.items()}
+    return enum_relation(texts, unused=chance.choice([None, "nobody's", "line\nfeed", "7", ""]))
+
+
+def enum_relation(columns: Mapping[str, Sequence[str | None]], *, unused: str | None = None) -> duckdb.DuckDBPyRelation:
+    """A table of ENUMs. They are sorted, so that one more text gives the others other numbers."""
+    connection = duckdb.connect()
+    for name, texts in columns.items():
+        values = sorted({text for text in (*texts, unused) if text is not None})
+        connection.execute(f"CREATE TYPE {name}_texts AS ENUM (SELECT unnest(?::VARCHAR[]))", [values])
+    typed = ", ".join(f"unnest(?::VARCHAR[])::{name}_texts AS {name}" for name in columns)
+    connection.execute(f"CREATE TABLE t AS SELECT {typed}", [list(texts) for texts in columns.values()])
+    return connection.table("t")
+
+
+def categorized(log: Mapping[str, Sequence[Any]], chance: random.Random) -> Any:
+    """A pandas DataFrame of categoricals, which declare their objects, and perhaps one that nobody has."""
+    import pandas
+
+    unused: Sequence[Any] = chance.choice([(), [2.25], ["line\nfeed"], ["\ud800"], [Unprintable()], [b"bytes"]])
+    frame = {}
+    for name, column in log.items():
+        values = pandas.Series(list(column), dtype=object)
+        categories = pandas.Index([*values.dropna().unique(), *unused], dtype=object)
+        frame[name] = pandas.Categorical(values, categories=categories.unique())
+    return pandas.DataFrame(frame)
+
+
+def _text(value: Any) -> str | None:
+    try:
+        text = str(value)
+        text.encode()
+    except ValueError:
+        return None
+    return None if value is None or text == "nan" else text
 
 
 _COLUMNS: Final = ("user", "query", "url", "time")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-_CHUNK = 2**24
+_CHUNK = 2**20
+"""small enough to stay in the processor's cache while it is searched"""
 
 
 def found_in_memory(pid: int, needles: list[bytes]) -> set[bytes]:
-    """Those of the needles that are somewhere in the memory that the process can write."""
-    found: set[bytes] = set()
+    """Those of the needles that are in the memory that the process can write; the search ends with the last one."""
+    missing, found = set(needles), set[bytes]()
     longest = max(map(len, needles))
     with Path(f"/proc/{pid}/mem").open("rb", buffering=0) as memory:
         for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
@@ -18,7 +19,7 @@ def found_in_memory(pid: int, needles: list[bytes]) -> set[bytes]:
                 continue
             at, end = (int(text, 16) for text in span.split("-"))
             tail = b""
-            while at < end:
+            while at < end and missing:
                 try:
                     memory.seek(at)
                     content = memory.read(min(_CHUNK, end - at))
@@ -26,6 +27,8 @@ def found_in_memory(pid: int, needles: list[bytes]) -> set[bytes]:
                     break
                 if not content:
                     break
-                found |= {needle for needle in needles if needle in tail + content}
+                searched = tail + content
+                found |= {needle for needle in missing if needle in searched}
+                missing -= found
                 tail, at = content[-longest:], at + len(content)
     return found

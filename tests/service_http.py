@@ -21,7 +21,7 @@ from searchblend.service.telemetry import Logbook
 from searchblend.store.rounds import Round
 from searchblend.store.tokens import ROLES
 from searchblend.wire.tokens import TokenVerifier
-from service_parts import Service, people
+from service_parts import Service, crowd
 
 REPORT = {"content-type": "application/vnd.searchblend.report"}
 REPORTS = {"content-type": "application/vnd.searchblend.reports"}
@@ -72,7 +72,7 @@ class HttpService:
         """A round that takes reports."""
         task = self.parts.task(**changes)
         urls = bool(changes.get("has_urls", True))
-        self.parts.contribute(self.parts.open(task), people(400, seed=1, urls=urls))
+        self.parts.contribute(self.parts.open(task), crowd(seed=1, urls=urls))
         return self.parts.head_list(task)
 
 

@@ -77,6 +77,18 @@ def people(n: int, *, seed: int, urls: bool = True) -> list[Record]:
     return made
 
 
+def crowd(*, seed: int, urls: bool = True) -> list[Record]:
+    """A hundred people for tests of what happens to a round, not of its numbers: they are soon sealed and opened.
+
+    Each of the five queries has 18. With ε = 4 for one record a query falls below its threshold of 6 with probability
+    exp(-2 · 13) / (1 + exp(-2)): one list in 4 · 10¹⁰ has fewer than five queries, and fewer still less than two.
+    """
+    made = [Record(query, f"http://{query}.example/a") for query in QUERIES for _ in range(18)]
+    made += [Record(f"rare {seed} {i}", f"http://rare.example/{i}") for i in range(10)]
+    random.Random(seed).shuffle(made)
+    return made if urls else [Record(record.query) for record in made]
+
+
 @dataclass
 class Service:
     """Store, keys and workers over one database and one folder."""

@@ -35,6 +35,7 @@ _ON_A_DEVICE: Final = ("device", "pack", "search")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0, 1 for a failure, 2 for misuse."""
+    _open_what_is_closed()
     _escape_what_cannot_be_encoded()
     words = sys.argv[1:] if arguments is None else arguments
     try:
@@ -81,6 +82,19 @@ def missing_extra(error: ModuleNotFoundError, command: str = "") -> str | None:
     module = (error.name or "").partition(".")[0]
     extra = "device" if module == "cryptography" and command in _ON_A_DEVICE else EXTRA_OF.get(module)
     return f"this needs {module}: pip install 'searchblend[{extra}]'" if extra else None
+
+
+def _open_what_is_closed() -> None:
+    """Whoever closed our output (``>&-``) does not want to read it: it is swallowed, and files are written as ever.
+
+    The descriptors are taken, lest a file get the number of one, and with it what a child process prints.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    sys.stdout, sys.stderr = (stream or open(os.devnull, "w") for stream in (sys.stdout, sys.stderr))  # noqa: PTH123, SIM115
 
 
 def _escape_what_cannot_be_encoded() -> None:

@@ -96,10 +96,13 @@ class InMemoryTally:
         order = np.argsort(counts, kind="stable")
         self._universe = universe
         self._numbers, self._counts = numbers[order], counts[order]
+        self._sizes: dict[int, int] | None = None
 
     def sizes(self) -> dict[int, int]:
-        values, how_many = np.unique(self._counts, return_counts=True)
-        return dict(zip(values.tolist(), how_many.tolist(), strict=True))
+        if self._sizes is None:
+            values, how_many = np.unique(self._counts, return_counts=True)
+            self._sizes = dict(zip(values.tolist(), how_many.tolist(), strict=True))
+        return dict(self._sizes)
 
     def pick(self, count: int, ranks: Ints) -> list[Record]:
         first = int(np.searchsorted(self._counts, count))

@@ -133,11 +133,11 @@ def _source(path: Path) -> str:
 
 def _check_columns(connection: duckdb.DuckDBPyConnection, path: Path, table: Table, source: str) -> None:
     try:
-        described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()  # noqa: S608
+        relation = connection.sql(f"SELECT * FROM {source}")  # noqa: S608
     except duckdb.Error as error:
         kind = "a Parquet file" if path.suffix == ".parquet" else "a CSV file with a header"
         raise InputError(path, f"expected {kind}") from error
-    types = {str(row[0]): str(row[1]) for row in described}
+    types = {name: kind.id.upper() for name, kind in zip(relation.columns, relation.types, strict=True)}
     for column in table.columns:
         if column.name not in types:
             names = ", ".join(c.name for c in table.columns)

@@ -70,9 +70,7 @@ def read(path: Path | list[Path], **options: Any) -> SearchLog:
 
 
 def counts_of(tally: RecordTally) -> Counter[Record]:
-    """All records of a tally with their counts, by picking every rank."""
-    found: Counter[Record] = Counter()
-    for count, size in tally.sizes().items():
-        for record in tally.pick(count, np.arange(size)):
-            found[record] = count
-    return found
+    """All records of a tally with their counts, by picking every rank: of all counts at once, since a database needs
+    the same few statements for one count and for many."""
+    picked = tally.pick_each({count: np.arange(size) for count, size in tally.sizes().items()})
+    return Counter({record: count for count, records in picked.items() for record in records})

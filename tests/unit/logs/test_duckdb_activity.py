@@ -76,9 +76,8 @@ def test_searches_by_number_are_counted_like_those_by_name(tmp_path):
 
 
 @pytest.mark.parametrize("times", ["dates", "numbers", "none", "mixed"])
-@pytest.mark.parametrize("seed", [1, 2])
-def test_every_answer_is_that_of_the_rules(tmp_path, seed, times):
-    lines = timed_lines(25, seed, times=times)
+def test_every_answer_is_that_of_the_rules(tmp_path, times):
+    lines = timed_lines(50, 1, times=times)
     same(activity_of(tmp_path, lines), click_log(lines))
 
 

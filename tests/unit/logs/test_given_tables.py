@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,12 @@ import duckdb
 import numpy as np
 import pytest
 
-from input_worlds import KEY
+from input_worlds import KEY, enum_relation
 from searchblend.core.errors import InputError, InvalidColumns, InvalidParameter
 from searchblend.core.privacy import Budget
+from searchblend.logs.duckdb.session import DuckDBSession
+from searchblend.logs.formats.layout import ColumnMap
+from searchblend.logs.formats.sources import columns_layout
 from searchblend.logs.read import read_log
 from searchblend.releases.select_values import select_values
 
@@ -69,6 +73,28 @@ def arrow_dataset() -> Any:
     return pytest.importorskip("pyarrow.dataset").dataset(table)
 
 
+def pandas_categories() -> Any:
+    """Each column declares a value that no row has, among others of another type."""
+    frame = pandas_frame().astype("category")
+    for name in COLUMNS:
+        frame[name] = frame[name].cat.add_categories([7, "never\nused"])
+    return frame
+
+
+def polars_categories() -> Any:
+    polars = pytest.importorskip("polars", reason="Polars is not installed: its DataFrames are not tested")
+    return polars_frame().with_columns(polars.col(COLUMNS).cast(polars.Categorical))
+
+
+def arrow_dictionaries() -> Any:
+    table = arrow_table()
+    return type(table).from_arrays([column.dictionary_encode() for column in table.columns], table.column_names)
+
+
+def enums_of(rows: list[tuple[Any, ...]] = ROWS) -> duckdb.DuckDBPyRelation:
+    return enum_relation(dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)), unused="never\nused")
+
+
 SOURCES: dict[str, Callable[[], Any]] = {
     "arrays": arrays_of,
     "relation": relation_of,
@@ -79,6 +105,10 @@ SOURCES: dict[str, Callable[[], Any]] = {
     "arrow table": arrow_table,
     "arrow reader": lambda: arrow_table().to_reader(),
     "arrow dataset": arrow_dataset,
+    "enums": enums_of,
+    "pandas categories": pandas_categories,
+    "polars categories": polars_categories,
+    "arrow dictionaries": arrow_dictionaries,
 }
 
 
@@ -117,6 +147,39 @@ def test_objects_of_any_kind_have_the_text_that_python_writes():
         assert sorted(rows) == [("7",), ("7",), ("7.5",), ("True",), ("b'7'",)]
         assert log.summary.malformed["missing_user"].count == 3
         assert log.decided["format"] == "table"
+
+
+def test_the_kind_of_a_column_is_not_what_a_line_feed_in_its_values_makes_of_it():
+    with closing(DuckDBSession(None, 1, None)) as session:
+        session.execute(
+            "CREATE TABLE t (user ENUM ('a', 'line\nfeed'), query STRUCT(secret ENUM ('b')), time DECIMAL(9, 2))"
+        )
+        types = session.types("t")
+        assert types == {"user": "ENUM", "query": "STRUCT", "time": "DECIMAL(9,2)"}
+        assert columns_layout(Path("t"), {**types, "query": "VARCHAR"}, ColumnMap()).columns.keys() == types.keys()
+
+
+@pytest.mark.parametrize("column", ["{secret: i}", "[{secret: i}]", "MAP {'secret': i}", "union_value(secret := i)"])
+def test_an_error_about_a_type_shows_nothing_that_is_in_it(column: str, tmp_path: Path):
+    rows = f"SELECT 'u' AS user, {column} AS query, {column} AS value FROM range(9) t(i)"
+    if "union" not in column:
+        duckdb.sql(rows).to_parquet(str(tmp_path / "log.parquet"))
+    for given in (duckdb.sql(rows), *tmp_path.iterdir()):
+        with pytest.raises(InvalidColumns, match=r"'query' has type (STRUCT|LIST|MAP|UNION); expected strings"):
+            read_log(given)
+        with pytest.raises(InvalidColumns, match=r"'value' has type (STRUCT|LIST|MAP|UNION); expected strings"):
+            select_values(given, Budget(1, 1e-6))
+
+
+@pytest.mark.parametrize(
+    "users", [["a", "line\nfeed", None], [1, 2, None], [1, "b", "\ud800"], [True, None, "c"], [b"d", 2.5, float("nan")]]
+)
+def test_categories_of_pandas_are_read_as_the_objects_that_they_are(users: list[Any]):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed: its categoricals are not tested")
+    objects = pandas.Series(users, dtype=object)
+    columns = {"user": objects, "query": pandas.Series(["x", "my secret query", "line\nfeed"])}
+    frame = pandas.DataFrame({**columns, "url": "http://a.example"})
+    assert found(frame.astype("category"), draws=0) == found(frame, draws=0)
 
 
 def test_what_is_masked_stays_so_where_other_objects_are_no_text():

@@ -10,6 +10,7 @@ import os
 import random
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -143,11 +144,21 @@ def test_text_under_the_name_of_a_compression_is_refused(suffix, tmp_path: Path)
         content(tmp_path / f"log.{suffix}")
 
 
-@pytest.mark.parametrize(("name", "called"), [("log.tsv.lz4", "LZ4"), ("log.ZIP", "zip"), ("log.7z", "7-Zip")])
-def test_other_compressions_are_named(name, called, tmp_path: Path):
+@pytest.mark.parametrize(
+    ("name", "called"),
+    [
+        ("log.tsv.lz4", "compressed with LZ4"),
+        ("log.lzma", "compressed with LZMA"),
+        ("log.ZIP", "a zip archive: unpack it first"),
+        ("log.7z", "a 7-Zip archive: unpack it first"),
+        ("log.rar", "a RAR archive: unpack it first"),
+        *((f"log.{name}", "a tar archive: unpack it first") for name in ("tar", "tar.gz", "TAR.XZ", "tsv.tgz")),
+    ],
+)
+def test_other_compressions_and_archives_are_named(name, called, tmp_path: Path):
     (tmp_path / name).write_bytes(TEXT)
     for path in (tmp_path / name, tmp_path, tmp_path / "log.*"):
-        with pytest.raises(InputError, match=f"compressed with {called}"):
+        with pytest.raises(InputError, match=called):
             expand(path)
 
 
@@ -158,10 +169,18 @@ def test_other_compressions_are_named(name, called, tmp_path: Path):
         (zstandard.compress, r"zstd: name it \.zst"),
         (bz2.compress, r"bzip2: name it \.bz2"),
         (lzma.compress, r"xz: name it \.xz"),
+        (lambda text: lzma.compress(text, lzma.FORMAT_ALONE), "compressed with LZMA"),
         (lambda _: b"PK\x03\x04...", "zip"),
+        (lambda _: b"7z\xbc\xaf\x27\x1c...", "7-Zip"),
+        (lambda _: b"Rar!\x1a\x07...", "RAR"),
+        (lambda text: tarfile.TarInfo("log.tsv").tobuf() + text, "a tar archive: unpack"),
         (lambda text: text.decode().encode("utf-16"), "UTF-16"),
         (lambda text: text.decode().encode("utf-16-be"), "UTF-16"),
         (lambda text: text.decode().encode("utf-16-le"), "UTF-16"),
+        (lambda text: text.decode().encode("utf-32"), "UTF-32"),
+        (lambda text: b"\0\0\xfe\xff" + text.decode().encode("utf-32-be"), "UTF-32"),
+        (lambda text: text.decode().encode("utf-32-be"), "UTF-32"),
+        (lambda text: text.decode().encode("utf-32-le"), "UTF-32"),
     ],
 )
 def test_what_a_file_is_instead_of_text_is_named_where_a_header_should_be(packed, named, tmp_path: Path):

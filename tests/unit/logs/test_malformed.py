@@ -105,9 +105,10 @@ def test_no_malformed_line_looks_good_at_a_glance(rows, block, tmp_path: Path):
 
 
 @pytest.mark.thorough
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(rows=st.lists(st.lists(FIELDS, min_size=1, max_size=6), min_size=1, max_size=15))
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=st.lists(st.lists(FIELDS, min_size=1, max_size=6), min_size=15, max_size=45))
 def test_sql_and_python_judge_alike(rows, tmp_path: Path):
+    """A dozen logs of about thirty lines: a log costs far more than its lines."""
     path = tmp_path / "log"
     header, *lines = [
         "AnonID\tQuery\tQueryTime\tItemRank\tClickURL",

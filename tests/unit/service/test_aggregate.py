@@ -17,7 +17,7 @@ from searchblend.service.round_model import shape_of
 from searchblend.service.workers.publisher import HEAD_LIST
 from searchblend.store.errors import WrongState
 from searchblend.store.states import State
-from service_parts import Service, people
+from service_parts import Service, crowd, people
 
 
 @pytest.fixture(params=DATABASES)
@@ -26,7 +26,7 @@ def opened(request, tmp_path):
     folder.mkdir()
     service = Service.start(fresh_database(request.param, folder), folder, SystemClock())
     task = service.task(client_seconds=100_000)
-    service.contribute(service.open(task), people(300, seed=1))
+    service.contribute(service.open(task), crowd(seed=1))
     yield service, task, service.head_list(task), tmp_path
     service.store.close()
 

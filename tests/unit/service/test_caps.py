@@ -10,7 +10,7 @@ from searchblend.core.errors import InvalidParameter
 from searchblend.core.privacy import Budget
 from searchblend.store.errors import BudgetExceeded
 from searchblend.store.states import State
-from service_parts import Service, people
+from service_parts import Service, crowd, people
 
 WEEK = 7 * 86_400
 
@@ -34,7 +34,7 @@ def test_rounds_drafted_in_several_weeks_spend_the_cap_of_the_week_in_which_they
     tasks = []
     for n in range(3):
         task = service.task(name=f"task {n}", optin_seconds=30 * 86_400, shred_seconds=60 * 86_400)
-        service.contribute(service.open(task), people(400, seed=n))
+        service.contribute(service.open(task), crowd(seed=n))
         tasks.append(task)
         service.clock.time += WEEK
     for task in tasks:
@@ -55,7 +55,7 @@ def test_tasks_of_one_population_share_the_cap_whatever_their_periods(tmp_path, 
     service = Service.start(fresh_database(database, tmp_path), tmp_path)
     service.store.ledger.set_cap(BudgetCap(window=Budget(4.0, 1e-2)))
     task = service.task(name="first", budget_window=first)
-    service.contribute(service.open(task), people(400, seed=1))
+    service.contribute(service.open(task), crowd(seed=1))
     assert service.head_list(task).state is State.CLIENT_OPEN
     for period in ("week", "month", "year"):
         with pytest.raises(BudgetExceeded):
@@ -90,7 +90,7 @@ def test_each_group_is_debited_in_the_window_of_its_own_debit(service):
     service.store.ledger.set_cap(BudgetCap(window=Budget(8.0, 1e-2)))
     task = service.task()
     drafted = service.open(task).budget_window
-    service.contribute(service.current(task), people(400, seed=1))
+    service.contribute(service.current(task), crowd(seed=1))
     service.lifecycle.close_optin(service.current(task), actor="ann")
     service.work()
     service.clock.time += WEEK
@@ -104,7 +104,7 @@ def test_each_group_is_debited_in_the_window_of_its_own_debit(service):
 def test_a_full_window_does_not_keep_a_round_from_opening_that_is_debited_in_the_next(service):
     service.store.ledger.set_cap(BudgetCap(window=Budget(4.0, 1e-2)))
     first = service.task(name="first")
-    service.contribute(service.open(first), people(400, seed=1))
+    service.contribute(service.open(first), crowd(seed=1))
     service.head_list(first)
     with pytest.raises(BudgetExceeded):
         service.open(service.task(name="at once"))

@@ -40,7 +40,7 @@ from searchblend.store.states import State
 from searchblend.store.tokens import ROLES
 from searchblend.wire.manifest import decode_payload, decode_signed
 from service_http import http_service
-from service_parts import people
+from service_parts import crowd, people
 
 ALL_ROLES = set(ROLES)
 TASK, ROUND = "/console/tasks/{task}", "/console/tasks/{task}/rounds/{round}"
@@ -589,7 +589,7 @@ def test_each_role_has_the_pages_that_it_should(tmp_path, role, there):
     imprint = Imprint("Office of <Searches>", "desk@office.example", "CC BY 4.0")
     with http_service(str(tmp_path / "service.db"), tmp_path, role=role, imprint=imprint) as http:
         task = http.parts.task(**SETTINGS, name='roles"><i>')
-        http.parts.contribute(http.parts.open(task), people(300, seed=1))
+        http.parts.contribute(http.parts.open(task), crowd(seed=1))
         round_ = http.parts.head_list(task)
         http.parts.count(round_, http.parts.messages(round_, people(100, seed=2)))
         http.parts.clock.time += 2 * 86_400
@@ -647,7 +647,7 @@ def test_alerts(fresh):
     assert "All is well" in operator.get("/console").text
     parts.store.ledger.set_cap(BudgetCap(lifetime=Budget(4.5, 1e-2)))
     task = parts.task(**SETTINGS, name="alarming")
-    parts.contribute(parts.open(task), people(400, seed=1))
+    parts.contribute(parts.open(task), crowd(seed=1))
     round_ = parts.head_list(task)
     parts.count(round_, parts.messages(round_, people(100, seed=2)))
     parts.store.reports.refuse({(round_.key, "malformed"): 30})

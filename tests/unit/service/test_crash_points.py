@@ -14,7 +14,7 @@ from searchblend.service.lifecycle import CANDIDATE
 from searchblend.service.process import VARIABLE, crash_points
 from searchblend.store.states import State
 from searchblend.wire.head_list import decode_head_list
-from service_parts import ManualClock, Service, people
+from service_parts import ManualClock, Service, crowd, people
 
 pytestmark = pytest.mark.thorough
 
@@ -82,7 +82,7 @@ def test_a_crash_spends_nothing_twice_and_publishes_the_same_bytes(kind, point, 
     round_ = service.lifecycle.draft_round(task, actor="ann")
     service.lifecycle.request_open(round_, actor="ann")
     work()
-    service.contribute(service.current(task), people(300, seed=1))
+    service.contribute(service.current(task), crowd(seed=1))
     service.lifecycle.close_optin(service.current(task), actor="ann")
     work()
     assert service.current(task).state is State.SHREDDED
@@ -114,7 +114,7 @@ def test_of_two_curators_that_draw_at_once_only_one_is_ever_seen(kind, tmp_path)
     where = fresh_database(kind, tmp_path)
     service = Service.start(where, tmp_path)
     task = service.task()
-    service.contribute(service.open(task), people(300, seed=1))
+    service.contribute(service.open(task), crowd(seed=1))
     service.lifecycle.close_optin(service.current(task), actor="ann")
     seen = []
 

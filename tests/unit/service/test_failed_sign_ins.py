@@ -13,7 +13,7 @@ from databases import fresh_database
 from searchblend.service.api.writers import FailedSignIns, StoreThread
 from searchblend.store.service_store import open_store
 from service_http import http_service
-from service_parts import ManualClock, people
+from service_parts import ManualClock, crowd
 
 
 def failures(store):
@@ -103,7 +103,7 @@ def test_a_row_that_waits_for_the_database_when_the_server_stops_is_written(tmp_
 def test_looks_at_the_unreviewed_list_are_in_the_audit_log(tmp_path):
     with http_service(fresh_database("sqlite", tmp_path), tmp_path) as http:
         parts, task = http.parts, http.parts.task()
-        parts.contribute(parts.open(task), people(400, seed=1))
+        parts.contribute(parts.open(task), crowd(seed=1))
         parts.lifecycle.close_optin(parts.current(task), actor="ann")
         parts.work()
         at = f"/tasks/{task.task}/rounds/1"

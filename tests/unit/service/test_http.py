@@ -18,7 +18,7 @@ from searchblend.wire.report import report_id
 from searchblend.wire.sealed import seal_records
 from searchblend.wire.signing import verify_manifest
 from service_http import http_service
-from service_parts import people
+from service_parts import crowd, people
 
 
 @pytest.fixture(params=DATABASES)
@@ -92,7 +92,7 @@ class TestReports:
         task = http.parts.task()
         early = http.parts.open(task)
         assert is_problem(http.report(early, b"x"), "window-closed")
-        http.parts.contribute(early, people(400, seed=1))
+        http.parts.contribute(early, crowd(seed=1))
         round_ = http.parts.head_list(task)
         message = http.parts.messages(round_, people(1, seed=2))[0]
         http.parts.lifecycle.kill(task, actor="ann")

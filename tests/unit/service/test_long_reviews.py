@@ -14,7 +14,7 @@ from searchblend.store.reports import Arrivals, ReportOutcome
 from searchblend.store.service_store import ServiceStore, open_database
 from searchblend.store.states import State
 from searchblend.wire.report_batch import decode_reports
-from service_parts import Service, people
+from service_parts import Service, crowd, people
 
 
 @pytest.fixture(params=DATABASES)
@@ -34,7 +34,7 @@ def impatient(service):
 
 def to_review(service, name):
     task = service.task(name=name)
-    service.contribute(service.open(task), people(400, seed=1))
+    service.contribute(service.open(task), crowd(seed=1))
     service.lifecycle.close_optin(service.current(task), actor="ann")
     service.work()
     return task
@@ -53,7 +53,7 @@ def during_the_choice(monkeypatch, act):
 
 def test_reports_are_committed_while_a_list_is_approved(service, monkeypatch):
     open_task = service.task(name="open")
-    service.contribute(service.open(open_task), people(400, seed=1))
+    service.contribute(service.open(open_task), crowd(seed=1))
     round_ = service.head_list(open_task)
     batch = decode_reports(b"".join(service.messages(round_, people(3, seed=2))), shape_of(round_))
     task = to_review(service, "reviewed")

@@ -15,11 +15,11 @@ from searchblend.service.services import Services
 from searchblend.store.artifacts import Artifacts
 from searchblend.store.service_store import open_store
 from service_http import http_service
-from service_parts import people
+from service_parts import crowd, people
 
 
 def publish(http, task):
-    http.parts.contribute(http.parts.open(task), people(400, seed=1))
+    http.parts.contribute(http.parts.open(task), crowd(seed=1))
     round_ = http.parts.head_list(task)
     http.parts.count(round_, http.parts.messages(round_, people(100, seed=3)))
     return http.parts.finish(task)

@@ -23,7 +23,7 @@ from searchblend.store.service_store import open_store
 from searchblend.store.states import State
 from searchblend.wire.sealed import Opener, new_round_key, seal_records
 from service_http import http_service
-from service_parts import Service, people
+from service_parts import Service, crowd, people
 from service_process import ServerProcess, running
 
 NAMED_ALONE = 1e-9
@@ -115,7 +115,7 @@ def test_text_that_a_reviewer_removes_is_in_no_file_while_the_service_runs(tmp_p
     """SQLite; what PostgreSQL keeps in its log is said in the threat model."""
     service = Service.start(str(tmp_path / "service.db"), tmp_path)
     task = service.task()
-    service.contribute(service.open(task), [*people(300, seed=1), *[Record(PLANTED, PLANTED_URL)] * 100])
+    service.contribute(service.open(task), [*crowd(seed=1), *[Record(PLANTED, PLANTED_URL)] * 100])
     service.lifecycle.close_optin(service.current(task), actor="ann")
     service.work()
     needles = [PLANTED.encode(), PLANTED_URL.encode()]

@@ -24,7 +24,7 @@ from searchblend.store.states import State
 from searchblend.wire.head_list import decode_head_list
 from searchblend.wire.manifest import DEVICE_VERSION
 from searchblend.wire.signing import SigningKey, verify_manifest
-from service_parts import SMALL, Service, people
+from service_parts import SMALL, Service, crowd, people
 
 
 @pytest.fixture(params=DATABASES)
@@ -119,7 +119,7 @@ def test_a_round_whose_list_is_too_short_is_paid_for_and_ends(service):
 
 def test_a_round_with_too_few_clients_publishes_nothing(service):
     task = service.task()
-    service.contribute(service.open(task), people(400, seed=1))
+    service.contribute(service.open(task), crowd(seed=1))
     round_ = service.head_list(task)
     service.count(round_, service.messages(round_, people(49, seed=2)))
     assert service.finish(task).state is State.ABORTED
@@ -128,7 +128,7 @@ def test_a_round_with_too_few_clients_publishes_nothing(service):
 
 def test_the_clock_moves_a_round_through_its_windows(service):
     task = service.task()
-    service.contribute(service.open(task), people(400, seed=1))
+    service.contribute(service.open(task), crowd(seed=1))
     service.clock.time += 100
     service.work()
     assert service.current(task).state is State.SHREDDED
@@ -166,7 +166,7 @@ def test_scheduled_rounds_follow_each_other_until_the_budget_is_gone(service):
         if n == 1:
             service.open(task)
         assert service.current(task).number == n
-        service.contribute(service.current(task), people(400, seed=n))
+        service.contribute(service.current(task), crowd(seed=n))
         service.head_list(task)
         round_ = service.current(task)
         service.count(round_, service.messages(round_, people(100, seed=2)))
@@ -194,14 +194,14 @@ def test_a_round_that_the_budget_cannot_pay_is_not_opened(service):
 def test_a_cap_that_shrank_meanwhile_ends_the_round_before_anything_is_seen(service):
     task = service.task()
     round_ = service.open(task)
-    service.contribute(round_, people(400, seed=1))
+    service.contribute(round_, crowd(seed=1))
     service.store.ledger.set_cap(BudgetCap(lifetime=Budget(1.0, 1e-2)))
     service.lifecycle.close_optin(round_, actor="ann")
     service.work()
     assert service.current(task).state is State.ABORTED
     assert not service.store.ledger.book().entries
     assert service.store.artifacts.kept(round_.key, CANDIDATE) is None
-    assert ending(service) == {"reason": "budget-exceeded", "records": 400, "refused": 0}
+    assert ending(service) == {"reason": "budget-exceeded", "records": 100, "refused": 0}
 
 
 def ending(service):
@@ -216,7 +216,7 @@ def test_a_budget_that_another_task_took_ends_the_round_before_its_list_is_publi
     service.store.ledger.set_cap(BudgetCap(window=Budget(8.0, 1e-2)))
     tasks = [service.task(name=name) for name in ("first", "second")]
     for task in tasks:
-        service.contribute(service.open(task), people(400, seed=1))
+        service.contribute(service.open(task), crowd(seed=1))
     for task in tasks:
         service.lifecycle.close_optin(service.current(task), actor="ann")
         service.work()
@@ -238,15 +238,15 @@ def openings(service):
 
 
 def test_every_opening_is_in_the_audit_log_with_its_numbers(service):
-    task = service.task(min_optin=401)
+    task = service.task(min_optin=101)
     round_ = service.open(task)
-    service.contribute(round_, people(400, seed=1))
+    service.contribute(round_, crowd(seed=1))
     tag = sealing_context(round_).tag_of(service.code_of(round_.task, 800))
     service.store.contributions.add(round_.key, tag, b"\2\1" + b"junk" * 82, service.clock.now())
     service.lifecycle.close_optin(round_, actor="ann")
     service.work()
-    assert ending(service) == {"reason": "too-few-usable-records", "records": 400, "refused": 1}
-    assert openings(service) == [{"task": round_.task, "round": 1, "attempt": 1, "records": 401}]
+    assert ending(service) == {"reason": "too-few-usable-records", "records": 100, "refused": 1}
+    assert openings(service) == [{"task": round_.task, "round": 1, "attempt": 1, "records": 101}]
 
 
 def test_an_opening_that_fails_is_in_the_audit_log_at_every_attempt(service, monkeypatch):
@@ -294,7 +294,7 @@ def test_a_lost_key_ends_the_round(service):
 def test_records_that_cannot_be_opened_are_left_out_and_counted(service):
     task = service.task()
     round_ = service.open(task)
-    service.contribute(round_, people(400, seed=1))
+    service.contribute(round_, crowd(seed=1))
     tag = sealing_context(round_).tag_of(service.code_of(round_.task, 800))
     service.store.contributions.add(round_.key, tag, b"\2\1" + b"junk" * 82, service.clock.now())
     service.contribute(round_, [Record("without a url")], first=900)
@@ -313,7 +313,7 @@ class TestReview:
         secrets = [("ticket 5550123", "http://m.example"), ("secret party", "http://p.example")]
         odd = [Record(*pair) for pair in secrets for _ in range(40)]
         odd += [Record("login", "http://l.example/n/5550199")] * 40 + [Record("login", "http://l.example")] * 40
-        service.contribute(round_, people(400, seed=1) + odd)
+        service.contribute(round_, crowd(seed=1) + odd)
         service.lifecycle.close_optin(round_, actor="ann")
         service.work()
         return service, task
@@ -458,7 +458,7 @@ def test_a_task_without_a_manifest_keeps_no_other_from_its_own(service):
 
 def test_a_violated_conservation_law_is_never_estimated(service):
     task = service.task()
-    service.contribute(service.open(task), people(400, seed=1))
+    service.contribute(service.open(task), crowd(seed=1))
     round_ = service.head_list(task)
     service.count(round_, service.messages(round_, people(100, seed=2)))
     service.store.database.execute("UPDATE counts SET n = n + 1")

@@ -15,7 +15,7 @@ from searchblend.service.workers.worker import INTERRUPTED_SECONDS, MOST_ATTEMPT
 from searchblend.store.errors import StoreUnavailable
 from searchblend.store.states import State
 from searchblend.wire.sealed import seal_records
-from service_parts import Service, people
+from service_parts import Service, crowd, people
 
 
 @pytest.fixture(params=DATABASES)
@@ -240,7 +240,7 @@ def test_a_record_that_is_not_admitted_goes_alone(service):
 def test_a_damaged_shape_keeps_no_other_task_from_its_manifest(service):
     """It is read without any of our own errors: the wrong kind of value is a TypeError."""
     broken = service.task(name="broken")
-    service.contribute(service.open(broken), people(400, seed=1))
+    service.contribute(service.open(broken), crowd(seed=1))
     service.head_list(broken)
     service.store.database.execute("UPDATE rounds SET shape = ? WHERE task = ?", ('{"task": 1}', broken.task))
     service.clock.time += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import subprocess
 import sys
 import threading
@@ -74,30 +75,46 @@ def test_readiness_is_the_workers_too(tmp_path):
         assert http.health.get("/healthz").text == "ok\n"
 
 
-def serve(*arguments):
-    command = [sys.executable, "-m", "searchblend.cli", "serve", "--port", "0", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+ONE_AFTER_ANOTHER = """
+import contextlib, io, json, sys
+from searchblend.cli.main import main
+for arguments in json.load(sys.stdin):
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+        try:
+            code = main(arguments)
+        except SystemExit as end:
+            code = end.code
+    print(json.dumps([code, out.getvalue(), err.getvalue()]))
+"""
+
+
+def serve(*commands: list[object]) -> list[tuple[int, str, str]]:
+    """Exit code, output and errors of servers that must not start, one after another in one process."""
+    given = [["serve", "--port", "0", *map(str, arguments)] for arguments in commands]
+    program = [sys.executable, "-c", ONE_AFTER_ANOTHER]
+    ended = subprocess.run(program, input=json.dumps(given), capture_output=True, text=True, timeout=240, check=True)
+    return [tuple(json.loads(line)) for line in ended.stdout.splitlines()]
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("role", "option"), [("all", "--key-dir"), ("curator", "--key-dir"), ("publisher", "--signing-dir")]
-)
-def test_a_folder_of_keys_that_cannot_be_made_ends_the_process_before_it_listens(tmp_path, role, option):
-    ended = serve("--data-dir", tmp_path, "--role", role, option, "/dev/null/k")
-    assert (ended.returncode, ended.stdout) == (1, "")
-    assert "/dev/null/k: cannot be made: Not a directory" in ended.stderr
-    assert "Traceback" not in ended.stderr
-
-
-@pytest.mark.thorough
-def test_tls_files_are_checked_before_it_listens(tmp_path):
-    (tmp_path / "junk.pem").write_text("junk")
-    (tmp_path / "junk.pem").chmod(0o600)
-    for certificate, says in (("none.pem", "none.pem: cannot be read"), ("junk.pem", "expected a certificate")):
-        ended = serve(
-            "--data-dir", tmp_path, "--tls-certificate", tmp_path / certificate, "--tls-key", tmp_path / "junk.pem"
-        )
-        assert (ended.returncode, ended.stdout) == (2, "")
-        assert says in ended.stderr
-        assert "Traceback" not in ended.stderr
+def test_a_server_whose_files_cannot_be_used_ends_before_it_listens(tmp_path):
+    """Folders of keys that cannot be made, and TLS files that are none."""
+    junk = tmp_path / "junk.pem"
+    junk.write_text("junk")
+    junk.chmod(0o600)
+    no_folder = "/dev/null/k: cannot be made: Not a directory"
+    cases = [
+        (["--role", "all", "--key-dir", "/dev/null/k"], 1, no_folder),
+        (["--role", "curator", "--key-dir", "/dev/null/k"], 1, no_folder),
+        (["--role", "publisher", "--signing-dir", "/dev/null/k"], 1, no_folder),
+        (["--tls-certificate", tmp_path / "none.pem", "--tls-key", junk], 2, "none.pem: cannot be read"),
+        (["--tls-certificate", junk, "--tls-key", junk], 2, "expected a certificate"),
+    ]
+    folders = [tmp_path / str(n) for n in range(len(cases))]
+    for folder in folders:
+        folder.mkdir()
+    ends = serve(*(["--data-dir", folder, *given] for folder, (given, _, _) in zip(folders, cases, strict=True)))
+    for (code, output, errors), (given, expected, says) in zip(ends, cases, strict=True):
+        assert (code, output) == (expected, ""), given
+        assert says in errors
+        assert "Traceback" not in errors

@@ -10,9 +10,10 @@ from databases import DATABASES, fresh_database
 from searchblend.store.backup import read_backup, write_backup
 from searchblend.store.service_store import open_store
 
-FEW, MANY = 5_000, 60_000
+FEW, MANY = 5_000, 30_000
+"""as many as take 3 MiB if they are all held"""
 FILES, FILE_BYTES = 20, 500_000
-ALLOWED = 4 * 2**20
+ALLOWED = 2 * 2**20
 
 
 def peak(action):

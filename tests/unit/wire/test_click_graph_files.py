@@ -167,6 +167,7 @@ def test_a_changed_file_is_refused(tmp_path: Path):
             "SELECT * REPLACE (5 AS url) FROM '{source}'",
             r"clicks\.parquet: url: expected text, found INTEGER",
         ),
+        ("clicks", "SELECT * REPLACE ({{secret: 5}} AS url) FROM '{source}'", r"url: expected text, found STRUCT$"),
         ("clicks", "SELECT * REPLACE ('gone' AS query) FROM '{source}'", r"clicks: expected edges of the released que"),
         ("clicks", "SELECT * REPLACE ('nan'::DOUBLE AS hi95) FROM '{source}'", r"hi95: expected finite numbers"),
         ("clicks", "SELECT * REPLACE (lo95 - 1 AS hi95) FROM '{source}'", r"expected intervals whose lower end"),

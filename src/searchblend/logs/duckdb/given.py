@@ -2,14 +2,14 @@
 
 They are recognised by what they offer and by the name of their type, so that none of their packages is ever imported.
 What a column is depends on its name and type alone. In a column of Python objects a value is read as ``str`` writes it;
-None and NaN are missing, and so is what cannot be written as UTF-8.
+None and NaN are missing, and so is what cannot be written as UTF-8. A categorical of pandas is
+read as its rows' values, whatever it declares.
 """
 
 # ruff: noqa: S608  every string in the SQL is a name of ours, or quoted
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,7 +41,7 @@ class GivenTable:
         self._copied = False
         with self._refused():
             self._register()
-            self.types: Final = self._described()
+            self.types: Final = session.types(self.name)
 
     @contextmanager
     def _refused(self) -> Iterator[None]:
@@ -57,7 +57,10 @@ class GivenTable:
             kinds = _kinds(self._given)
         if isinstance(self._given, Mapping) or _IN_PYTHON in kinds:
             self._python = True
-            self._given = _arrays(self._given, self.label) if isinstance(self._given, Mapping) else self._given
+            if isinstance(self._given, Mapping):
+                self._given = _arrays(self._given, self.label)
+            else:
+                self._given = _changed(self._given, _without_categories)
             self._session.register(self.name, self._given)
         elif _READ_AS_IT_IS in kinds:
             self._session.register(self.name, self._given)
@@ -68,9 +71,6 @@ class GivenTable:
         else:
             self._session.register(self.name, self._given.__arrow_c_stream__())
             self._copied = True
-
-    def _described(self) -> dict[str, str]:
-        return {name: kind for name, kind, *_ in self._session.rows(f"DESCRIBE SELECT * FROM {self.name}")}
 
     def keep(self, columns: Iterable[str]) -> None:
         """These columns will be read. A stream ends with its first reading, so they are copied, in their order."""
@@ -88,7 +88,7 @@ class GivenTable:
             except DatabaseError:
                 if not self._python:
                     raise
-                self._session.register(self.name, _mended(self._given))
+                self._session.register(self.name, _changed(self._given, _mended))
                 self._python = False
                 return reading()
 
@@ -128,14 +128,31 @@ def _objects(column: Any) -> Any:
     return np.where(column.mask, None, objects.data) if isinstance(column, np.ma.MaskedArray) else objects
 
 
-def _mended(given: Any) -> Any:
-    """The same table without the objects that the database cannot write as text."""
-    mended = copy.copy(given)
-    for name in given:
-        column = np.asarray(given[name]) if given[name].dtype.kind == "O" else None
-        if column is not None:
-            mended[name] = np.frompyfunc(_text_or_none, 1, 1)(column)
-    return mended
+def _changed(given: Any, change: Callable[[Any], Any]) -> Any:
+    """The same table with other columns, by place, since a frame may have a name twice."""
+    if isinstance(given, Mapping):
+        return {name: change(column) for name, column in given.items()}
+    changed = given.copy(deep=False)
+    for place in range(len(given.columns)):
+        column = given.iloc[:, place]
+        if (other := change(column)) is not column:
+            changed.isetitem(place, other)
+    return changed
+
+
+def _without_categories(column: Any) -> Any:
+    """The values of a pandas categorical: points in time and fractions as such, since their columns have these types,
+    all others as objects. The database would read or refuse a row by what all categories are, also those that no row
+    has, and take a missing whole number for a reason to read fractions."""
+    categories = getattr(column.dtype, "categories", None)
+    if categories is None:
+        return column
+    return column.astype({"f": float, "M": categories.dtype}.get(categories.dtype.kind, object))
+
+
+def _mended(column: Any) -> Any:
+    """Objects without those that the database cannot write as text."""
+    return np.frompyfunc(_text_or_none, 1, 1)(np.asarray(column)) if column.dtype.kind == "O" else column
 
 
 def _text_or_none(value: Any) -> Any:

@@ -19,6 +19,7 @@ from searchblend.core.csv_cells import read_cell
 from searchblend.core.errors import InputError
 from searchblend.core.normalization import normalize, normalize_url
 from searchblend.core.records import Record
+from searchblend.logs.formats.files import refuse_tables
 
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 _MOST_BYTES: Final = 1 << 20
@@ -72,6 +73,7 @@ def _target(path: Path, line: int, string: str) -> str:
 
 def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
     """The line and the fields of each row."""
+    refuse_tables([path])
     if path.suffix == ".parquet":
         return _parquet_rows(path, columns)
     if path.suffix not in _DELIMITERS:

@@ -288,12 +288,11 @@ def read_parquet(files: Sequence[Path], *options: str) -> str:
 
 
 def parquet_types(session: DuckDBSession, path: Path) -> dict[str, str]:
-    """name → type of a file's columns, in DuckDB's words."""
+    """name → kind of a file's columns."""
     link = Feeder(session.directory, name="schema").link(path)
     try:
-        described = session.rows(f"DESCRIBE SELECT * FROM {read_parquet([link])}")
+        return session.types(read_parquet([link]))
     except RunError as error:
         raise InputError(path, "the Parquet file cannot be read: cut off or damaged") from error
     finally:
         link.unlink()
-    return {name: kind for name, kind, *_ in described}

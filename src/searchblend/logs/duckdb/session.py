@@ -22,6 +22,8 @@ GIVEN: Final = "given"
 _POLL_SECONDS: Final = 0.1
 _ROWS_AT_ONCE: Final = 1 << 13
 _SHELF_BITS: Final = 14
+_PRINTED: Final = ("varchar", "decimal")
+"""Types that are printed in full, as ``JSON`` or ``DECIMAL(9,2)``: there are no values in it."""
 
 
 class DatabaseError(RunError):
@@ -164,6 +166,14 @@ class DuckDBSession:
     def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         with _our_words():
             return self._connection.execute(statement, parameters).fetchall()
+
+    def types(self, table: str) -> dict[str, str]:
+        """name → kind of the columns of a table. In full a type has an ENUM's values and a STRUCT's names in it, which
+        are people's: they decide nothing, and no error shows them."""
+        with _our_words():
+            relation = self._connection.sql(f"SELECT * FROM {table}")  # noqa: S608
+            kinds = [str(kind) if kind.id in _PRINTED else kind.id.upper() for kind in relation.types]
+            return dict(zip(relation.columns, kinds, strict=True))
 
     def stream(self, statement: str) -> Iterator[tuple[Any, ...]]:
         """The rows, some at a time. No other statement may run until the last was taken."""

@@ -7,7 +7,7 @@ import glob
 import io
 import lzma
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike, fspath
@@ -31,22 +31,42 @@ TABLES_READ: Final = (
 
 BOM: Final = b"\xef\xbb\xbf"
 _COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd", ".bz2": "bzip2", ".xz": "xz"}
-_OTHER_NAMES: Final = {".zip": "zip", ".7z": "7-Zip", ".lz4": "LZ4", ".br": "Brotli"}
+_OTHER_COMPRESSIONS: Final = {".lz4": "LZ4", ".br": "Brotli", ".lzma": "LZMA"}
+_ARCHIVES: Final = {
+    **dict.fromkeys((".tar", ".tgz", ".tbz", ".tbz2", ".txz", ".tzst"), "a tar archive"),
+    ".zip": "a zip archive",
+    ".7z": "a 7-Zip archive",
+    ".rar": "a RAR archive",
+}
+_UTF_16: Final = "UTF-16: convert it to UTF-8 first"
+_UTF_32: Final = "UTF-32: convert it to UTF-8 first"
 _OTHER_BYTES: Final = {
     b"\x1f\x8b": "compressed with gzip: name it .gz, or decompress it first",
     b"\x28\xb5\x2f\xfd": "compressed with zstd: name it .zst, or decompress it first",
     b"BZh": "compressed with bzip2: name it .bz2, or decompress it first",
     b"\xfd7zXZ\0": "compressed with xz: name it .xz, or decompress it first",
-    b"PK\x03\x04": "a zip archive, which is not read: unpack it first",
-    b"\xff\xfe": "UTF-16: convert it to UTF-8 first",
-    b"\xfe\xff": "UTF-16: convert it to UTF-8 first",
+    b"\x5d\0\0": "compressed with LZMA, which is not read: decompress it first",
+    b"PK\x03\x04": "a zip archive: unpack it first",
+    b"7z\xbc\xaf\x27\x1c": "a 7-Zip archive: unpack it first",
+    b"Rar!\x1a\x07": "a RAR archive: unpack it first",
+    b"\xff\xfe\0\0": _UTF_32,
+    b"\0\0\xfe\xff": _UTF_32,
+    b"\xff\xfe": _UTF_16,
+    b"\xfe\xff": _UTF_16,
 }
+_TAR: Final = slice(257, 262)
 _TABLES: Final = {
     "_delta_log": "a Delta Lake table",
     ".hoodie": "a Hudi table",
     ".hoodie_partition_metadata": "part of a Hudi table",
 }
 """Folders whose log of changes decides which of their files count: name of that log → what the folder is."""
+_ICEBERG: Final = ("metadata/version-hint.text", "metadata/*.metadata.json*", "metadata/*.avro")
+"""what such a table has some of at all times"""
+_PAIMON: Final = ("snapshot/snapshot-*", "manifest/manifest-*")
+_PAIMON_FOLDERS: Final = ("snapshot", "manifest", "schema")
+_DUCKLAKE: Final = ("ducklake-*.parquet", "*-delete.parquet")
+"""files of a table whose catalog is elsewhere"""
 _CHUNK: Final = 1 << 20
 _XZ_MEMORY: Final = 1 << 28
 """Four times what the strongest setting of xz needs; the header of a file could ask for gigabytes."""
@@ -71,15 +91,20 @@ def expand(paths: LogPaths) -> list[Path]:
     files = list(dict.fromkeys(file for one in given for file in _expand_one(local_path(one))))
     if not files:
         raise InputError("log", "no file was given")
-    ways = [way for file in files for way in (file.absolute(), file.resolve())]
-    for folder in dict.fromkeys(folder for way in ways for folder in way.parents):
-        refuse_table(folder)
+    refuse_tables(files)
     for file in files:
-        if other := _OTHER_NAMES.get(file.suffix.lower()):
-            raise InputError(
-                file, f"is compressed with {other}, which is not read: decompress it, or use .gz, .zst, .bz2 or .xz"
-            )
+        _refuse_archive(file)
     return files
+
+
+def _refuse_archive(file: Path) -> None:
+    if other := _OTHER_COMPRESSIONS.get(file.suffix.lower()):
+        raise InputError(
+            file, f"is compressed with {other}, which is not read: decompress it, or use .gz, .zst, .bz2 or .xz"
+        )
+    inner = Path(file.stem) if compression_of(file) else file  # log.tar.gz
+    if archive := _ARCHIVES.get(inner.suffix.lower()):
+        raise InputError(file, f"is {archive}: unpack it first")
 
 
 def local_path(given: str | PathLike[str]) -> Path:
@@ -95,7 +120,7 @@ def local_path(given: str | PathLike[str]) -> Path:
 
 def _expand_one(path: Path) -> list[Path]:
     if path.is_dir():
-        refuse_table(path)
+        _refuse_table(path)
         inside = sorted(file for file in path.iterdir() if not file.name.startswith((".", "_")) and _is_file(file))
         if not inside:
             raise InputError(path, "the directory holds no files")
@@ -118,15 +143,36 @@ def _is_file(path: Path) -> bool:
     return path.is_file()
 
 
-def refuse_table(folder: Path) -> None:
-    """``InputError`` if a folder is a table of Delta Lake, Hudi or Iceberg."""
+def refuse_tables(files: Iterable[Path]) -> None:
+    """``InputError`` if a file is one of a table of Delta Lake, Hudi, Iceberg, Paimon or DuckLake, by whatever links.
+
+    Whatever opens a file of somebody's asks first.
+    """
+    ways = [way for file in files for way in (file.absolute(), file.resolve())]
+    for folder in dict.fromkeys(way.parent for way in ways):
+        if _has(folder, _DUCKLAKE):
+            raise _table(folder, "part of a DuckLake table")
+    for folder in dict.fromkeys(folder for way in ways for folder in way.parents):
+        _refuse_table(folder)
+
+
+def _refuse_table(folder: Path) -> None:
     kind = next((kind for mark, kind in _TABLES.items() if (folder / mark).exists()), None)
-    metadata = folder / "metadata"
-    if kind is None and ((metadata / "version-hint.text").exists() or any(metadata.glob("*.metadata.json"))):
+    if kind is None and _has(folder, _ICEBERG):
         kind = "an Iceberg table"
+    if kind is None and (_has(folder, _PAIMON) or all((folder / part).is_dir() for part in _PAIMON_FOLDERS)):
+        kind = "a Paimon table"
     if kind is not None:
-        advice = "its files hold deleted and replaced rows too: export the table to plain Parquet and read that"
-        raise InputError(folder, f"is {kind}, and {advice}")
+        raise _table(folder, kind)
+
+
+def _has(folder: Path, patterns: Sequence[str]) -> bool:
+    return any(next(folder.glob(pattern), None) is not None for pattern in patterns)
+
+
+def _table(folder: Path, kind: str) -> InputError:
+    advice = "its files hold deleted and replaced rows too: export the table to plain Parquet and read that"
+    return InputError(folder, f"is {kind}, and {advice}")
 
 
 class ByteSource(Protocol):
@@ -284,8 +330,12 @@ def compression_of(path: Path) -> str | None:
 def other_than_text(start: bytes) -> str | None:
     """What a file is that begins with these bytes, if it is known and not UTF-8 text."""
     known = next((what for magic, what in _OTHER_BYTES.items() if start.startswith(magic)), None)
+    if known is None and start[_TAR] == b"ustar":
+        return "a tar archive: unpack it first"
+    if known is None and b"\0\0\0" in (start[:3], start[1:4]):
+        return _UTF_32
     if known is None and b"\0\0" in (start[:4:2], start[1:4:2]):
-        return "UTF-16: convert it to UTF-8 first"
+        return _UTF_16
     return known
 
 

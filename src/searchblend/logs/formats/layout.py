@@ -109,7 +109,7 @@ class Columns:
     """role → name of its column"""
     format: str = "parquet"
     types: Mapping[str, str] = field(default_factory=dict)
-    """role → type of its column, in DuckDB's words: files with other types are scanned apart"""
+    """role → kind of its column, in DuckDB's words: files with other ones are scanned apart"""
     table: str | None = None
     """its name in the database, if it is no file"""
 
