@@ -148,7 +148,7 @@ class Service:
             self.clock,
             [curator, publisher, Estimator(self.store, self.clock)],
             tick=True,
-            first=[curator.destroy_overdue],
+            first=[curator.destroy_overdue, curator.remember_withdrawals],
             each_time=[self.store.artifacts.wipe, curator.destroy_leftovers, publisher.refresh_manifests],
             logbook=Logbook(self.log),
             metrics=ServiceMetrics(),

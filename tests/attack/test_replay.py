@@ -6,7 +6,7 @@ import secrets
 
 import pytest
 
-from attack_service import COMMON, queries
+from attack_service import COMMON, queries, wait_for
 from searchblend.core.records import Record
 from searchblend.wire.sealed import SealingContext
 
@@ -144,6 +144,28 @@ def test_a_withdrawn_record_does_not_return(stage, way):
     else:
         service.send_sealed(stage.manifest, stage.sealed, stage.victim if way == "same code" else stage.codes[0])
     stage.counts_once(with_victim=False)
+
+
+@pytest.mark.parametrize("way", ["over the row", "in a new row"])
+def test_a_withdrawn_record_written_back_under_its_own_tag_never_counts(stage, way):
+    """The intruder kept the bytes, and is slower than the curator's next pass."""
+    service = stage.service
+    assert service.send_sealed(stage.manifest, b"", stage.victim, method="DELETE").status_code == 204
+    wait_for(lambda: list(service.folder.rglob("*.withdrawn")), "the curator's note of the withdrawal")
+    ((tag,),) = service.sql("SELECT tag FROM contributions WHERE round_key = ? AND withdrawn = 1", stage.key)
+    if way == "in a new row":
+        service.sql("DELETE FROM contributions WHERE round_key = ? AND tag = ?", stage.key, bytes(tag))
+        stage.insert(bytes(tag), stage.sealed)
+    else:
+        statement = "UPDATE contributions SET sealed = ?, withdrawn = 0 WHERE round_key = ? AND tag = ?"
+        service.sql(statement, stage.sealed, stage.key, bytes(tag))
+    code, output = service.doctor()
+    assert code == 1
+    assert "were undone in the database" in output
+    candidate, drawn = service.draw(stage.task)
+    assert (drawn["records"], drawn["withdrawn"]) == (len(HONEST), 1)
+    assert VICTIM.query not in queries(candidate)
+    assert not list(service.folder.rglob("*.withdrawn")), "destroyed with the key"
 
 
 def test_a_record_of_an_earlier_round_never_counts_in_the_next(stage):

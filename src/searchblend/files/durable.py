@@ -2,7 +2,7 @@
 
 Whatever is written here is written beside its destination, brought to disk, moved into place in one step, and then the
 folder that holds its new name is brought to disk too. No other module calls ``os.fsync``. Files with a private key are
-read only if no one else could have read or replaced them.
+read only if no one else could have read or replaced them, and a folder of such files is its owner's alone.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from searchblend.core.errors import InputError, OutputError
 
 _ROOT: Final = 0
 _OF_OTHERS: Final = 0o077
+_WRITABLE: Final = 0o022
 _OF_OTHERS_IF_ROOTS: Final = 0o037
 """a file of root's may be read by a group that this process is in, as certificate tools set it up"""
 
@@ -65,9 +66,12 @@ def keep_first_secret(path: Path, content: bytes) -> None:
 
 
 def read_private(path: Path) -> bytes:
-    """The file's bytes. ``InputError`` if others may use it, with the command that ends this; ``OSError`` as usual."""
+    """The file's bytes. ``InputError`` if others may use or replace it, with the command that ends this; ``OSError`` as
+    usual."""
     with path.open("rb") as file:
         _refuse_loose(path, os.fstat(file.fileno()))
+        if others_may_write_in(path.parent):
+            raise InputError(path, f"a private key that other users may replace; run `chmod go-w {path.parent}`")
         return file.read()
 
 
@@ -79,6 +83,43 @@ def _refuse_loose(path: Path, status: os.stat_result) -> None:
         raise InputError(
             path, f"a private key that other users may use; run `chmod {'600' if is_own else '640'} {path}`"
         )
+
+
+def others_may_write_in(folder: Path) -> bool:
+    """Whether they may remove and replace files of others in it, which a sticky folder (``/tmp``) does not allow."""
+    mode = folder.stat().st_mode
+    return bool(mode & _WRITABLE) and not mode & stat.S_ISVTX
+
+
+def others_may_use(path: Path) -> bool:
+    """Whether anyone but its owner may do anything with a file or folder."""
+    return bool(path.stat().st_mode & _OF_OTHERS)
+
+
+def refuse_loose_folder(folder: Path) -> None:
+    """``InputError`` for a folder of private keys that others may list or change, with the command that ends this.
+
+    One of root's may be listed, as a mounted secret: its files are checked when they are read.
+    """
+    owner = folder.stat().st_uid
+    if owner not in (os.geteuid(), _ROOT):
+        raise InputError(folder, f"private keys in another user's folder; run `chown {os.geteuid()} {folder}`")
+    if others_may_use(folder) if owner == os.geteuid() else others_may_write_in(folder):
+        raise InputError(folder, f"private keys in a folder that other users may use; run `chmod 700 {folder}`")
+
+
+def make_key_folder(folder: Path) -> None:
+    """A folder of private keys, made if it is not there.
+
+    One that is open to others is closed while it is empty, and refused once it holds files: these were open as well.
+    """
+    make_private_folder(folder)
+    try:
+        if others_may_use(folder) and not any(folder.iterdir()):
+            folder.chmod(0o700)
+        refuse_loose_folder(folder)
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be kept from others: {error.strerror}") from error
 
 
 def destroy(path: Path, *, at_least: int) -> None:

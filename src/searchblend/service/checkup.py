@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from searchblend.core.errors import SearchblendError
+from searchblend.files.durable import others_may_use, others_may_write_in
 from searchblend.service.clock import Clock
 from searchblend.service.round_model import is_signed_by_curator, settings_of, shape_of, shredding_deadline
 from searchblend.service.settings import ServeSettings
@@ -40,6 +42,7 @@ def check_up(store: ServiceStore, clock: Clock, settings: ServeSettings) -> list
     """All checks. Opening the store has already refused an unsafe database."""
     return [
         CheckResult("durability", True, f"{store.database.dialect}: commits reach the disk before they return"),
+        *_database_file(settings),
         _schema(store),
         _chain("audit log", lambda: store.audit.verify()),
         _chain("ledger", lambda: store.ledger.check()),
@@ -48,7 +51,7 @@ def check_up(store: ServiceStore, clock: Clock, settings: ServeSettings) -> list
         *_rounds(store),
         _jobs(store),
         *_manifests(store, clock),
-        _keys(store, clock, settings),
+        *_vault(store, clock, settings),
         *_round_keys(store, settings),
         *_signing_keys(store, settings),
     ]
@@ -96,6 +99,22 @@ def gauges(store: ServiceStore, clock: Clock, vault: Vault | None = None) -> dic
         "jobs_waiting": len(waiting),
         "jobs_stuck": sum(attempts > MOST_ATTEMPTS for _, _, attempts in waiting),
     }
+
+
+def _database_file(settings: ServeSettings) -> Iterator[CheckResult]:
+    """Whether anyone but its owner may read, change or replace the SQLite file, which is made for its owner alone."""
+    if settings.database:
+        return
+    path = Path(settings.where)
+    loose = [file for suffix in ("", "-wal", "-shm") if _is_loose(file := path.with_name(path.name + suffix))]
+    advice = [f"chmod 600 {' '.join(map(str, loose))}"] if loose else []
+    advice += [f"chmod go-w {path.parent}"] if others_may_write_in(path.parent) else []
+    detail = f"other users may use it; run `{' && '.join(advice)}`" if advice else "its owner's alone"
+    yield CheckResult("database file", not advice, detail)
+
+
+def _is_loose(path: Path) -> bool:
+    return path.exists() and others_may_use(path)
 
 
 def _schema(store: ServiceStore) -> CheckResult:
@@ -174,18 +193,32 @@ def _manifests(store: ServiceStore, clock: Clock) -> Iterator[CheckResult]:
             yield CheckResult(f"manifest {task.task[:8]}", left > _DAY and not early, detail)
 
 
-def _keys(store: ServiceStore, clock: Clock, settings: ServeSettings) -> CheckResult:
-    """Keys that outlived their round; there are none where the curator runs elsewhere."""
+def _vault(store: ServiceStore, clock: Clock, settings: ServeSettings) -> Iterator[CheckResult]:
+    """Keys that outlived their round, and withdrawals that were undone; none where the curator runs elsewhere."""
     if not settings.vault_folder.is_dir():
-        return CheckResult("round keys", True, "none on this machine")
-    held = Vault(settings.vault_folder).held()
+        yield CheckResult("round keys", True, "none on this machine")
+        return
+    try:
+        vault = Vault(settings.vault_folder)
+    except SearchblendError as error:
+        yield CheckResult("round keys", False, str(error))
+        return
+    held = vault.held()
     late = [key for key in held if not key.is_needed(store.rounds.key_facts(key.task, key.number), clock.now())]
-    return CheckResult("round keys", not late, f"{len(held)} held, {len(late)} of them past their round")
+    yield CheckResult("round keys", not late, f"{len(held)} held, {len(late)} of them past their round")
+    for task, number in dict.fromkeys(key[:2] for key in held):
+        if undone := vault.withdrawn(task, number) - store.contributions.withdrawn(task, number):
+            detail = f"{len(undone)} were undone in the database; the curator does not count these records"
+            yield CheckResult(f"withdrawals {task[:8]}/{number}", False, detail)
 
 
 def _round_keys(store: ServiceStore, settings: ServeSettings) -> Iterator[CheckResult]:
     """Rounds whose key, or anything else that the curator signed, is not as the curator opened them."""
-    curators = curator_points(settings)
+    try:
+        curators = curator_points(settings)
+    except SearchblendError as error:
+        yield CheckResult("curator's key", False, str(error))
+        return
     if not curators:
         yield CheckResult("curator's key", True, "not known on this machine; --curator-key names it")
         return

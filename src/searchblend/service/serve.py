@@ -251,7 +251,7 @@ def make_worker(settings: ServeSettings, store: ServiceStore, clock: Clock, serv
         runners.append(
             CuratorProcess(settings, clock, curator.excluded_jobs, anonymous_intake=services.anonymous_intake)
         )
-        first.append(curator.destroy_overdue)
+        first += [curator.destroy_overdue, curator.remember_withdrawals]
         each_time.append(curator.destroy_leftovers)
     if settings.plays("publisher"):
         publisher = Publisher(store, clock, SigningKeys(settings.signing_folder), curator_points(settings))

@@ -35,7 +35,7 @@ class TaskSettings(Strict):
     """All settings of a task; every one has a default but the name."""
 
     name: str
-    """what people call the task; unique in a service"""
+    """what people call the task; unique in a service, also in other case or width. One line, no space at either end"""
     engine: str = "any"
     """whose searches: lists of several engines are kept apart"""
     market: str = "any"

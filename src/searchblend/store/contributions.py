@@ -61,6 +61,15 @@ class Contributions:
         )
         return int(rows[0][0])
 
+    def withdrawn(self, task: str, number: int) -> set[bytes]:
+        """The tags under which a record of the round was taken back; none of a round that is not there."""
+        rows = self._database.execute(
+            "SELECT tag FROM contributions WHERE withdrawn = 1 "
+            "AND round_key = (SELECT round_key FROM rounds WHERE task = ? AND number = ?)",
+            (task, number),
+        )
+        return {_content(tag) for (tag,) in rows}
+
     def all(self, round_key: int) -> Iterator[tuple[bytes, bytes]]:
         """Tags and sealed records, in the order of the tags, which does not tell in which order they came."""
         after = b""

@@ -15,10 +15,10 @@ from typing import Final, Literal
 from searchblend.accounting.spend import Spend, either_of
 from searchblend.accounting.totals import BudgetCap, fits, remaining
 from searchblend.core.documents import JsonObject, Natural, Sha256, absent, decode, encode
-from searchblend.core.errors import SearchblendError
+from searchblend.core.errors import InvalidParameter, SearchblendError
 from searchblend.core.privacy import Budget, Neighbors
 from searchblend.store.errors import CorruptLedger
-from searchblend.store.ledger_windows import have_days_in_common
+from searchblend.store.ledger_windows import SPELLINGS, have_days_in_common, is_spelt_out
 
 GENESIS: Final = "0" * 64
 """stands where the first row has no previous hash"""
@@ -152,11 +152,14 @@ class Book:
         """The window (``None``: the lifetime) and the cap that one more debit would pass, or ``None`` if it fits.
 
         It must fit in every window on record in which it counts, not only in the one whose name it bears: a
-        debit of a week is one more of the year whose cap another release relied on.
+        debit of a week is one more of the year whose cap another release relied on. Under a cap per
+        window ``InvalidParameter`` for a name that is none of ``SPELLINGS``.
         """
         if self.cap is None:
             return None
         population, window = entry.population, entry.window
+        if self.cap.window is not None and not is_spelt_out(window):
+            raise InvalidParameter("window", f"the ledger has a cap per window, so expected {SPELLINGS}")
         windows = dict.fromkeys([window, *(w for p, w in self.scopes() if p == population and w is not None)])
         for name in (*(name for name in windows if have_days_in_common(name, window)), None):
             budget = self.limit(name)

@@ -2,6 +2,7 @@
 
 A cap per window must hold in every window that is in use. Were a debit to count only in the window whose name it bears,
 ``2027-W02``, ``2027-01`` and ``2027`` would be three accounts of the same people on the same day, each with a full cap.
+Nor may another spelling be another account: a name that is not a period in its one spelling may be any day.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import Final
 ALL_TIME: Final = "all time"
 """the window that has every day in it"""
 PERIODS: Final = ("week", "month", "year")
+SPELLINGS: Final = f"2027 (year), 2027-01 (month), 2027-W02 (week), 2027-01-12 (day) or {ALL_TIME}"
+"""all names that a debit under a cap per window may bear"""
 _NAME: Final = re.compile(r"([0-9]{4})(?:-W([0-9]{2})|-([0-9]{2})(?:-([0-9]{2}))?)?")
 _Days = tuple[date, date]
 """the first day and the last"""
@@ -27,11 +30,14 @@ def window_at(period: str, now: int) -> str:
 
 
 def have_days_in_common(first: str, second: str) -> bool:
-    """Whether a debit of one window counts in the other. Names that are not periods are themselves and nothing else."""
-    if first == second or ALL_TIME in (first, second):
-        return True
+    """Whether a debit of one window counts in the other. A name that is no period counts everywhere, as all time."""
     days, others = _days_of(first), _days_of(second)
-    return days is not None and others is not None and days[0] <= others[1] and others[0] <= days[1]
+    return days is None or others is None or (days[0] <= others[1] and others[0] <= days[1])
+
+
+def is_spelt_out(window: str) -> bool:
+    """Whether the name says which days the window has, in the one spelling of that period (``SPELLINGS``)."""
+    return window == ALL_TIME or _days_of(window) is not None
 
 
 @lru_cache(maxsize=4096)

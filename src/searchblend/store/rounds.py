@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, NamedTuple
@@ -15,7 +16,11 @@ from searchblend.store.database import Database, marks
 from searchblend.store.errors import StoreError, UnknownName, WrongState
 from searchblend.store.states import PAST_RAW, State, may_follow
 
-_TASK_ID: Final = re.compile(r"[0-9a-f]{32}", re.IGNORECASE)
+_TASK_ID: Final = re.compile(r"[0-9a-f]{32}")
+_BLANK: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""characters that show nothing, though ``str.isprintable`` accepts them: fillers, variation selectors"""
 _FLOOR: Final = "least round number of "
 _LOCK: Final = 60042404
 """apart from other users of advisory locks"""
@@ -102,10 +107,10 @@ class Rounds:
         self._database, self._audit = database, audit
 
     def add_task(self, task: str, name: str, settings: JsonObject, *, actor: str, now: int) -> Task:
-        if _TASK_ID.fullmatch(name):
-            raise InvalidParameter("name", "expected a name that does not look like an id (32 hexadecimal digits)")
+        """A new task. Its name must look like no other's: people choose tasks by what they see."""
+        _check_task_name(name)
         with self._database.transaction():
-            if self._database.execute("SELECT 1 FROM tasks WHERE task = ? OR name = ?", (task, name)):
+            if any(task == other.task or _appearance(name) == _appearance(str(other.name)) for other in self.tasks()):
                 raise StoreError("a task with this name or id already exists")
             self._database.execute(
                 "INSERT INTO tasks (task, name, settings, created) VALUES (?, ?, ?, ?)",
@@ -313,6 +318,18 @@ def holds_open(
     if state not in states or killed:
         return False
     return deadline is None or (isinstance(deadline, int) and now < deadline)
+
+
+def _check_task_name(name: str) -> None:
+    if not name.isprintable() or name != name.strip() or _BLANK.search(name):
+        raise InvalidParameter("name", "expected one line without invisible characters, and no space at either end")
+    if _TASK_ID.fullmatch(_appearance(name)):
+        raise InvalidParameter("name", "expected a name that does not look like an id (32 hexadecimal digits)")
+
+
+def _appearance(name: str) -> str:
+    """The same for names that differ in width, case or spaces alone, or in how an accent is written."""
+    return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).split())
 
 
 def _task(row: tuple[Any, ...]) -> Task:

@@ -76,5 +76,6 @@ REASONS: Final = (
     "wrong-consent",
     "conflicting-contribution",
     "not-admitted",
+    "withdrawn",
 )
 """why a report or an opt-in record is refused: what is counted, and all that is kept of it"""

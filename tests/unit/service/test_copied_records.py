@@ -8,7 +8,9 @@ import pytest
 
 from databases import DATABASES, fresh_database
 from searchblend.core.records import Record
+from searchblend.service.checkup import check_up
 from searchblend.service.round_model import sealing_context
+from searchblend.service.settings import ServeSettings
 from searchblend.store.states import State
 from searchblend.wire.sealed import encapsulation, seal_records
 from service_http import http_service
@@ -124,6 +126,30 @@ def test_a_withdrawn_record_does_not_come_back(http, round_):
         assert http.contribute(round_, sealed, code).status_code == 409
     assert http.parts.store.contributions.count(round_.key) == N
     assert counted(http, round_)[0] == N
+
+
+def test_a_withdrawn_record_written_back_by_hand_is_not_counted_and_is_reported(http, round_):
+    """Whoever may write to the table kept the bytes: over the withdrawn row, or after removing it."""
+    parts = http.parts
+    codes = parts.lifecycle.enrol(parts.store.rounds.task(round_.task), 2, actor="ann")
+    context = sealing_context(round_)
+    for code in codes:
+        assert http.contribute(round_, sealed_for(round_, code), code).status_code == 200
+        assert http.contribute(round_, b"", code, "DELETE").status_code == 204
+    parts.work()
+    over, removed = (context.tag_of(code) for code in codes)
+    parts.store.database.execute(
+        "UPDATE contributions SET sealed = ?, withdrawn = 0 WHERE tag = ?", (sealed_for(round_, codes[0]), over)
+    )
+    parts.store.database.execute("DELETE FROM contributions WHERE tag = ?", (removed,))
+    insert(http, round_, removed, sealed_for(round_, codes[1]))
+    checks = check_up(parts.store, parts.clock, ServeSettings(data_dir=str(parts.folder)))
+    (undone,) = (check for check in checks if check.check.startswith("withdrawals"))
+    assert (undone.fine, undone.detail[:2]) == (False, "2 ")
+    assert counted(http, round_) == (N, {"withdrawn": 2})
+    details = [row.entry.detail for row in parts.store.audit.rows()]
+    assert [detail["withdrawn"] for detail in details if "withdrawn" in detail] == [2]
+    assert not list((parts.folder / "keys").glob("*.withdrawn*")), "destroyed with the key"
 
 
 def test_a_withdrawn_record_does_not_come_back_under_another_code(http, round_):

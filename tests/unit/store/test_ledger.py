@@ -32,7 +32,7 @@ def ledger(path):
         yield opened
 
 
-def debit(ledger, release_id="r1", population="people", window="w1", spend=SPEND):
+def debit(ledger, release_id="r1", population="people", window="2027-W01", spend=SPEND):
     return ledger.debit(release_id, population, window, spend)
 
 
@@ -41,7 +41,7 @@ def test_a_debit_is_there_after_reopening(path):
         entry = debit(ledger)
     with open_ledger(path, create=False) as ledger:
         assert ledger.entries() == [entry]
-        assert ledger.totals("people", "w1", delta=1e-6).summed_epsilon == 0.1
+        assert ledger.totals("people", "2027-W01", delta=1e-6).summed_epsilon == 0.1
 
 
 def test_the_same_id_costs_once(ledger):
@@ -50,7 +50,8 @@ def test_the_same_id_costs_once(ledger):
 
 
 @pytest.mark.parametrize(
-    "other", [{"spend": Spend(0.2, 1e-8, Neighbors.REPLACE_ONE, "any")}, {"population": "others"}, {"window": "w2"}]
+    "other",
+    [{"spend": Spend(0.2, 1e-8, Neighbors.REPLACE_ONE, "any")}, {"population": "others"}, {"window": "2027-W02"}],
 )
 def test_the_same_id_for_something_else_is_refused(ledger, other):
     debit(ledger)
@@ -76,15 +77,15 @@ def test_a_replay_returns_the_same_bytes(path):
 
 
 def test_entries_by_population_and_window(ledger):
-    for number, (population, window) in enumerate([("a", "1"), ("a", "2"), ("b", "1")]):
+    for number, (population, window) in enumerate([("a", "2027"), ("a", "2028"), ("b", "2027")]):
         debit(ledger, f"r{number}", population, window)
     assert [entry.release_id for entry in ledger.entries("a")] == ["r0", "r1"]
-    assert [entry.release_id for entry in ledger.entries(window="1")] == ["r0", "r2"]
-    assert ledger.book().scopes() == [("a", "1"), ("a", "2"), ("a", None), ("b", "1"), ("b", None)]
+    assert [entry.release_id for entry in ledger.entries(window="2027")] == ["r0", "r2"]
+    assert ledger.book().scopes() == [("a", "2027"), ("a", "2028"), ("a", None), ("b", "2027"), ("b", None)]
 
 
 @pytest.mark.parametrize(
-    "windows", [("2027-W02", "2027-01", "2027"), ("2027", "2027-01", "2027-W02"), ("all time", "w1")]
+    "windows", [("2027-W02", "2027-01", "2027"), ("2027", "2027-01", "2027-W02"), ("all time", "2027-W01")]
 )
 def test_windows_with_days_in_common_share_one_cap(path, windows):
     with open_ledger(path, cap=BudgetCap(window=Budget(0.1, 1e-6))) as ledger:
@@ -94,6 +95,25 @@ def test_windows_with_days_in_common_share_one_cap(path, windows):
                 debit(ledger, "second", window=window)
             debit(ledger, f"of others {window}", population=f"others {window}", window=window)
         assert [entry.release_id for entry in ledger.entries("people")] == ["first"]
+
+
+ODD_NAMES = (
+    "2026-w47 2026-W047 2026-W47-3 2026W47 202611 20261118 2026/11 2026-Q4 2026-11-18T10 2026-W54 2026-13 spring"
+)
+
+
+@pytest.mark.parametrize("window", [*ODD_NAMES.split(), "All time", "\uff12\uff10\uff12\uff16"])
+def test_another_spelling_of_a_window_does_not_pass_its_cap(path, window):
+    with open_ledger(path) as ledger:
+        debit(ledger, "before the cap", window=window)
+        ledger.set_cap(BudgetCap(window=Budget(0.2, 1e-6)))
+        with pytest.raises(InvalidParameter, match=r"window: .*2027-W02") as refused:
+            debit(ledger, "second", window=window)
+        assert refused.value.exit_code == 2
+        debit(ledger, "second", window="2026-W47")
+        with pytest.raises(BudgetExceeded):
+            debit(ledger, "third", window="2026-W47")
+        assert debit(ledger, "before the cap", window=window).position == 1, "what is on record is read and replayed"
 
 
 def test_the_cap_of_a_year_in_use_holds_over_its_weeks(path):
@@ -113,12 +133,12 @@ def test_exactly_up_to_the_cap_of_a_window_and_of_a_lifetime(path):
     with open_ledger(path, cap=cap) as ledger:
         for number in range(3):
             debit(ledger, f"r{number}")
-        with pytest.raises(BudgetExceeded, match="window w1"):
+        with pytest.raises(BudgetExceeded, match="window 2027-W01"):
             debit(ledger, "r3")
-        debit(ledger, "r3", window="w2")
-        debit(ledger, "r4", window="w2")
+        debit(ledger, "r3", window="2027-W02")
+        debit(ledger, "r4", window="2027-W02")
         with pytest.raises(BudgetExceeded, match="lifetime"):
-            debit(ledger, "r5", window="w2")
+            debit(ledger, "r5", window="2027-W02")
         debit(ledger, "r5", population="others")
         assert debit(ledger, "r0").position == 2, "a replay is not refused when the budget is gone"
         assert len(ledger.entries("people")) == 5
@@ -191,7 +211,7 @@ def test_a_commit_waits_for_the_disk(ledger):
     assert ledger._database.execute("PRAGMA synchronous") == [(3,)], "EXTRA"
 
 
-WHO = {"release_id": "r1", "population": "people", "window": "w1", "spend": SPEND}
+WHO = {"release_id": "r1", "population": "people", "window": "2027-W01", "spend": SPEND}
 
 
 class TestReleaseOnce:
@@ -231,7 +251,7 @@ class TestReleaseOnce:
 
 
 EPSILONS = st.sampled_from([0.1, 0.2, 0.3, 0.7])
-DEBITS = st.tuples(st.sampled_from("abcdef"), st.sampled_from("pq"), st.sampled_from("12"), EPSILONS)
+DEBITS = st.tuples(st.sampled_from("abcdef"), st.sampled_from("pq"), st.sampled_from(["2027", "2028"]), EPSILONS)
 
 
 @settings(max_examples=25, deadline=None)
@@ -261,4 +281,4 @@ def within(cap, debits, population, window):
     def spends(*windows):
         return [Spend(e, 0.0, Neighbors.REPLACE_ONE, "any") for p, w, e in debits if p == population and w in windows]
 
-    return fits(spends(window), cap.window) and fits(spends("1", "2"), cap.lifetime)
+    return fits(spends(window), cap.window) and fits(spends("2027", "2028"), cap.lifetime)

@@ -23,7 +23,7 @@ def path(tmp_path):
     spend = randomized_response_spend(0.1, 100)
     with open_ledger(tmp_path / "budget.ledger", cap=CAP) as ledger:
         for week in range(12):
-            ledger.debit(f"week-{week:02}", "clients", "winter" if week < 4 else "spring", spend)
+            ledger.debit(f"week-{week:02}", "clients", "2026-12" if week < 4 else "2027-04", spend)
         ledger.publish("week-00", {"trends.csv": b"query\n"})
     return tmp_path / "budget.ledger"
 
@@ -50,11 +50,11 @@ def test_show(path, capsys, monkeypatch):
 
 
 def test_show_as_json(path, capsys):
-    assert run("show", path, "--json", "--delta", "1e-5", "--window", "spring") == 0
+    assert run("show", path, "--json", "--delta", "1e-5", "--window", "2027-04") == 0
     document = json.loads(capsys.readouterr().out)
     assert [entry["release_id"] for entry in document["entries"]] == [f"week-{week:02}" for week in range(4, 12)]
     (total,) = document["totals"]
-    assert (total["window"], total["delta"], total["basic"]["epsilon"]) == ("spring", 1e-5, 0.8)
+    assert (total["window"], total["delta"], total["basic"]["epsilon"]) == ("2027-04", 1e-5, 0.8)
     assert total["method"] == "privacy loss distributions"
     assert total["epsilon"] == total["loss_distribution_epsilon"] < 0.8
     assert total["left"]["epsilon"] == 1.2
@@ -95,7 +95,7 @@ def test_an_export_can_be_verified_by_anyone(path, capsys):
         previous = hashlib.sha256(f"{previous}\n{body}".encode()).hexdigest()
         assert row["hash"] == previous
     assert len(rows) == 14
-    assert run("export", path, "--json", "--window", "winter") == 0
+    assert run("export", path, "--json", "--window", "2026-12") == 0
     assert len(json.loads(capsys.readouterr().out)["rows"]) == 6
 
 
@@ -114,7 +114,7 @@ def test_failures(path, tmp_path, capsys):
         (1, "not a ledger", ("show", tmp_path / "notes.txt")),
         (1, "not a ledger", ("check", tmp_path / "notes.txt")),
         (2, "it has clients", ("show", path, "--population", "nobody")),
-        (2, "it has spring, winter", ("export", path, "--window", "none")),
+        (2, "it has 2026-12, 2027-04", ("export", path, "--window", "none")),
     ):
         assert run(*arguments) == code
         assert message in capsys.readouterr().err

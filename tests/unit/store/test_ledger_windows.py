@@ -27,10 +27,11 @@ from searchblend.store.ledger_windows import ALL_TIME, PERIODS, have_days_in_com
         ("2024-02", "2024-02-29", True),
         ("2027-01", ALL_TIME, True),
         ("spring", ALL_TIME, True),
-        ("spring", "2027", False),
-        ("spring", "autumn", False),
-        ("2027-W54", "2027", False),  # not a week, so a name like any other
-        ("2027-13", "2027", False),
+        ("spring", "2027", True),  # nothing says which days it has
+        ("spring", "autumn", True),
+        ("2027-W54", "2028", True),  # not a week, so a name like any other
+        ("2027-13", "2028", True),
+        ("2027-w02", "2028", True),
         ("9999-12", "9999-12", True),
     ],
 )

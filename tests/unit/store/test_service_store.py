@@ -115,6 +115,20 @@ def test_columns_that_do_not_exist_cannot_be_set(store):
         store.rounds.advance(a_round(store), State.OPTIN_OPEN, actor="op", now=3, state="PUBLISHED")
 
 
+def test_a_task_whose_name_looks_like_another_or_like_an_id_is_refused(store):
+    a_round(store)
+    for name in ("Searches", "\uff53earches", "search\u24d4s", "SEARCHES"):
+        with pytest.raises(StoreError, match="already exists"):
+            store.rounds.add_task("f" * 32, name, {}, actor="op", now=1)
+    for name in (TASK.replace("1", "\uff11"), TASK.replace("0", "\U0001d7d8"), "A" * 32):
+        with pytest.raises(InvalidParameter, match="does not look like an id"):
+            store.rounds.add_task("f" * 32, name, {}, actor="op", now=1)
+    for name in (" a", "searches ", "sear\u200bches", "searches\u3164", "searches\ufe0f", "two\nlines", "a\u00a0b"):
+        with pytest.raises(InvalidParameter, match="without invisible characters"):
+            store.rounds.add_task("f" * 32, name, {}, actor="op", now=1)
+    assert store.rounds.add_task("f" * 32, "Suchen in \u00d6sterreich", {}, actor="op", now=1).task == "f" * 32
+
+
 def test_names_are_unique_and_unknown_ones_are_refused(store):
     a_round(store)
     assert store.rounds.task("searches").task == TASK
@@ -320,11 +334,11 @@ def test_credentials_are_stored_as_hashes(store, where):
 
 def test_the_ledger_lives_in_the_same_database(store):
     store.ledger.set_cap(BudgetCap(window=Budget(1.0, 1e-5), lifetime=Budget(2.0, 1e-5)))
-    store.ledger.debit("r1", "everybody", "w1", ONE)
-    store.ledger.debit("r1", "everybody", "w1", ONE)
+    store.ledger.debit("r1", "everybody", "2027-W01", ONE)
+    store.ledger.debit("r1", "everybody", "2027-W01", ONE)
     with pytest.raises(BudgetExceeded):
-        store.ledger.debit("r2", "everybody", "w1", ONE)
-    store.ledger.debit("r3", "everybody", "w2", ONE)
+        store.ledger.debit("r2", "everybody", "2027-W01", ONE)
+    store.ledger.debit("r3", "everybody", "2027-W02", ONE)
     assert store.ledger.publish("r1", {"statement.json": b"{}"}) == {"statement.json": b"{}"}
     assert store.ledger.published("r1") == {"statement.json": b"{}"}
     assert list(store.ledger.check().entries) == ["r1", "r3"]

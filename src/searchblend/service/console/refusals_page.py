@@ -63,6 +63,10 @@ REFUSALS: Final[dict[str, Advice]] = {
         "An opened record holds what no device keeps: control characters, personal data, or no web address.",
         "Devices of this project never send one. The audit log says how many of which kind; each was dropped alone.",
     ),
+    "withdrawn": Advice(
+        "A record that was taken back was in the database again when the list was drawn. It was not counted.",
+        "Someone changes the database by hand: find out who, and change its passwords. The audit log has the number.",
+    ),
 }
 assert set(REFUSALS) == set(REASONS)
 

@@ -41,12 +41,14 @@ from searchblend.store.rounds import Round
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import HOLDS_RAW, State
 from searchblend.wire.canonical import json_bytes
-from searchblend.wire.sealed import Opener, encapsulation
+from searchblend.wire.sealed import TAG_BYTES, Opener, encapsulation
 from searchblend.wire.signing import SigningKey
 
 CURATOR: Final = "curator"
 HOLDER: Final = "curator"
 """the inner document that says which folder has the round's key"""
+_WITHDRAWN: Final = "withdrawn"
+"""why a record is refused that someone wrote back after its withdrawal"""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,8 @@ class DrawnList:
     @property
     def numbers(self) -> dict[str, int]:
         """For the audit log."""
-        return {"records": self.records, "refused": sum(self.refused.values())}
+        restored = {_WITHDRAWN: self.refused[_WITHDRAWN]} if _WITHDRAWN in self.refused else {}
+        return {"records": self.records, "refused": sum(self.refused.values()), **restored}
 
     def json_bytes(self) -> bytes:
         figures = None if self.figures is None else encode_figures(self.figures).decode()
@@ -116,6 +119,17 @@ class Curator(RoundJobs):
             raise
         except Exception:  # SQLite keeps values of any type in any column
             return False
+
+    def remember_withdrawals(self) -> int:
+        """Whose records were taken back of the rounds whose keys are here; of how many rounds there are new ones.
+
+        Rows are not believed when the list is drawn: whoever kept the bytes of a withdrawn record can write them back.
+        """
+        return each_alone(self._remember_withdrawals, self._vault.held())
+
+    def _remember_withdrawals(self, held: HeldKey) -> bool:
+        tags = self._store.contributions.withdrawn(held.task, held.number)
+        return self._vault.remember_withdrawn(held, {tag for tag in tags if len(tag) == TAG_BYTES})
 
     def destroy_overdue(self) -> int:
         """Keys past the deadline with which this curator made them; how many. Asks no database, which may be away."""
@@ -269,11 +283,13 @@ class Curator(RoundJobs):
         """All users' records in memory; what was refused, by reason; and which records are what no device keeps.
 
         Rows are not believed: whoever can write to the database can copy them. A record opens under the tag that it was
-        sealed for and under no other, a tag and an encapsulation count once, and a tag is that of an enrolled code.
+        sealed for and under no other, a tag and an encapsulation count once, a tag is that of an enrolled code, and a
+        tag that was once seen withdrawn stays so.
         """
         settings, context = settings_of(round_), sealing_context(round_)
         opener = Opener(key, context, at_most=settings.records_per_optin)
         enrolled = {context.tag_of_hash(code_hash) for code_hash in self._store.tokens.enrolled(round_.task)}
+        withdrawn = self._vault.withdrawn(round_.task, round_.number)
         users: list[list[Record]] = []
         tags: set[bytes] = set()
         encapsulations: set[bytes] = set()
@@ -283,6 +299,8 @@ class Curator(RoundJobs):
             enc = encapsulation(sealed)
             if tag not in enrolled and not self._anonymous_intake:
                 refused["bad-credential"] += 1
+            elif tag in withdrawn:
+                refused[_WITHDRAWN] += 1
             elif tag in tags or enc in encapsulations:
                 refused["conflicting-contribution"] += 1
             elif (records := _opened_records(opener, sealed, tag, settings)) is None:

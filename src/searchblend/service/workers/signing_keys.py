@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import Final
 
 from searchblend.core.errors import InputError, MessageError, OutputError, UsageError
-from searchblend.files.durable import keep_first_secret, make_private_folder, read_private, write_secret
+from searchblend.files.durable import (
+    keep_first_secret,
+    make_key_folder,
+    read_private,
+    refuse_loose_folder,
+    write_secret,
+)
 from searchblend.service.settings import ServeSettings
 from searchblend.store.errors import StoreError
 from searchblend.store.service_store import ServiceStore
@@ -58,17 +64,19 @@ class SigningKeys:
         self._folder = folder
 
     def all(self) -> list[SigningKey]:
+        if self._folder.is_dir():
+            refuse_loose_folder(self._folder)
         return [_read_key(path) for path in sorted(self._folder.glob("*.pem"))]
 
     def add(self) -> SigningKey:
         """A new key; one more than a manifest may carry signatures is refused."""
+        make_key_folder(self._folder)
         if len(self.all()) >= MOST_SIGNATURES:
             raise UsageError(
                 f"{self._folder}: {MOST_SIGNATURES} signing keys exist, and a manifest carries no more signatures; "
                 "remove one first"
             )
         key = SigningKey.new()
-        make_private_folder(self._folder)
         path = self._folder / f"{key.key_id}.pem"
         try:
             write_secret(path, key.as_pem())
@@ -78,6 +86,7 @@ class SigningKeys:
 
     def add_if_none(self) -> None:
         """Make the first key; refuse a folder whose keys could not all sign."""
+        make_key_folder(self._folder)
         keys = self.all()
         if len(keys) > MOST_SIGNATURES:
             raise UsageError(f"{self._folder}: expected at most {MOST_SIGNATURES} signing keys")
@@ -112,7 +121,7 @@ def make_curator_key(folder: Path) -> SigningKey:
     known = read_curator_key(folder)
     if known is not None:
         return known
-    make_private_folder(folder)
+    make_key_folder(folder)
     path = folder / CURATOR_FILE
     try:
         keep_first_secret(path, SigningKey.new().as_pem())

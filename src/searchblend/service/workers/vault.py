@@ -4,7 +4,8 @@ A key is in no database, so no copy of a database is of use once its file is gon
 before the name goes; a file system that keeps old blocks (copy on write, flash) needs its own encryption below.
 
 Beside a key lies what was drawn with it, from before anyone sees it until both are destroyed: rows of a database can
-be set back, and a second draw would have noise of its own that no ledger knows of.
+be set back, and a second draw would have noise of its own that no ledger knows of. For the same reason the tags of
+withdrawn records lie there, as soon as the curator has seen them and until the key is destroyed.
 
 Making a key touches no other: each has a file of its own name, and the public key that the round was opened with says
 which of them counts. So a curator that was overtaken while it made one leaves a file that none needs, and no damage.
@@ -17,21 +18,29 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from searchblend.core.errors import OutputError, RunError
-from searchblend.files.durable import destroy, keep_first_secret, make_private_folder, read_private, write_secret
+from searchblend.core.errors import RunError
+from searchblend.files.durable import (
+    destroy,
+    keep_first_secret,
+    make_key_folder,
+    read_private,
+    write_secret,
+    write_whole,
+)
 from searchblend.store.errors import StoreUnavailable
 from searchblend.store.rounds import KeyFacts
 from searchblend.store.states import PAST_RAW
-from searchblend.wire.sealed import KEY_BYTES, new_round_key, public_key_of
+from searchblend.wire.sealed import KEY_BYTES, TAG_BYTES, new_round_key, public_key_of
 
 _IDENTITY: Final = "curator.id"
 _NAMED_BYTES: Final = 16
 _KEY: Final = ".key"
 _DRAWN: Final = ".drawn"
+_WITHDRAWN: Final = ".withdrawn"
 
 
 class KeyLost(RunError):
@@ -66,11 +75,7 @@ class Vault:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        make_private_folder(folder)
-        try:
-            folder.chmod(0o700)
-        except OSError as error:
-            raise OutputError(f"{folder}: cannot be kept from others: {error.strerror}") from error
+        make_key_folder(folder)
 
     @property
     def identity(self) -> str:
@@ -109,30 +114,53 @@ class Vault:
         keep_first_secret(path, content)
         return read_private(path)
 
+    def withdrawn(self, task: str, number: int) -> set[bytes]:
+        """The tags of a round whose records were seen withdrawn, whatever any row says now."""
+        return set[bytes]().union(*(self._withdrawn(held) for held in self._of_round(task, number)))
+
+    def remember_withdrawn(self, held: HeldKey, tags: Set[bytes]) -> bool:
+        """On disk when this returns, beside the key; whether any of them is new."""
+        known = self._withdrawn(held)
+        if tags <= known:
+            return False
+        write_whole(self._path(held, _WITHDRAWN), b"".join(sorted(known | tags)))
+        return True
+
+    def _withdrawn(self, held: HeldKey) -> set[bytes]:
+        try:
+            content = read_private(self._path(held, _WITHDRAWN))
+        except FileNotFoundError:
+            return set()
+        return {content[start : start + TAG_BYTES] for start in range(0, len(content), TAG_BYTES)}
+
     def destroy(self, task: str, number: int) -> None:
         """Overwrite and remove every key of a round; nothing to do if none is there."""
-        each_alone(self.destroy_file, [held for held in self.held() if held[:2] == (task, number)])
+        each_alone(self.destroy_file, self._of_round(task, number))
 
     def overdue(self, now: int) -> list[HeldKey]:
         """The keys that are here although their deadline has passed, whatever any row says."""
         return [held for held in self.held() if held.is_overdue(now)]
 
     def destroy_file(self, held: HeldKey) -> None:
-        """The key, and only then what was drawn with it."""
-        drawn = self._path(held, _DRAWN)
-        for path in (self._path(held), drawn, *self._folder.glob(f"{drawn.name}.*")):
+        """The key, and only then what was drawn with it and who withdrew."""
+        drawn, withdrawn = self._path(held, _DRAWN), self._path(held, _WITHDRAWN)
+        unfinished = (*self._folder.glob(f"{drawn.name}.*"), *self._folder.glob(f".{withdrawn.name}.*"))
+        for path in (self._path(held), drawn, withdrawn, *unfinished):
             destroy(path, at_least=KEY_BYTES)
 
     def held(self) -> list[HeldKey]:
-        """The keys that are here, and those of which only what was drawn is left."""
+        """The keys that are here, and those of which only what lies beside them is left."""
         keys = set()
-        for path in (*self._folder.glob(f"*{_KEY}"), *self._folder.glob(f"*{_DRAWN}")):
+        for path in (path for suffix in (_KEY, _DRAWN, _WITHDRAWN) for path in self._folder.glob(f"*{suffix}")):
             task, _, rest = path.stem.partition("-")
             number, _, rest = rest.partition("-")
             label, _, destroy_by = rest.partition("-")
             if number.isdecimal():
                 keys.add(HeldKey(task, int(number), label, int(destroy_by) if destroy_by.isdecimal() else None))
         return sorted(keys, key=lambda held: held[:3])
+
+    def _of_round(self, task: str, number: int) -> list[HeldKey]:
+        return [held for held in self.held() if held[:2] == (task, number)]
 
     def _labelled(self, task: str, number: int, public_key: bytes) -> HeldKey:
         """The file that was made with this public key, whether or not it is here."""

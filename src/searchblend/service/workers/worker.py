@@ -103,7 +103,7 @@ class Worker:
         self._store, self._clock, self._runners = store, clock, runners
         self._lifecycle, self._logbook, self._metrics = Lifecycle(store, clock), logbook, metrics
         ticks = [lambda: self._lifecycle.tick(self._tick_failed)] if tick else []
-        # ``first``: what asks no database, since the rest of a pass ends when that is away.
+        # ``first``: what asks no database, since the rest of a pass ends when that is away, and what jobs rest on.
         self._steps: list[Callable[[], int]] = [*first, *ticks, self._run_jobs, *each_time]
         self._interrupted: list[LeasedJob] = []
 
