@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from searchblend.cli.main import main
+from searchblend.releases import plans
 from searchblend.releases.earlier_releases import REMEMBERED
 
 SECRET = "embarrassing medical question"
@@ -274,13 +275,14 @@ def test_an_unknown_profile_of_plan(capsys: pytest.CaptureFixture[str]):
     assert "--profile" in fails(capsys, 2, "plan", "--profile", "nothing")
 
 
-def test_plan_says_all_it_promises(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+def test_plan_says_all_it_promises(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(plans, "EPSILONS", (4.0, 5.0))  # whose noise tables the plan has made
     arguments = [
         "plan",
         "--users",
-        "50000",
+        "20000",
         "--opt-in",
-        "0.2",
+        "0.1",
         "--runs",
         "2",
         "--json",
@@ -297,5 +299,7 @@ def test_plan_says_all_it_promises(capsys: pytest.CaptureFixture[str], tmp_path:
     assert (first["rank"], first["listed"]) == (1, 1)
     assert 0 < first["plus_minus"]["mean"] < first["share"]
     assert {"recommended", "buys", "one_report_moves", "colluding_optin_users"} <= set(document)
+    assert document["records_per_optin"] == 100, "the run that will be made"
+    assert best["mechanism"]["optin"]["queries_per_user"] == 100
     assert 0 < document["clients_in_public"]["epsilon"] < document["epsilon"]
     assert (tmp_path / "p.svg").read_text().startswith("<?xml")

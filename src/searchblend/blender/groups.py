@@ -196,11 +196,11 @@ class InMemoryGroup:
         share = units * (place + 1) // n - units * place // n
         cells = self._universe.cells(head, rows)
         sums = np.bincount(cells, weights=share, minlength=head.n_cells).astype(np.int64)
-        queries = np.array(head.query_of_cells())[cells]
-        pairs, where = np.unique(user * (len(head) + 1) + queries, return_inverse=True)
-        owner, query = np.divmod(pairs, len(head) + 1)
-        own = np.bincount(where, weights=share).astype(np.int64) * (query < len(head))
-        squares = np.bincount(owner, weights=own * own).astype(np.int64)
+        listed = np.flatnonzero(cells < head.n_cells - 1)
+        queries = np.array(head.query_of_cells())[cells[listed]]
+        pairs, where = np.unique(user[listed] * (len(head) + 1) + queries, return_inverse=True)
+        own = np.bincount(where, weights=share[listed]).astype(np.int64)
+        squares = np.bincount(pairs // (len(head) + 1), weights=own * own).astype(np.int64)
         return OwnShares(sums, int((-(-squares // units)).sum()))
 
     def _rotated(self, randomness: Randomness) -> tuple[Ints, Ints, Ints]:

@@ -59,7 +59,7 @@ class RoundedGaussian:
         """σ"""
         return float(self.sigma)
 
-    @property
+    @cached_property
     def variance(self) -> float:
         """Var(Y) = Σ (2m−1) P(|Y| ≥ m), which is σ² + 1/12 but for the narrowest noise."""
         reach = math.ceil(_REACH * self.scale) + 1

@@ -19,7 +19,7 @@ from searchblend.files.durable import whole_files
 from searchblend.releases.draw import draw
 from searchblend.synthetic.count_group import RecordModel
 from searchblend.synthetic.plan import FIGURES, Situation, curve, model_of_result, plan_document
-from searchblend.synthetic.population import PROFILES, profile_named
+from searchblend.synthetic.population import MEDIAN_SEARCHES, PROFILES, profile_named
 from searchblend.wire.release import decode_result, json_file
 
 PLAN: Final = "plan.json"
@@ -109,7 +109,8 @@ class RunPlan(Plan):
     situation: Situation = field(compare=False)
 
     def columns(self, table: TableName | None = None) -> dict[str, Column]:
-        """Queries listed, searches covered and error, by method: mean, and the ends of the middle 80 % of runs."""
+        """Queries listed, searches covered, ± at fixed ranks and error, by method: mean, and the ends of the middle
+        80 % of runs."""
         chosen(table, "plan")
         methods = self.document["methods"]
         rows = [(method, name, methods[method][name]) for method in methods for name in FIGURES]
@@ -170,6 +171,7 @@ def plan_run(
     *,
     users: int | None = None,
     optin_fraction: float | None = None,
+    searches: int = MEDIAN_SEARCHES,
     profile: str | PlannedPeople = "aol",
     runs: int = 8,
     on_run: Callable[[], None] = SILENT,
@@ -177,9 +179,10 @@ def plan_run(
     """What a hybrid run would give: queries listed, searches covered, error, and what one more ε or opt-in buys.
 
     Args:
-        params: those of the run
+        params: those of the run; ``records_per_optin`` says how many searches of an opt-in user count
         users: people in both groups; the profile's unless given
         optin_fraction: share that opts in; the profile's unless given
+        searches: how many half of the people have at most; 1: everyone has one
         profile: ``aol``, ``yandex``, or the path of an earlier ``result.json``
         runs: simulated runs per figure
         on_run: called after each of them
@@ -188,9 +191,16 @@ def plan_run(
         ``sb.plan_run(sb.BlenderParams(sb.Budget(4.0, 1e-5)), users=100_000).to_pandas()``
     """
     people = planned_people(profile) if isinstance(profile, str) else profile
+    situation = planned_situation(people, params, users, optin_fraction, searches)
+    document = plan_document(people.model, situation, profile=people.name, runs=runs, on_run=on_run)
+    return RunPlan(document, people.model, situation)
+
+
+def planned_situation(
+    people: PlannedPeople, params: BlenderParams, users: int | None, optin_fraction: float | None, searches: int
+) -> Situation:
+    """Who takes part; what is not given is the people's own."""
     users, share = users or people.users, optin_fraction or people.optin_fraction
     if users * share < 2 or users * (1 - share) < 2:
         raise InvalidParameter("users", "at least 2 people are needed in each group, opt-in users and clients")
-    situation = Situation(users, share, params)
-    document = plan_document(people.model, situation, profile=people.name, runs=runs, on_run=on_run)
-    return RunPlan(document, people.model, situation)
+    return Situation(users, share, params, searches)

@@ -2,38 +2,33 @@
 
 The algorithms ask a group for tallies and cell counts and nothing else, and one record per user makes both functions of
 the counts. Drawing the counts (multinomial) instead of the people is therefore the same experiment
-(proofs/counted_people.md).
+(proofs/counted_people.md). People all of whose searches count are drawn one by one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
 
 import numpy as np
 
 from searchblend.blender.estimates import Floats
-from searchblend.blender.groups import OwnShares, Weights
+from searchblend.blender.groups import InMemoryGroup, OwnShares, Weights
 from searchblend.core.randomness import Randomness
-from searchblend.core.records import HeadList, Record
+from searchblend.core.records import WILDCARD, HeadList, Record
 from searchblend.mechanisms.tally import InMemoryTally, Ints, ListedRecords, QueriesOnly, RecordUniverse
-from searchblend.synthetic.population import Profile, url_shares
-
-_KEPT: Final = 32
-"""groups that a model remembers: two for each of a forecast's runs, for both methods"""
+from searchblend.synthetic.population import Profile, places, search_counts, url_shares
 
 
 class RecordModel:
     """Shares of single records; what they leave of 1 belongs to records so rare that no list names them."""
 
-    def __init__(self, universe: RecordUniverse, shares: Floats, profile: Profile | None = None) -> None:
-        self.universe, self.shares, self.profile = universe, shares, profile
-        self._drawn: dict[tuple[int, str] | None, tuple[Ints, Any]] = {}
+    def __init__(self, universe: RecordUniverse, shares: Floats) -> None:
+        self.universe, self.shares = universe, shares
 
     @classmethod
     def of_profile(cls, profile: Profile, ranks: int = 20_000) -> RecordModel:
         shares = profile.shares()[:ranks, None] * url_shares(np.arange(ranks, dtype=np.int64))
-        return cls(profile.records, shares.ravel(), profile)
+        return cls(profile.records, shares.ravel())
 
     @classmethod
     def of_records(cls, records: Sequence[Record], shares: Sequence[float]) -> RecordModel:
@@ -50,24 +45,53 @@ class RecordModel:
 
     def draw(self, n_users: int, generator: np.random.Generator) -> CountGroup:
         """A group of this many people."""
-        counts = self._counts(n_users, generator)
-        return CountGroup(self.universe, counts, n_users, generator)
-
-    def _counts(self, n_users: int, generator: np.random.Generator) -> Ints:
-        """How many hold each record. A forecast meets the same people with every method and budget; they are kept."""
-        source = generator.bit_generator
-        before = (n_users, repr(source.state)) if isinstance(source, np.random.PCG64) else None
-        if before in self._drawn:
-            counts, source.state = self._drawn[before]
-            return counts
         rest = max(1 - float(self.shares.sum()), 0.0)
-        counts = generator.multinomial(n_users, np.append(self.shares, rest))[:-1]
-        counts.setflags(write=False)
-        if before:
-            self._drawn[before] = counts, source.state
-            if len(self._drawn) > _KEPT:
-                del self._drawn[next(iter(self._drawn))]
-        return counts
+        drawn = generator.multinomial(n_users, np.append(self.shares, rest))
+        return CountGroup(self.universe, drawn[:-1], n_users, generator)
+
+    def searchers(
+        self, n_users: int, median: int, generator: np.random.Generator, *, drawn: Ints | None = None
+    ) -> InMemoryGroup:
+        """People with all of their searches, half of them with ``median`` or fewer; all searches are drawn alike.
+
+        A search that the model does not name is of a query that nobody else has. ``drawn`` is one search of each.
+        """
+        lengths = search_counts(n_users, median, generator)
+        cumulative = np.cumsum(self.shares)
+        rows = places(cumulative, generator.random(int(lengths.sum())) * max(float(cumulative[-1]), 1.0))
+        rare = np.flatnonzero(rows == len(cumulative))
+        rows[rare] += np.arange(len(rare))
+        starts = np.cumsum(lengths) - lengths
+        if drawn is not None:
+            rows[starts] = drawn
+        return InMemoryGroup(_WithRare(self.universe, len(cumulative)), rows, starts, lengths, rows[starts])
+
+
+class _WithRare:
+    """A universe whose numbers from ``named`` on are records that one search alone is of.
+
+    Should noise list one (a chance of about δ), that search still counts as ⋆.
+    """
+
+    def __init__(self, universe: RecordUniverse, named: int) -> None:
+        self._universe, self._named, self.has_urls = universe, named, universe.has_urls
+
+    def __getitem__(self, number: int) -> Record:
+        if number < self._named:
+            return self._universe[number]
+        return Record(f"rare query {number - self._named}", "rare.example" if self.has_urls else WILDCARD)
+
+    def query_numbers(self, numbers: Ints) -> Ints:
+        is_named = numbers < self._named
+        found = numbers.copy()
+        found[is_named] = self._universe.query_numbers(numbers[is_named])
+        return found
+
+    def cells(self, head: HeadList, numbers: Ints) -> Ints:
+        is_named = numbers < self._named
+        cells = np.full(len(numbers), head.n_cells - 1, dtype=np.int64)
+        cells[is_named] = self._universe.cells(head, numbers[is_named])
+        return cells
 
 
 class CountGroup:

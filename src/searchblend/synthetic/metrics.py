@@ -20,13 +20,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Truth:
-    """The true shares of a head list's cells and queries among all users, one random record each."""
+    """The true shares of a head list's cells and queries among all users: of their own shares or of drawn records."""
 
     cells: Floats
     queries: Floats
 
     @classmethod
-    def of(cls, head: HeadList, cell_counts: Ints) -> Truth:
+    def of(cls, head: HeadList, cell_counts: Ints | Floats) -> Truth:
         cells = cell_counts / cell_counts.sum()
         return cls(cells, np.add.reduceat(cells, head.first_cells()))
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import numpy as np
+from scipy import special
 
 from searchblend.accounting.shuffle import ShuffleCost
 from searchblend.blender.best.set_law import SetLaw
@@ -21,19 +22,25 @@ from searchblend.blender.result import Result
 from searchblend.core.errors import EmptyHeadList
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
-from searchblend.core.records import WILDCARD, Record
-from searchblend.synthetic.count_group import RecordModel
+from searchblend.core.records import WILDCARD, HeadList, Record
+from searchblend.synthetic.count_group import CountGroup, RecordModel
 from searchblend.synthetic.metrics import Truth, listed_cells
+from searchblend.synthetic.population import MEDIAN_SEARCHES, usual_searches
 from searchblend.synthetic.seeded import SeededRandomness
 
 OnRun = Callable[[], None]
 FRACTIONS: Final = {"head_fraction": (0.8, 0.9, 0.95), "query_budget_fraction": (0.7, 0.8, 0.85, 0.9, 0.95)}
-FIGURES: Final = ("head_queries", "covered", "error")
+FIGURES: Final = {"head_queries": 1, "covered": 1, "plus_minus": -1, "error": -1}
+"""and whether more of it is better or worse"""
+WANTED: Final = ("head_queries", "covered", "plus_minus")
+"""what advice goes by"""
 RANKS: Final = (1, 10, 50, 200)
 """true ranks whose query is followed"""
-RECOMMEND_RUNS: Final = 4
-_ERRORS: Final = 3.2
-"""standard errors that a difference of four runs must have: 5 % of three degrees of freedom"""
+RECOMMEND_RUNS: Final = 8
+MOST_SEARCHERS: Final = 300_000
+"""Opt-in users who are drawn one by one with all of their searches; of more, one search each is drawn."""
+_LEVEL: Final = 0.05
+"""the chance that a difference is shown where there is none"""
 _NORMAL_95: Final = 1.959964
 _UNITS: Final = 1_000
 """of a person's voice, for the truth"""
@@ -46,10 +53,21 @@ class Situation:
     users: int
     optin_fraction: float
     params: BlenderParams
+    searches: int = MEDIAN_SEARCHES
+    """of a person, half of them having more; 1: everyone has one"""
 
     @property
     def n_optin(self) -> int:
         return max(round(self.users * self.optin_fraction), 2)
+
+    def params_of(self, method: str) -> BlenderParams:
+        """Those that are simulated: the printed method takes one record, and so do more people than can be drawn."""
+        is_one = method == "paper" or self.n_optin > MOST_SEARCHERS
+        return replace(self.params, records_per_optin=1) if is_one else self.params
+
+    def of_one_record(self) -> Situation:
+        """The same people, with one record of each opt-in user taken."""
+        return replace(self, params=replace(self.params, records_per_optin=1))
 
     def with_budget(self, epsilon: float) -> Situation:
         return replace(self, params=replace(self.params, budget=Budget(epsilon, self.params.budget.delta)))
@@ -95,11 +113,13 @@ class MethodForecast:
     head_queries: Band
     covered: Band
     """share of all searches that the listed queries make up"""
+    plus_minus: Band
+    """± of the queries at the followed ranks, added up; one that is not listed counts with its whole share"""
     error: Band
     """L1 over the truly most frequent M queries and over their records; what is not listed counts as estimated 0"""
     ranks: tuple[RankForecast, ...]
     runs: Mapping[str, tuple[float, ...]]
-    """the figures run by run; the same run has the same people in every forecast of one situation"""
+    """the figures run by run; the same run has the same clients in every forecast of one situation"""
     example: BlenderRelease | None
     """one simulated release, for standard deviations and mechanisms; None if every list was empty"""
 
@@ -118,46 +138,98 @@ class Difference:
 
     before: float
     after: float
-    error: float
-    """standard error of the change"""
+    error: float | None
+    """standard error of the change; None of a single run"""
+    runs: int
 
     @classmethod
     def of(cls, before: Sequence[float], after: Sequence[float]) -> Difference:
         change = np.subtract(after, before)
-        spread = float(np.std(change, ddof=1) / np.sqrt(len(change))) if len(change) > 1 else math.inf
-        return cls(float(np.mean(before)), float(np.mean(after)), spread)
+        spread = float(np.std(change, ddof=1) / np.sqrt(len(change))) if len(change) > 1 else None
+        return cls(float(np.mean(before)), float(np.mean(after)), spread, len(change))
 
-    @property
-    def shown(self) -> bool:
-        """Whether it is larger than the simulation's own error, at a few runs."""
-        return abs(self.after - self.before) > _ERRORS * self.error
+    def shown(self, compared: int = 1) -> bool:
+        """Whether it is larger than the simulation's own error (Student), if so many differences are looked at."""
+        if self.error is None:
+            return False
+        errors = float(special.stdtrit(self.runs - 1, 1 - _LEVEL / 2 / compared))
+        return abs(self.after - self.before) > errors * self.error
+
+
+@dataclass(frozen=True)
+class Voices:
+    """Who takes part in one simulated run, and what all of them search."""
+
+    optin: UserGroup
+    clients: UserGroup
+    unseen: CountGroup | None
+    """the other searches of people of whom one search is drawn"""
+    whole: bool
+    """whether all searches of the opt-in users are in their group; else one is drawn of them, too"""
+
+    @classmethod
+    def draw(cls, model: RecordModel, situation: Situation, params: BlenderParams, seed: tuple[int, int]) -> Voices:
+        """The same seed gives the same clients, whatever is asked of them and of the opt-in users."""
+        generators = [np.random.Generator(np.random.PCG64([*seed, part])) for part in range(3)]
+        clients = model.draw(situation.users - situation.n_optin, generators[0])
+        if params.records_per_optin == 1:
+            drawn = model.draw(situation.n_optin, generators[1])
+            return cls.around(model, drawn, clients, situation.searches, generators[2], whole=False)
+        optin = model.searchers(situation.n_optin, situation.searches, generators[1])
+        return cls.around(model, optin, clients, situation.searches, generators[2], whole=True)
+
+    @classmethod
+    def around(
+        cls,
+        model: RecordModel,
+        optin: UserGroup,
+        clients: UserGroup,
+        searches: int,
+        generator: np.random.Generator,
+        *,
+        whole: bool,
+    ) -> Voices:
+        """These groups, with what else people search of whom one search is in them."""
+        drawn = clients.n_users + (0 if whole else optin.n_users)
+        n_unseen = round((usual_searches(searches) - 1) * drawn)
+        return cls(optin, clients, model.draw(n_unseen, generator) if n_unseen else None, whole)
+
+    def truth(self, head: HeadList) -> Truth:
+        """Everybody's own shares, each person one voice."""
+        drawn = self.clients.cell_counts(head).astype(np.float64)
+        known = np.zeros_like(drawn)
+        if self.whole:
+            known += self.optin.own_shares(head, _UNITS).cells / _UNITS
+        else:
+            drawn += self.optin.cell_counts(head)
+        searched = drawn + (self.unseen.cell_counts(head) if self.unseen else 0)
+        return Truth.of(head, known + searched * (drawn.sum() / searched.sum()))
 
 
 def simulate(
     model: RecordModel, situation: Situation, method: str, *, runs: int, seed: int, on_run: OnRun = lambda: None
 ) -> MethodForecast:
-    """Run the shipped algorithm on simulated people; the same seed gives the same people to every method.
+    """Run the shipped algorithm on simulated people; the same seed gives the same clients to every method.
 
-    Clients report on one search of theirs; opt-in users have one, too, where the parameters take no more of them.
+    Clients report on one search of theirs; all searches of opt-in users count where the parameters take many.
     """
-    params = situation.params
+    params = situation.params_of(method)
     top = model.top_queries(max(params.max_head_queries, RANKS[-1]))
     listed_lists: list[dict[str, float]] = []
     figures: dict[str, list[float]] = {name: [] for name in FIGURES}
     example = None
     for run in range(runs):
-        generator = np.random.Generator(np.random.PCG64([seed, run]))
-        optin = _optin_users(model, situation, generator)
-        clients = model.draw(situation.users - situation.n_optin, generator)
+        people = Voices.draw(model, situation, params, (seed, run))
         try:
             noise = SeededRandomness(seed * 1_000_003 + run)
-            release = run_blender(optin, clients, params, method=method, randomness=noise)
+            release = run_blender(people.optin, people.clients, params, method=method, randomness=noise)
         except EmptyHeadList:
             release = None
-        measured = _measured(release, top, params.max_head_queries, (optin, clients))
+        listed_lists.append(_intervals(release))
+        measured = scores_of(release, top, params.max_head_queries, people)
+        measured["plus_minus"] = _plus_minus(top, listed_lists[-1])
         for name, value in measured.items():
             figures[name].append(value)
-        listed_lists.append(_intervals(release))
         example = example or release
         on_run()
     bands = {name: Band.of(values) for name, values in figures.items()}
@@ -165,21 +237,14 @@ def simulate(
     return MethodForecast(method, **bands, ranks=_at_ranks(top, listed_lists), runs=kept, example=example)
 
 
-def _optin_users(model: RecordModel, situation: Situation, generator: np.random.Generator) -> UserGroup:
-    if situation.params.records_per_optin > 1 and model.profile is not None:
-        return model.profile.searchers(situation.n_optin, generator)
-    return model.draw(situation.n_optin, generator)
-
-
-def _measured(
-    release: BlenderRelease | None, top: Mapping[str, float], most: int, groups: tuple[UserGroup, UserGroup]
-) -> dict[str, float]:
+def scores_of(release: BlenderRelease | None, top: Mapping[str, float], most: int, people: Voices) -> dict[str, float]:
+    """What was listed, and the error over the first ``most`` queries of the true ``top``."""
     asked = dict(list(top.items())[:most])
     everything = sum(asked.values())
     if release is None:
         return {"head_queries": 0.0, "covered": 0.0, "error": 2 * everything}
     head = release.head
-    truth = Truth.of(head, groups[0].own_shares(head, _UNITS).cells + groups[1].own_shares(head, _UNITS).cells)
+    truth = people.truth(head)
     wanted = np.array([query in asked for query in head.queries])
     cells = listed_cells(head)
     cells = cells[wanted[np.array(head.query_of_cells())[cells]]]
@@ -201,14 +266,22 @@ def _intervals(release: BlenderRelease | None) -> dict[str, float]:
     return dict(zip(release.head.queries, halves.tolist(), strict=True))
 
 
+def _followed(top: Mapping[str, float]) -> dict[int, str]:
+    names = list(top)
+    return {rank: names[rank - 1] for rank in RANKS if rank <= len(names)}
+
+
+def _plus_minus(top: Mapping[str, float], intervals: Mapping[str, float]) -> float:
+    """An interval that is wider than the share says no more of a query than its absence."""
+    return sum(min(intervals.get(name, math.inf), top[name]) for name in _followed(top).values())
+
+
 def _at_ranks(top: Mapping[str, float], lists: Sequence[Mapping[str, float]]) -> tuple[RankForecast, ...]:
-    found, names = [], list(top)
-    for rank in RANKS:
-        if rank <= len(names):
-            name = names[rank - 1]
-            halves = [intervals[name] for intervals in lists if name in intervals]
-            band = Band.of(halves) if halves else None
-            found.append(RankForecast(rank, top[name], len(halves) / len(lists), band))
+    found = []
+    for rank, name in _followed(top).items():
+        halves = [intervals[name] for intervals in lists if name in intervals]
+        band = Band.of(halves) if halves else None
+        found.append(RankForecast(rank, top[name], len(halves) / len(lists), band))
     return tuple(found)
 
 
@@ -220,29 +293,43 @@ def standard_deviations(release: BlenderRelease) -> list[dict[str, float]]:
     return [{"share": float(shares[i]), "standard_deviation": float(deviations[i])} for i in order]
 
 
+def is_better(now: MethodForecast, then: MethodForecast, alternatives: int = 1) -> bool:
+    """Whether a change is advised: something that users want is shown to be better, and no figure to be worse.
+
+    Not by the error over the run's own list: a short list is easy to be exact about.
+    """
+    changes = {name: Difference.of(now.runs[name], then.runs[name]) for name in FIGURES}
+    gains = {
+        name: FIGURES[name] * (change.after - change.before)
+        for name, change in changes.items()
+        if change.shown(alternatives * len(FIGURES))
+    }
+    return any(gains.get(name, 0.0) > 0 for name in WANTED) and min(gains.values()) > 0
+
+
 def recommend(
     model: RecordModel, situation: Situation, *, runs: int, seed: int, on_run: OnRun = lambda: None
-) -> dict[str, Any]:
-    """The printed method's fractions, one at a time against the defaults.
-
-    A change is advised if its smaller error is shown, and if it lists no fewer queries: a short list is easy to be
-    exact about.
-    """
+) -> dict[str, float]:
+    """The printed method's fractions, one at a time against the defaults; empty if none is shown to be better."""
     default = simulate(model, situation, "paper", runs=runs, seed=seed, on_run=on_run)
     advice: dict[str, float] = {}
+    alternatives = runs_of_fractions() - 1
     for field, values in FRACTIONS.items():
-        gains: dict[float, float] = {}
+        better: dict[float, float] = {}
         for value in values:
             if value != getattr(situation.params, field):
                 other = situation.with_fraction(field, value)
                 found = simulate(model, other, "paper", runs=runs, seed=seed, on_run=on_run)
-                change = Difference.of(default.runs["error"], found.runs["error"])
-                is_longer = found.head_queries.mean >= default.head_queries.mean
-                if is_longer and change.shown and change.after < change.before:
-                    gains[value] = change.after
-        if gains:
-            advice[field] = min(gains, key=lambda value: gains[value])
-    return {"method": "best", "paper": advice}
+                if is_better(default, found, alternatives):
+                    better[value] = found.plus_minus.mean
+        if better:
+            advice[field] = min(better, key=lambda value: better[value])
+    return advice
+
+
+def runs_of_fractions() -> int:
+    """How many settings of the fractions ``recommend`` simulates, the defaults with them."""
+    return 1 + sum(len(values) - 1 for values in FRACTIONS.values())
 
 
 def influence(release: BlenderRelease) -> dict[str, float | None]:
@@ -298,27 +385,39 @@ def plan_document(
     model: RecordModel, situation: Situation, *, profile: str, runs: int, seed: int = 1, on_run: OnRun = lambda: None
 ) -> dict[str, Any]:
     """Everything that ``searchblend plan`` says."""
-    forecasts = {m: simulate(model, situation, m, runs=runs, seed=seed, on_run=on_run) for m in METHODS}
+
+    def forecast(of: Situation, method: str = "best") -> MethodForecast:
+        return simulate(model, of, method, runs=runs, seed=seed, on_run=on_run)
+
+    forecasts = {method: forecast(situation, method) for method in METHODS}
     now, best = forecasts["best"], forecasts["best"].example
+    records = situation.params_of("best").records_per_optin
     more_optin = replace(situation, optin_fraction=min(situation.optin_fraction + 0.01, 0.99))
     more_epsilon = situation.with_budget(situation.params.budget.epsilon + 1)
-    more = {"one_more_percent_opt_in": more_optin, "one_more_epsilon": more_epsilon}
+    others = {"one_more_percent_opt_in": more_optin, "one_more_epsilon": more_epsilon}
+    if records > 1:
+        others["one_record_per_optin"] = situation.of_one_record()
+    instead = {name: forecast(then) for name, then in others.items()}
+    is_one_better = records > 1 and is_better(now, instead["one_record_per_optin"])
     return {
         "format": "searchblend-plan",
-        "version": 2,
+        "version": 3,
         "profile": profile,
         "users": situation.users,
         "optin_fraction": situation.optin_fraction,
+        "searches": situation.searches,
         "epsilon": situation.params.budget.epsilon,
         "delta": situation.params.budget.delta,
         "max_head_queries": situation.params.max_head_queries,
+        "records_per_optin": records,
         "runs": runs,
         "methods": {name: forecast.as_json() for name, forecast in forecasts.items()},
-        "recommended": recommend(model, situation, runs=RECOMMEND_RUNS, seed=seed, on_run=on_run),
-        "buys": {
-            name: _bought(now, simulate(model, then, "best", runs=runs, seed=seed, on_run=on_run))
-            for name, then in more.items()
+        "recommended": {
+            "method": "paper" if is_better(now, forecasts["paper"]) else "best",
+            "records_per_optin": 1 if is_one_better else records,
+            "paper": recommend(model, situation, runs=RECOMMEND_RUNS, seed=seed, on_run=on_run),
         },
+        "buys": {name: _bought(now, then) for name, then in instead.items()},
         "clients_in_public": asdict(_published(best)) if best else None,
         "one_report_moves": influence(best) if best else None,
         "colluding_optin_users": colluding_users(best) if best else None,
@@ -333,7 +432,7 @@ def _published(release: BlenderRelease) -> ShuffleCost:
 def _bought(now: MethodForecast, then: MethodForecast) -> dict[str, dict[str, Any]]:
     """Figure by figure, and whether the simulation can tell the change from nothing."""
     changes = {name: Difference.of(now.runs[name], then.runs[name]) for name in FIGURES}
-    return {name: {**asdict(change), "shown": change.shown} for name, change in changes.items()}
+    return {name: {**asdict(change), "shown": change.shown(len(FIGURES))} for name, change in changes.items()}
 
 
 def curve(
@@ -349,6 +448,7 @@ def curve(
     }
 
 
-def runs_needed(runs: int) -> int:
+def runs_needed(runs: int, situation: Situation) -> int:
     """How many simulated runs ``plan_document`` makes, for a progress bar."""
-    return 4 * runs + RECOMMEND_RUNS * (1 + sum(len(values) - 1 for values in FRACTIONS.values()))
+    forecasts = 4 + (situation.params_of("best").records_per_optin > 1)
+    return forecasts * runs + RECOMMEND_RUNS * runs_of_fractions()

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -34,7 +35,7 @@ _MIDDLE_MASS: Final = 0.027
 _LAST_OF_MIDDLE: Final = 0.0004
 _TAIL_EXPONENT: Final = 0.76
 _YANDEX_HEAD: Final = 0.0356
-_MEDIAN_SEARCHES: Final = 9.0
+MEDIAN_SEARCHES: Final = 9
 _SPREAD_OF_SEARCHES: Final = 1.6
 """of a person's clicked searches, a lognormal law with a mean of 32 (the AOL log has 37 clicks for a clicking user)"""
 _MOST_SEARCHES: Final = 10_000
@@ -64,13 +65,6 @@ class Profile:
         each = np.ones(n, dtype=np.int64)
         return InMemoryGroup(self.records, numbers, np.arange(n, dtype=np.int64), each, numbers)
 
-    def searchers(self, n_users: int, generator: np.random.Generator) -> InMemoryGroup:
-        """Synthetic users with all of their searches; every search of everybody is drawn alike."""
-        drawn = generator.lognormal(np.log(_MEDIAN_SEARCHES), _SPREAD_OF_SEARCHES, n_users)
-        lengths: Ints = np.clip(np.rint(drawn), 1, _MOST_SEARCHES).astype(np.int64)
-        rows, starts = self.record_numbers(int(lengths.sum()), generator), np.cumsum(lengths) - lengths
-        return InMemoryGroup(self.records, rows, starts, lengths, rows[starts])
-
     def record_numbers(self, n: int, generator: np.random.Generator) -> Ints:
         """``n`` independent records, as numbers of ``RankedRecords``.
 
@@ -86,6 +80,24 @@ class Profile:
         url = np.where(is_first, 0, np.minimum(other_url, URLS_PER_QUERY - 1))
         numbers: Ints = ranks * URLS_PER_QUERY + url
         return numbers
+
+
+def search_counts(n_users: int, median: int, generator: np.random.Generator) -> Ints:
+    """How many searches each of these people made; 1 for all of them if that is the median."""
+    if median == 1:
+        return np.ones(n_users, dtype=np.int64)
+    drawn = generator.lognormal(np.log(median), _SPREAD_OF_SEARCHES, n_users)
+    counts: Ints = np.clip(np.rint(drawn), 1, _MOST_SEARCHES).astype(np.int64)
+    return counts
+
+
+def usual_searches(median: int) -> float:
+    """k with E[1/k] of ``search_counts``: the mean of people's own shares varies as if each had made k searches."""
+    if median == 1:
+        return 1.0
+    quantiles = np.array([NormalDist().inv_cdf((i + 0.5) / 1000) for i in range(1000)])
+    counts = np.clip(np.rint(median * np.exp(_SPREAD_OF_SEARCHES * quantiles)), 1, _MOST_SEARCHES)
+    return float(1 / np.mean(1 / counts))
 
 
 def places(ordered: NDArray[np.float64], values: NDArray[np.float64]) -> Ints:

@@ -35,7 +35,7 @@ def test_the_plan_of_a_run_has_a_row_for_each_figure() -> None:
     people = PlannedPeople("four", RecordModel.of_records(records, [0.4, 0.3, 0.2, 0.1]), 1000, 0.5, 4)
     plan = sb.plan_run(sb.BlenderParams(BUDGET, max_head_queries=4), profile=people, runs=1)
     columns = plan.columns()
-    assert columns["figure"] == 2 * ["head_queries", "covered", "error"]
+    assert columns["figure"] == 2 * ["head_queries", "covered", "plus_minus", "error"]
     assert columns["mean"][0] == 4
     assert plan.document["profile"] == "four"
     assert "ε = 2" in repr(plan)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from searchblend.blender.estimates import NORMAL_95, Blended, Estimates, Floats
-from searchblend.blender.groups import InMemoryGroup
+from searchblend.blender.groups import InMemoryGroup, UserGroup
 from searchblend.blender.pipeline import run_blender
 from searchblend.blender.release import BlenderRelease
 from searchblend.core.errors import EmptyHeadList
 from searchblend.core.params import BlenderParams
-from searchblend.core.records import Record
+from searchblend.core.records import HeadList, Record
 from searchblend.mechanisms.tally import Ints
 from searchblend.synthetic.metrics import Truth, listed_cells, nested_ndcg
 from searchblend.synthetic.population import URLS_PER_QUERY
@@ -64,15 +65,19 @@ def _inside(blended: Blended, truth: Floats) -> NDArray[np.bool_]:
 
 
 def run_scored(
-    optin: InMemoryGroup, clients: InMemoryGroup, params: BlenderParams, method: str, seed: int
+    optin: UserGroup,
+    clients: UserGroup,
+    params: BlenderParams,
+    method: str,
+    seed: int,
+    truth: Callable[[HeadList], Truth],
 ) -> Scored | None:
     """A run and its truth over all people of both groups; ``None`` for an empty list."""
     try:
         release = run_blender(optin, clients, params, method=method, randomness=SeededRandomness(seed))
     except EmptyHeadList:
         return None
-    held = optin.cell_counts(release.head) + clients.cell_counts(release.head)
-    return Scored(release, Truth.of(release.head, held))
+    return Scored(release, truth(release.head))
 
 
 def shared_errors(one: Scored, other: Scored) -> tuple[float, float, float, float]:
@@ -88,12 +93,13 @@ def shared_errors(one: Scored, other: Scored) -> tuple[float, float, float, floa
     )
 
 
-def true_top(population: InMemoryGroup, n: int) -> dict[str, float]:
-    """The n most frequent queries of a made-up population with their shares."""
+def true_top(population: InMemoryGroup, n: int, truth: Callable[[HeadList], Truth]) -> dict[str, float]:
+    """The queries that most drawn records of a synthetic population are of, with their true shares."""
     ranks = population.drawn // URLS_PER_QUERY
     counts = np.bincount(ranks[ranks < 100 * n])
-    best = np.argsort(-counts, kind="stable")[:n]
-    return {str(population.record(int(rank) * URLS_PER_QUERY).query): counts[rank] / len(ranks) for rank in best}
+    most = np.argsort(-counts, kind="stable")[:n]
+    names = [str(population.record(int(rank) * URLS_PER_QUERY).query) for rank in most]
+    return dict(zip(names, truth(HeadList((name, ()) for name in names)).queries.tolist(), strict=False))
 
 
 def tilted_split(

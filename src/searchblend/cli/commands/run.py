@@ -43,6 +43,8 @@ PLAYED: Final = (
 )
 _BY_COUNT: Final = "a record is listed from about {} opt-in users on"
 _BY_WEIGHT: Final = "a query is listed from about {} opt-in users on who search for nothing else, and more who do"
+_ONE_QUERY_EACH: Final = 0.9
+"""ρ = E[s²]/E[s] of a user's own share s of a query, from which on one record says as much as all"""
 _DRY_RUNS: Final = 2
 """simulated runs behind what a dry run expects"""
 
@@ -235,8 +237,9 @@ def show_result(
             print_line(line)
     else:
         print_table(trends_table(result, limit))
-    if hint := short_list_hint(result, settings.params):
-        print_line(hint)
+    for hint in (short_list_hint(result, settings.params), one_record_hint(result)):
+        if hint:
+            print_line(hint)
     for warning in group_warnings(result):
         print_line(warning, style="yellow")
     for part in explanation(result) if explain else []:
@@ -281,6 +284,20 @@ def short_list_hint(result: Result, params: BlenderParams) -> str | None:
     return (
         f"{result.head.queries} of at most {params.max_head_queries} queries: {what.format(needed)}. "
         "More users, a larger --opt-in or --epsilon, or --host-only lists more."
+    )
+
+
+def one_record_hint(result: Result) -> str | None:
+    """What the released figures say of a log in which everyone has one query: then one record would be counted better.
+
+    Only for the next log: what was measured of this one cost its ε.
+    """
+    rho = result.mechanism["optin"].get("rho")
+    if rho is None or rho < _ONE_QUERY_EACH:
+        return None
+    return (
+        f"Opt-in users have about one query each (ρ = {rho:.2f}): for another log like this, --records-per-optin 1 "
+        "gives narrower intervals."
     )
 
 
