@@ -32,7 +32,7 @@ const STATUS = {
   "budget-spent": "Your privacy budget is spent for now. Nothing more is sent.",
   "consent-changed": "The list asks for consent to a different text from the one you agreed to. Nothing was sent.",
   "more-than-agreed":
-    "A round takes more of your searches than you agreed to. Nothing was sent. Read your choice again and save it, if you agree.",
+    "A round takes more searches than you agreed to. Nothing was sent. If you agree, save your choice again.",
   "storage-full": "The browser's storage is full. Nothing was sent.",
   garbage: "The service's answer was not signed, or did not follow the protocol. Nothing was sent.",
   "no-answer": "The service could not be reached.",
