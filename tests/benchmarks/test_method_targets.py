@@ -9,8 +9,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
-import method_targets  # noqa: E402
-from method_targets import PARTS, Target, main, ratio  # noqa: E402
+import method_targets
+from method_targets import PARTS, Target, main, ratio
 
 
 def test_a_bar_is_met_or_missed_and_said_with_its_value():

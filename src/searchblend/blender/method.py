@@ -254,7 +254,7 @@ class BestMethod(Method):
             params=params,
             head=figures.head,
             sizes=GroupSizes(figures.n_users, n_clients, figures.n_users, figures.n_users),
-            mechanism=_best_figures(curator, design, figures, params),
+            mechanism=_best_figures(curator, design, figures, params, optin.rho),
             optin=estimates.optin,
             client=estimates.client,
             records=estimates.records,
@@ -354,10 +354,16 @@ def _paper_figures(head: HeadList, params: BlenderParams) -> MechanismFigures:
 
 
 def _best_figures(
-    curator: CuratorDesign | ManyRecordsDesign, design: ReportDesign, figures: HeadFigures, params: BlenderParams
+    curator: CuratorDesign | ManyRecordsDesign,
+    design: ReportDesign,
+    figures: HeadFigures,
+    params: BlenderParams,
+    rho: float | None,
 ) -> MechanismFigures:
+    """``rho`` is what was measured of how unlike opt-in users are: 1 if each has one query."""
     queries, cells = design.about_queries(figures.head, params), design.about_cells(figures.head, params)
-    return {
+    measured: MechanismFigures = {"measured": {"rho": rho}} if isinstance(curator, ManyRecordsDesign) else {}
+    return measured | {
         "optin": curator.figures,
         "client": {
             "name": design.mechanism,

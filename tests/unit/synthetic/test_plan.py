@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from searchblend.blender.result import result_of
+from searchblend.cli.commands.run import one_record_hint
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.records import HeadList, Record
@@ -103,7 +105,11 @@ def test_a_plan_forecasts_the_many_records_that_the_run_will_take():
     assert many.head_queries.mean > one.head_queries.mean + 3
     assert many.example.mechanism["optin"]["queries_per_user"] == 100
     of_one = Situation(4_000, 0.1, situation(records_per_optin=100).params, searches=1)
-    assert simulate(MODEL, of_one, "best", runs=2, seed=1).head_queries.mean < many.head_queries.mean
+    single = simulate(MODEL, of_one, "best", runs=2, seed=1)
+    assert single.head_queries.mean < many.head_queries.mean
+    hints = [one_record_hint(result_of(forecast.example)) for forecast in (one, many, single)]
+    assert hints[:2] == [None, None]
+    assert "--records-per-optin 1" in hints[2]
 
 
 def test_the_printed_method_and_a_crowd_are_simulated_with_one_record_each():

@@ -22,7 +22,7 @@ TILTS: Final = (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.27, 0.35, 0.45, 0.57, 0.72, 0
 NO_TILT: Final = 0.25
 """prior probability that the groups search alike; else τ has a density of 1/(1 + (τ/TYPICAL)²)"""
 TYPICAL: Final = 0.2
-DOUBTED: Final = 0.01
+DOUBTED: Final = 0.005
 """prior probability that a query's figure from the clients cannot be explained by any tilt"""
 ALARM_LEVEL: Final = 0.01
 """the chance of a false alarm in a whole release"""

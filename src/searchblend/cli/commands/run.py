@@ -41,6 +41,8 @@ PLAYED: Final = (
     "note: this run plays the clients' devices, and you hold their rows; to publish a log, `searchblend release run` "
     "says more at the same promise"
 )
+_ONE_QUERY_EACH: Final = 0.9
+"""ρ = E[s²]/E[s] of a user's own share s of a query, from which on one record says as much as all"""
 _DRY_RUNS: Final = 2
 """simulated runs behind what a dry run expects"""
 
@@ -229,8 +231,9 @@ def show_result(
             print_line(line)
     else:
         print_table(trends_table(result, limit))
-    if hint := short_list_hint(result, settings.params):
-        print_line(hint)
+    for hint in (short_list_hint(result, settings.params), one_record_hint(result)):
+        if hint:
+            print_line(hint)
     for warning in group_warnings(result):
         print_line(warning, style="yellow")
     for part in explanation(result) if explain else []:
@@ -274,6 +277,20 @@ def short_list_hint(result: Result, params: BlenderParams) -> str | None:
     return (
         f"{result.head.queries} of at most {params.max_head_queries} queries: a record is listed from about {needed} "
         "opt-in users on. More users, a larger --opt-in or --epsilon, or --host-only lists more."
+    )
+
+
+def one_record_hint(result: Result) -> str | None:
+    """What the released figures say of a log in which everyone has one query: then one record would be counted better.
+
+    Only for the next log: what was measured of this one cost its ε.
+    """
+    rho = result.mechanism.get("measured", {}).get("rho")
+    if rho is None or rho < _ONE_QUERY_EACH:
+        return None
+    return (
+        f"Opt-in users have about one query each (ρ = {rho:.2f}): for another log like this, --records-per-optin 1 "
+        "gives narrower intervals."
     )
 
 
