@@ -362,9 +362,9 @@ def _best_figures(
 ) -> MechanismFigures:
     """``rho`` is what was measured of how unlike opt-in users are: 1 if each has one query."""
     queries, cells = design.about_queries(figures.head, params), design.about_cells(figures.head, params)
-    measured = {"rho": rho} if isinstance(curator, ManyRecordsDesign) else {}
-    return {
-        "optin": {**curator.figures, **measured},
+    measured: MechanismFigures = {"measured": {"rho": rho}} if isinstance(curator, ManyRecordsDesign) else {}
+    return measured | {
+        "optin": curator.figures,
         "client": {
             "name": design.mechanism,
             "cells_per_report": params.records_per_client,
