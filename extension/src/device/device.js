@@ -24,7 +24,8 @@ import { StorageFull } from "./storage.js";
 import { Transport, Unreachable } from "./transport.js";
 
 /** @import { Manifest, PinnedKeys } from "../core/index.js" */
-/** @import { AgreedRecords, Enrolment, EnrolmentForm, Fetch, KeptSearch, Lock, Mode, OnPoint, PackedEnrolment } from "./types.d.ts" */
+/** @import { AgreedRecords, Enrolment, EnrolmentForm, Fetch, KeptSearch } from "./types.d.ts" */
+/** @import { Lock, Mode, OnPoint, PackedEnrolment } from "./types.d.ts" */
 /** @import { SealedReport, Search, Settings, Storage, Task, Transaction } from "./types.d.ts" */
 /** @typedef {Awaited<ReturnType<Device["overview"]>>} Overview */
 

@@ -292,20 +292,6 @@ def one_record_hint(result: Result) -> str | None:
 
     Only for the next log: what was measured of this one cost its ε.
     """
-    rho = result.mechanism["optin"].get("rho")
-    if rho is None or rho < _ONE_QUERY_EACH:
-        return None
-    return (
-        f"Opt-in users have about one query each (ρ = {rho:.2f}): for another log like this, --records-per-optin 1 "
-        "gives narrower intervals."
-    )
-
-
-def one_record_hint(result: Result) -> str | None:
-    """What the released figures say of a log in which everyone has one query: then one record would be counted better.
-
-    Only for the next log: what was measured of this one cost its ε.
-    """
     rho = result.mechanism.get("measured", {}).get("rho")
     if rho is None or rho < _ONE_QUERY_EACH:
         return None
