@@ -82,7 +82,8 @@ def show_costs() -> None:
 def show_plan() -> None:
     band = {"mean": 0.123456, "low": 0.1, "high": 0.2}
     rank = {"rank": 200, "share": 0.000123, "listed": 0.5, "plus_minus": band}
-    method = {"head_queries": band, "covered": band, "error": band, "ranks": [rank, {**rank, "plus_minus": None}]}
+    figures = dict.fromkeys(("head_queries", "covered", "plus_minus", "error"), band)
+    method = {**figures, "ranks": [rank, {**rank, "plus_minus": None}]}
     document = {"users": 519_371, "optin_fraction": 0.05, "epsilon": 4.0, "delta": 1e-5, "max_head_queries": 50}
     print_table(plan._forecast_table({**document, "methods": {"best": method, "paper": method}}))
 
