@@ -191,6 +191,16 @@ def test_what_a_file_is_instead_of_text_is_named_where_a_header_should_be(packed
         read_log(tmp_path / "log", format="jsonl")
 
 
+def test_no_line_of_a_person_makes_an_archive_of_a_log(tmp_path: Path):
+    """The mark of a tar archive is at byte 257: there may be mustard."""
+    start = b"user\tquery\turl\n1\t"
+    line = (b"a " * 200)[: 257 - len(start) - 1] + b"mustard\thttp://a.example\n"
+    (tmp_path / "log.tsv").write_bytes(start + line)
+    assert (start + line)[256:264] == b"mustard\t"
+    with read_log(tmp_path / "log.tsv") as log:
+        assert log.summary.used == 1
+
+
 @pytest.mark.parametrize("text", [TEXT[:1000], b"", b"\xef\xbb\xbfuser", "é".encode(), b"B", b"{}"])
 def test_text_is_no_other_thing(text):
     assert other_than_text(text) is None

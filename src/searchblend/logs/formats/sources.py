@@ -228,7 +228,7 @@ def _header_line(path: Path, start: bytes) -> str:
     line, end, _ = start.removeprefix(BOM).partition(b"\n")
     if not start:
         raise InputError(path, "the file is empty")
-    if (other := other_than_text(start)) is not None:
+    if (other := other_than_text(start.partition(b"\n")[0])) is not None:  # what follows is people's
         raise InputError(path, f"is {other}")
     try:
         text = line.removesuffix(b"\r").decode("utf-8")
