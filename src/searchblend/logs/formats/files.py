@@ -65,7 +65,7 @@ _ICEBERG: Final = ("metadata/version-hint.text", "metadata/*.metadata.json*", "m
 """what such a table has some of at all times"""
 _PAIMON: Final = ("snapshot/snapshot-*", "manifest/manifest-*")
 _PAIMON_FOLDERS: Final = ("snapshot", "manifest", "schema")
-_DUCKLAKE: Final = ("ducklake-*.parquet", "*-delete.parquet")
+_DUCKLAKE: Final = ("ducklake-*.parquet",)
 """files of a table whose catalog is elsewhere"""
 _CHUNK: Final = 1 << 20
 _XZ_MEMORY: Final = 1 << 28
