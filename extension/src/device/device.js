@@ -31,8 +31,6 @@ import { Transport, Unreachable } from "./transport.js";
 
 /** @type {readonly Mode[]} */
 export const MODES = Object.freeze(["off", "local", "opt-in"]);
-/** @type {AgreedRecords} */
-const ONE_RECORD = Object.freeze({ local: 1, "opt-in": 1 });
 /** @type {Readonly<Settings>} */
 const DEFAULTS = Object.freeze({ mode: "off", paused: false, agreedAt: null, suggestions: [], dropped: {} });
 const LEFT = "left ";
@@ -77,9 +75,9 @@ export class Device {
   }
 
   /** Off forgets the searches and sends nothing; a pending report of another group is dropped, its debit stays.
-   * `agreed` is how many searches a round may take, as the user was shown: a round that takes more gets nothing.
+   * `agreed` is how many searches a round of each list may take, as the user was shown; what takes more gets nothing.
    * @param {Mode} mode @param {AgreedRecords} [agreed] */
-  async setMode(mode, agreed = ONE_RECORD) {
+  async setMode(mode, agreed = {}) {
     if (!MODES.includes(mode)) throw new errors.InvalidParameter("mode", `expected one of ${MODES.join(", ")}`);
     const now = this.now();
     await this.storage.writeDurably(async (transaction) => {

@@ -195,7 +195,7 @@ async function refuseUnlessFree(transaction, task, manifest, group, now) {
   if (settings.paused) throw new NoReport("paused");
   // The number that was kept with the consent: no text can stand for it.
   const asked = group === "opt-in" ? manifest.records_per_optin : manifest.records_per_client;
-  if (asked > (settings.agreed?.[group] ?? 1)) throw new NoReport("more-than-agreed");
+  if (asked > (settings.agreed?.[task.task]?.[group] ?? 1)) throw new NoReport("more-than-agreed");
   const known = await transaction.get("tasks", task.task);
   if (!known) throw new NoReport("left");
   if (known.killed) throw new NoReport("killed");

@@ -10,7 +10,7 @@ export interface Settings {
   mode: Mode;
   paused: boolean;
   agreedAt: number | null;
-  /** how many searches a round may take, as the user was shown; absent in consents that kept no number: then 1 */
+  /** how many searches a round of each list may take, as the user was shown; absent where no number was kept: then 1 */
   agreed?: AgreedRecords;
   /** local answers that were opened a short time ago */
   suggestions: Suggestion[];
@@ -18,7 +18,7 @@ export interface Settings {
   dropped: Record<string, number>;
 }
 
-export type AgreedRecords = Readonly<Record<Group, number>>;
+export type AgreedRecords = Readonly<Record<string, Readonly<Record<Group, number>>>>;
 
 export interface Suggestion {
   query: string | null;

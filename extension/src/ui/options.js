@@ -7,7 +7,7 @@ import { StorageFull } from "../device/storage.js";
 import { theDevice } from "../platform/make_device.js";
 import { byId, element, expected, fill } from "./elements.js";
 import { recordRows, reportRows, taskRows } from "./rows.js";
-import { consentTexts, droppedText, localOddsText, recordsAsked, recordsText } from "./words.js";
+import { consentTexts, droppedText, localOddsText, mostRecords, recordsAsked, recordsText } from "./words.js";
 
 /** @import { Mode, PackedEnrolment, Report } from "../device/types.d.ts" */
 /** @typedef {SearchEngine & {isAllowed: boolean}} OfferedEngine */
@@ -185,8 +185,8 @@ function show() {
   );
   fill(byId("local-odds"), localOddsText(tasks));
   const asked = recordsAsked(tasks);
-  fill(byId("local-records"), recordsText(asked.local));
-  fill(byId("optin-records"), recordsText(asked["opt-in"]));
+  fill(byId("local-records"), recordsText(mostRecords(asked, "local")));
+  fill(byId("optin-records"), recordsText(mostRecords(asked, "opt-in")));
   showOptinText();
   byId("left").hidden = !hasLeftPacked;
   if (isNew) expected(byId("enrolment"), HTMLDetailsElement).open = true;

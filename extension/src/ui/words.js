@@ -5,7 +5,7 @@ import { NOT_UNDERSTOOD } from "../device/observations.js";
 import { mayHaveArrived } from "../device/outbox.js";
 
 /** @import { DeviceRecord } from "../core/index.js" */
-/** @import { AgreedRecords, Report, ReportStatus, Settings, Task, TaskStatus } from "../device/types.d.ts" */
+/** @import { AgreedRecords, Group, Report, ReportStatus, Settings, Task, TaskStatus } from "../device/types.d.ts" */
 
 /** What a list asks for unless whoever runs it changes it. */
 const USUAL = Object.freeze({ epsilon: 4, delta: 1e-5 });
@@ -123,15 +123,21 @@ export function localOddsText(tasks) {
     .join(" ");
 }
 
-/** How many searches a round of these lists takes, as far as they have said it: what the user is shown and agrees to.
+/** How many searches a round of each list takes, if it has said so: what the user is shown and agrees to.
  * @param {Task[]} tasks @returns {AgreedRecords} */
 export function recordsAsked(tasks) {
-  const known = tasks.flatMap(({ manifest }) => (manifest ? [manifest] : []));
-  const most = (/** @type {number[]} */ numbers) => Math.min(Math.max(1, ...numbers), POLICY.mostRecordsPerRound);
-  return {
-    local: most(known.map(({ records_per_client: records }) => records)),
-    "opt-in": most(known.map(({ records_per_optin: records }) => records)),
-  };
+  const limited = (/** @type {number | undefined} */ n) => Math.min(n ?? 1, POLICY.mostRecordsPerRound);
+  return Object.fromEntries(
+    tasks.map(({ task, manifest }) => [
+      task,
+      { local: limited(manifest?.records_per_client), "opt-in": limited(manifest?.records_per_optin) },
+    ]),
+  );
+}
+
+/** The most that a round of any of the lists takes. @param {AgreedRecords} asked @param {Group} group */
+export function mostRecords(asked, group) {
+  return Math.max(1, ...Object.values(asked).map((numbers) => numbers[group]));
 }
 
 /** @param {number} records */
