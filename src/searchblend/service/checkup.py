@@ -206,10 +206,21 @@ def _vault(store: ServiceStore, clock: Clock, settings: ServeSettings) -> Iterat
     held = vault.held()
     late = [key for key in held if not key.is_needed(store.rounds.key_facts(key.task, key.number), clock.now())]
     yield CheckResult("round keys", not late, f"{len(held)} held, {len(late)} of them past their round")
-    for task, number in dict.fromkeys(key[:2] for key in held):
-        if undone := vault.withdrawn(task, number) - store.contributions.withdrawn(task, number):
+    yield from _undone_withdrawals(store, vault)
+
+
+def _undone_withdrawals(store: ServiceStore, vault: Vault) -> Iterator[CheckResult]:
+    """Of rounds that still have their records: where these were destroyed, their withdrawals were too."""
+    for task, number in dict.fromkeys((round_.task, round_.number) for round_ in store.rounds.rounds(states=HOLDS_RAW)):
+        name = f"withdrawals {task[:8]}/{number}"
+        try:
+            undone = vault.withdrawn(task, number) - store.contributions.withdrawn(task, number)
+        except SearchblendError as error:
+            yield CheckResult(name, False, str(error))
+            continue
+        if undone:
             detail = f"{len(undone)} were undone in the database; the curator does not count these records"
-            yield CheckResult(f"withdrawals {task[:8]}/{number}", False, detail)
+            yield CheckResult(name, False, detail)
 
 
 def _round_keys(store: ServiceStore, settings: ServeSettings) -> Iterator[CheckResult]:

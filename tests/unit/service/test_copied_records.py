@@ -128,6 +128,18 @@ def test_a_withdrawn_record_does_not_come_back(http, round_):
     assert counted(http, round_)[0] == N
 
 
+def test_a_round_that_was_aborted_is_not_reported_for_its_withdrawals(http, round_):
+    """Its rows are destroyed at once, and what the curator remembers of them at its next turn."""
+    parts = http.parts
+    (code,) = parts.lifecycle.enrol(parts.store.rounds.task(round_.task), 1, actor="ann")
+    assert http.contribute(round_, sealed_for(round_, code), code).status_code == 200
+    assert http.contribute(round_, b"", code, "DELETE").status_code == 204
+    parts.work()
+    parts.lifecycle.abort(round_, actor="ann", reason="a test")
+    checks = check_up(parts.store, parts.clock, ServeSettings(data_dir=str(parts.folder)))
+    assert [check for check in checks if check.check.startswith("withdrawals")] == []
+
+
 def test_a_withdrawn_record_written_back_by_hand_is_not_counted_and_is_reported(http, round_):
     """Whoever may write to the table kept the bytes: over the withdrawn row, or after removing it."""
     parts = http.parts
