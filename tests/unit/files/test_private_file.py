@@ -92,6 +92,7 @@ def test_a_folder_of_keys_that_others_may_use_is_refused_with_the_command_to_run
 def test_an_empty_folder_of_keys_is_closed_to_others_before_the_first_is_made(tmp_path):
     for name, make in (("keys", Vault), ("signing", lambda folder: SigningKeys(folder).add_if_none())):
         (tmp_path / name).mkdir(mode=0o755)
+        assert SigningKeys(tmp_path / name).all() == []
         make(tmp_path / name)
         assert (tmp_path / name).stat().st_mode & 0o777 == 0o700
 

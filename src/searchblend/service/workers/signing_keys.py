@@ -64,9 +64,10 @@ class SigningKeys:
         self._folder = folder
 
     def all(self) -> list[SigningKey]:
-        if self._folder.is_dir():
+        paths = sorted(self._folder.glob("*.pem"))
+        if paths:
             refuse_loose_folder(self._folder)
-        return [_read_key(path) for path in sorted(self._folder.glob("*.pem"))]
+        return [_read_key(path) for path in paths]
 
     def add(self) -> SigningKey:
         """A new key; one more than a manifest may carry signatures is refused."""
