@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -218,13 +220,23 @@ class Feeder:
             self._stop.set()
             waiting = [name for name in filling if name not in self._opened]
         for name in waiting:
-            try:
-                reader = os.open(name, os.O_RDONLY | os.O_NONBLOCK)
-            except OSError:
+            reader = _open_reader(name)
+            if reader is None:
                 del filling[name]
                 continue
             filling[name].join()
             os.close(reader)
+
+
+def _open_reader(pipe: Path) -> int | None:
+    """None if the pipe is gone."""
+    while True:
+        try:
+            return os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno not in (errno.EMFILE, errno.ENFILE):
+                return None
+        time.sleep(_RETRY_SECONDS)  # other threads of this process give theirs back
 
 
 class _Stopped(Exception):
