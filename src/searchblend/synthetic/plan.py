@@ -385,6 +385,10 @@ def plan_document(
     model: RecordModel, situation: Situation, *, profile: str, runs: int, seed: int = 1, on_run: OnRun = lambda: None
 ) -> dict[str, Any]:
     """Everything that ``searchblend plan`` says."""
+    records_of_run = situation.params.records_per_optin
+    more_optin = replace(situation, optin_fraction=min(situation.optin_fraction + 0.01, 0.99))
+    if more_optin.n_optin > MOST_SEARCHERS:  # what is compared is simulated alike
+        situation, more_optin = situation.of_one_record(), more_optin.of_one_record()
 
     def forecast(of: Situation, method: str = "best") -> MethodForecast:
         return simulate(model, of, method, runs=runs, seed=seed, on_run=on_run)
@@ -392,7 +396,6 @@ def plan_document(
     forecasts = {method: forecast(situation, method) for method in METHODS}
     now, best = forecasts["best"], forecasts["best"].example
     records = situation.params_of("best").records_per_optin
-    more_optin = replace(situation, optin_fraction=min(situation.optin_fraction + 0.01, 0.99))
     more_epsilon = situation.with_budget(situation.params.budget.epsilon + 1)
     others = {"one_more_percent_opt_in": more_optin, "one_more_epsilon": more_epsilon}
     if records > 1:
@@ -410,6 +413,7 @@ def plan_document(
         "delta": situation.params.budget.delta,
         "max_head_queries": situation.params.max_head_queries,
         "records_per_optin": records,
+        "records_of_run": records_of_run,
         "runs": runs,
         "methods": {name: forecast.as_json() for name, forecast in forecasts.items()},
         "recommended": {

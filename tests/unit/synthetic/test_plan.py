@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from searchblend.blender.result import result_of
+from searchblend.cli.commands.plan import _searches
 from searchblend.cli.commands.run import one_record_hint
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
@@ -75,12 +76,13 @@ def test_no_difference_is_shown_more_often_than_stated():
     assert abs(rate - 0.05) < 6 * np.sqrt(0.05 * 0.95 / 2000)
 
 
-def test_advice_goes_by_what_users_want_and_takes_nothing_from_them():
-    def forecast(**means: float) -> MethodForecast:
-        runs = {name: tuple(means.get(name, 1.0) + 0.001 * i for i in (-1, 0, 1, 0)) for name in plan.FIGURES}
-        bands = {name: plan.Band.of(values) for name, values in runs.items()}
-        return MethodForecast("best", **bands, ranks=(), runs=runs, example=None)
+def forecast(**means: float) -> MethodForecast:
+    runs = {name: tuple(means.get(name, 1.0) + 0.001 * i for i in (-1, 0, 1, 0)) for name in plan.FIGURES}
+    bands = {name: plan.Band.of(values) for name, values in runs.items()}
+    return MethodForecast("best", **bands, ranks=(), runs=runs, example=None)
 
+
+def test_advice_goes_by_what_users_want_and_takes_nothing_from_them():
     now = forecast()
     assert not is_better(now, now)
     assert is_better(now, forecast(head_queries=2))
@@ -94,6 +96,37 @@ def test_fractions_are_advised_only_if_they_are_shown_to_be_better(monkeypatch):
     """Nothing may be said where runs differ by more than the fractions do."""
     monkeypatch.setattr(Difference, "shown", lambda self, compared: False)
     assert recommend(MODEL, situation(), runs=2, seed=1) == {}
+
+
+def test_of_the_better_fractions_the_narrowest_intervals_are_advised(monkeypatch):
+    """Here the smallest of the other values gives them."""
+    defaults = {name: getattr(situation().params, name) for name in plan.FRACTIONS}
+
+    def simulated(_, now, *__, **___):
+        changed = [value for name in plan.FRACTIONS if (value := getattr(now.params, name)) != defaults[name]]
+        return forecast(plus_minus=changed[0] if changed else 2.0)
+
+    monkeypatch.setattr(plan, "simulate", simulated)
+    wanted = {name: min({*values} - {defaults[name]}) for name, values in plan.FRACTIONS.items()}
+    assert recommend(MODEL, situation(), runs=4, seed=1) == wanted
+
+
+def test_a_crowd_too_large_to_draw_is_simulated_alike_throughout_and_said_so(monkeypatch):
+    """One percent more opt-in users would be too many: all forecasts are of one search each."""
+    monkeypatch.setattr(plan, "MOST_SEARCHERS", 200)
+    crowd = replace(situation(users=2_000, records_per_optin=100), optin_fraction=0.099)
+    assert crowd.n_optin <= plan.MOST_SEARCHERS
+    seen = set()
+    simulated = plan.simulate
+
+    def noted(model, of, method, **options):
+        seen.add(of.params_of(method).records_per_optin)
+        return simulated(model, of, method, **options)
+
+    monkeypatch.setattr(plan, "simulate", noted)
+    document = plan.plan_document(MODEL, crowd, profile="aol", runs=2)
+    assert (seen, document["records_per_optin"], document["records_of_run"]) == ({1}, 1, 100)
+    assert "a run counts up to 100" in _searches(document)
 
 
 def test_a_plan_forecasts_the_many_records_that_the_run_will_take():

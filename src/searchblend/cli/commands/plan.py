@@ -148,7 +148,12 @@ def _searches(document: JsonObject) -> str:
     n, taken = document["searches"], document["records_per_optin"]
     people = "Everyone has one search here" if n == 1 else f"Half of the people have at most {n} searches here"
     counted = f"up to {taken} different ones of an opt-in user count" if taken > 1 else "one of an opt-in user counts"
-    return f"{people}; {counted} in method best, one in paper."
+    simulated = f"{people}; {counted} in method best, one in paper."
+    if (of_run := document["records_of_run"]) > taken:
+        simulated += (
+            f" So many opt-in users are simulated with one search each; a run counts up to {of_run}: it lists more."
+        )
+    return simulated
 
 
 def _forecast_table(document: JsonObject) -> Table:
