@@ -49,7 +49,7 @@ def wait_for(parts, task, state: State) -> None:
 
 
 class FirstInAProcess:
-    """A process for the first use of each subcommand; the state that it leaves is read by what follows, in this one.
+    """A process for each device's first use of a subcommand; what it leaves is read by what follows, in this process.
 
     So each subcommand meets a state that another process wrote, and each that writes leaves one for another process.
     """
@@ -58,7 +58,7 @@ class FirstInAProcess:
         self._seen = set()
 
     def __call__(self, state, *arguments: str, fails: bool = False):
-        use = arguments[0], fails
+        use = state, arguments[0], fails
         if use in self._seen:
             return in_this_process(state, *arguments, fails=fails)
         self._seen.add(use)
