@@ -28,7 +28,7 @@ class Fleet:
     ) -> ServerProcess:
         folder = self.folder if self._is_sqlite else self.folder / (name or role)
         folder.mkdir(exist_ok=True)
-        server = ServerProcess(folder, self.users.get(role, self.where), "--role", role, *arguments)
+        server = ServerProcess(folder, self.users.get(role, self.where), "--role", role, *arguments, is_patient=False)
         server.log = self.folder / f"{name or role}.log"
         with changed_environment(environment or {}):
             self.stack.enter_context(running(server))

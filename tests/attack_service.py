@@ -93,7 +93,7 @@ class AttackedService:
 
     def __init__(self, folder: Path, where: str, *arguments: str, environment: Mapping[str, str] | None = None) -> None:
         self.folder, self.where = folder, where
-        self.server = ServerProcess(folder, where, *arguments)
+        self.server = ServerProcess(folder, where, *arguments, is_patient=False)
         self.environment = environment
         keys = SigningKeys(folder / "signing")
         keys.add_if_none()

@@ -182,7 +182,7 @@ def test_readiness_fails_when_nobody_shreds(tmp_path, kind):
         service.sql("UPDATE rounds SET shred_by = ? WHERE task = ?", int(time.time()) - 5, task)
         admin = tmp_path if kind == "sqlite" else tmp_path / "admin"
         admin.mkdir(exist_ok=True)
-        service.server = ServerProcess(admin, where, "--role", "admin")
+        service.server = ServerProcess(admin, where, "--role", "admin", is_patient=False)
         with running(service.server):
             wait_for(lambda: service.health("/readyz").status_code == 503, "a failing readiness")
             code, text = service.doctor()
