@@ -29,6 +29,7 @@ from searchblend.logs.duckdb import feed
 from searchblend.logs.formats import gate
 from searchblend.logs.formats.files import LogInput
 from searchblend.logs.formats.gate import MAX_LINE
+from searchblend.logs.formats.judge import PROBLEMS, WITHOUT_URL
 from searchblend.logs.read import SearchLog, read_log
 from searchblend.mechanisms.tally import Tally
 
@@ -523,7 +524,8 @@ def _rows(log: SearchLog, options: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         if "optin_column" in options:
             found += [("joined", *row) for row in rows(f"SELECT person FROM {engine.drawn} WHERE {engine.opted_in}")]
     if options.get("keep_lines"):
-        found += [("lines", *row) for row in engine._session.rows("SELECT * FROM lines")]
+        # A malformed line is nobody's (one of Yandex that is cut may name another's session): it counts by its reason.
+        found += [("lines", *row) for row in engine._session.rows(f"SELECT * FROM lines WHERE problem IN {_KEPT}")]
     return found
 
 
@@ -563,6 +565,7 @@ def _by_name(tallies: Mapping[str, Tally]) -> Counter[Any]:
 
 
 _DRAWN: Final = ("person", "draw", "query", "url")
+_KEPT: Final = (0, PROBLEMS.index(WITHOUT_URL))
 _QUERIES: Final = [f"{host}{i} {words}" for host in "ox" for i in range(3) for words in ("weather", "news", "27 inch")]
 _HEAD: Final = HeadList([(query, [f"http://{query[0]}.example/{i}" for i in range(2)]) for query in _QUERIES])
 
