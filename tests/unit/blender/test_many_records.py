@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from searchblend.blender.best.calibrate_weights import Observed, calibrate
 from searchblend.blender.best.many_records import Measurement, measure_head_list, measured_shares
 from searchblend.blender.best.many_records_design import many_records_design
 from searchblend.blender.groups import InMemoryGroup, Weights
@@ -120,23 +119,3 @@ def test_a_reviewer_removes_entries():
     assert len(left.measurement.query_weights) == len(left.head)
     assert len(left.measurement.record_weights) == left.head.n_cells - 1
     assert Measurement.of_json(left.measurement.as_json()).as_json() == left.measurement.as_json()
-
-
-def test_weights_that_follow_the_shares_help():
-    chance = np.random.Generator(np.random.PCG64(5))
-    true = 1000 / np.arange(1, 61)
-    weights = Observed(3 * true + 5 * chance.standard_normal(60), np.full(60, 25.0))
-    measured = Observed(true + 15 * chance.standard_normal(60), np.full(60, 225.0))
-    better = calibrate(measured, weights)
-    assert np.abs(better.value - true).sum() < 0.5 * np.abs(measured.value - true).sum()
-    assert np.mean((better.value - true) ** 2 / better.variance) < 2
-
-
-def test_weights_that_mean_something_else_are_not_believed():
-    chance = np.random.Generator(np.random.PCG64(6))
-    true = 1000 / np.arange(1, 61)
-    weights = Observed(true * np.exp(chance.standard_normal(60)), np.full(60, 1.0))
-    measured = Observed(true + 5 * chance.standard_normal(60), np.full(60, 25.0))
-    better = calibrate(measured, weights)
-    assert np.mean((better.value - true) ** 2 / better.variance) < 2
-    assert np.abs(better.value - true).sum() < 1.3 * np.abs(measured.value - true).sum()

@@ -100,7 +100,7 @@ class Blend:
     """
 
     def __init__(self, head: HeadList, optin: OptinCounts, clients: Sequence[ClientSource], people: People) -> None:
-        self.layout, self.people = Layout(head), people
+        self.layout, self.people, self.optin = Layout(head), people, optin
         self.shares = self.layout.padded(optin.shares)
         spoken = [source.data(self.layout, self.shares, people) for source in clients]
         counted = optin.data(self.layout, self.shares, people)
@@ -112,7 +112,7 @@ class Blend:
             self.optin_alone.totals,
             self.clients_alone.totals,
             optin.noise_of_totals(self.layout) + self.clients_alone.total_variance,
-            optin.sampling,
+            optin.sampling_of_totals(self.layout),
         )
         self.trust: Trust = trust(self.gaps, optin.testable(len(head)))
         equations = Equations(self.layout, [counted, *spoken], self.shares)
@@ -137,17 +137,18 @@ class Blend:
             self.optin_alone.cell_variance,
             self.trust.doubts[:, :, None],
         )
-        totals = self.shares.sum(axis=1)
-        rest_variance = self.people.against(np.array(self._sum_variance(queries)), totals.sum())
+        totals, apart = self.shares.sum(axis=1), self.optin.apart_of_totals(self.layout)
+        mean_apart = np.average(np.broadcast_to(apart, totals.shape), weights=totals)
+        rest_variance = self.people.against(np.array(self._sum_variance(queries)), totals.sum(), mean_apart)
         rest = 1 - queries.probability.sum()
 
         def with_rest(probability: Floats, variance: Floats) -> Estimates:
             return Estimates(np.append(probability, rest), np.append(variance, rest_variance))
 
-        flat = self.layout.flat
+        flat, by_cell = self.layout.flat, 0.0 if self.optin.apart is None else self.optin.apart
         return (
-            with_rest(flat(cells.probability), flat(self.people.against(cells.variance, self.shares))),
-            with_rest(queries.probability, self.people.against(queries.variance, totals)),
+            with_rest(flat(cells.probability), self.people.against(flat(cells.variance), flat(self.shares), by_cell)),
+            with_rest(queries.probability, self.people.against(queries.variance, totals, apart)),
         )
 
     def _averaged(

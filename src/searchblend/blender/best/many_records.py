@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from searchblend.blender.best.calibrate_weights import Observed, calibrate
+from searchblend.blender.best.calibrate_weights import Calibrated, Observed, UserSums, calibrate
 from searchblend.blender.best.many_records_design import ManyRecordsDesign, WeightThreshold
 from searchblend.blender.estimates import Floats
 from searchblend.blender.groups import UserGroup
@@ -85,7 +85,7 @@ class MeasuredHeadList:
 class MeasuredShares:
     """What the opt-in users' own shares are, from all that was published about them."""
 
-    cells: Observed
+    cells: Calibrated
     """by cell, without ⟨⋆,⋆⟩; the variance of ⟨q,⋆⟩ is as good as infinite before its query's total is known"""
     total_variance: Floats
     """V of the noise of its query's total, by cell. The noise of the query's cells has the covariance
@@ -95,23 +95,29 @@ class MeasuredShares:
 
 
 def measured_shares(measured: MeasuredHeadList) -> MeasuredShares:
-    """Shares and what their noise is; the users' sampling comes on top. Post-processing."""
+    """Shares and what their noise is, and how much the users' sampling adds. Post-processing."""
     head, n = measured.head, measured.n_units
     first = np.array(head.first_cells()[:-1])
     last = np.array(head.first_cells()[1:]) - 1
-    records = _records(measured)
-    queries = calibrate(
-        _totals(measured, first), _without_selection(measured.measurement.query_weights, measured.design.queries)
-    )
+    rho = _rho(measured.measurement, measured.design)
+    records = _records(measured, 1.0 if rho is None else rho)
+    queries = _queries(measured, first, 1.0 if rho is None else rho)
     value, variance = records.value.copy(), records.variance.copy()
+    sampling, shared = records.sampling.copy(), records.shared.copy()
     value[last] = queries.value - np.add.reduceat(records.value, first)
     variance[last] = _UNKNOWN * (queries.variance + np.add.reduceat(records.variance, first))
+    sampling[last], shared[last] = queries.sampling, queries.shared
     query_of = np.repeat(np.arange(len(head)), head.n_urls[:-1])
     return MeasuredShares(
-        Observed(value / n, variance / n**2),
-        queries.variance[query_of] / n**2,
-        _rho(measured.measurement, measured.design),
+        Calibrated(value / n, variance / n**2, sampling, shared), queries.variance[query_of] / n**2, rho
     )
+
+
+def _queries(measured: MeasuredHeadList, first: Ints, rho: float) -> Calibrated:
+    """Totals of queries, with their weights as a second observation."""
+    step = measured.design.queries
+    users = UserSums(rho, measured.design.units, step.weights.units, divides_all=True)
+    return calibrate(_totals(measured, first), _without_selection(measured.measurement.query_weights, step), users)
 
 
 def _totals(measured: MeasuredHeadList, first: Ints) -> Observed:
@@ -123,18 +129,21 @@ def _totals(measured: MeasuredHeadList, first: Ints) -> Observed:
     return Observed(value, np.full(len(first), own * (1 - part)))
 
 
-def _records(measured: MeasuredHeadList) -> Observed:
+def _records(measured: MeasuredHeadList, rho: float) -> Calibrated:
     """Named records by cell, with their weights as a second observation; 0 and certain for ⟨q,⋆⟩."""
     weights, step = measured.measurement.record_weights, measured.design.records
     named = weights > 0
-    value, variance = np.zeros(len(weights)), np.zeros(len(weights))
+    nothing = np.zeros(len(weights))
+    by_cell = Calibrated.as_measured(Observed(nothing, nothing.copy()), rho)
     if step is not None and named.any():
         noise = np.full(int(named.sum()), measured.design.detail_noise.variance)
+        users = UserSums(rho, measured.design.units, step.weights.units, divides_all=False)
         better = calibrate(
-            Observed(measured.counts[named].astype(np.float64), noise), _without_selection(weights[named], step)
+            Observed(measured.counts[named].astype(np.float64), noise), _without_selection(weights[named], step), users
         )
-        value[named], variance[named] = better.value, better.variance
-    return Observed(value, variance)
+        by_cell.value[named], by_cell.variance[named] = better.value, better.variance
+        by_cell.sampling[named], by_cell.shared[named] = better.sampling, better.shared
+    return by_cell
 
 
 def _rho(measurement: Measurement, design: ManyRecordsDesign) -> float | None:

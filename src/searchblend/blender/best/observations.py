@@ -97,9 +97,14 @@ class People:
             return self.between / self.n
         return min(0.0, 1 / self.n - (1 - 1 / self.reports_each) / max(self.n_clients, 1))
 
-    def against(self, variance: Floats, shares: Floats) -> Floats:
-        """The variance of the error against these people's own shares: they are part of both groups."""
-        return np.maximum(variance - self.known * shares * (1 - shares), _KEPT_VARIANCE * variance)
+    def against(self, variance: Floats, shares: Floats, apart: Floats | float = 0.0) -> Floats:
+        """The variance of the error against these people's own shares: they are part of both groups.
+
+        ``apart``: how much less than those shares themselves the opt-in users' figures vary with them, in units of c/n;
+        taken as if the estimate were theirs alone.
+        """
+        known = self.known - 2 * apart / self.n
+        return np.maximum(variance - known * shares * (1 - shares), _KEPT_VARIANCE * variance)
 
 
 def query_slices(head: HeadList) -> list[slice]:
@@ -123,6 +128,10 @@ class OptinCounts:
     """by cell: standard deviation of an error that all cells have in common, such as what a clip takes away"""
     total_noise_variance: Floats | None = None
     """by cell, of its query's total, where that is known better than its cells are; None: the sum over them"""
+    sampling_factor: Floats | None = None
+    """by cell: variance that comes from who happens to be in the group, in units of c/n. None: ρ"""
+    apart: Floats | None = None
+    """by cell: ρ less the covariance with the users' own shares, in units of c/n. None: 0, for these are counted"""
     certain: NDArray[np.bool_] | None = None
     """by query: counted so often that having been listed hardly shows; None: all"""
 
@@ -135,6 +144,8 @@ class OptinCounts:
             n_users,
             rho=shares.rho,
             total_noise_variance=shares.total_variance,
+            sampling_factor=shares.cells.sampling,
+            apart=(1.0 if shares.rho is None else shares.rho) - shares.cells.shared,
         )
 
     @classmethod
@@ -173,9 +184,18 @@ class OptinCounts:
         return shares * min(1.0, (1 - least) / float(shares.sum()))
 
     @property
-    def sampling(self) -> float:
-        """Variance of a share that comes from who happens to be in the group, per share."""
-        return (1.0 if self.rho is None else self.rho) / self.n_users
+    def sampling(self) -> Floats:
+        """Variance of a share that comes from who happens to be in the group, per share; by cell."""
+        rho = np.full(len(self.observed), 1.0 if self.rho is None else self.rho)
+        return (rho if self.sampling_factor is None else self.sampling_factor) / self.n_users
+
+    def sampling_of_totals(self, layout: Layout) -> Floats:
+        """The same of the queries' totals."""
+        return layout.mean(self.sampling, self.shares)
+
+    def apart_of_totals(self, layout: Layout) -> Floats | float:
+        """How much less than the users' own shares the queries' totals vary with them, in units of c/n."""
+        return 0.0 if self.apart is None else layout.mean(self.apart, self.shares)
 
     def noise_of_totals(self, layout: Layout) -> Floats:
         """Variance of the queries' totals that comes from the noise."""
@@ -187,7 +207,8 @@ class OptinCounts:
 
     def data(self, layout: Layout, shares: Floats, people: People) -> LinearData:
         noise = layout.padded(self.noise_variance)
-        variance = noise + self.sampling * shares
+        sampling = layout.padded(self.sampling)
+        variance = noise + sampling * shares
         # Cells that were moved to a better known total V: D − (1 − V/Σd)/Σd·ddᵀ.
         total = np.maximum(noise.sum(axis=1), 1e-300)
         gain = (1 - self.noise_of_totals(layout) / total) / total
@@ -197,8 +218,8 @@ class OptinCounts:
             observed=layout.padded(self.observed),
             covariance=diagonal(np.where(layout.present, variance, 1.0))
             - gain[:, None, None] * noise[:, :, None] * noise[:, None, :],
-            common=np.stack([shares, shared], axis=2),
-            strength=np.diag([-self.sampling, 1.0]),
+            common=np.stack([np.sqrt(sampling) * shares, shared], axis=2),
+            strength=np.diag([-1.0, 1.0]),
             leans=1 - people.optin_fraction,
         )
 

@@ -37,8 +37,8 @@ class Gaps:
     client: Floats
     noise: Floats
     """variance of their difference that does not depend on the share: both groups' randomization"""
-    sampling: float
-    """variance per share: how many opt-in users there are"""
+    sampling: Floats
+    """variance per share: how many opt-in users there are, and how unlike each other"""
 
     def standardized(self, tilt: float) -> tuple[Floats, Floats]:
         """z and ln dz/dx: about standard normal if the groups differ by this tilt.
