@@ -194,7 +194,7 @@ def releasing(
 
 def _remember(log: str, output: Path, cost: Cost, created: str) -> None:
     """Say what the releases of this input cost so far, as the folder of ``output`` remembers them."""
-    from searchblend.releases.earlier_releases import remember_release
+    from searchblend.releases.make_release import remember_release
 
     try:
         so_far = remember_release(output, None if log == STANDARD_INPUT else log, cost.spend, created=created)

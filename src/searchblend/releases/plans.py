@@ -16,7 +16,7 @@ from searchblend.core.params import BlenderParams, ClickGraphParams
 from searchblend.core.silent import SILENT
 from searchblend.core.tables import ROWS_SHOWN, Column, Tables, chosen, html_table
 from searchblend.files.durable import whole_files
-from searchblend.releases.draw import draw
+from searchblend.releases.save_and_plot import draw
 from searchblend.synthetic.count_group import RecordModel
 from searchblend.synthetic.plan import FIGURES, Situation, curve, model_of_result, plan_document
 from searchblend.synthetic.population import MEDIAN_SEARCHES, PROFILES, profile_named

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from searchblend.cli.main import main
 from searchblend.cli.log_options import with_standard_input
+from searchblend.cli.main import main
 from searchblend.core.errors import UsageError
 from searchblend.logs.options import ReadOptions
 

@@ -18,9 +18,9 @@ from made_releases import graph_release, hybrid_release
 from searchblend.cli.main import main
 from searchblend.core.statement import FileEntry
 from searchblend.pages.markdown import code, markdown, render_markdown
-from searchblend.releases.paperwork.facts import ReleaseFacts, facts_of_folder
-from searchblend.releases.paperwork.publication import ASKED, PURPOSES, Publication, open_fields
-from searchblend.releases.paperwork.write import WRITERS, paperwork_of_folder
+from searchblend.releases.paperwork import WRITERS, paperwork_of_folder
+from searchblend.releases.publication import ASKED, PURPOSES, Publication, open_fields
+from searchblend.releases.release_facts import ReleaseFacts, facts_of_folder
 
 SCHEMA = Path(__file__).parents[4] / "shared/schemas/dp-registry-schema.yaml"
 """the registry's own; it states no licence, so that no copy of it is kept here"""

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from searchblend.releases.release_page import page_of_folder
+    from searchblend.releases.paperwork import page_of_folder
 
     if options.output is None:
         if options.json:

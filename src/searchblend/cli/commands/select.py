@@ -49,8 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from searchblend.releases.make_release import now
-    from searchblend.releases.select_values import Selection
-    from searchblend.releases.selection import cost_of, run_selection
+    from searchblend.releases.select_values import Selection, run_selection
 
     selection, created = Selection(read_options(options), Budget(options.epsilon, options.delta)), now()
     if options.dry_run:
@@ -58,7 +57,7 @@ def run(options: argparse.Namespace) -> None:
         return
     output, ledger = require_output(options, instead="--dry-run"), ledger_entry(options)
     with (
-        releasing(options, selection.table, cost_of(selection), created=created) as (reading, write_summary),
+        releasing(options, selection.table, selection.cost, created=created) as (reading, write_summary),
         step_progress() as on_step,
     ):
         result = run_selection(

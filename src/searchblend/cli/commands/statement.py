@@ -8,7 +8,7 @@ from pathlib import Path
 from searchblend.cli.printing import print_json, print_line, warn, write
 from searchblend.core.errors import OutputError, UsageError
 from searchblend.files.durable import refuse_existing, whole_files
-from searchblend.releases.paperwork.publication import ASKED, PURPOSES, Publication, open_fields
+from searchblend.releases.publication import ASKED, PURPOSES, Publication, open_fields
 
 EXAMPLES = """\
 examples:
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from searchblend.releases.paperwork.write import paperwork_of_folder
+    from searchblend.releases.paperwork import paperwork_of_folder
 
     if options.json and options.output is None:
         raise UsageError("--json: name the file of the paper with --output")
