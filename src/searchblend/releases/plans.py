@@ -17,8 +17,8 @@ from searchblend.core.silent import SILENT
 from searchblend.core.tables import ROWS_SHOWN, Column, Tables, chosen, html_table
 from searchblend.files.durable import whole_files
 from searchblend.releases.save_and_plot import draw
-from searchblend.synthetic.count_group import RecordModel
-from searchblend.synthetic.plan import FIGURES, Situation, curve, model_of_result, plan_document
+from searchblend.synthetic.count_group import RecordModel, Situation
+from searchblend.synthetic.plan import FIGURES, curve, plan_document
 from searchblend.synthetic.population import MEDIAN_SEARCHES, PROFILES, profile_named
 from searchblend.wire.release import decode_result, json_file
 
@@ -163,7 +163,7 @@ def planned_people(profile: str) -> PlannedPeople:
     except MessageError as error:
         raise InvalidParameter("profile", f"{profile}: expected a result.json of searchblend run ({error})") from error
     users = result.groups.optin_users + result.groups.clients
-    return PlannedPeople(profile, model_of_result(result), users, result.groups.optin_users / max(users, 1), 50)
+    return PlannedPeople(profile, RecordModel.of_result(result), users, result.groups.optin_users / max(users, 1), 50)
 
 
 def plan_run(

@@ -272,8 +272,8 @@ def _needed(users: int, params: BlenderParams) -> str:
 def show_dry_run(params: BlenderParams, options: argparse.Namespace) -> None:
     """What a run would promise, and what to expect of an AOL-shaped log; no file is opened."""
     from searchblend.blender.method import method_named
-    from searchblend.synthetic.count_group import RecordModel
-    from searchblend.synthetic.plan import Situation, simulate
+    from searchblend.synthetic.count_group import RecordModel, Situation
+    from searchblend.synthetic.plan import simulate
     from searchblend.synthetic.population import profile_named
 
     profile = profile_named("aol")

@@ -119,8 +119,8 @@ def forecast(question: PlannerQuestion, epsilons: Sequence[float]) -> Forecast:
     Both methods over ε on synthetic users: figures with the middle 80 % of runs.
     """
     from searchblend.core.params import BlenderParams
-    from searchblend.synthetic.count_group import RecordModel
-    from searchblend.synthetic.plan import Situation, curve
+    from searchblend.synthetic.count_group import RecordModel, Situation
+    from searchblend.synthetic.plan import curve
     from searchblend.synthetic.population import profile_named
 
     model = RecordModel.of_profile(profile_named("aol"))
