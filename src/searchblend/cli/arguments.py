@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn, TypeAlias
 
 from searchblend.core.errors import UsageError
+from searchblend.core.privacy import Budget
 
 Commands: TypeAlias = "argparse._SubParsersAction[Any]"
 _CONFIG: Final = "--config"
@@ -126,25 +127,37 @@ def positive_int(text: str) -> int:
     return int(text)
 
 
-def share(text: str) -> float:
+def number(text: str) -> float:
+    """Not a number (NaN) for what is none: no comparison then holds."""
     try:
-        value = float(text)
+        return float(text)
     except ValueError:
-        value = math.nan
+        return math.nan
+
+
+def share(text: str) -> float:
+    value = number(text)
     if not 0 < value < 1:
         raise argparse.ArgumentTypeError("expected a share in (0, 1), for example 0.05")
     return value
 
 
-def epsilon_delta(text: str) -> tuple[float, float]:
-    epsilon, comma, delta = text.partition(",")
-    try:
-        pair = float(epsilon), float(delta)
-    except ValueError:
-        pair = math.nan, math.nan
-    if not comma or not (0 < pair[0] < math.inf and 0 < pair[1] < 1):
+def add_cap(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--per-window", type=_budget, metavar="E,D", help="ε and δ of each window")
+    parser.add_argument("--lifetime", type=_budget, metavar="E,D", help="ε and δ of all windows together")
+
+
+def _budget(string: str) -> Budget:
+    epsilon, delta = (number(part) for part in string.partition(",")[::2])
+    if not (0 < epsilon < math.inf and 0 < delta < 1):
         raise argparse.ArgumentTypeError("expected ε,δ, for example 4,1e-5")
-    return pair
+    return Budget(epsilon, delta)
+
+
+def add_file_output(parser: argparse.ArgumentParser, what: str, *, required: bool = False) -> None:
+    """A file that a command writes, and whether it may replace one."""
+    parser.add_argument("-o", "--output", type=Path, required=required, metavar="FILE", help=what)
+    parser.add_argument("--force", action="store_true", help="replace FILE")
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:

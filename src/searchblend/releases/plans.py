@@ -15,7 +15,7 @@ from searchblend.core.outlet import Where
 from searchblend.core.params import BlenderParams, ClickGraphParams
 from searchblend.core.silent import SILENT
 from searchblend.core.tables import ROWS_SHOWN, Column, Tables, chosen, html_table
-from searchblend.files.durable import whole_files
+from searchblend.files.durable import write_new
 from searchblend.releases.save_and_plot import draw
 from searchblend.synthetic.count_group import RecordModel, Situation
 from searchblend.synthetic.plan import FIGURES, curve, plan_document
@@ -45,8 +45,7 @@ class Plan(Tables[TableName]):
         Example:
             ``plan.save("plans")``
         """
-        with whole_files([Path(folder) / PLAN], replace=replace) as (partial,):
-            partial.write_bytes(json_file(self.document))
+        write_new(Path(folder) / PLAN, json_file(self.document), replace=replace)
 
     def plot(self, file: Where | None = None, *, on_run: Callable[[], None] = SILENT) -> Any:
         """The forecast as a figure of Matplotlib (the extra ``plots``).

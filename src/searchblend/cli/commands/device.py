@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from searchblend.cli.arguments import Commands, add_actions, add_command, positive_int
-from searchblend.cli.printing import new_table, print_json, print_line, print_table
+from searchblend.cli.printing import new_table, print_json, print_line, print_table, word
 from searchblend.core.documents import JsonObject, encode
 from searchblend.core.errors import InputError, UsageError
 from searchblend.device.device_errors import DeviceError
@@ -252,7 +252,7 @@ def _status(agent: DeviceAgent, options: argparse.Namespace) -> None:
     budget, last = status.budget, status.last
     for name, value in vars(status).items():
         if name not in ("budget", "last"):
-            print_line(f"{name.replace('_', ' ')}: {_word(value)}")
+            print_line(f"{name.replace('_', ' ')}: {word(value)}")
     print_line(f"ε in {budget.window_days} days: {budget.window_epsilon:g}, {budget.window_epsilon_left:g} left")
     print_line(f"ε in all: {budget.lifetime_epsilon:g}, {budget.lifetime_epsilon_left:g} left")
     if last:
@@ -267,11 +267,8 @@ def _show(agent: DeviceAgent, options: argparse.Namespace) -> None:
     if not rows:
         print_line("Nothing was ever sent.")
         return
-    table = new_table("Every report of this device. What was true never left it")
-    for name in ("round", "group", "state", "true", "said", "ε", "bytes", "when"):
-        table.add_column(name, justify="right" if name in ("round", "ε", "bytes") else "left")
-    for row in rows:
-        table.add_row(
+    cells = [
+        (
             str(row.round),
             row.group,
             row.state,
@@ -281,7 +278,11 @@ def _show(agent: DeviceAgent, options: argparse.Namespace) -> None:
             str(len(row.bytes) // 2) if row.bytes else "–",
             _time(row.made_at),
         )
-    print_table(table)
+        for row in rows
+    ]
+    columns = ("round", "group", "state", "true", "said", "ε", "bytes", "when")
+    title, words = "Every report of this device. What was true never left it", set(columns) - {"round", "ε", "bytes"}
+    print_table(new_table(title, columns, cells, words=words))
     for row in rows:
         if odds := next((part.odds for part in row.said or []), None):
             print_line(f"Round {row.round}: {odds}.")
@@ -342,12 +343,6 @@ def _pairs(pairs: list[list[str | None]] | None) -> str:
     return ", ".join(" → ".join("⋆" if text is None else text for text in pair) for pair in pairs)
 
 
-def _word(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "–" if value is None else str(value)
-
-
 def _time(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
 
@@ -375,10 +370,14 @@ def _search(agent: DeviceAgent, options: argparse.Namespace) -> None:
     if not found:
         print_line("Nothing in the pack fits.")
         return
-    table = new_table(f"From the pack of round {pack.info.round}, best first")
-    for name in ("query", "fits", "share", "URL"):
-        table.add_column(name, justify="right" if name == "share" else "left")
-    for item in found:
-        first = item.entry.urls[0].url if item.entry.urls else "–"
-        table.add_row(item.entry.query, item.kind, f"{100 * item.entry.probability * unit:.3g} %", first)
-    print_table(table)
+    cells = [
+        (
+            item.entry.query,
+            item.kind,
+            f"{100 * item.entry.probability * unit:.3g} %",
+            item.entry.urls[0].url if item.entry.urls else "–",
+        )
+        for item in found
+    ]
+    title = f"From the pack of round {pack.info.round}, best first"
+    print_table(new_table(title, ("query", "fits", "share", "URL"), cells, words=("query", "fits", "URL")))

@@ -263,14 +263,18 @@ def _show_release(statement: Statement, folder: Path) -> None:
 
 
 def _queries_table(graph: ClickGraph) -> Table:
-    table = new_table(f"Published queries ({len(graph.queries):,} in all)")
-    for name in ("query", "count", "95 % interval", "estimate"):
-        table.add_column(name, justify="left" if name == "query" else "right")
     searches = graph.searches
-    for i in range(min(20, len(graph.queries))):
-        interval = f"{max(searches.low[i], 0):,.0f} – {searches.high[i]:,.0f}"
-        table.add_row(graph.queries[i], f"{searches.count[i]:,}", interval, f"{searches.estimate[i]:,.0f}")
-    return table
+    rows = [
+        (
+            query,
+            f"{searches.count[i]:,}",
+            f"{max(searches.low[i], 0):,.0f} – {searches.high[i]:,.0f}",
+            f"{searches.estimate[i]:,.0f}",
+        )
+        for i, query in enumerate(graph.queries[:20])
+    ]
+    title = f"Published queries ({len(graph.queries):,} in all)"
+    return new_table(title, ("query", "count", "95 % interval", "estimate"), rows, words=("query",))
 
 
 def _verify(options: argparse.Namespace) -> None:
@@ -297,12 +301,9 @@ def _verify(options: argparse.Namespace) -> None:
 
 
 def _checks_table(folder: Path, checks: Sequence[Check]) -> Table:
-    table = new_table(f"{folder}")
-    for name in ("", "check", "what was found"):
-        table.add_column(name)
-    for check in checks:
-        table.add_row("ok" if check.holds else "FAILED", check.name, check.detail)
-    return table
+    columns = ("", "check", "what was found")
+    rows = [("ok" if check.holds else "FAILED", check.name, check.detail) for check in checks]
+    return new_table(f"{folder}", columns, rows, words=columns)
 
 
 def _review(options: argparse.Namespace) -> None:
@@ -336,12 +337,9 @@ def _review(options: argparse.Namespace) -> None:
 
 
 def _findings_table(findings: Sequence[Finding]) -> Table:
-    table = new_table(f"Look at these before publishing ({len(findings)})")
-    for name in ("table", "row", "why", "text"):
-        table.add_column(name, justify="right" if name == "row" else "left")
-    for finding in findings:
-        table.add_row(finding.table, str(finding.row), ", ".join(finding.reasons), " → ".join(finding.texts))
-    return table
+    title = f"Look at these before publishing ({len(findings)})"
+    rows = [(each.table, str(each.row), ", ".join(each.reasons), " → ".join(each.texts)) for each in findings]
+    return new_table(title, ("table", "row", "why", "text"), rows, words=("table", "why", "text"))
 
 
 def _terms(path: Path | None) -> list[str]:
@@ -383,11 +381,8 @@ def _plan(options: argparse.Namespace) -> None:
 
 
 def _steps_table(document: JsonObject) -> Table:
-    table = new_table(f"Release with {document['algorithm']}: nothing was read")
-    for name in ("step", "first of a user", "noise", "scale", "threshold", "95 % ±", "ε", "δ"):
-        table.add_column(name, justify="left" if name in ("step", "noise") else "right")
-    for step in document["steps"]:
-        table.add_row(
+    rows = [
+        (
             step["name"],
             f"{step['first']} {'different' if step['unit'] == 'users' else 'in all'}",
             step["noise"]["law"].replace("_", " "),
@@ -397,4 +392,8 @@ def _steps_table(document: JsonObject) -> Table:
             f"{step['epsilon']:.3g}",
             f"{step['delta']:.2g}",
         )
-    return table
+        for step in document["steps"]
+    ]
+    columns = ("step", "first of a user", "noise", "scale", "threshold", "95 % ±", "ε", "δ")
+    title = f"Release with {document['algorithm']}: nothing was read"
+    return new_table(title, columns, rows, words=("step", "noise"))

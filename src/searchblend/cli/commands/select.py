@@ -82,12 +82,9 @@ def _show(released: SavedRelease, folder: Path, *, as_json: bool) -> None:
         rows = [{"value": value, "count": n} for value, n in zip(values, counts, strict=True)]
         print_json({"values": rows, "statement": encode_statement(released.statement)})
         return
-    table = new_table(f"Values that many users have, with noise ({len(values):,} in all)")
-    table.add_column("value")
-    table.add_column("users", justify="right")
-    for value, n in list(zip(values, counts, strict=True))[:_SHOWN]:
-        table.add_row(str(value), f"{n:,}")
-    print_table(table)
+    title = f"Values that many users have, with noise ({len(values):,} in all)"
+    shown = [(str(value), f"{n:,}") for value, n in zip(values, counts, strict=True)][:_SHOWN]
+    print_table(new_table(title, ("value", "users"), shown, words=("value",)))
     print_line(stated(released.guarantee, "each user"))
     print_line(f"files: {folder}/")
 

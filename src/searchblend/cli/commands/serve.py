@@ -304,11 +304,8 @@ def _show(result: PlayedRound, seconds: float, *, as_json: bool) -> None:
     if as_json:
         print_document({**encode(result), "seconds": seconds}, as_json=True)
         return
-    table = new_table("Published trends")
-    for name in ("query", "share", "95 % interval", "opt-in", "clients", "one report moves it by"):
-        table.add_column(name, justify="left" if name == "query" else "right")
-    for row in [*result.trends[:-1][:10], *result.trends[-1:]]:
-        table.add_row(
+    rows = [
+        (
             row.query or "⋆ (all other)",
             _percent(row.probability),
             f"{_percent(row.low)} – {_percent(row.high)}",
@@ -316,7 +313,10 @@ def _show(result: PlayedRound, seconds: float, *, as_json: bool) -> None:
             _percent(row.client),
             _percent(row.influence),
         )
-    print_table(table)
+        for row in [*result.trends[:-1][:10], *result.trends[-1:]]
+    ]
+    columns = ("query", "share", "95 % interval", "opt-in", "clients", "one report moves it by")
+    print_table(new_table("Published trends", columns, rows, words=("query",)))
     law = result.conservation
     print_line(
         f"{result.opt_in_users:,} sealed records and {result.reports_counted:,} reports over HTTP; "

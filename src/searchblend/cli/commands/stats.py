@@ -48,9 +48,5 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _figures_table(title: str, figures: Mapping[str, int]) -> Table:
-    table = new_table(title)
-    table.add_column("figure")
-    table.add_column("count", justify="right")
-    for name, value in figures.items():
-        table.add_row(name, f"{value:,}")
-    return table
+    rows = [(name, f"{value:,}") for name, value in figures.items()]
+    return new_table(title, ("figure", "count"), rows, words=("figure",))
