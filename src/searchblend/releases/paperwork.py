@@ -17,9 +17,8 @@ from searchblend.core.errors import InputError, InvalidParameter, MessageError
 from searchblend.core.outlet import Where
 from searchblend.core.silent import SILENT
 from searchblend.core.statement import PAGE
-from searchblend.pages.click_graph_page import click_graph_page
-from searchblend.pages.hybrid_page import hybrid_page
 from searchblend.pages.layout import markdown, render_markdown, small_number
+from searchblend.pages.release_pages import click_graph_page, hybrid_page
 from searchblend.releases.publication import Publication, open_field
 from searchblend.releases.release_facts import ReleaseFacts, facts_of_folder
 from searchblend.wire.click_graph import STATEMENT_KIND

@@ -13,9 +13,8 @@ from searchblend.core.errors import InputError, MessageError, RunError
 from searchblend.core.outlet import Where
 from searchblend.core.privacy import StatedGuarantee
 from searchblend.core.statement import FileEntry, Statement
-from searchblend.pages.click_graph_page import TITLE as CLICK_GRAPH_TITLE
-from searchblend.pages.hybrid_page import TITLE as HYBRID_TITLE
 from searchblend.pages.layout import small_number
+from searchblend.pages.release_pages import CLICK_GRAPH_TITLE, HYBRID_TITLE
 from searchblend.pages.statement_words import StatementWords
 from searchblend.releases.saved_release import SavedRelease, read_release
 from searchblend.releases.verify_release import check_promise

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from searchblend.accounting.spend import UNIT
-from searchblend.accounting.totals import BASIC, BudgetCap, Totals, default_delta, fits, for_group, remaining, total_of
+from searchblend.accounting.totals import BASIC, BudgetCap, Totals, fits, for_group, remaining, total_of
 from searchblend.cli.arguments import add_actions, add_cap, add_command, share
 from searchblend.cli.printing import new_table, print_json, print_line, print_table, warn, write
 from searchblend.core.documents import JsonObject, encode
@@ -144,7 +144,7 @@ def export(book: Book, rows: Sequence[Row], options: argparse.Namespace) -> None
 
 
 def show_totals(book: Book, scopes: Sequence[Scope], options: argparse.Namespace) -> None:
-    totals = {scope: _totals(book, scope, options.delta) for scope in scopes}
+    totals = {scope: book.totals(*scope, options.delta) for scope in scopes}
     entries = [entry for entry in book.entries.values() if entry.counts_for(options.population, options.window)]
     if options.json:
         print_json(show_document(book, entries, totals))
@@ -206,14 +206,14 @@ def what_if(options: argparse.Namespace) -> None:
     if options.ledger:
         with _opened(options.ledger, create=False) as ledger:
             book = ledger.book()
-    before = {scope: _totals(book, scope, options.delta) for scope in book.scopes()}
+    before = {scope: book.totals(*scope, options.delta) for scope in book.scopes()}
     planned, refused = read_plan(options.plan), None
     for entry in planned:
         if refused is None and book.exceeded_by(entry):
             refused = entry.release_id
         book.entries[entry.release_id] = entry
     touched = [scope for scope in book.scopes() if any(entry.counts_for(*scope) for entry in planned)]
-    after = {scope: _totals(book, scope, options.delta) for scope in touched}
+    after = {scope: book.totals(*scope, options.delta) for scope in touched}
     if options.json:
         print_json(_what_if_document(planned, before, after, refused))
         return
@@ -255,13 +255,6 @@ def chosen_scopes(book: Book, options: argparse.Namespace) -> list[Scope]:
     ]
 
 
-def _totals(book: Book, scope: Scope, delta: float | None) -> Totals:
-    spends, budget = book.spends(*scope), _budget(book, scope)
-    if delta is None:
-        delta = budget.delta if budget else default_delta(spends)
-    return total_of(spends, delta)
-
-
 def _public(book: Book, scope: Scope, total: Totals) -> Totals | None:
     """A client of every round, against those who see only what is published; None where that is the same."""
     spends = book.spends_in_public(*scope)
@@ -272,14 +265,8 @@ def _json_of(total: Totals | None) -> JsonObject | None:
     return None if total is None else total.as_json()
 
 
-def _budget(book: Book, scope: Scope) -> Budget | None:
-    if book.cap is None:
-        return None
-    return book.cap.lifetime if scope[1] is None else book.cap.window
-
-
 def _left(book: Book, scope: Scope) -> dict[str, float] | None:
-    budget = _budget(book, scope)
+    budget = book.limit(scope[1])
     if budget is None or book.cap is None:
         return None
     epsilon, delta = remaining(book.spends(*scope), budget, planned=book.cap.planned)
@@ -287,7 +274,7 @@ def _left(book: Book, scope: Scope) -> dict[str, float] | None:
 
 
 def _is_over(book: Book, scope: Scope) -> bool:
-    budget, spends = _budget(book, scope), book.spends(*scope)
+    budget, spends = book.limit(scope[1]), book.spends(*scope)
     return budget is not None and book.cap is not None and not fits(spends, budget, planned=book.cap.planned)
 
 

@@ -104,7 +104,6 @@ def run(options: argparse.Namespace) -> None:
     from searchblend.blender.best.many_records_design import default_records
     from searchblend.releases.hybrid import HybridSettings
     from searchblend.releases.make_release import now
-    from searchblend.synthetic.seeded import SeededRandomness
 
     if options.seed is not None and not options.evaluate:
         raise UsageError("--seed: only with --evaluate; a release draws its noise from the operating system")
@@ -144,12 +143,18 @@ def run(options: argparse.Namespace) -> None:
         allow_large_delta=options.allow_large_delta,
         created=now(),
     )
-    randomness = SystemRandomness() if options.seed is None else SeededRandomness(options.seed)
+    randomness = SystemRandomness() if options.seed is None else _seeded(options.seed)
     cost = None if options.evaluate else settings.cost
     with releasing(options, settings.log, cost, created=settings.created) as (reading, write_summary):
         result = run_and_warn(replace(settings, log=reading), randomness, evaluate=options.evaluate)
         write_summary(result.input_summary)
     show_result(result.released, settings, as_json=options.json, explain=options.explain)
+
+
+def _seeded(seed: int) -> Randomness:
+    from searchblend.synthetic.seeded import SeededRandomness
+
+    return SeededRandomness(seed)
 
 
 def run_and_warn(settings: HybridSettings, randomness: Randomness, *, evaluate: bool) -> WrittenRelease[Result]:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from searchblend.accounting.totals import BudgetCap, default_delta, total_of
+from searchblend.accounting.totals import BudgetCap
 from searchblend.cli.arguments import add_actions, add_cap, add_command, positive_int
 from searchblend.cli.service_options import actor_of, add_place, add_token_file, opened, print_document, read_json
 from searchblend.core.documents import JsonObject, decode, encode
@@ -103,13 +103,12 @@ def ledger_document(book: Book) -> JsonObject:
     """The debits of all rounds and each population's totals; the chain and the stored files were checked."""
     totals = []
     for population, window in book.scopes():
-        spends = book.spends(population, window)
-        budget = book.cap and (book.cap.lifetime if window is None else book.cap.window)
+        budget = book.limit(window)
         totals.append(
             {
                 "population": population,
                 "window": window or "all (lifetime)",
-                **total_of(spends, budget.delta if budget else default_delta(spends)).as_json()["basic"],
+                **book.totals(population, window).as_json()["basic"],
                 "cap": {"epsilon": budget.epsilon, "delta": budget.delta} if budget else None,
             }
         )
