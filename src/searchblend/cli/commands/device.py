@@ -78,10 +78,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = add_actions(parser)
     _add_enrol(actions)
     _add_consent(actions)
-    _add_record(actions)
-    _add_import(actions)
-    _add_sync(actions)
-    _add_search(actions)
+    record = _action(actions, "record", "keep one search on this computer", RECORD_EXAMPLES)
+    record.add_argument("query", metavar="QUERY", help="what was searched")
+    record.add_argument("--url", metavar="URL", help="the result that was chosen")
+    import_ = _action(actions, "import", "keep the searches of a file of JSON lines", IMPORT_EXAMPLES)
+    import_.add_argument("file", type=Path, metavar="FILE", help='lines of {"query": …, "url": …}')
+    sync = _action(
+        actions, "sync", "fetch the manifest and do what it asks, within this device's limits", SYNC_EXAMPLES
+    )
+    sync.add_argument("--now", action="store_true", help="send without the random delay")
+    search = _action(actions, "search", "answers from the local pack, without a network", SEARCH_EXAMPLES)
+    search.add_argument("query", metavar="QUERY", help="what to look for")
+    search.add_argument("--limit", type=positive_int, default=10, metavar="N", help="how many answers (10)")
     for name, what in _PLAIN.items():
         _action(actions, name, what, _EXAMPLES_OF_OTHERS.format(action=name))
 
@@ -113,30 +121,6 @@ def _add_consent(actions: Commands) -> None:
         "--records", type=positive_int, default=1, metavar="N", help="how many searches a round may take (1)"
     )
     parser.add_argument("--text", type=Path, metavar="FILE", help="the task's own words, for opt-in")
-
-
-def _add_record(actions: Commands) -> None:
-    parser = _action(actions, "record", "keep one search on this computer", RECORD_EXAMPLES)
-    parser.add_argument("query", metavar="QUERY", help="what was searched")
-    parser.add_argument("--url", metavar="URL", help="the result that was chosen")
-
-
-def _add_import(actions: Commands) -> None:
-    parser = _action(actions, "import", "keep the searches of a file of JSON lines", IMPORT_EXAMPLES)
-    parser.add_argument("file", type=Path, metavar="FILE", help='lines of {"query": …, "url": …}')
-
-
-def _add_sync(actions: Commands) -> None:
-    parser = _action(
-        actions, "sync", "fetch the manifest and do what it asks, within this device's limits", SYNC_EXAMPLES
-    )
-    parser.add_argument("--now", action="store_true", help="send without the random delay")
-
-
-def _add_search(actions: Commands) -> None:
-    parser = _action(actions, "search", "answers from the local pack, without a network", SEARCH_EXAMPLES)
-    parser.add_argument("query", metavar="QUERY", help="what to look for")
-    parser.add_argument("--limit", type=positive_int, default=10, metavar="N", help="how many answers (10)")
 
 
 def _action(actions: Commands, name: str, what: str, examples: str) -> argparse.ArgumentParser:

@@ -69,10 +69,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = add_actions(parser)
     _add_keywords(actions)
     _add_similar(actions)
-    _add_suggest(actions)
-    _add_spell(actions)
+    suggest = _action(actions, "suggest", "what to ask next, from reformulations and similar clicks", SUGGEST_EXAMPLES)
+    suggest.add_argument("query", metavar="QUERY", help="a released query")
+    _add_cut(suggest)
+    _add_limit(suggest)
+    spell = _action(actions, "spell", "spelling corrections that people made themselves", SPELL_EXAMPLES)
+    spell.add_argument("query", metavar="QUERY", nargs="?", help="of this query alone (of all)")
+    add_file_output(spell, "all corrections as CSV, or TSV if it ends in .tsv")
     _add_study(actions)
-    _add_synthesize(actions)
+    synthesize = _action(actions, "synthesize", "a synthetic log drawn from the release alone", SYNTHESIZE_EXAMPLES)
+    synthesize.add_argument("--searches", type=positive_int, required=True, metavar="N", help="lines of the log")
+    synthesize.add_argument("--users", type=positive_int, metavar="N", help="synthetic users (a tenth of the searches)")
+    _add_cut(synthesize)
+    add_file_output(synthesize, "the log, tab-separated", required=True)
 
 
 def _add_keywords(actions: Commands) -> None:
@@ -108,19 +117,6 @@ def _add_similar(actions: Commands) -> None:
     _add_limit(parser)
 
 
-def _add_suggest(actions: Commands) -> None:
-    parser = _action(actions, "suggest", "what to ask next, from reformulations and similar clicks", SUGGEST_EXAMPLES)
-    parser.add_argument("query", metavar="QUERY", help="a released query")
-    _add_cut(parser)
-    _add_limit(parser)
-
-
-def _add_spell(actions: Commands) -> None:
-    parser = _action(actions, "spell", "spelling corrections that people made themselves", SPELL_EXAMPLES)
-    parser.add_argument("query", metavar="QUERY", nargs="?", help="of this query alone (of all)")
-    add_file_output(parser, "all corrections as CSV, or TSV if it ends in .tsv")
-
-
 def _add_study(actions: Commands) -> None:
     parser = _action(actions, "study", "rank what queries ask about, with the doubt that noise leaves", STUDY_EXAMPLES)
     parser.add_argument("--pattern", required=True, metavar="REGEX", help="which queries; its first group is the term")
@@ -129,14 +125,6 @@ def _add_study(actions: Commands) -> None:
     parser.add_argument("--top", type=positive_int, default=20, metavar="K", help="categories to show and compare (20)")
     parser.add_argument("--compare", type=Path, metavar="DIR", help="another release: overlap and Kendall's tau")
     add_file_output(parser, "all categories as CSV, or TSV if it ends in .tsv")
-
-
-def _add_synthesize(actions: Commands) -> None:
-    parser = _action(actions, "synthesize", "a synthetic log drawn from the release alone", SYNTHESIZE_EXAMPLES)
-    parser.add_argument("--searches", type=positive_int, required=True, metavar="N", help="lines of the log")
-    parser.add_argument("--users", type=positive_int, metavar="N", help="synthetic users (a tenth of the searches)")
-    _add_cut(parser)
-    add_file_output(parser, "the log, tab-separated", required=True)
 
 
 def _action(actions: Commands, name: str, what: str, examples: str) -> argparse.ArgumentParser:
