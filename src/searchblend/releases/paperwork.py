@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Final, TypeAlias
 
 from searchblend.core.errors import InputError, InvalidParameter, MessageError
@@ -21,9 +20,10 @@ from searchblend.pages.layout import markdown, render_markdown, small_number
 from searchblend.pages.release_pages import click_graph_page, hybrid_page
 from searchblend.releases.publication import Publication, open_field
 from searchblend.releases.release_facts import ReleaseFacts, facts_of_folder
+from searchblend.releases.saved_release import folder_and_statement
 from searchblend.wire.click_graph import STATEMENT_KIND
 from searchblend.wire.click_graph_files import read_click_graph
-from searchblend.wire.release import RESULT, STATEMENT, read_result, read_statement
+from searchblend.wire.release import RESULT, read_result
 
 _LARGE: Final = 100
 """from here on a factor needs no digits behind the point"""
@@ -41,10 +41,8 @@ def page_of_folder(where: Where, *, on_step: Callable[[str], None] = SILENT) -> 
     Example:
         ``Path("release.html").write_text(sb.page_of_folder("out"))``
     """
-    folder = Path(where)
-    if not folder.is_dir():
-        raise InputError(folder, "expected the folder of a release")
-    statement = read_statement(folder / STATEMENT).without_file(PAGE)
+    folder, statement = folder_and_statement(where)
+    statement = statement.without_file(PAGE)
     try:
         if statement.kind == STATEMENT_KIND:
             return click_graph_page(read_click_graph(folder, on_step=on_step), statement)

@@ -16,18 +16,18 @@ from searchblend.blender.guarantees import best_guarantee, paper_guarantee, sele
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.use.graph import ClickGraph
 from searchblend.core.documents import JsonObject
-from searchblend.core.errors import InputError, InvalidParameter, MessageError
+from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.core.outlet import Where
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget, Guarantee, StatedGuarantee, TrustModel
 from searchblend.core.randomness import SystemRandomness
 from searchblend.core.silent import SILENT
 from searchblend.core.statement import Statement
-from searchblend.releases.saved_release import SavedRelease
+from searchblend.releases.saved_release import SavedRelease, folder_and_statement
 from searchblend.wire.click_graph import STATEMENT_KIND, decode_noise
 from searchblend.wire.click_graph_files import read_click_graph
 from searchblend.wire.click_graph_statement import params_of_statement
-from searchblend.wire.release import STATEMENT, read_statement
+from searchblend.wire.release import STATEMENT
 from searchblend.wire.values import VALUES_KIND
 
 CANNOT_PROVE: Final = (
@@ -60,10 +60,7 @@ def verify_release(where: Where, *, on_step: Callable[[str], None] = SILENT) -> 
     Example:
         ``all(check.holds for check in sb.verify_release("release"))``
     """
-    folder = Path(where)
-    if not folder.is_dir():
-        raise InputError(folder, "expected the folder of a release")
-    statement = read_statement(folder / STATEMENT)
+    folder, statement = folder_and_statement(where)
     on_step("hashes")
     checks = list(_files(folder, statement))
     on_step("budget")

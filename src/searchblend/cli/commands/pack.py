@@ -12,11 +12,9 @@ from searchblend.cli.arguments import Commands, add_actions, add_command, add_fi
 from searchblend.cli.commands.search import add_pin, read_checked
 from searchblend.cli.printing import new_table, print_json, print_line, print_table
 from searchblend.core.documents import JsonObject
-from searchblend.core.errors import InputError, MessageError, UsageError
+from searchblend.core.errors import UsageError
 from searchblend.files.durable import refuse_existing, write_new
 from searchblend.search.pack import NO_TASK, Pack, PackInfo
-from searchblend.search.pack_delta import MAGIC as DELTA_MAGIC
-from searchblend.search.pack_delta import read_delta_info
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -110,16 +108,16 @@ def _build(options: argparse.Namespace) -> JsonObject:
 
 
 def _inspect(options: argparse.Namespace) -> JsonObject:
-    delta = _delta_start(options)
-    if delta is not None:
-        about = read_delta_info(delta)
+    from searchblend.releases.pack_files import read_delta_file
+
+    if delta := read_delta_file(options.pack):
         return {
             "file": str(options.pack),
-            "bytes": len(delta),
-            "base": about.base,
-            "base_round": about.base_round,
-            "result": about.result,
-            **_info(about.info),
+            "bytes": options.pack.stat().st_size,
+            "base": delta.base,
+            "base_round": delta.base_round,
+            "result": delta.result,
+            **_info(delta.info),
         }
     read = read_checked(options)
     return {
@@ -130,22 +128,6 @@ def _inspect(options: argparse.Namespace) -> JsonObject:
         "signed_by": [signature.key_id for signature in read.signatures],
         "signature_checked": read.verified,
     }
-
-
-def _delta_start(options: argparse.Namespace) -> bytes | None:
-    """The bytes of a delta; None if it is something else."""
-    try:
-        with options.pack.open("rb") as file:
-            if file.read(len(DELTA_MAGIC)) != DELTA_MAGIC:
-                return None
-            file.seek(0)
-            content: bytes = file.read()
-            read_delta_info(content)
-            return content
-    except MessageError as error:
-        raise InputError(options.pack, str(error)) from error
-    except OSError as error:
-        raise InputError(options.pack, f"cannot be read: {error.strerror or error}") from error
 
 
 def _diff(options: argparse.Namespace) -> JsonObject:
