@@ -127,6 +127,12 @@ def positive_int(text: str) -> int:
     return int(text)
 
 
+def task_id(text: str) -> bytes:
+    if not re.fullmatch("[0-9a-f]{32}", text):
+        raise argparse.ArgumentTypeError("expected 32 hexadecimal digits")
+    return bytes.fromhex(text)
+
+
 def number(text: str) -> float:
     """Not a number (NaN) for what is none: no comparison then holds."""
     try:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from searchblend.cli.arguments import Commands, add_actions, add_command, add_file_output, positive_int
+from searchblend.cli.arguments import Commands, add_actions, add_command, add_file_output, positive_int, task_id
 from searchblend.cli.commands.search import add_pin, read_checked
 from searchblend.cli.printing import new_table, print_json, print_line, print_table
 from searchblend.core.documents import JsonObject
@@ -59,7 +58,7 @@ def _add_build(actions: Commands) -> None:
     build.add_argument(
         "--key", type=Path, action="append", default=[], metavar="PEM", help="sign with this P-256 key; may be repeated"
     )
-    build.add_argument("--task", metavar="HEX", help="the task that it belongs to, 32 hexadecimal digits")
+    build.add_argument("--task", type=task_id, metavar="HEX", help="the task that it belongs to, 32 hexadecimal digits")
     build.add_argument("--round", type=positive_int, metavar="N", help="the round of the task")
     build.add_argument("--json", action="store_true", help="print one JSON document")
 
@@ -86,8 +85,9 @@ def _document_table(document: JsonObject) -> Table:
 def _build(options: argparse.Namespace) -> JsonObject:
     from searchblend.releases.pack_files import build_from_release, signed_content
 
-    task, number = _task(options)
-    built = build_from_release(options.release, task=task, round_number=number)
+    if (options.task is None) != (options.round is None):
+        raise UsageError("--task and --round go together")
+    built = build_from_release(options.release, task=options.task or NO_TASK, round_number=options.round or 0)
     content = built.content
     if options.key:
         content = signed_content(content, options.key)
@@ -172,16 +172,6 @@ def _sentence(pack: Pack) -> str:
         f"{pack.n_queries:,} queries and {pack.n_urls:,} URLs that many people searched for{of}, released with "
         f"differential privacy: ε = {info.epsilon:g}, δ = {info.delta:g}."
     )
-
-
-def _task(options: argparse.Namespace) -> tuple[bytes, int]:
-    if (options.task is None) != (options.round is None):
-        raise UsageError("--task and --round go together")
-    if options.task is None:
-        return NO_TASK, 0
-    if not re.fullmatch("[0-9a-f]{32}", options.task):
-        raise UsageError("--task: expected 32 hexadecimal digits")
-    return bytes.fromhex(options.task), options.round
 
 
 def _about(pack: Pack) -> JsonObject:

@@ -275,9 +275,9 @@ def _server(settings: ServeSettings) -> Iterator[str]:
 
 
 def _people(n: int) -> Sequence[Record]:
-    from searchblend.synthetic.population import aol_population
+    from searchblend.synthetic.population import AOL
 
-    group = aol_population(n, seed=time.time_ns() % 2**32)
+    group = AOL.population(n, seed=time.time_ns() % 2**32)
     return [group.record(number) for number in group.drawn.tolist()]
 
 
@@ -301,17 +301,19 @@ def _progress() -> Iterator[OnProgress]:
 
 
 def _show(result: PlayedRound, seconds: float, *, as_json: bool) -> None:
+    from searchblend.cli.tables import percent
+
     if as_json:
         print_document({**encode(result), "seconds": seconds}, as_json=True)
         return
     rows = [
         (
             row.query or "⋆ (all other)",
-            _percent(row.probability),
-            f"{_percent(row.low)} – {_percent(row.high)}",
-            _percent(row.optin),
-            _percent(row.client),
-            _percent(row.influence),
+            percent(row.probability, 3),
+            f"{percent(row.low, 3)} – {percent(row.high, 3)}",
+            percent(row.optin, 3),
+            percent(row.client, 3),
+            percent(row.influence, 3),
         )
         for row in [*result.trends[:-1][:10], *result.trends[-1:]]
     ]
@@ -322,7 +324,3 @@ def _show(result: PlayedRound, seconds: float, *, as_json: bool) -> None:
         f"{result.opt_in_users:,} sealed records and {result.reports_counted:,} reports over HTTP; "
         f"{law.counted:,} counts for {law.expected:,} expected; {seconds} s in all."
     )
-
-
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.3f} %"
