@@ -10,6 +10,7 @@ from searchblend.cli.arguments import positive_int, task_id
 from searchblend.cli.printing import messages, run_progress
 from searchblend.cli.service_options import print_document
 from searchblend.core.errors import InputError, MessageError, OutputError, UsageError
+from searchblend.files.durable import write_new
 
 if TYPE_CHECKING:
     from searchblend.service.aggregate import Aggregate
@@ -44,10 +45,7 @@ def run(options: argparse.Namespace) -> None:
     aggregate = _aggregate(options)
     document = aggregate.as_json()
     if options.output:
-        try:
-            options.output.write_text(json.dumps(document) + "\n")
-        except OSError as error:
-            raise OutputError(f"{options.output}: cannot be written: {error.strerror}") from error
+        write_new(options.output, (json.dumps(document) + "\n").encode())
     shown = document if options.json else {name: value for name, value in document.items() if name != "counts"}
     print_document(shown, as_json=options.json)
 
