@@ -27,8 +27,7 @@ from playwright.sync_api import sync_playwright
 from searchblend.core.normalization import normalize, normalize_url
 from searchblend.search.pack import PackEntry, PackInfo, PackUrl, best_first, encode_pack
 from searchblend.synthetic.aol import aol_chunk
-from searchblend.synthetic.formats import aol_table
-from searchblend.synthetic.pieces import chunk_generator
+from searchblend.synthetic.pieces import aol_table, chunk_generator
 
 EXTENSION = Path(__file__).parents[1] / "extension"
 INFO = PackInfo("best", 4.0, 1e-5, bytes(range(16)), 1)

@@ -15,7 +15,7 @@ from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.pipeline import run_blender
 from searchblend.blender.result import Result, result_of
 from searchblend.cli import tables
-from searchblend.cli.commands import device, graph, ledger, pack, plan, release, search, select, serve, stats
+from searchblend.cli.commands import device, ledger, pack, plan, release, search, select, serve, stats
 from searchblend.cli.printing import print_table
 from searchblend.clickgraph.use.graph import ClickGraph
 from searchblend.clickgraph.use.review import Finding
@@ -119,7 +119,7 @@ def show_round() -> None:
 
 def show_graph() -> None:
     rows = [SimilarQuery(name, 0.123456, "overlapping", 1234) for name in NAMES]
-    print_table(graph._Rows(SimilarQuery, rows).table("Queries like it", 10))
+    print_table(tables.ResultRows(SimilarQuery, rows).table("Queries like it", 10))
 
 
 def show_review() -> None:
@@ -162,7 +162,7 @@ SAMPLES: Final[Mapping[tuple[ModuleType, str], Callable[[], None]]] = {
     (pack, "_document_table"): lambda: print_table(pack._document_table({"file": URL, **dict.fromkeys(NAMES, WORDS)})),
     (search, "_show_matches"): lambda: search._show_matches(index().search("weather", 3), INFO),
     (plan, "_forecast_table"): show_plan,
-    (graph, "_Rows.table"): show_graph,
+    (tables, "ResultRows.table"): show_graph,
     (device, "_show"): show_reports,
     (device, "_search"): show_device_search,
     (serve, "_show"): show_round,

@@ -47,7 +47,7 @@ from searchblend.releases.saved_release import SavedRelease as SavedRelease
 from searchblend.releases.saved_release import read_release as read_release
 from searchblend.releases.verify_release import verify_release as verify_release
 from searchblend.releases.verify_release import Check as Check
-from searchblend.releases.release_page import page_of_folder as page_of_folder
+from searchblend.releases.paperwork import page_of_folder as page_of_folder
 from searchblend.releases.pack_files import build_from_release as build_from_release
 from searchblend.search.build_pack import BuiltPack as BuiltPack
 from searchblend.search.build_pack import SearchIndex as SearchIndex

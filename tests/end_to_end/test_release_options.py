@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from searchblend.cli.main import main
-from searchblend.releases.earlier_releases import REMEMBERED
+from searchblend.releases.make_release import REMEMBERED
 
 CYRILLIC = "погода"
 

@@ -22,7 +22,7 @@ from searchblend.blender.paper.estimate_optin import estimate_optin_probabilitie
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.core.params import BlenderParams
 from searchblend.core.records import HeadList, Record
-from searchblend.synthetic.population import AOL_USERS, RankedRecords, aol_population, aol_query_shares, url_shares
+from searchblend.synthetic.population import AOL, AOL_USERS, RankedRecords, aol_query_shares, url_shares
 from searchblend.synthetic.seeded import SeededRandomness
 from searchblend.synthetic.world import rank_of_query
 from searchblend_lab.evidence.laws.estimates import estimating_with, of_queries
@@ -34,7 +34,7 @@ OPTIN_SHARE = 0.05
 
 shares_of_queries = cache(aol_query_shares)
 """computed once: there are millions"""
-optin_people = lru_cache(maxsize=128)(aol_population)
+optin_people = lru_cache(maxsize=128)(AOL.population)
 """the same people at every ε"""
 
 

@@ -16,7 +16,7 @@ from searchblend.blender.release import BlenderRelease
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.synthetic.metrics import Truth, score
-from searchblend.synthetic.population import aol_population
+from searchblend.synthetic.population import AOL
 from searchblend.synthetic.seeded import SeededRandomness
 from searchblend_lab.evidence.laws import faults
 
@@ -25,7 +25,7 @@ SEEDS = range(1, 6)
 
 @cache
 def people(seed: int) -> InMemoryGroup:
-    return aol_population(seed=seed)
+    return AOL.population(seed=seed)
 
 
 def mean_ndcg(epsilon: float, bend: Callable[[BlenderRelease], BlenderRelease] = lambda release: release) -> float:

@@ -1,6 +1,6 @@
 /**
  * How many typing errors lie between one text and many sorted ones, by optimal string alignment over code points. The
- * twin of search/edit_distance.py.
+ * twin of search/pack_index.py.
  *
  * The table's rows stand for the letters of the other text. A row depends on the letters before it alone, so the rows
  * of a beginning that two neighbours share stay; where a whole row exceeds the limit, no longer text comes back below

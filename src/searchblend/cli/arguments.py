@@ -1,4 +1,4 @@
-"""What the arguments of several commands share."""
+"""What the arguments of several commands share, and ``--config``: options of a command from a file."""
 
 from __future__ import annotations
 
@@ -6,12 +6,19 @@ import argparse
 import difflib
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date
+from pathlib import Path
 from typing import Any, Final, NoReturn, TypeAlias
 
-from searchblend.cli.config_file import CONFIG_DEST, config_words
+from searchblend.core.errors import UsageError
+from searchblend.core.privacy import Budget
 
 Commands: TypeAlias = "argparse._SubParsersAction[Any]"
+_CONFIG: Final = "--config"
+_CONFIG_DEST: Final = "config_file"
+"""not ``config``, which is the file of settings of ``serve``"""
+_NOT_KEYS: Final = ("--help", _CONFIG)
 RENAMED_DEST: Final = "renamed"
 """where the old spellings that were typed are kept: each with its new one"""
 
@@ -33,9 +40,9 @@ class CommandParser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """What is left over is refused here, by the command that knows its own options; so is its ``--config`` read."""
-        if any(action.dest == CONFIG_DEST for action in self._actions):
+        if any(action.dest == _CONFIG_DEST for action in self._actions):
             given = self._given(args)
-            args = [*(config_words(self, given[CONFIG_DEST], given) if CONFIG_DEST in given else []), *args]
+            args = [*(config_words(self, given[_CONFIG_DEST], given) if _CONFIG_DEST in given else []), *args]
         found, rest = super().parse_known_args(args, namespace)
         if rest and self._subparsers is None:
             self.error(f"unrecognized arguments: {' '.join(rest)}")
@@ -61,8 +68,7 @@ class CommandParser(argparse.ArgumentParser):
         else:
             left_over = re.findall(r"(?<!\S)--[\w-]+", message) if message.startswith("unrecognized") else []
             wrong, right = "".join(left_over[:1]), list(self._option_string_actions)
-        meant = difflib.get_close_matches(wrong, right, 1) if wrong else []
-        return f"{message}; did you mean {meant[0]}?" if meant else message
+        return message + (_suggestion(wrong, right) if wrong else "")
 
 
 def add_command(commands: Commands, name: str, summary: str, examples: str | None = None) -> argparse.ArgumentParser:
@@ -121,22 +127,105 @@ def positive_int(text: str) -> int:
     return int(text)
 
 
-def share(text: str) -> float:
+def task_id(text: str) -> bytes:
+    if not re.fullmatch("[0-9a-f]{32}", text):
+        raise argparse.ArgumentTypeError("expected 32 hexadecimal digits")
+    return bytes.fromhex(text)
+
+
+def number(text: str) -> float:
+    """Not a number (NaN) for what is none: no comparison then holds."""
     try:
-        value = float(text)
+        return float(text)
     except ValueError:
-        value = math.nan
+        return math.nan
+
+
+def share(text: str) -> float:
+    value = number(text)
     if not 0 < value < 1:
         raise argparse.ArgumentTypeError("expected a share in (0, 1), for example 0.05")
     return value
 
 
-def epsilon_delta(text: str) -> tuple[float, float]:
-    epsilon, comma, delta = text.partition(",")
-    try:
-        pair = float(epsilon), float(delta)
-    except ValueError:
-        pair = math.nan, math.nan
-    if not comma or not (0 < pair[0] < math.inf and 0 < pair[1] < 1):
+def add_cap(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--per-window", type=_budget, metavar="E,D", help="ε and δ of each window")
+    parser.add_argument("--lifetime", type=_budget, metavar="E,D", help="ε and δ of all windows together")
+
+
+def _budget(string: str) -> Budget:
+    epsilon, delta = (number(part) for part in string.partition(",")[::2])
+    if not (0 < epsilon < math.inf and 0 < delta < 1):
         raise argparse.ArgumentTypeError("expected ε,δ, for example 4,1e-5")
-    return pair
+    return Budget(epsilon, delta)
+
+
+def add_file_output(parser: argparse.ArgumentParser, what: str, *, required: bool = False) -> None:
+    """A file that a command writes, and whether it may replace one."""
+    parser.add_argument("-o", "--output", type=Path, required=required, metavar="FILE", help=what)
+    parser.add_argument("--force", action="store_true", help="replace FILE")
+
+
+def add_config(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        _CONFIG,
+        dest=_CONFIG_DEST,
+        type=Path,
+        metavar="FILE",
+        help="TOML file with options under their long names (epsilon = 2); the command line wins",
+    )
+
+
+def config_words(parser: argparse.ArgumentParser, path: Path, given: Collection[str]) -> list[str]:
+    """The file's options as words of the command line, so that types, choices and messages are the same.
+
+    Left out are those whose ``dest`` was given, or that of one that excludes them.
+    """
+    options = {
+        name.removeprefix("--"): action
+        for name, action in parser._option_string_actions.items()
+        if name.startswith("--") and name not in _NOT_KEYS
+    }
+    words: list[str] = []
+    for written, value in _read(path).items():
+        key = written.replace("_", "-")  # as the settings of a server are written
+        if key not in options:
+            raise UsageError(f"{_CONFIG}: {path}: there is no option {written!r}{_suggestion(key, options)}")
+        if not _excluded(parser, options[key], given):
+            words += _words(path, key, options[key], value)
+    return words
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{_CONFIG}: {path}: {error.strerror}") from error
+    except ValueError as error:  # of TOML, and of UTF-8
+        raise UsageError(f"{_CONFIG}: {path}: expected TOML, such as: epsilon = 2 ({error})") from error
+
+
+def _suggestion(key: str, options: Collection[str]) -> str:
+    meant = difflib.get_close_matches(key, options, 1)
+    return f"; did you mean {meant[0]}?" if meant else ""
+
+
+def _excluded(parser: argparse.ArgumentParser, action: argparse.Action, given: Collection[str]) -> bool:
+    groups: Sequence[Any] = parser._mutually_exclusive_groups
+    rivals = [other for group in groups if action in group._group_actions for other in group._group_actions]
+    return any(other.dest in given for other in [action, *rivals])
+
+
+def _words(path: Path, key: str, action: argparse.Action, value: Any) -> list[str]:
+    if (action.nargs == 0) is not isinstance(value, bool):
+        expected = "true or false" if action.nargs == 0 else "a value"
+        raise UsageError(f"{_CONFIG}: {path}: {key}: expected {expected}")
+    if isinstance(value, bool):
+        return [f"--{key}"] if value else []
+    if isinstance(value, Mapping) and not any(isinstance(inner, Mapping | list) for inner in value.values()):
+        value = ",".join(f"{name}={inner}" for name, inner in value.items())  # [columns]
+    if not isinstance(value, str | int | float | date):
+        raise UsageError(f"{_CONFIG}: {path}: {key}: expected a string or a number")
+    return [f"--{key}={value}"]

@@ -1,30 +1,44 @@
-"""What commands with a log share: how it is read; and of those that release something, ledger and exact counts."""
+"""What commands with a log share: how it is read, from standard input too; and of releases, ledger and exact counts."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import shutil
+import signal
+import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from searchblend.cli.arguments import positive_int
-from searchblend.cli.config_file import add_config
-from searchblend.cli.printing import json_text, warn
-from searchblend.cli.standard_input import STANDARD_INPUT
-from searchblend.core.errors import EmptyHeadList, UsageError
+from searchblend.cli.arguments import add_config, positive_int
+from searchblend.cli.printing import json_text, note_step, warn
+from searchblend.core.errors import EmptyHeadList, OutputError, UsageError
+from searchblend.core.statement import PAGE
 from searchblend.files.durable import whole_files
 from searchblend.logs.formats.layout import NAMEABLE
 from searchblend.store.ledger_windows import ALL_TIME
 
 if TYPE_CHECKING:
+    from searchblend.core.privacy import Guarantee, StatedGuarantee
     from searchblend.logs.options import ReadOptions
-    from searchblend.releases.make_release import Cost, LedgerEntry
+    from searchblend.releases.make_release import Cost, LedgerEntry, WrittenRelease
+
 
 ALL_USERS: Final = "all users"
+STANDARD_INPUT: Final = "-"
+_FILE: Final = "standard-input"
+_ENDINGS: Final = ("SIGTERM", "SIGHUP")
 VALUE_COLUMNS: Final = ("user", "value")
 _FILES: Final = "a file, glob or directory, plain, .gz, .zst, .bz2 or .xz; - is standard input"
 NO_LEDGER: Final = "note: without --ledger nothing keeps account"
+_READ_OPTIONS: Final = (
+    *("format", "columns", "delimiter", "quoted_line_feeds", "host_only", "strict"),
+    *("engine", "master", "memory", "threads", "temp_directory"),
+)
+"""options that ``ReadOptions`` knows under the same names"""
 WriteSummary = Callable[[Mapping[str, Any] | None], None]
 
 
@@ -78,42 +92,14 @@ def add_reading(parser: argparse.ArgumentParser, roles: Sequence[str] = NAMEABLE
 
 
 def read_options(options: argparse.Namespace, *, optin_column: str | None = None) -> ReadOptions:
+    """How a log, or a table, is to be read; a table has some of a log's options."""
     from searchblend.logs.options import ReadOptions
 
-    if options.master and options.engine != "spark":
+    given = vars(options)
+    if given.get("master") and options.engine != "spark":
         raise UsageError("--master: only with --engine spark")
-    return ReadOptions(
-        options.log,
-        format=options.format,
-        columns=options.columns,
-        delimiter=options.delimiter,
-        optin_column=optin_column,
-        urls=not options.no_urls,
-        quoted_line_feeds=options.quoted_line_feeds,
-        host_only=options.host_only,
-        strict=options.strict,
-        engine=options.engine,
-        master=options.master,
-        memory=options.memory,
-        threads=options.threads,
-        temp_directory=options.temp_directory,
-    )
-
-
-def table_options(options: argparse.Namespace) -> ReadOptions:
-    from searchblend.logs.options import ReadOptions
-
-    return ReadOptions(
-        options.log,
-        format=options.format,
-        columns=options.columns,
-        delimiter=options.delimiter,
-        quoted_line_feeds=options.quoted_line_feeds,
-        strict=options.strict,
-        memory=options.memory,
-        threads=options.threads,
-        temp_directory=options.temp_directory,
-    )
+    known = {name: given[name] for name in _READ_OPTIONS if name in given}
+    return ReadOptions(options.log, optin_column=optin_column, urls=not given.get("no_urls"), **known)
 
 
 def _delimiter(text: str) -> str:
@@ -184,24 +170,31 @@ def ledger_entry(options: argparse.Namespace) -> LedgerEntry | None:
 
 
 @contextlib.contextmanager
-def remembered(options: argparse.Namespace, output: Path, cost: Cost, *, created: str) -> Iterator[None]:
-    """Without a ledger, say what the releases of this input cost so far, as the folder of ``output`` remembers them.
+def releasing(
+    options: argparse.Namespace, log: ReadOptions, cost: Cost | None, *, created: str
+) -> Iterator[tuple[ReadOptions, WriteSummary]]:
+    """Around the making of a release: how to read its log, and what writes the exact counts of ``--summary``.
 
-    ``cost`` and ``created`` are those of the release that the block makes.
+    ``log`` may be standard input. Without a ledger, ``cost`` and ``created`` are added to what the folder of the output
+    remembers of earlier releases; no cost is an evaluation, which is not a release.
     """
-    if options.ledger is not None:
-        yield
-        return
-    try:
-        yield
-    except EmptyHeadList:  # that nothing passed is an outcome too, and paid for
-        _remember(options.log, output, cost, created)
-        raise
-    _remember(options.log, output, cost, created)
+    with _summary_file(options.summary, options.output, replace=options.force) as write_summary:
+        is_paid = False
+        try:
+            with with_standard_input(log) as reading:
+                yield reading, write_summary
+            is_paid = True
+        except EmptyHeadList:  # that nothing passed is an outcome too, and paid for
+            is_paid = True
+            raise
+        finally:
+            if is_paid and cost and options.ledger is None:
+                _remember(options.log, options.output, cost, created)
 
 
 def _remember(log: str, output: Path, cost: Cost, created: str) -> None:
-    from searchblend.releases.earlier_releases import remember_release
+    """Say what the releases of this input cost so far, as the folder of ``output`` remembers them."""
+    from searchblend.releases.make_release import remember_release
 
     try:
         so_far = remember_release(output, None if log == STANDARD_INPUT else log, cost.spend, created=created)
@@ -216,7 +209,7 @@ def _remember(log: str, output: Path, cost: Cost, created: str) -> None:
 
 
 @contextlib.contextmanager
-def summary_file(path: Path | None, release: Path | None, *, replace: bool) -> Iterator[WriteSummary]:
+def _summary_file(path: Path | None, release: Path | None, *, replace: bool) -> Iterator[WriteSummary]:
     """Opened before the run, because after it the budget is spent; never inside the folder that is published."""
     from searchblend.wire.release import NOT_FOR_RELEASE
 
@@ -233,3 +226,90 @@ def summary_file(path: Path | None, release: Path | None, *, replace: bool) -> I
             partial.write_text(json_text(document), encoding="utf-8")
 
         yield write
+
+
+@contextlib.contextmanager
+def with_standard_input(reading: ReadOptions) -> Iterator[ReadOptions]:
+    """How to read the log, with a path in place of ``-``.
+
+    A log is read more than once, so one that comes by a pipe is written to a file first. The file
+    is gone when the block is left, also by an interrupt or a signal to terminate.
+    """
+    if reading.paths != STANDARD_INPUT:
+        yield reading
+        return
+    from searchblend.logs.relational import private_directory
+
+    if reading.engine == "spark":
+        raise UsageError("LOG -: only with --engine duckdb; a cluster cannot read this machine's standard input")
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UsageError("LOG -: standard input is a terminal; pipe a log into it, or name a file")
+    with _ended_by_exceptions():
+        folder = private_directory(reading.temp_directory)
+        try:
+            _keep(folder / _FILE)
+            yield replace(reading, paths=folder / _FILE)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _keep(path: Path) -> None:
+    note_step("standard input")
+    try:
+        with path.open("xb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+    except OSError as error:
+        raise OutputError(
+            f"{path}: standard input cannot be kept: {error.strerror}; choose another place with --temp-directory"
+        ) from error
+
+
+@contextlib.contextmanager
+def _ended_by_exceptions() -> Iterator[None]:
+    """A signal that would end the process at once ends the block instead, so that its files are removed."""
+
+    def end(number: int, _: object) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    is_main = threading.current_thread() is threading.main_thread()
+    numbers = [getattr(signal, name) for name in _ENDINGS if is_main and hasattr(signal, name)]
+    handlers = {number: signal.signal(number, end) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def warn_about_input(written: WrittenRelease[Any], folder: Path | None, *, html: bool = False) -> None:
+    """What the person should know about the input of a release: malformed lines, or that it was not read again.
+
+    A release that was published without a page stays without one: its files are what they were.
+    """
+    if written.input_summary is not None:
+        for line in _malformed_lines(written.input_summary):
+            warn(line, "bold yellow")
+        return
+    warn("this release id was published before: the same files again, nothing was spent")
+    if html and folder is not None and not (folder / PAGE).exists():
+        warn(f"it was published without a page; make one beside it: searchblend page {folder} -o FILE")
+
+
+def _malformed_lines(summary: Mapping[str, Any]) -> list[str]:
+    """One line per reason, with the first places; nothing of what stood there."""
+    malformed, lines = summary["malformed"], max(summary["lines"], 1)
+    total = sum(entry["count"] for entry in malformed.values())
+    if not total:
+        return []
+    loud = "WARNING: more than 1 % of the lines are malformed: " if total > lines / 100 else "warning: "
+    return [f"{loud}{total:,} of {lines:,} lines were left out"] + [
+        f"  {reason}: {entry['count']:,} (first: {', '.join(entry['first'])})" for reason, entry in malformed.items()
+    ]
+
+
+def stated(promise: Guarantee | StatedGuarantee, to: str) -> str:
+    """The promise in one line, and whether it holds."""
+    return (
+        f"ε = {promise.epsilon:g}, δ = {promise.delta:g} for {to}; "
+        f"guarantee {'holds' if promise.holds else 'does NOT hold'}"
+    )

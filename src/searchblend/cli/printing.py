@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -67,11 +67,31 @@ def note_step(step: str) -> None:
         warn(f"searchblend: {step}", "dim")
 
 
-def new_table(title: str) -> Table:
+def new_table(
+    title: str,
+    columns: Iterable[str] = (),
+    rows: Iterable[Sequence[RenderableType]] = (),
+    *,
+    words: Collection[str] = (),
+    caption: str | None = None,
+) -> Table:
+    """A table whose columns are figures, at the right, but for those that are named as ``words``."""
     from rich import box
     from rich.table import Table
 
-    return Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left", title_style="bold")
+    table = Table(
+        title=title,
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+        caption=caption,
+        caption_justify="left",
+        title_style="bold",
+    )
+    for name in columns:
+        table.add_column(name, justify="left" if name in words else "right")
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 def print_table(*parts: RenderableType) -> None:
@@ -118,6 +138,17 @@ def styled(text: str, style: str) -> Text:
     from rich.text import Text
 
     return Text(output().plain(text), style=style)
+
+
+def word(value: Any) -> str:
+    """A value of a document as people write it."""
+    import json
+
+    if value in (None, [], {}):
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def write(text: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from searchblend.cli.printing import print_json, print_line
+from searchblend.cli.printing import print_json, print_line, word
 from searchblend.core.errors import UsageError
 from searchblend.files.durable import make_private_folder, read_private
 from searchblend.service.clock import SystemClock
@@ -100,22 +100,24 @@ def _lines(document: Any, indent: str = "") -> Iterator[str]:
                 yield f"{indent}{name}:"
                 yield from _lines(value, indent + "  ")
             else:
-                yield f"{indent}{name}: {_word(value)}"
+                yield f"{indent}{name}: {word(value)}"
     elif isinstance(document, list):
         for value in document:
             if isinstance(value, dict):
-                yield indent + ", ".join(f"{name} {_word(inner)}" for name, inner in value.items())
+                yield indent + ", ".join(f"{name} {word(inner)}" for name, inner in value.items())
             else:
-                yield f"{indent}{_word(value)}"
+                yield f"{indent}{word(value)}"
     else:
-        yield f"{indent}{_word(document)}"
+        yield f"{indent}{word(document)}"
 
 
-def _word(value: Any) -> str:
+def read_json(path: Path) -> Any:
+    """A document that the person named."""
     import json
 
-    if value in (None, [], {}):
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    try:
+        return json.loads(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: not JSON") from error

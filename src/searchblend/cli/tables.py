@@ -1,15 +1,18 @@
-"""The tables of a hybrid run. Figure 9 of [BLJ] is the model."""
+"""The tables of a hybrid run, for which Figure 9 of [BLJ] is the model, and of what a click graph is asked."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from rich.table import Table
 from rich.text import Text
 
 from searchblend.blender.result import GroupShare, Result, ResultRow
 from searchblend.cli.printing import new_table, styled
+from searchblend.core.csv_cells import write_csv
+from searchblend.core.documents import JsonObject
 from searchblend.core.visible import visible
 
 _STAR = "⋆ (all other)"
@@ -17,44 +20,45 @@ _STAR = "⋆ (all other)"
 
 def trends_table(result: Result, limit: int) -> Table:
     """The released trends, most probable first."""
-    groups = result.groups
-    table = new_table(f"Head queries ({result.head.queries} in the list)")
-    for name in ("query", "share", "95 % interval", "opt-in", "clients", "weight of opt-in"):
-        table.add_column(name, justify="left" if name == "query" else "right", no_wrap=name != "query")
-    for row in _shown(result.trends, limit):
-        low, high = row.interval
-        table.add_row(
+    rows = [
+        (
             _name(row.query),
-            _percent(row.probability),
-            f"{_percent(None if low is None else max(low, 0))} – {_percent(high)}",
-            _percent(_value(row.optin)),
-            _percent(_value(row.client)),
+            percent(row.probability),
+            f"{percent(None if row.interval[0] is None else max(row.interval[0], 0))} – {percent(row.interval[1])}",
+            percent(_value(row.optin)),
+            percent(_value(row.client)),
             "–" if row.optin_weight is None else f"{row.optin_weight:.2f}",
         )
-    table.caption = f"{groups.optin_users:,} opt-in users, {groups.clients:,} clients"
-    return table
+        for row in _shown(result.trends, limit)
+    ]
+    return new_table(
+        f"Head queries ({result.head.queries} in the list)",
+        ("query", "share", "95 % interval", "opt-in", "clients", "weight of opt-in"),
+        rows,
+        words=("query",),
+        caption=f"{result.groups.optin_users:,} opt-in users, {result.groups.clients:,} clients",
+    )
 
 
 def comparison_table(result: Result, limit: int) -> Table:
     """True and estimated shares side by side, regressions in red: estimates out of the true order ([BLJ] Fig. 9)."""
     rows = sorted(_shown(result.trends, limit), key=lambda row: -(row.true_probability or 0.0))
-    columns = [
-        ("blended", [row.probability for row in rows]),
-        ("opt-in", [_value(row.optin) for row in rows]),
-        ("clients", [_value(row.client) for row in rows]),
-    ]
-    table = new_table("Most frequent queries: the truth and what was released")
-    table.add_column("query")
-    table.add_column("true share", justify="right")
-    cells: list[list[Text | str]] = [[_name(row.query), _percent(row.true_probability)] for row in rows]
-    for name, values in columns:
-        table.add_column(name, justify="right")
+    columns = {
+        "blended": [row.probability for row in rows],
+        "opt-in": [_value(row.optin) for row in rows],
+        "clients": [_value(row.client) for row in rows],
+    }
+    cells: list[list[Text | str]] = [[_name(row.query), percent(row.true_probability)] for row in rows]
+    for values in columns.values():
         for cell, value, regressed in zip(cells, values, regressions(values), strict=True):
-            cell.append(styled(f"{_percent(value)} ▲", "bold red") if regressed else f"{_percent(value)}  ")
-    for cell in cells:
-        table.add_row(*cell)
-    table.caption = "▲ larger than the estimate above it, although the true share is smaller"
-    return table
+            cell.append(styled(f"{percent(value)} ▲", "bold red") if regressed else f"{percent(value)}  ")
+    return new_table(
+        "Most frequent queries: the truth and what was released",
+        ("query", "true share", *columns),
+        cells,
+        words=("query",),
+        caption="▲ larger than the estimate above it, although the true share is smaller",
+    )
 
 
 def explanation(result: Result) -> list[Table | str]:
@@ -101,19 +105,22 @@ def group_warnings(result: Result) -> list[str]:
 
 
 def _compared_table(compared: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any]) -> Table:
-    table = new_table("Client designs, by the errors predicted from the opt-in users' released counts (least Q²R wins)")
-    for name in ("mechanism", "about queries", "query L1 (Q)", "record L1 (R)", ""):
-        table.add_column(name, justify="left" if name in ("mechanism", "") else "right")
-    for entry in compared:
-        is_chosen = (entry["name"], entry["query_share"]) == (chosen["name"], chosen["query_share"])
-        table.add_row(
+    rows = [
+        (
             entry["name"],
             f"{entry['query_share']:.0%}",
             f"{entry['predicted_query_l1']:.5f}",
             f"{entry['predicted_record_l1']:.5f}",
-            "chosen" if is_chosen else "",
+            "chosen" if all(entry[name] == chosen[name] for name in ("name", "query_share")) else "",
         )
-    return table
+        for entry in compared
+    ]
+    return new_table(
+        "Client designs, by the errors predicted from the opt-in users' released counts (least Q²R wins)",
+        ("mechanism", "about queries", "query L1 (Q)", "record L1 (R)", ""),
+        rows,
+        words=("mechanism", ""),
+    )
 
 
 def regressions(estimates: Sequence[float | None]) -> list[bool]:
@@ -135,5 +142,36 @@ def _value(share: GroupShare | None) -> float | None:
     return None if share is None else share.probability
 
 
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.2f} %"
+def percent(value: float | None, digits: int = 2) -> str:
+    return "–" if value is None else f"{100 * value:.{digits}f} %"
+
+
+class ResultRows:
+    """Results as rows, with the names that the files of a release use."""
+
+    def __init__(self, kind: type, results: Sequence[Any], **names: str) -> None:
+        renamed = {**_COLUMNS, **names}
+        fields = [field.name for field in dataclasses.fields(kind)]
+        self.columns = [renamed.get(name, name) for name in fields]
+        self.rows: list[JsonObject] = [
+            dict(zip(self.columns, (getattr(result, name) for name in fields), strict=True)) for result in results
+        ]
+
+    def table(self, title: str, limit: int) -> Table:
+        words = [name for name, value in self.rows[0].items() if isinstance(value, str)]
+        cells = ([_cell(value) for value in row.values()] for row in self.rows[:limit])
+        return new_table(title, self.rows[0], cells, words=words)
+
+    def text(self, delimiter: str) -> str:
+        return write_csv(self.columns, self.rows, delimiter)
+
+
+_COLUMNS: Final = {"low": "lo95", "high": "hi95", "seed_class": "class"}
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if value.is_integer() and abs(value) > 1 else f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)

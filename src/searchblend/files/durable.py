@@ -170,6 +170,12 @@ def whole_files(paths: Sequence[Path], *, replace: bool = False) -> Iterator[lis
         sync(paths[0].parent)
 
 
+def write_new(path: Path, content: bytes, *, replace: bool = False) -> None:
+    """One file with a content that is at hand, as ``whole_files`` write theirs."""
+    with whole_files([path], replace=replace) as (partial,):
+        partial.write_bytes(content)
+
+
 class ReleaseFolder:
     """Files gathered beside their destination, moved into place together at the end."""
 

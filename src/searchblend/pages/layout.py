@@ -3,13 +3,15 @@
 Style and script are inside, and everything foreign is forbidden by the page's own policy, which allows exactly these
 two by their hashes. Strings of a release are foreign: a query may be ``<script>`` and a URL ``javascript:``. They enter
 a page as escaped text only, never as a link or an attribute that is followed; an unknown name in a template is an
-error. The console and the lab render with the same environment.
+error. The console and the lab render with the same environment. Documents in Markdown (``templates/*.md``) have one of
+their own, in which everything that is filled in is escaped, too.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -25,6 +27,7 @@ from searchblend.core.visible import visible
 
 _PAGES: Final = Path(__file__).parent / "templates"
 _SMALL: Final = 1e-3
+_MARKS: Final = re.compile(r"[\\`*_\[\]<>|~$]")
 MOST_ROWS: Final = 1_000
 """Of one table: a page is for reading, the tables beside it are for programs."""
 
@@ -131,3 +134,41 @@ def small_number(value: float) -> str:
 def rows_left_out(total: int, file: str) -> str:
     """Where the rest is, if a table shows only the first rows."""
     return f"The first {MOST_ROWS:,} of {total:,}; {file} has all of them." if total > MOST_ROWS else ""
+
+
+class Markdown(str):
+    """A text that is Markdown already."""
+
+
+def markdown(text: object) -> str:
+    """A text of somebody's as it stands in one line of Markdown: no mark of it means anything."""
+    return text if isinstance(text, Markdown) else _MARKS.sub(r"\\\g<0>", _line(text))
+
+
+def markdown_code(text: object) -> Markdown:
+    """A name as code, where no escape would be heeded: a backtick ends it and a bar ends a cell, so neither stays."""
+    return Markdown(f"`{_line(text).translate({ord('`'): chr(39), ord('|'): '/'})}`")
+
+
+def _line(text: object) -> str:
+    return " ".join(visible(str(text)).split())
+
+
+def render_markdown(template: str, **values: Any) -> str:
+    """A document; ``values`` are foreign, so that all of them are escaped and none may stand at a line's beginning."""
+    return _markdown_environment().get_template(template).render(**values)
+
+
+@cache
+def _markdown_environment() -> Environment:
+    environment = Environment(  # noqa: S701  # Markdown has marks of its own, which finalize escapes
+        loader=FileSystemLoader(_PAGES),
+        undefined=StrictUndefined,
+        finalize=markdown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        auto_reload=False,
+    )
+    environment.filters["code"] = markdown_code
+    return environment

@@ -113,7 +113,7 @@ def click_graph_files(
     files[STATEMENT_TEXT] = statement_page(release, created=created, options=options).encode()
     statement = click_graph_statement(release, files, created=created, options=options)
     if html:
-        from searchblend.pages.click_graph_page import click_graph_page
+        from searchblend.pages.release_pages import click_graph_page
 
         files[PAGE] = click_graph_page(graph, statement).encode()
         statement = statement.with_file(PAGE, files[PAGE])

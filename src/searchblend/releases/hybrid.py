@@ -166,7 +166,7 @@ def hybrid_files(
         notice=result.notice,
     )
     if html:
-        from searchblend.pages.hybrid_page import hybrid_page
+        from searchblend.pages.release_pages import hybrid_page
 
         files[PAGE] = hybrid_page(result, statement).encode()
         statement = statement.with_file(PAGE, files[PAGE])

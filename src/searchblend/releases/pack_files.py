@@ -14,7 +14,8 @@ from searchblend.files.durable import read_private
 from searchblend.releases.saved_release import SavedRelease
 from searchblend.search.build_pack import BuiltPack, build_pack
 from searchblend.search.pack import LARGEST, NO_TASK, Pack, decode_pack
-from searchblend.search.pack_delta import apply_delta, encode_delta
+from searchblend.search.pack_delta import MAGIC as DELTA_MAGIC
+from searchblend.search.pack_delta import DeltaInfo, apply_delta, encode_delta, read_delta_info
 from searchblend.wire.manifest import Signature
 from searchblend.wire.release import RESULT, STATEMENT, read_result, read_statement
 from searchblend.wire.signed_pack import decode_signed_pack, is_signed_pack
@@ -68,6 +69,15 @@ def read_pack_file(path: Path) -> PackFile:
             return PackFile(decode_pack(content), ())
         signed = decode_signed_pack(content)
         return PackFile(decode_pack(signed.pack), signed.signatures)
+    except MessageError as error:
+        raise InputError(path, str(error)) from error
+
+
+def read_delta_file(path: Path) -> DeltaInfo | None:
+    """What a delta states about itself; None if the file is something else."""
+    content = _read_bytes(path)
+    try:
+        return read_delta_info(content) if content.startswith(DELTA_MAGIC) else None
     except MessageError as error:
         raise InputError(path, str(error)) from error
 

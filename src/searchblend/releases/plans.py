@@ -15,10 +15,10 @@ from searchblend.core.outlet import Where
 from searchblend.core.params import BlenderParams, ClickGraphParams
 from searchblend.core.silent import SILENT
 from searchblend.core.tables import ROWS_SHOWN, Column, Tables, chosen, html_table
-from searchblend.files.durable import whole_files
-from searchblend.releases.draw import draw
-from searchblend.synthetic.count_group import RecordModel
-from searchblend.synthetic.plan import FIGURES, Situation, curve, model_of_result, plan_document
+from searchblend.files.durable import write_new
+from searchblend.releases.save_and_plot import draw
+from searchblend.synthetic.count_group import RecordModel, Situation
+from searchblend.synthetic.plan import FIGURES, curve, plan_document
 from searchblend.synthetic.population import MEDIAN_SEARCHES, PROFILES, profile_named
 from searchblend.wire.release import decode_result, json_file
 
@@ -45,8 +45,7 @@ class Plan(Tables[TableName]):
         Example:
             ``plan.save("plans")``
         """
-        with whole_files([Path(folder) / PLAN], replace=replace) as (partial,):
-            partial.write_bytes(json_file(self.document))
+        write_new(Path(folder) / PLAN, json_file(self.document), replace=replace)
 
     def plot(self, file: Where | None = None, *, on_run: Callable[[], None] = SILENT) -> Any:
         """The forecast as a figure of Matplotlib (the extra ``plots``).
@@ -163,7 +162,7 @@ def planned_people(profile: str) -> PlannedPeople:
     except MessageError as error:
         raise InvalidParameter("profile", f"{profile}: expected a result.json of searchblend run ({error})") from error
     users = result.groups.optin_users + result.groups.clients
-    return PlannedPeople(profile, model_of_result(result), users, result.groups.optin_users / max(users, 1), 50)
+    return PlannedPeople(profile, RecordModel.of_result(result), users, result.groups.optin_users / max(users, 1), 50)
 
 
 def plan_run(

@@ -100,6 +100,14 @@ def _shown(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
+def folder_and_statement(where: Where) -> tuple[Path, Statement]:
+    """The folder of a release, of whatever kind, and its statement."""
+    folder = Path(where)
+    if not folder.is_dir():
+        raise InputError(folder, "expected the folder of a release")
+    return folder, read_statement(folder / STATEMENT)
+
+
 def read_release(folder: Where) -> SavedRelease:
     """The release in a folder that ``save`` or a command wrote; every file must have the SHA-256 that is stated.
 
@@ -109,10 +117,7 @@ def read_release(folder: Where) -> SavedRelease:
     Example:
         ``sb.read_release("out").plot()``
     """
-    place = Path(folder)
-    if not place.is_dir():
-        raise InputError(place, "expected the folder of a release")
-    statement = read_statement(place / STATEMENT)
+    place, statement = folder_and_statement(folder)
     if statement.kind not in _FILES_OF:
         raise InputError(place / STATEMENT, f"expected one of {', '.join(_FILES_OF)}", field="release.kind")
     if statement.notice is not None:

@@ -3,6 +3,7 @@
 For tables that are not a search log: nothing but the two columns is read, and values are published as they are written.
 One value of each user counts, drawn by a keyed hash among the user's different ones; every value that occurs gets
 noise, and those that reach the threshold are named with their noisy counts (proofs/stability_histogram.md).
+``searchblend select`` and a session leave a folder or a debit (``run_selection``).
 """
 
 # ruff: noqa: S608  every string in the SQL is a literal of ours, or quoted
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import os
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,8 +24,9 @@ from searchblend.blender.best.stability_histogram import CuratorDesign
 from searchblend.blender.guarantees import selection_guarantee
 from searchblend.core.errors import InputError, InvalidParameter
 from searchblend.core.params import check_epsilon
-from searchblend.core.privacy import Budget, Guarantee
+from searchblend.core.privacy import Budget, Guarantee, Neighbors
 from searchblend.core.randomness import Randomness, SystemRandomness
+from searchblend.core.silent import SILENT
 from searchblend.core.tables import ROWS_SHOWN, ReleasedTables, chosen, html_table, short_promise
 from searchblend.logs.duckdb.feed import Feeder
 from searchblend.logs.duckdb.given import GivenTable
@@ -41,6 +43,17 @@ from searchblend.logs.read import refuse_useless, summarize
 from searchblend.logs.relational import SqlTally
 from searchblend.logs.summary import InputSummary
 from searchblend.mechanisms.noisy_counts import noisy_counts
+from searchblend.releases.make_release import (
+    Cost,
+    Files,
+    LedgerEntry,
+    WrittenRelease,
+    make_release,
+    now,
+    refuse_large_delta,
+)
+from searchblend.releases.saved_release import SavedRelease
+from searchblend.wire.values import encode_values
 
 
 @dataclass(frozen=True, repr=False)
@@ -208,6 +221,10 @@ class Selection:
         check_epsilon(self.budget)
         _ = self.design  # a budget without a threshold is refused before anything is read or paid
 
+    @property
+    def cost(self) -> Cost:
+        return Cost(self.budget, Neighbors.REPLACE_ONE, "selection of values")
+
     @cached_property
     def design(self) -> CuratorDesign:
         """Threshold and noise, which follow from the budget alone."""
@@ -231,6 +248,58 @@ class Selection:
             self.design.threshold.integer,
             selection_guarantee(self.budget, self.design, source),
         )
+
+
+def run_selection(
+    selection: Selection,
+    output: Path | None = None,
+    *,
+    replace: bool = False,
+    allow_large_delta: bool = False,
+    ledger: LedgerEntry | None = None,
+    created: str | None = None,
+    on_step: Callable[[str], None] = SILENT,
+) -> WrittenRelease[SavedRelease]:
+    """Read the table, select, write the release.
+
+    Args:
+        selection: what to select from, and with which budget
+        output: the folder, if one is wanted
+        replace: whether another release in the folder may be replaced
+        allow_large_delta: whether δ may reach 1/users, at which a mechanism may expose a user outright
+        ledger: where the release is debited, before any noise is drawn
+        created: when, in ISO 8601; now unless given
+        on_step: called with the name of each step
+    """
+    source = SystemRandomness()
+
+    @contextmanager
+    def read() -> Iterator[ValueTable]:
+        """What can go wrong with the input does so here, before anything is paid."""
+        on_step("reading")
+        with selection.read(source) as table:
+            refuse_large_delta(selection.budget, table.n_users, allowed=allow_large_delta)
+            yield table
+
+    def make(table: ValueTable) -> tuple[SavedRelease, Files]:
+        on_step("selecting")
+        heavy = selection.draw(table, source)
+        files = encode_values(
+            heavy.counts, heavy.guarantee, threshold=heavy.threshold, created=created or now(), table=table.decided
+        )
+        return SavedRelease.of_files(files), files
+
+    return make_release(
+        output,
+        selection.cost,
+        open_log=read,
+        make=make,
+        summarize=lambda table: table.summary.as_json(),
+        read=SavedRelease.of_files,
+        replace=replace,
+        ledger=ledger,
+        on_step=on_step,
+    )
 
 
 def value_columns(named: Mapping[str, str]) -> ColumnMap:

@@ -16,8 +16,7 @@ from searchblend.releases.click_graph import ReleaseSettings, run_release
 from searchblend.releases.hybrid import HybridSettings, run_hybrid
 from searchblend.releases.make_release import LedgerEntry, WrittenRelease, now
 from searchblend.releases.saved_release import SavedRelease
-from searchblend.releases.select_values import Selection
-from searchblend.releases.selection import run_selection
+from searchblend.releases.select_values import Selection, run_selection
 from searchblend.store.ledger import Ledger, check_name
 from searchblend.store.ledger_windows import ALL_TIME
 

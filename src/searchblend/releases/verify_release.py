@@ -5,23 +5,29 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from searchblend.blender.best.many_records_design import ManyRecordsDesign, design_of
 from searchblend.blender.best.stability_histogram import CuratorDesign
+from searchblend.blender.guarantees import best_guarantee, paper_guarantee, selection_guarantee
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.use.graph import ClickGraph
-from searchblend.core.errors import InputError, InvalidParameter, MessageError
+from searchblend.core.documents import JsonObject
+from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.core.outlet import Where
-from searchblend.core.privacy import Budget
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget, Guarantee, StatedGuarantee, TrustModel
+from searchblend.core.randomness import SystemRandomness
 from searchblend.core.silent import SILENT
 from searchblend.core.statement import Statement
+from searchblend.releases.saved_release import SavedRelease, folder_and_statement
 from searchblend.wire.click_graph import STATEMENT_KIND, decode_noise
 from searchblend.wire.click_graph_files import read_click_graph
 from searchblend.wire.click_graph_statement import params_of_statement
-from searchblend.wire.release import STATEMENT, read_statement
+from searchblend.wire.release import STATEMENT
 from searchblend.wire.values import VALUES_KIND
 
 CANNOT_PROVE: Final = (
@@ -32,6 +38,7 @@ CANNOT_PROVE: Final = (
     "what other releases about the same people have cost",
 )
 _CLOSE: Final = 1e-9
+_CLOSE_FIGURES: Final = 1e-6
 
 
 @dataclass(frozen=True)
@@ -53,10 +60,7 @@ def verify_release(where: Where, *, on_step: Callable[[str], None] = SILENT) -> 
     Example:
         ``all(check.holds for check in sb.verify_release("release"))``
     """
-    folder = Path(where)
-    if not folder.is_dir():
-        raise InputError(folder, "expected the folder of a release")
-    statement = read_statement(folder / STATEMENT)
+    folder, statement = folder_and_statement(where)
     on_step("hashes")
     checks = list(_files(folder, statement))
     on_step("budget")
@@ -145,18 +149,18 @@ def budget_checks(statement: Statement) -> Iterator[Check]:
     yield Check("noise of the tables", same, f"{law.law} of scale {law.scale:.4g} on query counts")
 
 
-def _same(stated: Any, computed: Any) -> bool:
+def _same(stated: Any, computed: Any, *, within: float = _CLOSE) -> bool:
     """Equal documents, numbers up to rounding."""
-    if isinstance(computed, dict):
+    if isinstance(computed, Mapping):
         return (
-            isinstance(stated, dict)
+            isinstance(stated, Mapping)
             and stated.keys() == computed.keys()
-            and all(_same(stated[key], value) for key, value in computed.items())
+            and all(_same(stated[key], value, within=within) for key, value in computed.items())
         )
     if isinstance(computed, list):
         return isinstance(stated, list) and len(stated) == len(computed) and all(map(_same, stated, computed))
     if isinstance(computed, float) and isinstance(stated, int | float):
-        return math.isclose(stated, computed, rel_tol=_CLOSE)
+        return math.isclose(stated, computed, rel_tol=within)
     return bool(stated == computed)
 
 
@@ -174,3 +178,76 @@ def _tables(graph: ClickGraph, statement: Statement) -> Iterator[Check]:
         below = int((graph.clicks.counts.count < step.threshold).sum())
         detail = f"all are at least {step.threshold}" if not below else f"{below} are below {step.threshold}"
         yield Check("click counts", not below, detail)
+
+
+def check_promise(release: SavedRelease) -> None:
+    """``MessageError`` unless the stated guarantee is what the stated parameters give.
+
+    Papers state no figure that a file merely claims.
+    """
+    try:
+        _check(release)
+    except (KeyError, TypeError, ValueError, InvalidParameter) as error:
+        raise MessageError("parameters: expected those of a release, as searchblend writes them") from error
+
+
+def _check(release: SavedRelease) -> None:
+    statement, stated = release.statement, release.guarantee
+    if statement.kind == STATEMENT_KIND:
+        if failed := [check.name for check in budget_checks(statement) if not check.holds]:
+            raise MessageError(f"guarantee: does not follow from the parameters: {', '.join(failed)}")
+        return
+    if statement.kind != VALUES_KIND and release.result().guarantee != stated:
+        raise MessageError("guarantee: differs from that of result.json")
+    if not any(_same_promise(stated, promise.stated()) for promise in _promises(release)):
+        raise MessageError("guarantee: is not the one that the parameters give")
+
+
+def _promises(release: SavedRelease) -> Iterator[Guarantee]:
+    """What the parameters give; a statement does not say whether its list was wide, so either may be meant."""
+    parameters = release.statement.parameters
+    if release.statement.kind == VALUES_KIND:
+        budget = Budget(parameters["epsilon"], parameters["delta"])
+        design = CuratorDesign.of(budget)
+        if parameters["integer_threshold"] == design.threshold.integer:
+            yield selection_guarantee(budget, design, SystemRandomness())
+        return
+    params, trust = _params(parameters), TrustModel(release.guarantee.groups[-1].trust)
+    if release.statement.method == "paper":
+        yield paper_guarantee(params, trust, cryptographic=True)
+    elif release.statement.method == "best":
+        optin = release.result().mechanism["optin"]
+        for curator in _curators(params):
+            if _same(optin, curator.figures, within=_CLOSE_FIGURES):
+                yield best_guarantee(params, curator, trust, cryptographic=True)
+
+
+def _curators(params: BlenderParams) -> list[CuratorDesign | ManyRecordsDesign]:
+    if params.records_per_optin > 1:
+        return [design_of(params)]
+    return [CuratorDesign.of(params.budget, wide=wide) for wide in (False, True)]
+
+
+def _params(parameters: JsonObject) -> BlenderParams:
+    known = {name: parameters[name] for name in BlenderParams.__dataclass_fields__ if name in parameters}
+    return BlenderParams(budget=Budget(parameters["epsilon"], parameters["delta"]), **known)
+
+
+def _same_promise(stated: StatedGuarantee, computed: StatedGuarantee) -> bool:
+    """Equal promises, numbers up to rounding. Whether a source was cryptographic is the one thing to be believed."""
+    numbers = [
+        (one.mechanism_delta, other.mechanism_delta) for one, other in zip(stated.groups, computed.groups, strict=False)
+    ]
+    return _without_numbers(stated) == _without_numbers(computed) and all(
+        math.isclose(one, other, rel_tol=_CLOSE_FIGURES, abs_tol=1e-300) for one, other in numbers
+    )
+
+
+def _without_numbers(promise: StatedGuarantee) -> StatedGuarantee:
+    """Without what may differ in a last digit, and the bound for published files, which no parameters give."""
+    return replace(
+        promise,
+        groups=tuple(replace(group, mechanism_delta=0.0) for group in promise.groups),
+        conditions=tuple(replace(condition, detail="") for condition in promise.conditions),
+        published=None,
+    )

@@ -6,7 +6,7 @@ Standard library only: this runs on devices.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import AnyStr, Final
 
 from searchblend.core.errors import MessageError
 
@@ -26,7 +26,7 @@ def write_number(out: bytearray, value: int) -> None:
 
 def write_text(out: bytearray, string: bytes, before: bytes) -> None:
     """How many bytes are shared with the string before, how many follow, and those."""
-    shared = shared_bytes(before, string)
+    shared = shared_start(before, string)
     write_number(out, shared)
     write_number(out, len(string) - shared)
     out += string[shared:]
@@ -44,8 +44,8 @@ def write_blocks(strings: Iterable[bytes]) -> tuple[list[int], bytes]:
     return starts, bytes(out)
 
 
-def shared_bytes(one: bytes, other: bytes) -> int:
-    """How many bytes two strings begin with alike."""
+def shared_start(one: AnyStr, other: AnyStr) -> int:
+    """How many bytes, or letters, two strings begin with alike."""
     if other.startswith(one):
         return len(one)
     for place, (a, b) in enumerate(zip(one, other, strict=False)):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from searchblend.accounting.spend import Spend, either_of
-from searchblend.accounting.totals import BudgetCap, fits, remaining
+from searchblend.accounting.totals import BudgetCap, Totals, default_delta, fits, remaining, total_of
 from searchblend.core.documents import JsonObject, Natural, Sha256, absent, decode, encode
 from searchblend.core.errors import InvalidParameter, SearchblendError
 from searchblend.core.privacy import Budget, Neighbors
@@ -170,6 +170,13 @@ class Book:
     def limit(self, window: str | None) -> Budget | None:
         """The cap of each window, or with ``None`` of a lifetime, if there is one."""
         return None if self.cap is None else (self.cap.lifetime if window is None else self.cap.window)
+
+    def totals(self, population: str, window: str | None, delta: float | None = None) -> Totals:
+        """What the debits cost one user id together; at the cap's δ, or the debits' own and a little, unless given."""
+        spends, limit = self.spends(population, window), self.limit(window)
+        if delta is None:
+            delta = limit.delta if limit else default_delta(spends)
+        return total_of(spends, delta)
 
     def left(self, population: str, window: str | None) -> float | None:
         """ε that the cap has left for a population; ``None`` without a cap."""

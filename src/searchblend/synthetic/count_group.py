@@ -2,21 +2,40 @@
 
 The algorithms ask a group for tallies and cell counts and nothing else, and one record per user makes both functions of
 the counts. Drawing the counts (multinomial) instead of the people is therefore the same experiment
-(proofs/counted_people.md). People all of whose searches count are drawn one by one.
+(proofs/counted_people.md). People all of whose searches count are drawn one by one. A plan simulates runs with them:
+``Situation`` says who takes part, ``Voices`` are the people of one run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
 from searchblend.blender.estimates import Floats
-from searchblend.blender.groups import InMemoryGroup, OwnShares, Weights
+from searchblend.blender.groups import InMemoryGroup, OwnShares, UserGroup, Weights
+from searchblend.blender.result import Result
+from searchblend.core.params import BlenderParams
+from searchblend.core.privacy import Budget
 from searchblend.core.randomness import Randomness
 from searchblend.core.records import WILDCARD, HeadList, Record
 from searchblend.mechanisms.tally import InMemoryTally, Ints, ListedRecords, QueriesOnly, RecordUniverse
-from searchblend.synthetic.population import Profile, places, search_counts, url_shares
+from searchblend.synthetic.metrics import Truth
+from searchblend.synthetic.population import (
+    MEDIAN_SEARCHES,
+    Profile,
+    places,
+    search_counts,
+    url_shares,
+    usual_searches,
+)
+
+MOST_SEARCHERS: Final = 300_000
+"""Opt-in users who are drawn one by one with all of their searches; of more, one search each is drawn."""
+_UNITS: Final = 1_000
+"""of a person's voice, for the truth"""
 
 
 class RecordModel:
@@ -33,6 +52,14 @@ class RecordModel:
     @classmethod
     def of_records(cls, records: Sequence[Record], shares: Sequence[float]) -> RecordModel:
         return cls(ListedRecords(records), np.array(shares, dtype=np.float64))
+
+    @classmethod
+    def of_result(cls, result: Result) -> RecordModel:
+        """From an earlier result: its released shares. Lists longer than that one cannot be foreseen."""
+        rows = [(row.query, row.url, row.probability or 0.0) for row in result.records]
+        listed = [(query, url, share) for query, url, share in rows if query is not None and share > 0]
+        records = [Record(query, WILDCARD if url is None else url) for query, url, _ in listed]
+        return cls.of_records(records, [share for _, _, share in listed])
 
     def top_queries(self, n: int) -> dict[str, float]:
         """The n most frequent queries with their shares, most frequent first."""
@@ -177,3 +204,91 @@ class CountGroup:
         counts = np.bincount(cells, weights=self._counts[self._held], minlength=head.n_cells).astype(np.int64)
         counts[-1] += self._n_users - int(self._counts.sum())
         return counts * draws
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Who takes part, and what they spend."""
+
+    users: int
+    optin_fraction: float
+    params: BlenderParams
+    searches: int = MEDIAN_SEARCHES
+    """of a person, half of them having more; 1: everyone has one"""
+
+    @property
+    def n_optin(self) -> int:
+        return max(round(self.users * self.optin_fraction), 2)
+
+    @property
+    def is_crowd(self) -> bool:
+        """Whether the opt-in users are more than can be drawn one by one."""
+        return self.n_optin > MOST_SEARCHERS
+
+    def params_of(self, method: str) -> BlenderParams:
+        """Those that are simulated: the printed method takes one record, and so do more people than can be drawn."""
+        is_one = method == "paper" or self.is_crowd
+        return replace(self.params, records_per_optin=1) if is_one else self.params
+
+    def of_one_record(self) -> Situation:
+        """The same people, with one record of each opt-in user taken."""
+        return replace(self, params=replace(self.params, records_per_optin=1))
+
+    def with_budget(self, epsilon: float) -> Situation:
+        return replace(self, params=replace(self.params, budget=Budget(epsilon, self.params.budget.delta)))
+
+    def with_fraction(self, field: str, value: float) -> Situation:
+        """Another ``head_fraction`` or ``query_budget_fraction`` of the printed method."""
+        if field == "head_fraction":
+            return replace(self, params=replace(self.params, head_fraction=value))
+        return replace(self, params=replace(self.params, query_budget_fraction=value))
+
+
+@dataclass(frozen=True)
+class Voices:
+    """Who takes part in one simulated run, and what all of them search."""
+
+    optin: UserGroup
+    clients: UserGroup
+    unseen: CountGroup | None
+    """the other searches of people of whom one search is drawn"""
+    whole: bool
+    """whether all searches of the opt-in users are in their group; else one is drawn of them, too"""
+
+    @classmethod
+    def draw(cls, model: RecordModel, situation: Situation, params: BlenderParams, seed: tuple[int, int]) -> Voices:
+        """The same seed gives the same clients, whatever is asked of them and of the opt-in users."""
+        generators = [np.random.Generator(np.random.PCG64([*seed, part])) for part in range(3)]
+        clients = model.draw(situation.users - situation.n_optin, generators[0])
+        if params.records_per_optin == 1:
+            drawn = model.draw(situation.n_optin, generators[1])
+            return cls.around(model, drawn, clients, situation.searches, generators[2], whole=False)
+        optin = model.searchers(situation.n_optin, situation.searches, generators[1])
+        return cls.around(model, optin, clients, situation.searches, generators[2], whole=True)
+
+    @classmethod
+    def around(
+        cls,
+        model: RecordModel,
+        optin: UserGroup,
+        clients: UserGroup,
+        searches: int,
+        generator: np.random.Generator,
+        *,
+        whole: bool,
+    ) -> Voices:
+        """These groups, with what else people search of whom one search is in them."""
+        drawn = clients.n_users + (0 if whole else optin.n_users)
+        n_unseen = round((usual_searches(searches) - 1) * drawn)
+        return cls(optin, clients, model.draw(n_unseen, generator) if n_unseen else None, whole)
+
+    def truth(self, head: HeadList) -> Truth:
+        """Everybody's own shares, each person one voice."""
+        drawn = self.clients.cell_counts(head).astype(np.float64)
+        known = np.zeros_like(drawn)
+        if self.whole:
+            known += self.optin.own_shares(head, _UNITS).cells / _UNITS
+        else:
+            drawn += self.optin.cell_counts(head)
+        searched = drawn + (self.unseen.cell_counts(head) if self.unseen else 0)
+        return Truth.of(head, known + searched * (drawn.sum() / searched.sum()))

@@ -22,8 +22,16 @@ import numpy as np
 
 from searchblend.core.errors import InvalidParameter, OutputError, RunError, UsageError
 from searchblend.files.durable import whole_files
-from searchblend.synthetic.formats import AOL_HEADER, TABLE_HEADER
-from searchblend.synthetic.pieces import Job, LogRequest, Piece, gzip_member, jobs_of, make_piece
+from searchblend.synthetic.pieces import (
+    AOL_HEADER,
+    TABLE_HEADER,
+    Job,
+    LogRequest,
+    Piece,
+    gzip_member,
+    jobs_of,
+    make_piece,
+)
 from searchblend.synthetic.population import AOL
 from searchblend.synthetic.worker_pool import WorkerPool
 

@@ -12,20 +12,14 @@ from scipy import special
 
 from searchblend.accounting.shuffle import ShuffleCost
 from searchblend.blender.best.set_law import SetLaw
-from searchblend.blender.groups import UserGroup
 from searchblend.blender.method import METHODS
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.blender.pipeline import run_blender
 from searchblend.blender.published_cost import published_cost
 from searchblend.blender.release import BlenderRelease
-from searchblend.blender.result import Result
 from searchblend.core.errors import EmptyHeadList
-from searchblend.core.params import BlenderParams
-from searchblend.core.privacy import Budget
-from searchblend.core.records import WILDCARD, HeadList, Record
-from searchblend.synthetic.count_group import CountGroup, RecordModel
-from searchblend.synthetic.metrics import Truth, listed_cells
-from searchblend.synthetic.population import MEDIAN_SEARCHES, usual_searches
+from searchblend.synthetic.count_group import RecordModel, Situation, Voices
+from searchblend.synthetic.metrics import listed_cells
 from searchblend.synthetic.seeded import SeededRandomness
 
 OnRun = Callable[[], None]
@@ -37,46 +31,9 @@ WANTED: Final = ("head_queries", "covered", "plus_minus")
 RANKS: Final = (1, 10, 50, 200)
 """true ranks whose query is followed"""
 RECOMMEND_RUNS: Final = 8
-MOST_SEARCHERS: Final = 300_000
-"""Opt-in users who are drawn one by one with all of their searches; of more, one search each is drawn."""
 _LEVEL: Final = 0.05
 """the chance that a difference is shown where there is none"""
 _NORMAL_95: Final = 1.959964
-_UNITS: Final = 1_000
-"""of a person's voice, for the truth"""
-
-
-@dataclass(frozen=True)
-class Situation:
-    """Who takes part, and what they spend."""
-
-    users: int
-    optin_fraction: float
-    params: BlenderParams
-    searches: int = MEDIAN_SEARCHES
-    """of a person, half of them having more; 1: everyone has one"""
-
-    @property
-    def n_optin(self) -> int:
-        return max(round(self.users * self.optin_fraction), 2)
-
-    def params_of(self, method: str) -> BlenderParams:
-        """Those that are simulated: the printed method takes one record, and so do more people than can be drawn."""
-        is_one = method == "paper" or self.n_optin > MOST_SEARCHERS
-        return replace(self.params, records_per_optin=1) if is_one else self.params
-
-    def of_one_record(self) -> Situation:
-        """The same people, with one record of each opt-in user taken."""
-        return replace(self, params=replace(self.params, records_per_optin=1))
-
-    def with_budget(self, epsilon: float) -> Situation:
-        return replace(self, params=replace(self.params, budget=Budget(epsilon, self.params.budget.delta)))
-
-    def with_fraction(self, field: str, value: float) -> Situation:
-        """Another ``head_fraction`` or ``query_budget_fraction`` of the printed method."""
-        if field == "head_fraction":
-            return replace(self, params=replace(self.params, head_fraction=value))
-        return replace(self, params=replace(self.params, query_budget_fraction=value))
 
 
 @dataclass(frozen=True)
@@ -154,56 +111,6 @@ class Difference:
             return False
         errors = float(special.stdtrit(self.runs - 1, 1 - _LEVEL / 2 / compared))
         return abs(self.after - self.before) > errors * self.error
-
-
-@dataclass(frozen=True)
-class Voices:
-    """Who takes part in one simulated run, and what all of them search."""
-
-    optin: UserGroup
-    clients: UserGroup
-    unseen: CountGroup | None
-    """the other searches of people of whom one search is drawn"""
-    whole: bool
-    """whether all searches of the opt-in users are in their group; else one is drawn of them, too"""
-
-    @classmethod
-    def draw(cls, model: RecordModel, situation: Situation, params: BlenderParams, seed: tuple[int, int]) -> Voices:
-        """The same seed gives the same clients, whatever is asked of them and of the opt-in users."""
-        generators = [np.random.Generator(np.random.PCG64([*seed, part])) for part in range(3)]
-        clients = model.draw(situation.users - situation.n_optin, generators[0])
-        if params.records_per_optin == 1:
-            drawn = model.draw(situation.n_optin, generators[1])
-            return cls.around(model, drawn, clients, situation.searches, generators[2], whole=False)
-        optin = model.searchers(situation.n_optin, situation.searches, generators[1])
-        return cls.around(model, optin, clients, situation.searches, generators[2], whole=True)
-
-    @classmethod
-    def around(
-        cls,
-        model: RecordModel,
-        optin: UserGroup,
-        clients: UserGroup,
-        searches: int,
-        generator: np.random.Generator,
-        *,
-        whole: bool,
-    ) -> Voices:
-        """These groups, with what else people search of whom one search is in them."""
-        drawn = clients.n_users + (0 if whole else optin.n_users)
-        n_unseen = round((usual_searches(searches) - 1) * drawn)
-        return cls(optin, clients, model.draw(n_unseen, generator) if n_unseen else None, whole)
-
-    def truth(self, head: HeadList) -> Truth:
-        """Everybody's own shares, each person one voice."""
-        drawn = self.clients.cell_counts(head).astype(np.float64)
-        known = np.zeros_like(drawn)
-        if self.whole:
-            known += self.optin.own_shares(head, _UNITS).cells / _UNITS
-        else:
-            drawn += self.optin.cell_counts(head)
-        searched = drawn + (self.unseen.cell_counts(head) if self.unseen else 0)
-        return Truth.of(head, known + searched * (drawn.sum() / searched.sum()))
 
 
 def simulate(
@@ -373,21 +280,13 @@ def colluding_users(release: BlenderRelease) -> dict[str, int]:
     return {"half_of_the_time": int(np.ceil(threshold / units)), "99_percent": int(np.ceil(sure / units))}
 
 
-def model_of_result(result: Result) -> RecordModel:
-    """A model from an earlier result: its released shares. Lists longer than that one cannot be foreseen."""
-    rows = [(row.query, row.url, row.probability or 0.0) for row in result.records]
-    listed = [(query, url, share) for query, url, share in rows if query is not None and share > 0]
-    records = [Record(query, WILDCARD if url is None else url) for query, url, _ in listed]
-    return RecordModel.of_records(records, [share for _, _, share in listed])
-
-
 def plan_document(
     model: RecordModel, situation: Situation, *, profile: str, runs: int, seed: int = 1, on_run: OnRun = lambda: None
 ) -> dict[str, Any]:
     """Everything that ``searchblend plan`` says."""
     records_of_run = situation.params.records_per_optin
     more_optin = replace(situation, optin_fraction=min(situation.optin_fraction + 0.01, 0.99))
-    if more_optin.n_optin > MOST_SEARCHERS:  # what is compared is simulated alike
+    if more_optin.is_crowd:  # what is compared is simulated alike
         situation, more_optin = situation.of_one_record(), more_optin.of_one_record()
 
     def forecast(of: Situation, method: str = "best") -> MethodForecast:

@@ -182,11 +182,6 @@ class RankedRecords:
         return cells
 
 
-def aol_population(n_users: int = AOL_USERS, *, seed: int) -> InMemoryGroup:
-    """``AOL.population``."""
-    return AOL.population(n_users, seed=seed)
-
-
 def url_shares(ranks: Ints) -> NDArray[np.float64]:
     """The shares of a query's eleven URLs, one row per rank (0 is the most frequent query)."""
     first = _first_url_share(ranks)[:, None]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
 
 from searchblend.clickgraph.use.graph import ClickGraph
 from searchblend.clickgraph.use.synthesize import NOTHING, WHAT_IT_IS_NOT, SyntheticLog
+from searchblend.core.documents import JsonObject
 from searchblend.core.errors import RunError
+from searchblend.wire.release import STATEMENT
 
 COLUMNS: Final = {
     "user": "a made-up user, from 1",
@@ -38,10 +43,17 @@ def encode_synthetic_log(graph: ClickGraph, log: SyntheticLog) -> Iterator[bytes
         yield "".join(lines).encode()
 
 
-def synthetic_manifest(
-    graph: ClickGraph, log: SyntheticLog, *, users: int, sha256: str, statement: Mapping[str, Any]
-) -> dict[str, Any]:
-    """What the log is, what it is not, and which release it was drawn from. A release's own notice goes with it."""
+def write_synthetic_log(
+    file: BinaryIO, graph: ClickGraph, log: SyntheticLog, *, users: int, release: Path
+) -> JsonObject:
+    """Write the log, and give what it is, what it is not, and which release it was drawn from.
+
+    A release's own notice goes with it; ``release`` is its folder.
+    """
+    digest, statement = hashlib.sha256(), (release / STATEMENT).read_bytes()
+    for piece in encode_synthetic_log(graph, log):
+        digest.update(piece)
+        file.write(piece)
     return {
         "format": "searchblend-synthetic-log",
         "version": 1,
@@ -53,6 +65,9 @@ def synthetic_manifest(
         "sessions": len(set(log.session.tolist())),
         "clicks": int((log.url != NOTHING).sum()),
         "reformulations": int(log.reformulated.sum()),
-        "sha256": sha256,
-        "drawn_from": dict(statement),
+        "sha256": digest.hexdigest(),
+        "drawn_from": {
+            "statement_sha256": hashlib.sha256(statement).hexdigest(),
+            "release": json.loads(statement)["release"],
+        },
     }

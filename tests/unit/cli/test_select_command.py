@@ -11,7 +11,7 @@ import pytest
 
 from searchblend import Budget, read_release, select_values
 from searchblend.cli.main import main
-from searchblend.releases.earlier_releases import REMEMBERED
+from searchblend.releases.make_release import REMEMBERED
 
 ROWS = [*((f"u{i}", "Green tea") for i in range(400)), ("w", "my own blend")]
 SAFE = Budget(4.0, 1e-9)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from searchblend.cli.log_options import with_standard_input
 from searchblend.cli.main import main
-from searchblend.cli.standard_input import with_standard_input
 from searchblend.core.errors import UsageError
 from searchblend.logs.options import ReadOptions
 

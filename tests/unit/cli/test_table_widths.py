@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.cells import cell_len
@@ -113,10 +114,10 @@ def calling_functions(tree: ast.AST, prefix: str = "") -> Iterator[str]:
 def test_every_table_has_a_sample(monkeypatch):
     made = set()
 
-    def new_table_of_caller(title: str) -> Table:
+    def new_table_of_caller(*arguments: Any, **named: Any) -> Table:
         code = sys._getframe(1).f_code
         made.add((code.co_filename, code.co_qualname))
-        return new_table(title)
+        return new_table(*arguments, **named)
 
     for module, _ in SAMPLES:
         monkeypatch.setattr(module, "new_table", new_table_of_caller)

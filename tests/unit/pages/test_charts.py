@@ -19,8 +19,8 @@ from searchblend.pages.charts import (
     shares_bar,
     spread_ranks,
 )
-from searchblend.pages.hybrid_page import percent
 from searchblend.pages.layout import small_number
+from searchblend.pages.release_pages import percent
 
 
 @given(st.floats(min_value=1e-9, max_value=1e12))

@@ -15,11 +15,10 @@ import pytest
 from made_releases import IMAGE, LONG, RIGHT_TO_LEFT, SCRIPT, graph_release, hybrid_release
 from searchblend.cli.main import main
 from searchblend.clickgraph.use.graph import ClickGraph
-from searchblend.pages.click_graph_page import click_graph_page
-from searchblend.pages.hybrid_page import hybrid_page, percent
 from searchblend.pages.layout import MOST_ROWS, foreign
+from searchblend.pages.release_pages import click_graph_page, hybrid_page, percent
 from searchblend.pages.statement_words import StatementWords
-from searchblend.releases.release_page import page_of_folder
+from searchblend.releases.paperwork import page_of_folder
 from searchblend.wire.click_graph import STATEMENT_KIND
 from searchblend.wire.click_graph_files import read_click_graph
 from searchblend.wire.release import decode_result, decode_statement

@@ -9,7 +9,7 @@ import pytest
 
 from searchblend.accounting.spend import Spend
 from searchblend.core.privacy import Budget, Neighbors
-from searchblend.releases.earlier_releases import REMEMBERED, SpentSoFar, remember_release
+from searchblend.releases.make_release import REMEMBERED, SpentSoFar, remember_release
 
 RUN = Spend.generic(Budget(4.0, 1e-5), Neighbors.REPLACE_ONE, "hybrid run")
 GRAPH = Spend.generic(Budget(0.1, 1e-6), Neighbors.ADD_REMOVE_ONE, "click graph")

@@ -17,10 +17,10 @@ import searchblend as sb
 from made_releases import graph_release, hybrid_release
 from searchblend.cli.main import main
 from searchblend.core.statement import FileEntry
-from searchblend.pages.markdown import code, markdown, render_markdown
-from searchblend.releases.paperwork.facts import ReleaseFacts, facts_of_folder
-from searchblend.releases.paperwork.publication import ASKED, PURPOSES, Publication, open_fields
-from searchblend.releases.paperwork.write import WRITERS, paperwork_of_folder
+from searchblend.pages.layout import markdown, markdown_code, render_markdown
+from searchblend.releases.paperwork import WRITERS, paperwork_of_folder
+from searchblend.releases.publication import ASKED, PURPOSES, Publication, open_fields
+from searchblend.releases.release_facts import ReleaseFacts, facts_of_folder
 
 SCHEMA = Path(__file__).parents[4] / "shared/schemas/dp-registry-schema.yaml"
 """the registry's own; it states no licence, so that no copy of it is kept here"""
@@ -247,8 +247,8 @@ def test_a_file_is_replaced_only_when_asked_and_never_inside_the_release(
 
 def test_texts_of_others_mean_nothing_in_markdown():
     assert markdown("a|b\n# <script> [x](y) `*_") == r"a\|b # \<script\> \[x\](y) \`\*\_"
-    assert code("a`|b\n") == "`a'/b`"
-    assert markdown(code("a_b")) == "`a_b`"
+    assert markdown_code("a`|b\n") == "`a'/b`"
+    assert markdown(markdown_code("a_b")) == "`a_b`"
 
 
 def test_a_template_escapes_what_it_is_given(releases: dict[str, Path], tmp_path: Path):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from searchblend.search.edit_distance import Rows
+from searchblend.search.pack_index import Rows
 
 
 def reference(one, other):

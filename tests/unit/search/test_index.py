@@ -13,9 +13,8 @@ from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.records import Record
 from searchblend.search.build_pack import SearchIndex
-from searchblend.search.edit_distance import Rows
 from searchblend.search.pack import Pack, PackEntry, PackInfo, PackUrl, encode_pack
-from searchblend.search.pack_index import allowed_errors
+from searchblend.search.pack_index import Rows, allowed_errors
 
 
 def test_best_url_first_and_typed_forms_are_normalized():

@@ -16,8 +16,7 @@ from searchblend.core.normalization import normalize, normalize_url
 from searchblend.search.pack import Pack, PackEntry, PackInfo, PackUrl, best_first, encode_pack
 from searchblend.search.pack_delta import apply_delta, encode_delta, read_delta_info
 from searchblend.synthetic.aol import aol_chunk
-from searchblend.synthetic.formats import aol_table
-from searchblend.synthetic.pieces import chunk_generator
+from searchblend.synthetic.pieces import aol_table, chunk_generator
 
 pytestmark = pytest.mark.thorough
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from searchblend.synthetic.aol import FULL_SIZE, aol_chunk, clicked_law, site_of
-from searchblend.synthetic.formats import aol_text
-from searchblend.synthetic.pieces import chunk_generator
+from searchblend.synthetic.pieces import aol_text, chunk_generator
 from searchblend.synthetic.population import aol_query_shares
 
 USERS = 4_000

@@ -12,7 +12,7 @@ from searchblend.core.normalization import normalize, normalize_url
 from searchblend.core.suspects import Suspects
 from searchblend.synthetic import words as generate_words
 from searchblend.synthetic.aol import site_of
-from searchblend.synthetic.formats import decimals, rows_text, timestamps
+from searchblend.synthetic.pieces import decimals, rows_text, timestamps
 from searchblend.synthetic.population import URLS_PER_QUERY
 from searchblend.synthetic.words import N_WRITTEN, QUERY_LIMIT, SITE_LIMIT, query_texts, site_texts
 from searchblend.synthetic.world import (

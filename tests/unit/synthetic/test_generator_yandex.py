@@ -7,8 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from searchblend.synthetic.formats import yandex_table, yandex_text
-from searchblend.synthetic.pieces import LogRequest, chunk_generator, jobs_of, make_piece
+from searchblend.synthetic.pieces import LogRequest, chunk_generator, jobs_of, make_piece, yandex_table, yandex_text
 from searchblend.synthetic.population import yandex_query_shares
 from searchblend.synthetic.yandex import QUERIES, domains, yandex_chunk
 

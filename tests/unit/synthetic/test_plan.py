@@ -13,9 +13,9 @@ from searchblend.cli.commands.run import one_record_hint
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.records import HeadList, Record
-from searchblend.synthetic import plan
-from searchblend.synthetic.count_group import RecordModel
-from searchblend.synthetic.plan import Difference, MethodForecast, Situation, Voices, is_better, recommend, simulate
+from searchblend.synthetic import count_group, plan
+from searchblend.synthetic.count_group import RecordModel, Situation, Voices
+from searchblend.synthetic.plan import Difference, MethodForecast, is_better, recommend, simulate
 
 MODEL = RecordModel.of_records(
     [Record(f"q{i:03}", f"u{i}") for i in range(300)], [0.1 / (i + 1) ** 1.1 for i in range(300)]
@@ -113,9 +113,9 @@ def test_of_the_better_fractions_the_narrowest_intervals_are_advised(monkeypatch
 
 def test_a_crowd_too_large_to_draw_is_simulated_alike_throughout_and_said_so(monkeypatch):
     """One percent more opt-in users would be too many: all forecasts are of one search each."""
-    monkeypatch.setattr(plan, "MOST_SEARCHERS", 200)
+    monkeypatch.setattr(count_group, "MOST_SEARCHERS", 200)
     crowd = replace(situation(users=2_000, records_per_optin=100), optin_fraction=0.099)
-    assert crowd.n_optin <= plan.MOST_SEARCHERS
+    assert crowd.n_optin <= count_group.MOST_SEARCHERS
     seen = set()
     simulated = plan.simulate
 

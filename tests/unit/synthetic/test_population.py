@@ -7,9 +7,9 @@ import pytest
 
 from searchblend.core.records import WILDCARD, HeadList, Record
 from searchblend.synthetic.population import (
+    AOL,
     AOL_QUERIES,
     RankedRecords,
-    aol_population,
     aol_query_shares,
     url_shares,
 )
@@ -43,7 +43,7 @@ def test_shares_of_urls():
 def test_people_are_drawn_by_these_shares():
     """200,000 seeded people: within six standard errors of the first query's and its first URL's share."""
     n = 200_000
-    group = aol_population(n, seed=3)
+    group = AOL.population(n, seed=3)
     head = HeadList({"weather": ["http://forecast.example"], "news": []})
     counts = group.cell_counts(head)
     p = aol_query_shares()[0]
@@ -55,7 +55,7 @@ def test_people_are_drawn_by_these_shares():
 
 def test_the_same_seed_gives_the_same_people():
     head = HeadList({"weather": [], "auctions": []})
-    one, two, other = (aol_population(50_000, seed=seed).cell_counts(head).tolist() for seed in (1, 1, 2))
+    one, two, other = (AOL.population(50_000, seed=seed).cell_counts(head).tolist() for seed in (1, 1, 2))
     assert one == two
     assert one != other
 
@@ -72,7 +72,7 @@ def test_names_are_found_again():
 
 
 def test_counting_cells_is_the_same_as_asking_one_by_one():
-    group = aol_population(3_000, seed=9)
+    group = AOL.population(3_000, seed=9)
     tally = group.tally()
     head = HeadList([("weather", ["http://skymap.example"]), ("maps", []), ("auctions", ["http://fleamarket.example"])])
     counts = np.zeros(head.n_cells, dtype=np.int64)

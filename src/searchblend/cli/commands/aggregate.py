@@ -6,10 +6,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from searchblend.cli.arguments import positive_int
+from searchblend.cli.arguments import positive_int, task_id
 from searchblend.cli.printing import messages, run_progress
 from searchblend.cli.service_options import print_document
 from searchblend.core.errors import InputError, MessageError, OutputError, UsageError
+from searchblend.files.durable import write_new
 
 if TYPE_CHECKING:
     from searchblend.service.aggregate import Aggregate
@@ -26,18 +27,12 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("reports", metavar="FILES", help="a file, glob or directory of binary reports")
     parser.add_argument("--head-list", type=Path, required=True, metavar="FILE", help="the round's head-list message")
-    parser.add_argument("--task", type=_task, required=True, metavar="ID", help="32 hexadecimal digits")
+    parser.add_argument("--task", type=task_id, required=True, metavar="ID", help="32 hexadecimal digits")
     parser.add_argument("--round", type=positive_int, required=True, metavar="N", help="the round's number")
     parser.add_argument("--engine", choices=["local", "spark"], default="local", help="here, or on a cluster (local)")
     parser.add_argument("--master", metavar="URL", help="the Spark master, with --engine spark")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the counts as JSON")
     parser.add_argument("--json", action="store_true", help="print the counts as one JSON document")
-
-
-def _task(text: str) -> bytes:
-    if len(text) != 32 or not all(letter in "0123456789abcdef" for letter in text):
-        raise argparse.ArgumentTypeError("expected 32 hexadecimal digits")
-    return bytes.fromhex(text)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -50,10 +45,7 @@ def run(options: argparse.Namespace) -> None:
     aggregate = _aggregate(options)
     document = aggregate.as_json()
     if options.output:
-        try:
-            options.output.write_text(json.dumps(document) + "\n")
-        except OSError as error:
-            raise OutputError(f"{options.output}: cannot be written: {error.strerror}") from error
+        write_new(options.output, (json.dumps(document) + "\n").encode())
     shown = document if options.json else {name: value for name, value in document.items() if name != "counts"}
     print_document(shown, as_json=options.json)
 

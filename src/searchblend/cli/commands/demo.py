@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from searchblend.cli.arguments import add_budget, add_method, positive_int, share
-from searchblend.cli.commands.run import now, run_and_warn, show_result
+from searchblend.cli.commands.run import run_and_warn, show_result
 from searchblend.cli.printing import messages, print_line
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     from searchblend.logs.options import ReadOptions
     from searchblend.releases.hybrid import HybridSettings
+    from searchblend.releases.make_release import now
     from searchblend.synthetic.generator import write_aol_like_log
 
     started = time.perf_counter()

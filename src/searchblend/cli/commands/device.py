@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from searchblend.cli.arguments import Commands, add_actions, add_command, positive_int
-from searchblend.cli.printing import new_table, print_json, print_line, print_table
+from searchblend.cli.printing import new_table, print_json, print_line, print_table, word
 from searchblend.core.documents import JsonObject, encode
 from searchblend.core.errors import InputError, UsageError
 from searchblend.device.device_errors import DeviceError
@@ -78,10 +78,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = add_actions(parser)
     _add_enrol(actions)
     _add_consent(actions)
-    _add_record(actions)
-    _add_import(actions)
-    _add_sync(actions)
-    _add_search(actions)
+    record = _action(actions, "record", "keep one search on this computer", RECORD_EXAMPLES)
+    record.add_argument("query", metavar="QUERY", help="what was searched")
+    record.add_argument("--url", metavar="URL", help="the result that was chosen")
+    import_ = _action(actions, "import", "keep the searches of a file of JSON lines", IMPORT_EXAMPLES)
+    import_.add_argument("file", type=Path, metavar="FILE", help='lines of {"query": …, "url": …}')
+    sync = _action(
+        actions, "sync", "fetch the manifest and do what it asks, within this device's limits", SYNC_EXAMPLES
+    )
+    sync.add_argument("--now", action="store_true", help="send without the random delay")
+    search = _action(actions, "search", "answers from the local pack, without a network", SEARCH_EXAMPLES)
+    search.add_argument("query", metavar="QUERY", help="what to look for")
+    search.add_argument("--limit", type=positive_int, default=10, metavar="N", help="how many answers (10)")
     for name, what in _PLAIN.items():
         _action(actions, name, what, _EXAMPLES_OF_OTHERS.format(action=name))
 
@@ -113,30 +121,6 @@ def _add_consent(actions: Commands) -> None:
         "--records", type=positive_int, default=1, metavar="N", help="how many searches a round may take (1)"
     )
     parser.add_argument("--text", type=Path, metavar="FILE", help="the task's own words, for opt-in")
-
-
-def _add_record(actions: Commands) -> None:
-    parser = _action(actions, "record", "keep one search on this computer", RECORD_EXAMPLES)
-    parser.add_argument("query", metavar="QUERY", help="what was searched")
-    parser.add_argument("--url", metavar="URL", help="the result that was chosen")
-
-
-def _add_import(actions: Commands) -> None:
-    parser = _action(actions, "import", "keep the searches of a file of JSON lines", IMPORT_EXAMPLES)
-    parser.add_argument("file", type=Path, metavar="FILE", help='lines of {"query": …, "url": …}')
-
-
-def _add_sync(actions: Commands) -> None:
-    parser = _action(
-        actions, "sync", "fetch the manifest and do what it asks, within this device's limits", SYNC_EXAMPLES
-    )
-    parser.add_argument("--now", action="store_true", help="send without the random delay")
-
-
-def _add_search(actions: Commands) -> None:
-    parser = _action(actions, "search", "answers from the local pack, without a network", SEARCH_EXAMPLES)
-    parser.add_argument("query", metavar="QUERY", help="what to look for")
-    parser.add_argument("--limit", type=positive_int, default=10, metavar="N", help="how many answers (10)")
 
 
 def _action(actions: Commands, name: str, what: str, examples: str) -> argparse.ArgumentParser:
@@ -252,7 +236,7 @@ def _status(agent: DeviceAgent, options: argparse.Namespace) -> None:
     budget, last = status.budget, status.last
     for name, value in vars(status).items():
         if name not in ("budget", "last"):
-            print_line(f"{name.replace('_', ' ')}: {_word(value)}")
+            print_line(f"{name.replace('_', ' ')}: {word(value)}")
     print_line(f"ε in {budget.window_days} days: {budget.window_epsilon:g}, {budget.window_epsilon_left:g} left")
     print_line(f"ε in all: {budget.lifetime_epsilon:g}, {budget.lifetime_epsilon_left:g} left")
     if last:
@@ -267,11 +251,8 @@ def _show(agent: DeviceAgent, options: argparse.Namespace) -> None:
     if not rows:
         print_line("Nothing was ever sent.")
         return
-    table = new_table("Every report of this device. What was true never left it")
-    for name in ("round", "group", "state", "true", "said", "ε", "bytes", "when"):
-        table.add_column(name, justify="right" if name in ("round", "ε", "bytes") else "left")
-    for row in rows:
-        table.add_row(
+    cells = [
+        (
             str(row.round),
             row.group,
             row.state,
@@ -281,7 +262,11 @@ def _show(agent: DeviceAgent, options: argparse.Namespace) -> None:
             str(len(row.bytes) // 2) if row.bytes else "–",
             _time(row.made_at),
         )
-    print_table(table)
+        for row in rows
+    ]
+    columns = ("round", "group", "state", "true", "said", "ε", "bytes", "when")
+    title, words = "Every report of this device. What was true never left it", set(columns) - {"round", "ε", "bytes"}
+    print_table(new_table(title, columns, cells, words=words))
     for row in rows:
         if odds := next((part.odds for part in row.said or []), None):
             print_line(f"Round {row.round}: {odds}.")
@@ -342,12 +327,6 @@ def _pairs(pairs: list[list[str | None]] | None) -> str:
     return ", ".join(" → ".join("⋆" if text is None else text for text in pair) for pair in pairs)
 
 
-def _word(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "–" if value is None else str(value)
-
-
 def _time(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
 
@@ -375,10 +354,14 @@ def _search(agent: DeviceAgent, options: argparse.Namespace) -> None:
     if not found:
         print_line("Nothing in the pack fits.")
         return
-    table = new_table(f"From the pack of round {pack.info.round}, best first")
-    for name in ("query", "fits", "share", "URL"):
-        table.add_column(name, justify="right" if name == "share" else "left")
-    for item in found:
-        first = item.entry.urls[0].url if item.entry.urls else "–"
-        table.add_row(item.entry.query, item.kind, f"{100 * item.entry.probability * unit:.3g} %", first)
-    print_table(table)
+    cells = [
+        (
+            item.entry.query,
+            item.kind,
+            f"{100 * item.entry.probability * unit:.3g} %",
+            item.entry.urls[0].url if item.entry.urls else "–",
+        )
+        for item in found
+    ]
+    title = f"From the pack of round {pack.info.round}, best first"
+    print_table(new_table(title, ("query", "fits", "share", "URL"), cells, words=("query", "fits", "URL")))

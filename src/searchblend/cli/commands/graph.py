@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from searchblend.cli.arguments import Commands, add_actions, add_command, positive_int, share
-from searchblend.cli.printing import json_text, new_table, print_json, print_line, print_table, step_progress, warn
-from searchblend.core.csv_cells import write_csv
+from searchblend.cli.arguments import Commands, add_actions, add_command, add_file_output, number, positive_int, share
+from searchblend.cli.printing import json_text, print_json, print_line, print_table, step_progress, warn
 from searchblend.core.documents import JsonObject
 from searchblend.core.errors import UsageError
-from searchblend.files.durable import refuse_existing, whole_files
+from searchblend.files.durable import refuse_existing, whole_files, write_new
 from searchblend.wire.click_graph_inputs import read_categories, read_seeds, read_stop_list
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from searchblend.clickgraph.use.graph import ClickGraph
     from searchblend.clickgraph.use.keywords import Keywords
     from searchblend.clickgraph.use.study import Study
@@ -74,10 +69,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = add_actions(parser)
     _add_keywords(actions)
     _add_similar(actions)
-    _add_suggest(actions)
-    _add_spell(actions)
+    suggest = _action(actions, "suggest", "what to ask next, from reformulations and similar clicks", SUGGEST_EXAMPLES)
+    suggest.add_argument("query", metavar="QUERY", help="a released query")
+    _add_cut(suggest)
+    _add_limit(suggest)
+    spell = _action(actions, "spell", "spelling corrections that people made themselves", SPELL_EXAMPLES)
+    spell.add_argument("query", metavar="QUERY", nargs="?", help="of this query alone (of all)")
+    add_file_output(spell, "all corrections as CSV, or TSV if it ends in .tsv")
     _add_study(actions)
-    _add_synthesize(actions)
+    synthesize = _action(actions, "synthesize", "a synthetic log drawn from the release alone", SYNTHESIZE_EXAMPLES)
+    synthesize.add_argument("--searches", type=positive_int, required=True, metavar="N", help="lines of the log")
+    synthesize.add_argument("--users", type=positive_int, metavar="N", help="synthetic users (a tenth of the searches)")
+    _add_cut(synthesize)
+    add_file_output(synthesize, "the log, tab-separated", required=True)
 
 
 def _add_keywords(actions: Commands) -> None:
@@ -94,7 +98,7 @@ def _add_keywords(actions: Commands) -> None:
     )
     parser.add_argument("--compare", type=Path, metavar="DIR", help="another graph: keywords kept and confirmed")
     _add_cut(parser)
-    _add_output(parser, "all keywords as CSV, or TSV if it ends in .tsv")
+    add_file_output(parser, "all keywords as CSV, or TSV if it ends in .tsv")
 
 
 def _add_similar(actions: Commands) -> None:
@@ -113,19 +117,6 @@ def _add_similar(actions: Commands) -> None:
     _add_limit(parser)
 
 
-def _add_suggest(actions: Commands) -> None:
-    parser = _action(actions, "suggest", "what to ask next, from reformulations and similar clicks", SUGGEST_EXAMPLES)
-    parser.add_argument("query", metavar="QUERY", help="a released query")
-    _add_cut(parser)
-    _add_limit(parser)
-
-
-def _add_spell(actions: Commands) -> None:
-    parser = _action(actions, "spell", "spelling corrections that people made themselves", SPELL_EXAMPLES)
-    parser.add_argument("query", metavar="QUERY", nargs="?", help="of this query alone (of all)")
-    _add_output(parser, "all corrections as CSV, or TSV if it ends in .tsv")
-
-
 def _add_study(actions: Commands) -> None:
     parser = _action(actions, "study", "rank what queries ask about, with the doubt that noise leaves", STUDY_EXAMPLES)
     parser.add_argument("--pattern", required=True, metavar="REGEX", help="which queries; its first group is the term")
@@ -133,16 +124,7 @@ def _add_study(actions: Commands) -> None:
     parser.add_argument("--stop", type=Path, metavar="FILE", help="terms or queries to leave out, one a line")
     parser.add_argument("--top", type=positive_int, default=20, metavar="K", help="categories to show and compare (20)")
     parser.add_argument("--compare", type=Path, metavar="DIR", help="another release: overlap and Kendall's tau")
-    _add_output(parser, "all categories as CSV, or TSV if it ends in .tsv")
-
-
-def _add_synthesize(actions: Commands) -> None:
-    parser = _action(actions, "synthesize", "a synthetic log drawn from the release alone", SYNTHESIZE_EXAMPLES)
-    parser.add_argument("--searches", type=positive_int, required=True, metavar="N", help="lines of the log")
-    parser.add_argument("--users", type=positive_int, metavar="N", help="synthetic users (a tenth of the searches)")
-    _add_cut(parser)
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the log, tab-separated")
-    parser.add_argument("--force", action="store_true", help="replace FILE")
+    add_file_output(parser, "all categories as CSV, or TSV if it ends in .tsv")
 
 
 def _action(actions: Commands, name: str, what: str, examples: str) -> argparse.ArgumentParser:
@@ -160,35 +142,22 @@ def _add_limit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=positive_int, default=10, metavar="N", help="how many (10)")
 
 
-def _add_output(parser: argparse.ArgumentParser, what: str) -> None:
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help=what)
-    parser.add_argument("--force", action="store_true", help="replace FILE")
-
-
 def _cut(text: str) -> float:
-    value = _number(text)
+    value = number(text)
     if not 0 <= value < math.inf:
         raise argparse.ArgumentTypeError("expected a count of at least 0")
     return value
 
 
 def _stay(text: str) -> float:
-    value = _number(text)
+    value = number(text)
     if not 0 <= value < 1:
         raise argparse.ArgumentTypeError("expected a number in [0, 1), for example 0.9")
     return value
 
 
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
-
-
 SHOWN_ROWS: Final = 20
 OnStep = Callable[[str], None]
-Row = JsonObject
 
 
 def run(options: argparse.Namespace) -> None:
@@ -198,6 +167,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _keywords(options: argparse.Namespace) -> None:
+    from searchblend.cli.tables import ResultRows
     from searchblend.clickgraph.use.keywords import Keyword, KeywordComparison, compare_keywords
 
     seeds = _seeds(options)
@@ -209,11 +179,11 @@ def _keywords(options: argparse.Namespace) -> None:
         warn(f"{keywords.unmatched_seeds} seeds fit no URL of the released graph")
     document = {name: value for name, value in asdict(keywords).items() if name != "keywords"}
     thresholds = _thresholds(options.threshold)
-    compared = _Rows(KeywordComparison, compare_keywords(other, keywords, thresholds) if other else [])
+    compared = ResultRows(KeywordComparison, compare_keywords(other, keywords, thresholds) if other else [])
     if other:
         document["comparison"] = compared.rows
-    rows = _Rows(Keyword, keywords.keywords)
-    _show(options, graph, rows, document, f"Keywords with a relevance of {keywords.threshold:g} or more")
+    title = f"Keywords with a relevance of {keywords.threshold:g} or more"
+    _show(options, graph, Keyword, keywords.keywords, document, title)
     if not options.json:
         print_line(_walk_note(keywords), style="dim")
         if other:
@@ -273,27 +243,25 @@ def _walk_note(keywords: Keywords) -> str:
 
 
 def _similar(options: argparse.Namespace) -> None:
+    from searchblend.clickgraph.use.similar import ClickWalk, Reached, SimilarQuery, similar_queries
+
     if options.by == "clicks" and options.urls:
         raise UsageError("--urls needs a walk: --by forward or --by backward")
     if options.by != "clicks" and options.idf:
         raise UsageError("--idf weighs shared clicks: it needs --by clicks")
+    kind: type
+    results: Sequence[Any]
+    query, limit, cut = options.query, options.limit, options.cut
     with step_progress() as on_step:
         graph = _open(options.release, on_step)
         on_step("comparing")
-        rows = _similar_rows(graph, options)
-    what = "URLs" if options.urls else "Queries"
-    _show(options, graph, rows, {"by": options.by}, f"{what} like the query, by {options.by}")
-
-
-def _similar_rows(graph: ClickGraph, options: argparse.Namespace) -> _Rows:
-    from searchblend.clickgraph.use.similar import ClickWalk, Reached, SimilarQuery, similar_queries
-
-    limit, cut = options.limit, options.cut
-    if options.by == "clicks":
-        return _Rows(SimilarQuery, similar_queries(graph, options.query, limit=limit, idf=options.idf, cut=cut))
-    walk = ClickWalk(options.by, options.stay, options.steps)
-    reached = (walk.urls if options.urls else walk.queries)(graph, options.query, limit=limit, cut=cut)
-    return _Rows(Reached, reached, text="url" if options.urls else "query")
+        if options.by == "clicks":
+            kind, results = SimilarQuery, similar_queries(graph, query, limit=limit, idf=options.idf, cut=cut)
+        else:
+            walk = ClickWalk(options.by, options.stay, options.steps)
+            kind, results = Reached, (walk.urls if options.urls else walk.queries)(graph, query, limit=limit, cut=cut)
+    text, what = ("url", "URLs") if options.urls else ("query", "Queries")
+    _show(options, graph, kind, results, {"by": options.by}, f"{what} like the query, by {options.by}", text=text)
 
 
 def _suggest(options: argparse.Namespace) -> None:
@@ -302,7 +270,7 @@ def _suggest(options: argparse.Namespace) -> None:
     with step_progress() as on_step:
         graph = _open(options.release, on_step)
         suggestions = suggest(graph, options.query, limit=options.limit, cut=options.cut)
-    _show(options, graph, _Rows(Suggestion, suggestions), {}, "What to ask next")
+    _show(options, graph, Suggestion, suggestions, {}, "What to ask next")
 
 
 def _spell(options: argparse.Namespace) -> None:
@@ -315,7 +283,7 @@ def _spell(options: argparse.Namespace) -> None:
     if options.query is not None:
         query = graph.queries[graph.number_of(options.query)]
         corrections = [correction for correction in corrections if correction.query == query]
-    _show(options, graph, _Rows(Correction, corrections), {}, "Corrections")
+    _show(options, graph, Correction, corrections, {}, "Corrections")
 
 
 def _study(options: argparse.Namespace) -> None:
@@ -340,7 +308,7 @@ def _show_study(options: argparse.Namespace, graph: ClickGraph, study: Study, ot
     if compared:
         document["comparison"] = asdict(compared)
     title = f"{study.matched} queries match, {study.stopped} on the stop list"
-    _show(options, graph, _Rows(Category, study.categories), document, title, options.top)
+    _show(options, graph, Category, study.categories, document, title, options.top)
     if compared and not options.json:
         tau = "–" if compared.kendall_tau is None else f"{compared.kendall_tau:.3f}"
         print_line(f"Against the other release: overlap@{compared.k} {compared.overlap:.2f}, Kendall's tau {tau}.")
@@ -350,7 +318,7 @@ def _show_study(options: argparse.Namespace, graph: ClickGraph, study: Study, ot
 
 def _synthesize(options: argparse.Namespace) -> None:
     from searchblend.clickgraph.use.synthesize import SEARCHES_PER_USER, WHAT_IT_IS_NOT, synthesize_log
-    from searchblend.wire.synthetic_log import MANIFEST_SUFFIX, SYNTHETIC, encode_synthetic_log, synthetic_manifest
+    from searchblend.wire.synthetic_log import MANIFEST_SUFFIX, SYNTHETIC, write_synthetic_log
 
     manifest = options.output.with_name(options.output.name + MANIFEST_SUFFIX)
     n_users = options.users or max(options.searches // SEARCHES_PER_USER, 1)
@@ -359,14 +327,8 @@ def _synthesize(options: argparse.Namespace) -> None:
         on_step("drawing searches")
         log = synthesize_log(graph, options.searches, users=n_users, cut=options.cut)
         on_step("writing")
-        digest = hashlib.sha256()
         with partial[0].open("wb") as file:
-            for piece in encode_synthetic_log(graph, log):
-                digest.update(piece)
-                file.write(piece)
-        document = synthetic_manifest(
-            graph, log, users=n_users, sha256=digest.hexdigest(), statement=_drawn_from(options.release)
-        )
+            document = write_synthetic_log(file, graph, log, users=n_users, release=options.release)
         partial[1].write_text(json_text(document))
     if options.json:
         print_json(document)
@@ -376,58 +338,27 @@ def _synthesize(options: argparse.Namespace) -> None:
     print_line(f"It is {WHAT_IT_IS_NOT[0]}. {manifest.name} says what else it is not.", style="dim")
 
 
-def _drawn_from(release: Path) -> JsonObject:
-    """The statement's digest, and what it says of the release."""
-    import json
-
-    from searchblend.wire.release import STATEMENT
-
-    content = (release / STATEMENT).read_bytes()
-    return {"statement_sha256": hashlib.sha256(content).hexdigest(), "release": json.loads(content)["release"]}
-
-
-class _Rows:
-    """Results as rows, with the names that the files of a release use."""
-
-    def __init__(self, kind: type, results: Sequence[Any], **names: str) -> None:
-        renamed = {**_COLUMNS, **names}
-        fields = [field.name for field in dataclasses.fields(kind)]
-        self.columns = [renamed.get(name, name) for name in fields]
-        self.rows: list[Row] = [
-            dict(zip(self.columns, (getattr(result, name) for name in fields), strict=True)) for result in results
-        ]
-
-    def table(self, title: str, limit: int) -> Table:
-        table = new_table(title)
-        for name, value in self.rows[0].items():
-            table.add_column(name, justify="left" if isinstance(value, str) else "right")
-        for row in self.rows[:limit]:
-            table.add_row(*(_cell(value) for value in row.values()))
-        return table
-
-    def text(self, delimiter: str) -> str:
-        return write_csv(self.columns, self.rows, delimiter)
-
-
-_COLUMNS: Final = {"low": "lo95", "high": "hi95", "seed_class": "class"}
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, float):
-        return f"{value:,.0f}" if value.is_integer() and abs(value) > 1 else f"{value:.4g}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
 def _show(
-    options: argparse.Namespace, graph: ClickGraph, results: _Rows, document: Row, title: str, limit: int = SHOWN_ROWS
+    options: argparse.Namespace,
+    graph: ClickGraph,
+    kind: type,
+    found: Sequence[Any],
+    document: JsonObject,
+    title: str,
+    limit: int = SHOWN_ROWS,
+    **names: str,
 ) -> None:
-    """One JSON document, or a table of the first rows; all rows into the file if one is named."""
+    """One JSON document, or a table of the first rows; all rows into the file if one is named.
+
+    ``found`` are results of a ``kind``, whose columns may have other ``names``; ``document`` is what else JSON says.
+    """
+    from searchblend.cli.tables import ResultRows
+
+    results = ResultRows(kind, found, **names)
     path = getattr(options, "output", None)
     if path:
-        with whole_files([path], replace=options.force) as (partial,):
-            partial.write_bytes(results.text("\t" if path.suffix == ".tsv" else ",").encode())
+        content = results.text("\t" if path.suffix == ".tsv" else ",").encode()
+        write_new(path, content, replace=options.force)
     if options.json:
         notice = {} if graph.notice is None else {"notice": graph.notice}
         print_json({**notice, **document, "rows": results.rows})

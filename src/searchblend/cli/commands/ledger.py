@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from searchblend.accounting.spend import UNIT, Spend
-from searchblend.accounting.totals import BASIC, BudgetCap, Totals, default_delta, fits, for_group, remaining, total_of
-from searchblend.cli.arguments import add_actions, add_command, epsilon_delta, share
+from searchblend.accounting.spend import UNIT
+from searchblend.accounting.totals import BASIC, BudgetCap, Totals, fits, for_group, remaining, total_of
+from searchblend.cli.arguments import add_actions, add_cap, add_command, share
 from searchblend.cli.printing import new_table, print_json, print_line, print_table, warn, write
 from searchblend.core.documents import JsonObject, encode
 from searchblend.core.errors import UsageError
@@ -55,8 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     check.add_argument("--head", metavar="HASH", help="a hash noted earlier: it must still be in the chain")
     for action in (show, check, export, what_if):
         action.add_argument("--json", action="store_true", help="print one JSON document")
-    cap.add_argument("--per-window", type=epsilon_delta, metavar="E,D", help="ε and δ of each window")
-    cap.add_argument("--lifetime", type=epsilon_delta, metavar="E,D", help="ε and δ of all windows together")
+    add_cap(cap)
     cap.add_argument("--planned", action="store_true", help="releases are fixed in advance: the smaller total counts")
 
 
@@ -99,8 +98,7 @@ def _named(where: str) -> str:
 
 
 def set_cap(options: argparse.Namespace) -> None:
-    window, lifetime = (Budget(*pair) if pair else None for pair in (options.per_window, options.lifetime))
-    cap = BudgetCap(window, lifetime, options.planned)
+    cap = BudgetCap(options.per_window, options.lifetime, options.planned)
     with _opened(options.ledger) as ledger:
         ledger.set_cap(cap)
     print_line(f"{_named(options.ledger)}: cap on record: {_cap_words(cap)}")
@@ -146,7 +144,7 @@ def export(book: Book, rows: Sequence[Row], options: argparse.Namespace) -> None
 
 
 def show_totals(book: Book, scopes: Sequence[Scope], options: argparse.Namespace) -> None:
-    totals = {scope: _totals(book, scope, options.delta) for scope in scopes}
+    totals = {scope: book.totals(*scope, options.delta) for scope in scopes}
     entries = [entry for entry in book.entries.values() if entry.counts_for(options.population, options.window)]
     if options.json:
         print_json(show_document(book, entries, totals))
@@ -208,14 +206,14 @@ def what_if(options: argparse.Namespace) -> None:
     if options.ledger:
         with _opened(options.ledger, create=False) as ledger:
             book = ledger.book()
-    before = {scope: _totals(book, scope, options.delta) for scope in book.scopes()}
+    before = {scope: book.totals(*scope, options.delta) for scope in book.scopes()}
     planned, refused = read_plan(options.plan), None
     for entry in planned:
         if refused is None and book.exceeded_by(entry):
             refused = entry.release_id
         book.entries[entry.release_id] = entry
     touched = [scope for scope in book.scopes() if any(entry.counts_for(*scope) for entry in planned)]
-    after = {scope: _totals(book, scope, options.delta) for scope in touched}
+    after = {scope: book.totals(*scope, options.delta) for scope in touched}
     if options.json:
         print_json(_what_if_document(planned, before, after, refused))
         return
@@ -257,13 +255,6 @@ def chosen_scopes(book: Book, options: argparse.Namespace) -> list[Scope]:
     ]
 
 
-def _totals(book: Book, scope: Scope, delta: float | None) -> Totals:
-    spends, budget = book.spends(*scope), _budget(book, scope)
-    if delta is None:
-        delta = budget.delta if budget else default_delta(spends)
-    return total_of(spends, delta)
-
-
 def _public(book: Book, scope: Scope, total: Totals) -> Totals | None:
     """A client of every round, against those who see only what is published; None where that is the same."""
     spends = book.spends_in_public(*scope)
@@ -274,14 +265,8 @@ def _json_of(total: Totals | None) -> JsonObject | None:
     return None if total is None else total.as_json()
 
 
-def _budget(book: Book, scope: Scope) -> Budget | None:
-    if book.cap is None:
-        return None
-    return book.cap.lifetime if scope[1] is None else book.cap.window
-
-
 def _left(book: Book, scope: Scope) -> dict[str, float] | None:
-    budget = _budget(book, scope)
+    budget = book.limit(scope[1])
     if budget is None or book.cap is None:
         return None
     epsilon, delta = remaining(book.spends(*scope), budget, planned=book.cap.planned)
@@ -289,7 +274,7 @@ def _left(book: Book, scope: Scope) -> dict[str, float] | None:
 
 
 def _is_over(book: Book, scope: Scope) -> bool:
-    budget, spends = _budget(book, scope), book.spends(*scope)
+    budget, spends = book.limit(scope[1]), book.spends(*scope)
     return budget is not None and book.cap is not None and not fits(spends, budget, planned=book.cap.planned)
 
 
@@ -309,60 +294,54 @@ def _group_words(scope: Scope, total: Totals) -> str:
 
 
 def _entries_table(book: Book, entries: Sequence[Entry]) -> Table:
-    table = new_table("Debits")
-    for name in ("release", "population", "window", "mechanism", "ε", "δ", "ρ", "published"):
-        table.add_column(name, justify="right" if name in "εδρ" else "left")
-    for entry in entries:
-        spend: Spend = entry.spend
-        names = [
+    words = ("release", "population", "window", "mechanism")
+    rows = [
+        (
             entry.release_id,
             entry.population,
             entry.window,
-            spend.mechanism,
-            f"{spend.epsilon:g}",
-            f"{spend.delta:g}",
-            "–" if spend.rho is None else f"{spend.rho:.3g}",
-        ]
-        table.add_row(*names, "yes" if entry.release_id in book.published else "not yet")
-    return table
+            entry.spend.mechanism,
+            f"{entry.spend.epsilon:g}",
+            f"{entry.spend.delta:g}",
+            "–" if entry.spend.rho is None else f"{entry.spend.rho:.3g}",
+            "yes" if entry.release_id in book.published else "not yet",
+        )
+        for entry in entries
+    ]
+    return new_table("Debits", (*words, "ε", "δ", "ρ", "published"), rows, words=(*words, "published"))
 
 
 def _totals_table(book: Book, totals: dict[Scope, Totals]) -> Table:
-    table = new_table("Cost to one user id")
-    for name in (  # a narrow terminal has no room for the last ones
-        "population",
-        "window",
-        "ε summed",
-        "ε by PLD",
-        "at δ",
-        "left of the cap",
-        "releases",
-        "ε in public",
-        "ρ",
-    ):
-        table.add_column(name, justify="left" if name in ("population", "window") else "right")
+    rows = []
     for scope, total in totals.items():
         basic, composed = _epsilon(total.basic_epsilon), _epsilon(total.loss_distribution_epsilon)
         basic, composed = (f"◀ {basic}", composed) if total.method == BASIC else (basic, f"◀ {composed}")
         left, public = _left(book, scope), _public(book, scope, total)
-        table.add_row(
-            scope[0],
-            "all (lifetime)" if scope[1] is None else scope[1],
-            basic,
-            composed,
-            f"{total.delta:.3g}",
-            f"ε {left['epsilon']:.4g}, δ {left['delta']:.2g}" if left else "–",
-            str(total.releases),
-            _epsilon(public.epsilon) if public else "the same",
-            "–" if total.rho is None else f"{total.rho:.3g}",
+        rows.append(
+            (
+                scope[0],
+                "all (lifetime)" if scope[1] is None else scope[1],
+                basic,
+                composed,
+                f"{total.delta:.3g}",
+                f"ε {left['epsilon']:.4g}, δ {left['delta']:.2g}" if left else "–",
+                str(total.releases),
+                _epsilon(public.epsilon) if public else "the same",
+                "–" if total.rho is None else f"{total.rho:.3g}",
+            )
         )
-    table.caption = (
-        "◀ the smaller total. PLD: privacy loss distributions, for releases that were planned beforehand; "
+    words = ("population", "window")
+    figures = ("ε summed", "ε by PLD", "at δ", "left of the cap", "releases", "ε in public", "ρ")
+    return new_table(
+        "Cost to one user id",
+        (*words, *figures),  # a narrow terminal has no room for the last ones
+        rows,
+        words=words,
+        caption="◀ the smaller total. PLD: privacy loss distributions, for releases that were planned beforehand; "
         "the sum (basic composition) holds for any. – says nothing at this δ. ρ: zero-concentrated privacy, of "
         "releases without δ. In public: a client of every round, against those who see only what is published, if the "
-        "other clients report honestly. Of a round in which a person has one role the larger debit counts."
+        "other clients report honestly. Of a round in which a person has one role the larger debit counts.",
     )
-    return table
 
 
 def _epsilon(value: float) -> str:

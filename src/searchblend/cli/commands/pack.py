@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from searchblend.cli.arguments import Commands, add_actions, add_command, positive_int
+from searchblend.cli.arguments import Commands, add_actions, add_command, add_file_output, positive_int, task_id
 from searchblend.cli.commands.search import add_pin, read_checked
 from searchblend.cli.printing import new_table, print_json, print_line, print_table
 from searchblend.core.documents import JsonObject
-from searchblend.core.errors import InputError, MessageError, UsageError
-from searchblend.files.durable import refuse_existing, whole_files
+from searchblend.core.errors import UsageError
+from searchblend.files.durable import refuse_existing, write_new
 from searchblend.search.pack import NO_TASK, Pack, PackInfo
-from searchblend.search.pack_delta import MAGIC as DELTA_MAGIC
-from searchblend.search.pack_delta import read_delta_info
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -41,15 +38,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     diff = add_command(actions, "diff", "the delta that leads from one pack to a later one", EXAMPLES)
     diff.add_argument("base", type=Path, metavar="A", help="the pack that a device has")
     diff.add_argument("pack", type=Path, metavar="B", help="the pack that it should get")
-    _add_output(diff, "the delta")
+    add_file_output(diff, "where the delta goes", required=True)
     apply = add_command(actions, "apply", "the pack that a delta leads to", EXAMPLES)
     apply.add_argument("base", type=Path, metavar="A", help="the pack that the delta starts from")
     apply.add_argument("delta", type=Path, metavar="DELTA", help="a delta of `pack diff` or of a service")
-    _add_output(apply, "the pack")
+    add_file_output(apply, "where the pack goes", required=True)
     page = add_command(actions, "page", "one HTML page that answers from a pack, offline", EXAMPLES)
     page.add_argument("pack", type=Path, metavar="PACK", help="a pack, plain or signed")
     page.add_argument("--title", default="Local search", help="shown on the page (Local search)")
-    _add_output(page, "the page")
+    add_file_output(page, "where the page goes", required=True)
     for action in (inspect, diff, apply, page):
         action.add_argument("--json", action="store_true", help="print one JSON document")
 
@@ -57,18 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_build(actions: Commands) -> None:
     build = add_command(actions, "build", "the pack of a release: its certain answers in one file", EXAMPLES)
     build.add_argument("release", type=Path, metavar="RELEASE", help="a folder of `searchblend run`, or a result.json")
-    _add_output(build, "the pack")
+    add_file_output(build, "where the pack goes", required=True)
     build.add_argument(
         "--key", type=Path, action="append", default=[], metavar="PEM", help="sign with this P-256 key; may be repeated"
     )
-    build.add_argument("--task", metavar="HEX", help="the task that it belongs to, 32 hexadecimal digits")
+    build.add_argument("--task", type=task_id, metavar="HEX", help="the task that it belongs to, 32 hexadecimal digits")
     build.add_argument("--round", type=positive_int, metavar="N", help="the round of the task")
     build.add_argument("--json", action="store_true", help="print one JSON document")
-
-
-def _add_output(parser: argparse.ArgumentParser, what: str) -> None:
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help=f"where {what} goes")
-    parser.add_argument("--force", action="store_true", help="replace FILE")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -93,12 +85,13 @@ def _document_table(document: JsonObject) -> Table:
 def _build(options: argparse.Namespace) -> JsonObject:
     from searchblend.releases.pack_files import build_from_release, signed_content
 
-    task, number = _task(options)
-    built = build_from_release(options.release, task=task, round_number=number)
+    if (options.task is None) != (options.round is None):
+        raise UsageError("--task and --round go together")
+    built = build_from_release(options.release, task=options.task or NO_TASK, round_number=options.round or 0)
     content = built.content
     if options.key:
         content = signed_content(content, options.key)
-    _write(options, content)
+    write_new(options.output, content, replace=options.force)
     left_out = built.pairs_listed - built.pairs_kept
     if left_out and not options.json:
         print_line(
@@ -115,16 +108,16 @@ def _build(options: argparse.Namespace) -> JsonObject:
 
 
 def _inspect(options: argparse.Namespace) -> JsonObject:
-    delta = _delta_start(options)
-    if delta is not None:
-        about = read_delta_info(delta)
+    from searchblend.releases.pack_files import read_delta_file
+
+    if delta := read_delta_file(options.pack):
         return {
             "file": str(options.pack),
-            "bytes": len(delta),
-            "base": about.base,
-            "base_round": about.base_round,
-            "result": about.result,
-            **_info(about.info),
+            "bytes": options.pack.stat().st_size,
+            "base": delta.base,
+            "base_round": delta.base_round,
+            "result": delta.result,
+            **_info(delta.info),
         }
     read = read_checked(options)
     return {
@@ -137,28 +130,12 @@ def _inspect(options: argparse.Namespace) -> JsonObject:
     }
 
 
-def _delta_start(options: argparse.Namespace) -> bytes | None:
-    """The bytes of a delta; None if it is something else."""
-    try:
-        with options.pack.open("rb") as file:
-            if file.read(len(DELTA_MAGIC)) != DELTA_MAGIC:
-                return None
-            file.seek(0)
-            content: bytes = file.read()
-            read_delta_info(content)
-            return content
-    except MessageError as error:
-        raise InputError(options.pack, str(error)) from error
-    except OSError as error:
-        raise InputError(options.pack, f"cannot be read: {error.strerror or error}") from error
-
-
 def _diff(options: argparse.Namespace) -> JsonObject:
     from searchblend.releases.pack_files import diff_packs, read_pack_file
 
     base, result = read_pack_file(options.base).pack, read_pack_file(options.pack).pack
     delta = diff_packs(base, result)
-    _write(options, delta)
+    write_new(options.output, delta, replace=options.force)
     return {
         "file": str(options.output),
         "bytes": len(delta),
@@ -172,7 +149,7 @@ def _apply(options: argparse.Namespace) -> JsonObject:
     from searchblend.releases.pack_files import apply_delta_file, read_pack_file
 
     content = apply_delta_file(read_pack_file(options.base).pack, options.delta)
-    _write(options, content)
+    write_new(options.output, content, replace=options.force)
     return {"file": str(options.output), "bytes": len(content), **_about(Pack(content))}
 
 
@@ -182,7 +159,7 @@ def _page(options: argparse.Namespace) -> JsonObject:
 
     read = read_pack_file(options.pack)
     content = pack_page(read.pack.content, options.title, _sentence(read.pack)).encode()
-    _write(options, content)
+    write_new(options.output, content, replace=options.force)
     if not options.json:
         print_line(f"Open {options.output} in a browser: it needs no network.")
     return {"file": str(options.output), "bytes": len(content), **_about(read.pack)}
@@ -195,21 +172,6 @@ def _sentence(pack: Pack) -> str:
         f"{pack.n_queries:,} queries and {pack.n_urls:,} URLs that many people searched for{of}, released with "
         f"differential privacy: ε = {info.epsilon:g}, δ = {info.delta:g}."
     )
-
-
-def _write(options: argparse.Namespace, content: bytes) -> None:
-    with whole_files([options.output], replace=options.force) as (path,):
-        path.write_bytes(content)
-
-
-def _task(options: argparse.Namespace) -> tuple[bytes, int]:
-    if (options.task is None) != (options.round is None):
-        raise UsageError("--task and --round go together")
-    if options.task is None:
-        return NO_TASK, 0
-    if not re.fullmatch("[0-9a-f]{32}", options.task):
-        raise UsageError("--task: expected 32 hexadecimal digits")
-    return bytes.fromhex(options.task), options.round
 
 
 def _about(pack: Pack) -> JsonObject:

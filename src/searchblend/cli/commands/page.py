@@ -6,9 +6,10 @@ import argparse
 import hashlib
 from pathlib import Path
 
+from searchblend.cli.arguments import add_file_output
 from searchblend.cli.printing import print_json, print_line, step_progress, write
-from searchblend.core.errors import OutputError, UsageError
-from searchblend.files.durable import refuse_existing, whole_files
+from searchblend.core.errors import UsageError
+from searchblend.files.durable import refuse_existing, write_new
 
 EXAMPLES = """\
 examples:
@@ -19,13 +20,12 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, metavar="DIR", help="what `run` or `release run` wrote")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where the page goes (standard output)")
-    parser.add_argument("--force", action="store_true", help="replace FILE")
+    add_file_output(parser, "where the page goes (standard output)")
     parser.add_argument("--json", action="store_true", help="print file, bytes and SHA-256 as JSON; needs -o")
 
 
 def run(options: argparse.Namespace) -> None:
-    from searchblend.releases.release_page import page_of_folder
+    from searchblend.releases.paperwork import page_of_folder
 
     if options.output is None:
         if options.json:
@@ -35,11 +35,7 @@ def run(options: argparse.Namespace) -> None:
     refuse_existing(options.output, replace=options.force)
     with step_progress() as on_step:
         content = page_of_folder(options.folder, on_step=on_step).encode()
-    try:
-        with whole_files([options.output], replace=options.force) as (partial,):
-            partial.write_bytes(content)
-    except OSError as error:
-        raise OutputError(f"{options.output}: cannot be written: {error.strerror or error}") from error
+    write_new(options.output, content, replace=options.force)
     page = {"file": str(options.output), "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
     if options.json:
         print_json(page)

@@ -10,19 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from searchblend.cli.arguments import Commands, add_actions, add_command, add_old_spelling, positive_int
-from searchblend.cli.commands.run import malformed_warnings, now, warn_without_page
 from searchblend.cli.log_options import (
     add_log,
     add_output,
     add_release_options,
     ledger_entry,
     read_options,
-    remembered,
+    releasing,
     require_output,
-    summary_file,
+    stated,
+    warn_about_input,
 )
 from searchblend.cli.printing import new_table, print_json, print_line, print_table, run_progress, step_progress, warn
-from searchblend.cli.standard_input import with_standard_input
 from searchblend.core.documents import JsonObject, encode
 from searchblend.core.errors import InputError, RunError, UsageError
 from searchblend.core.params import AS_ALGORITHM, ClickGraphParams, Shares, suggested_delta
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from searchblend.clickgraph.use.graph import ClickGraph
     from searchblend.clickgraph.use.review import Finding
     from searchblend.core.statement import Statement
-    from searchblend.releases.make_release import WrittenRelease
     from searchblend.releases.verify_release import Check
 
 EXAMPLES = """\
@@ -189,6 +187,7 @@ def _shares(text: str) -> Shares:
 
 def _run(options: argparse.Namespace) -> None:
     from searchblend.releases.click_graph import ReleaseSettings, run_release
+    from searchblend.releases.make_release import now
     from searchblend.wire.release import encode_statement
 
     if options.seed is not None:
@@ -218,9 +217,7 @@ def _run(options: argparse.Namespace) -> None:
     if options.users is None:
         warn("the number of users was not declared (--users): δ was not compared with it")
     with (
-        summary_file(options.summary, output, replace=options.force) as write_summary,
-        remembered(options, output, settings.cost, created=settings.created),
-        with_standard_input(settings.log) as reading,
+        releasing(options, settings.log, settings.cost, created=settings.created) as (reading, write_summary),
         run_progress() as (on_progress, on_step),
     ):
         result = run_release(
@@ -230,9 +227,7 @@ def _run(options: argparse.Namespace) -> None:
             on_step=on_step,
         )
         write_summary(result.input_summary)
-    _warn_about_input(result)
-    if result.input_summary is None:
-        warn_without_page(output, html=options.html)
+    warn_about_input(result, output, html=options.html)
     if options.json:
         print_json(encode_statement(result.released))
     else:
@@ -256,38 +251,30 @@ def _read_old_spellings(options: argparse.Namespace) -> None:
         warn("warning: --people is called --population now")
 
 
-def _warn_about_input(result: WrittenRelease[Statement]) -> None:
-    if result.input_summary is None:
-        warn("this release id was published before: the same files again, nothing was spent")
-        return
-    for line in malformed_warnings(result.input_summary):
-        warn(line, "bold yellow")
-
-
 def _show_release(statement: Statement, folder: Path) -> None:
     from searchblend.wire.click_graph_files import read_click_graph
 
     with step_progress() as on_step:
         graph = read_click_graph(folder, on_step=on_step)
     print_table(_queries_table(graph))
-    guarantee = statement.promise
     print_line(f"{len(graph.clicks):,} clicks on URLs, {len(graph.reformulations):,} reformulations")
-    print_line(
-        f"ε = {guarantee.epsilon:g}, δ = {guarantee.delta:g} for each user and everything together; "
-        f"guarantee {'holds' if guarantee.holds else 'does NOT hold'}"
-    )
+    print_line(stated(statement.promise, "each user and everything together"))
     print_line(f"files: {folder}/ (before publishing: searchblend release review {folder})")
 
 
 def _queries_table(graph: ClickGraph) -> Table:
-    table = new_table(f"Published queries ({len(graph.queries):,} in all)")
-    for name in ("query", "count", "95 % interval", "estimate"):
-        table.add_column(name, justify="left" if name == "query" else "right")
     searches = graph.searches
-    for i in range(min(20, len(graph.queries))):
-        interval = f"{max(searches.low[i], 0):,.0f} – {searches.high[i]:,.0f}"
-        table.add_row(graph.queries[i], f"{searches.count[i]:,}", interval, f"{searches.estimate[i]:,.0f}")
-    return table
+    rows = [
+        (
+            query,
+            f"{searches.count[i]:,}",
+            f"{max(searches.low[i], 0):,.0f} – {searches.high[i]:,.0f}",
+            f"{searches.estimate[i]:,.0f}",
+        )
+        for i, query in enumerate(graph.queries[:20])
+    ]
+    title = f"Published queries ({len(graph.queries):,} in all)"
+    return new_table(title, ("query", "count", "95 % interval", "estimate"), rows, words=("query",))
 
 
 def _verify(options: argparse.Namespace) -> None:
@@ -314,12 +301,9 @@ def _verify(options: argparse.Namespace) -> None:
 
 
 def _checks_table(folder: Path, checks: Sequence[Check]) -> Table:
-    table = new_table(f"{folder}")
-    for name in ("", "check", "what was found"):
-        table.add_column(name)
-    for check in checks:
-        table.add_row("ok" if check.holds else "FAILED", check.name, check.detail)
-    return table
+    columns = ("", "check", "what was found")
+    rows = [("ok" if check.holds else "FAILED", check.name, check.detail) for check in checks]
+    return new_table(f"{folder}", columns, rows, words=columns)
 
 
 def _review(options: argparse.Namespace) -> None:
@@ -353,12 +337,9 @@ def _review(options: argparse.Namespace) -> None:
 
 
 def _findings_table(findings: Sequence[Finding]) -> Table:
-    table = new_table(f"Look at these before publishing ({len(findings)})")
-    for name in ("table", "row", "why", "text"):
-        table.add_column(name, justify="right" if name == "row" else "left")
-    for finding in findings:
-        table.add_row(finding.table, str(finding.row), ", ".join(finding.reasons), " → ".join(finding.texts))
-    return table
+    title = f"Look at these before publishing ({len(findings)})"
+    rows = [(each.table, str(each.row), ", ".join(each.reasons), " → ".join(each.texts)) for each in findings]
+    return new_table(title, ("table", "row", "why", "text"), rows, words=("table", "why", "text"))
 
 
 def _terms(path: Path | None) -> list[str]:
@@ -400,11 +381,8 @@ def _plan(options: argparse.Namespace) -> None:
 
 
 def _steps_table(document: JsonObject) -> Table:
-    table = new_table(f"Release with {document['algorithm']}: nothing was read")
-    for name in ("step", "first of a user", "noise", "scale", "threshold", "95 % ±", "ε", "δ"):
-        table.add_column(name, justify="left" if name in ("step", "noise") else "right")
-    for step in document["steps"]:
-        table.add_row(
+    rows = [
+        (
             step["name"],
             f"{step['first']} {'different' if step['unit'] == 'users' else 'in all'}",
             step["noise"]["law"].replace("_", " "),
@@ -414,4 +392,8 @@ def _steps_table(document: JsonObject) -> Table:
             f"{step['epsilon']:.3g}",
             f"{step['delta']:.2g}",
         )
-    return table
+        for step in document["steps"]
+    ]
+    columns = ("step", "first of a user", "noise", "scale", "threshold", "95 % ±", "ε", "δ")
+    title = f"Release with {document['algorithm']}: nothing was read"
+    return new_table(title, columns, rows, words=("step", "noise"))

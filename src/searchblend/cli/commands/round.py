@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from searchblend.cli.arguments import add_actions, add_command, positive_int
-from searchblend.cli.service_options import actor_of, add_place, add_token_file, opened, print_document
+from searchblend.cli.service_options import actor_of, add_place, add_token_file, opened, print_document, read_json
 from searchblend.core.documents import decode, encode
 from searchblend.core.errors import UsageError
 from searchblend.service.actions import Action, CountsFile, Extension, Nothing, actions_for
@@ -118,24 +118,13 @@ def _needs(options: argparse.Namespace, needs: type) -> Nothing | CountsFile | E
     if needs is Extension:
         return decode(Extension, {"hours": options.hours})
     if needs is CountsFile:
-        return CountsFile(_counts_file(options.file))
+        return CountsFile(read_json(options.file))
     if needs is Rejection:
         return Rejection(options.reason)
     if needs is Review:
         remove = [Removal(*_position(text.rpartition(":")[0]), text.rpartition(":")[2]) for text in options.remove]
         return Review(tuple(remove), tuple(Position(*_position(text)) for text in options.keep))
     return Nothing()
-
-
-def _counts_file(path: Path) -> Any:
-    import json
-
-    try:
-        return json.loads(path.read_bytes())
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: not JSON") from error
 
 
 def _position(text: str) -> tuple[int, int | None]:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from searchblend.cli.arguments import add_budget, add_method, positive_int, share
@@ -18,24 +15,23 @@ from searchblend.cli.log_options import (
     add_release_options,
     ledger_entry,
     read_options,
-    remembered,
+    releasing,
     require_output,
-    summary_file,
+    stated,
+    warn_about_input,
 )
 from searchblend.cli.printing import print_json, print_line, print_table, progress_bar, run_progress, warn
-from searchblend.cli.standard_input import with_standard_input
 from searchblend.core.errors import UsageError
 from searchblend.core.params import MANY_RECORDS, BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.randomness import Randomness, SystemRandomness
-from searchblend.core.statement import PAGE
 
 if TYPE_CHECKING:
     from searchblend.blender.groups import UserGroup
     from searchblend.blender.release import BlenderRelease
     from searchblend.blender.result import Result
     from searchblend.releases.hybrid import Evaluation, HybridSettings
-    from searchblend.releases.make_release import LedgerEntry, WrittenRelease
+    from searchblend.releases.make_release import WrittenRelease
 
 PLAYED: Final = (
     "note: this run plays the clients' devices, and you hold their rows; to publish a log, `searchblend release run` "
@@ -107,12 +103,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     from searchblend.blender.best.many_records_design import default_records
     from searchblend.releases.hybrid import HybridSettings
-    from searchblend.synthetic.seeded import SeededRandomness
+    from searchblend.releases.make_release import now
 
     if options.seed is not None and not options.evaluate:
         raise UsageError("--seed: only with --evaluate; a release draws its noise from the operating system")
     if options.users is not None and not options.dry_run:
         raise UsageError("--users: only with --dry-run; a run counts the users of its log")
+    if options.ledger is not None and options.evaluate and not options.dry_run:
+        raise UsageError("--ledger: not with --evaluate, which is not a release")
     if options.html and options.output is None:
         raise UsageError("--html: the page goes into the folder of the release; name it with --output")
     budget = Budget(options.epsilon, options.delta)
@@ -141,29 +139,22 @@ def run(options: argparse.Namespace) -> None:
         output=options.output,
         html=options.html,
         replace=options.force,
-        ledger=_ledger_entry(options),
+        ledger=ledger_entry(options),
         allow_large_delta=options.allow_large_delta,
         created=now(),
     )
-    randomness = SystemRandomness() if options.seed is None else SeededRandomness(options.seed)
-    with contextlib.ExitStack() as stack:
-        write_summary = stack.enter_context(summary_file(options.summary, options.output, replace=options.force))
-        if not options.evaluate:
-            stack.enter_context(remembered(options, options.output, settings.cost, created=settings.created))
-        reading = stack.enter_context(with_standard_input(settings.log))
+    randomness = SystemRandomness() if options.seed is None else _seeded(options.seed)
+    cost = None if options.evaluate else settings.cost
+    with releasing(options, settings.log, cost, created=settings.created) as (reading, write_summary):
         result = run_and_warn(replace(settings, log=reading), randomness, evaluate=options.evaluate)
         write_summary(result.input_summary)
     show_result(result.released, settings, as_json=options.json, explain=options.explain)
 
 
-def _ledger_entry(options: argparse.Namespace) -> LedgerEntry | None:
-    if options.ledger is not None and options.evaluate:
-        raise UsageError("--ledger: not with --evaluate, which is not a release")
-    return ledger_entry(options)
+def _seeded(seed: int) -> Randomness:
+    from searchblend.synthetic.seeded import SeededRandomness
 
-
-def now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    return SeededRandomness(seed)
 
 
 def run_and_warn(settings: HybridSettings, randomness: Randomness, *, evaluate: bool) -> WrittenRelease[Result]:
@@ -179,19 +170,8 @@ def run_and_warn(settings: HybridSettings, randomness: Randomness, *, evaluate: 
             on_notice=lambda text: warn(text, "dim"),
             on_step=on_step,
         )
-    if result.input_summary is None:
-        warn("this release id was published before: the same files again, nothing was spent")
-        warn_without_page(settings.output, html=settings.html)
-        return result
-    for line in malformed_warnings(result.input_summary):
-        warn(line, "bold yellow")
+    warn_about_input(result, settings.output, html=settings.html)
     return result
-
-
-def warn_without_page(folder: Path | None, *, html: bool) -> None:
-    """A release that was published without a page stays without one: its files are what they were."""
-    if html and folder is not None and not (folder / PAGE).exists():
-        warn(f"it was published without a page; make one beside it: searchblend page {folder} -o FILE")
 
 
 def compare_with_truth(release: BlenderRelease, optin_users: UserGroup, clients: UserGroup) -> Evaluation:
@@ -208,18 +188,6 @@ def sum_over(release: BlenderRelease, users: UserGroup) -> Any:
     if release.params.records_per_optin > 1:
         return users.own_shares(release.head, _UNITS_OF_TRUTH).cells
     return users.cell_counts(release.head)
-
-
-def malformed_warnings(summary: Any) -> list[str]:
-    """One line per reason, with the first places; nothing of what stood there."""
-    malformed, lines = summary["malformed"], max(summary["lines"], 1)
-    total = sum(entry["count"] for entry in malformed.values())
-    if not total:
-        return []
-    loud = "WARNING: more than 1 % of the lines are malformed: " if total > lines / 100 else "warning: "
-    return [f"{loud}{total:,} of {lines:,} lines were left out"] + [
-        f"  {reason}: {entry['count']:,} (first: {', '.join(entry['first'])})" for reason, entry in malformed.items()
-    ]
 
 
 def show_result(
@@ -253,14 +221,13 @@ def show_result(
 def show_promise(result: Result) -> None:
     """What is promised, or, beside the truth, what would be: true shares void every promise."""
     guarantee = result.guarantee
-    budget = f"ε = {guarantee.epsilon:g}, δ = {guarantee.delta:g}"
     if result.notice:
+        budget = f"ε = {guarantee.epsilon:g}, δ = {guarantee.delta:g}"
         print_line(
             f"{result.notice}. Without the true shares the run promises {budget} to each person.", style="bold red"
         )
         return
-    verdict = "holds" if guarantee.holds else "does NOT hold"
-    print_line(f"{budget} for each person of either group; guarantee {verdict}")
+    print_line(stated(guarantee, "each person of either group"))
 
 
 def metric_lines(metrics: Mapping[str, Any]) -> list[str]:
@@ -310,8 +277,8 @@ def _needed(users: int, params: BlenderParams) -> str:
 def show_dry_run(params: BlenderParams, options: argparse.Namespace) -> None:
     """What a run would promise, and what to expect of an AOL-shaped log; no file is opened."""
     from searchblend.blender.method import method_named
-    from searchblend.synthetic.count_group import RecordModel
-    from searchblend.synthetic.plan import Situation, simulate
+    from searchblend.synthetic.count_group import RecordModel, Situation
+    from searchblend.synthetic.plan import simulate
     from searchblend.synthetic.population import profile_named
 
     profile = profile_named("aol")

@@ -81,9 +81,8 @@ def _row(item: Match, info: PackInfo) -> JsonObject:
 
 
 def _show_matches(matches: list[Match], info: PackInfo) -> None:
-    table = new_table("Best first: by the lower bound of the share")
-    for name in ("query", "fits", "share", "at least", "URL"):
-        table.add_column(name, justify="right" if name in ("share", "at least") else "left", no_wrap=name != "URL")
+    columns = ("query", "fits", "share", "at least", "URL")
+    table = new_table("Best first: by the lower bound of the share", columns, words=("query", "fits", "URL"))
     for item in matches:
         entry, fits = item.entry, item.kind if not item.distance else f"{item.distance} off"
         table.add_row(entry.query, fits, *_shares(entry.probability, entry.lower, info), "")

@@ -8,19 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from searchblend.cli.arguments import add_budget
-from searchblend.cli.commands.run import malformed_warnings, now
 from searchblend.cli.log_options import (
     add_output,
     add_release_options,
     add_table,
     ledger_entry,
-    remembered,
+    read_options,
+    releasing,
     require_output,
-    summary_file,
-    table_options,
+    stated,
+    warn_about_input,
 )
-from searchblend.cli.printing import new_table, print_json, print_line, print_table, step_progress, warn
-from searchblend.cli.standard_input import with_standard_input
+from searchblend.cli.printing import new_table, print_json, print_line, print_table, step_progress
 from searchblend.core.privacy import Budget
 
 if TYPE_CHECKING:
@@ -49,18 +48,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from searchblend.releases.select_values import Selection
-    from searchblend.releases.selection import cost_of, run_selection
+    from searchblend.releases.make_release import now
+    from searchblend.releases.select_values import Selection, run_selection
 
-    selection, created = Selection(table_options(options), Budget(options.epsilon, options.delta)), now()
+    selection, created = Selection(read_options(options), Budget(options.epsilon, options.delta)), now()
     if options.dry_run:
         _show_dry_run(selection, as_json=options.json)
         return
     output, ledger = require_output(options, instead="--dry-run"), ledger_entry(options)
     with (
-        summary_file(options.summary, output, replace=options.force) as write_summary,
-        remembered(options, output, cost_of(selection), created=created),
-        with_standard_input(selection.table) as reading,
+        releasing(options, selection.table, selection.cost, created=created) as (reading, write_summary),
         step_progress() as on_step,
     ):
         result = run_selection(
@@ -73,11 +70,7 @@ def run(options: argparse.Namespace) -> None:
             on_step=on_step,
         )
         write_summary(result.input_summary)
-    if result.input_summary is None:
-        warn("this release id was published before: the same files again, nothing was spent")
-    else:
-        for line in malformed_warnings(result.input_summary):
-            warn(line, "bold yellow")
+    warn_about_input(result, output)
     _show(result.released, output, as_json=options.json)
 
 
@@ -89,17 +82,10 @@ def _show(released: SavedRelease, folder: Path, *, as_json: bool) -> None:
         rows = [{"value": value, "count": n} for value, n in zip(values, counts, strict=True)]
         print_json({"values": rows, "statement": encode_statement(released.statement)})
         return
-    table = new_table(f"Values that many users have, with noise ({len(values):,} in all)")
-    table.add_column("value")
-    table.add_column("users", justify="right")
-    for value, n in list(zip(values, counts, strict=True))[:_SHOWN]:
-        table.add_row(str(value), f"{n:,}")
-    print_table(table)
-    guarantee = released.guarantee
-    print_line(
-        f"ε = {guarantee.epsilon:g}, δ = {guarantee.delta:g} for each user; "
-        f"guarantee {'holds' if guarantee.holds else 'does NOT hold'}"
-    )
+    title = f"Values that many users have, with noise ({len(values):,} in all)"
+    shown = [(str(value), f"{n:,}") for value, n in zip(values, counts, strict=True)][:_SHOWN]
+    print_table(new_table(title, ("value", "users"), shown, words=("value",)))
+    print_line(stated(released.guarantee, "each user"))
     print_line(f"files: {folder}/")
 
 

@@ -119,8 +119,8 @@ def forecast(question: PlannerQuestion, epsilons: Sequence[float]) -> Forecast:
     Both methods over ε on synthetic users: figures with the middle 80 % of runs.
     """
     from searchblend.core.params import BlenderParams
-    from searchblend.synthetic.count_group import RecordModel
-    from searchblend.synthetic.plan import Situation, curve
+    from searchblend.synthetic.count_group import RecordModel, Situation
+    from searchblend.synthetic.plan import curve
     from searchblend.synthetic.population import profile_named
 
     model = RecordModel.of_profile(profile_named("aol"))
@@ -275,9 +275,9 @@ def _server(settings: ServeSettings) -> Iterator[str]:
 
 
 def _people(n: int) -> Sequence[Record]:
-    from searchblend.synthetic.population import aol_population
+    from searchblend.synthetic.population import AOL
 
-    group = aol_population(n, seed=time.time_ns() % 2**32)
+    group = AOL.population(n, seed=time.time_ns() % 2**32)
     return [group.record(number) for number in group.drawn.tolist()]
 
 
@@ -301,28 +301,26 @@ def _progress() -> Iterator[OnProgress]:
 
 
 def _show(result: PlayedRound, seconds: float, *, as_json: bool) -> None:
+    from searchblend.cli.tables import percent
+
     if as_json:
         print_document({**encode(result), "seconds": seconds}, as_json=True)
         return
-    table = new_table("Published trends")
-    for name in ("query", "share", "95 % interval", "opt-in", "clients", "one report moves it by"):
-        table.add_column(name, justify="left" if name == "query" else "right")
-    for row in [*result.trends[:-1][:10], *result.trends[-1:]]:
-        table.add_row(
+    rows = [
+        (
             row.query or "⋆ (all other)",
-            _percent(row.probability),
-            f"{_percent(row.low)} – {_percent(row.high)}",
-            _percent(row.optin),
-            _percent(row.client),
-            _percent(row.influence),
+            percent(row.probability, 3),
+            f"{percent(row.low, 3)} – {percent(row.high, 3)}",
+            percent(row.optin, 3),
+            percent(row.client, 3),
+            percent(row.influence, 3),
         )
-    print_table(table)
+        for row in [*result.trends[:-1][:10], *result.trends[-1:]]
+    ]
+    columns = ("query", "share", "95 % interval", "opt-in", "clients", "one report moves it by")
+    print_table(new_table("Published trends", columns, rows, words=("query",)))
     law = result.conservation
     print_line(
         f"{result.opt_in_users:,} sealed records and {result.reports_counted:,} reports over HTTP; "
         f"{law.counted:,} counts for {law.expected:,} expected; {seconds} s in all."
     )
-
-
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.3f} %"

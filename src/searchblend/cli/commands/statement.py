@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from searchblend.cli.arguments import add_file_output
 from searchblend.cli.printing import print_json, print_line, warn, write
-from searchblend.core.errors import OutputError, UsageError
-from searchblend.files.durable import refuse_existing, whole_files
-from searchblend.releases.paperwork.publication import ASKED, PURPOSES, Publication, open_fields
+from searchblend.core.errors import UsageError
+from searchblend.files.durable import refuse_existing, write_new
+from searchblend.releases.publication import ASKED, PURPOSES, Publication, open_fields
 
 EXAMPLES = """\
 examples:
@@ -22,8 +23,7 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, metavar="DIR", help="what `run`, `release run`, `select` or `save` wrote")
     parser.add_argument("--for", dest="paper", choices=PURPOSES, required=True, help="which paper to write")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where it goes (standard output)")
-    parser.add_argument("--force", action="store_true", help="replace FILE")
+    add_file_output(parser, "where it goes (standard output)")
     parser.add_argument("--json", action="store_true", help="print file, bytes and open fields as JSON; needs -o")
     given = parser.add_argument_group("what only you know; left out, it is an open field")
     for name, meaning in ASKED.items():
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from searchblend.releases.paperwork.write import paperwork_of_folder
+    from searchblend.releases.paperwork import paperwork_of_folder
 
     if options.json and options.output is None:
         raise UsageError("--json: name the file of the paper with --output")
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> None:
     if options.output is None:
         write(document)
     else:
-        _write_file(options.output, document, replace=options.force)
+        write_new(options.output, document.encode(), replace=options.force)
     if left := open_fields(document):
         warn(f"{left} open field{'s' * (left > 1)}, marked TO BE FILLED IN: only you can know them")
     if options.json:
@@ -56,11 +56,3 @@ def _refuse_inside(output: Path, folder: Path) -> None:
     """The statement lists every file of the folder; one more and the release could not be verified."""
     if output.resolve().is_relative_to(folder.resolve()):
         raise UsageError(f"--output: {output} is inside the release, whose statement lists all of its files")
-
-
-def _write_file(path: Path, document: str, *, replace: bool) -> None:
-    try:
-        with whole_files([path], replace=replace) as (partial,):
-            partial.write_bytes(document.encode())
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from searchblend.cli.log_options import add_log, read_options
+from searchblend.cli.log_options import STANDARD_INPUT, add_log, read_options, with_standard_input
 from searchblend.cli.printing import new_table, print_json, print_line, print_table, run_progress, warn
-from searchblend.cli.standard_input import STANDARD_INPUT, with_standard_input
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -49,9 +48,5 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _figures_table(title: str, figures: Mapping[str, int]) -> Table:
-    table = new_table(title)
-    table.add_column("figure")
-    table.add_column("count", justify="right")
-    for name, value in figures.items():
-        table.add_row(name, f"{value:,}")
-    return table
+    rows = [(name, f"{value:,}") for name, value in figures.items()]
+    return new_table(title, ("figure", "count"), rows, words=("figure",))

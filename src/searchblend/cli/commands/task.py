@@ -6,12 +6,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from searchblend.accounting.totals import BudgetCap, default_delta, total_of
-from searchblend.cli.arguments import add_actions, add_command, epsilon_delta, positive_int
-from searchblend.cli.service_options import actor_of, add_place, add_token_file, opened, print_document
+from searchblend.accounting.totals import BudgetCap
+from searchblend.cli.arguments import add_actions, add_cap, add_command, positive_int
+from searchblend.cli.service_options import actor_of, add_place, add_token_file, opened, print_document, read_json
 from searchblend.core.documents import JsonObject, decode, encode
 from searchblend.core.errors import UsageError
-from searchblend.core.privacy import Budget
 from searchblend.service.actions import Action, NewCodes, Nothing, actions_for
 from searchblend.service.clock import SystemClock
 
@@ -55,8 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         if action.needs is NewCodes:
             changes[-1].add_argument("count", type=positive_int, metavar="N", help="how many codes")
     cap = add_command(commands, "cap", "put a cap on the budget of all users", EXAMPLES)
-    cap.add_argument("--per-window", type=epsilon_delta, metavar="E,D", help="ε and δ of each window")
-    cap.add_argument("--lifetime", type=epsilon_delta, metavar="E,D", help="ε and δ of all time")
+    add_cap(cap)
     ledger = add_command(commands, "ledger", "what was released about whom, and what it cost", EXAMPLES)
     for command in (*changes, listing, show, cap, ledger):
         add_place(command)
@@ -94,8 +92,7 @@ def _act(options: argparse.Namespace, store: ServiceStore, lifecycle: Lifecycle,
 
 def _set_cap(options: argparse.Namespace, store: ServiceStore) -> Any:
     actor = actor_of(options, store, "operator")
-    window, lifetime = (Budget(*pair) if pair else None for pair in (options.per_window, options.lifetime))
-    cap = BudgetCap(window, lifetime)
+    cap = BudgetCap(options.per_window, options.lifetime)
     with store.transaction():
         store.ledger.set_cap(cap)
         store.audit.append(actor, "cap set", SystemClock().now(), encode(cap))
@@ -106,13 +103,12 @@ def ledger_document(book: Book) -> JsonObject:
     """The debits of all rounds and each population's totals; the chain and the stored files were checked."""
     totals = []
     for population, window in book.scopes():
-        spends = book.spends(population, window)
-        budget = book.cap and (book.cap.lifetime if window is None else book.cap.window)
+        budget = book.limit(window)
         totals.append(
             {
                 "population": population,
                 "window": window or "all (lifetime)",
-                **total_of(spends, budget.delta if budget else default_delta(spends)).as_json()["basic"],
+                **book.totals(population, window).as_json()["basic"],
                 "cap": {"epsilon": budget.epsilon, "delta": budget.delta} if budget else None,
             }
         )
@@ -131,20 +127,11 @@ def ledger_document(book: Book) -> JsonObject:
 
 
 def _settings(options: argparse.Namespace) -> TaskSettings:
-    import json
-
     from searchblend.service.task_settings import TaskSettings
 
-    values: dict[str, Any] = {}
-    if options.settings:
-        try:
-            values = json.loads(options.settings.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise UsageError(f"{options.settings}: cannot be read: {error.strerror}") from error
-        except (ValueError, RecursionError) as error:
-            raise UsageError(f"{options.settings}: not JSON") from error
-        if not isinstance(values, dict):
-            raise UsageError(f"{options.settings}: expected a JSON object")
+    values: Any = read_json(options.settings) if options.settings else {}
+    if not isinstance(values, dict):
+        raise UsageError(f"{options.settings}: expected a JSON object")
     for pair in options.set:
         name, equals, text = pair.partition("=")
         if not equals:

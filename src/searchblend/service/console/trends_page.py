@@ -11,7 +11,7 @@ from typing import Final
 from searchblend.core.errors import MessageError
 from searchblend.core.visible import visible
 from searchblend.pages.charts import COLOURS, Chart, Series
-from searchblend.pages.hybrid_page import release_figures
+from searchblend.pages.release_pages import release_figures
 from searchblend.pages.statement_words import StatementWords
 from searchblend.service.console.words import percent
 from searchblend.store.artifacts import TrendRow

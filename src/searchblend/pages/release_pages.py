@@ -1,4 +1,4 @@
-"""A hybrid release as one page for people: what is searched, how sure that is, and what was promised."""
+"""A hybrid release, or a click graph, as one page for people: its tables, how sure they are, and what was promised."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final
 from markupsafe import Markup
 
 from searchblend.blender.result import Result, ResultRow
+from searchblend.clickgraph.use.graph import ClickGraph, Counts, TableName
 from searchblend.core.statement import Statement
 from searchblend.pages.charts import IntervalRow, Mark, interval_rows, rank_curve, shares_bar
 from searchblend.pages.layout import (
@@ -23,10 +24,12 @@ from searchblend.pages.layout import (
 )
 from searchblend.pages.statement_words import StatementWords
 
-TITLE: Final = "The head of a search log"
+HYBRID_TITLE: Final = "The head of a search log"
+CLICK_GRAPH_TITLE: Final = "A query click graph"
 _DRAWN: Final = 20
 _FINE: Final = 0.0005
 """below this share two decimals of a percentage are not enough"""
+_COUNTS: Final = (TableColumn("count", True), TableColumn("95 % interval", True), TableColumn("estimate", True))
 
 
 def hybrid_page(result: Result, statement: Statement) -> str:
@@ -35,9 +38,9 @@ def hybrid_page(result: Result, statement: Statement) -> str:
     evaluated = result.notice is not None
     return render(
         "hybrid.html",
-        title=f"{TITLE}, {'compared with the truth' if evaluated else 'computed privately'}",
+        title=f"{HYBRID_TITLE}, {'compared with the truth' if evaluated else 'computed privately'}",
         assets=page_assets(),
-        words=StatementWords(statement, TITLE, result.head.digest),
+        words=StatementWords(statement, HYBRID_TITLE, result.head.digest),
         result=result,
         figures=release_figures(result),
         alarms=_alarms(result),
@@ -155,3 +158,78 @@ def percent(value: float) -> str:
     if value == 0 or abs(value) >= _FINE:
         return f"{100 * value:.2f} %"
     return f"{float(f'{100 * value:.2g}'):f}".rstrip("0") + " %"
+
+
+def click_graph_page(graph: ClickGraph, statement: Statement) -> str:
+    """The page of a graph and its statement; it shows nothing that is not in the released tables."""
+    graph = graph.in_order()
+    unit = statement.parameters["design"]["steps"][0]["unit"]
+    counted = "users who searched it" if unit == "users" else "searches"
+    return render(
+        "click_graph.html",
+        title=f"{CLICK_GRAPH_TITLE}, released privately",
+        assets=page_assets(),
+        words=StatementWords(statement, CLICK_GRAPH_TITLE, _digest(statement)),
+        figures=_graph_figures(graph, statement),
+        counted=counted,
+        charts=_count_charts(graph, counted),
+        queries=_count_table(graph, "queries", ["query"]),
+        clicks=_count_table(graph, "clicks", ["query", "url"]),
+        reformulations=_count_table(graph, "reformulations", ["query", "next_query"]),
+    )
+
+
+def _digest(statement: Statement) -> str:
+    """What names this release: the hash of its first table."""
+    name = min(name for name in statement.files if name.startswith("queries."))
+    return statement.files[name].sha256
+
+
+def _graph_figures(graph: ClickGraph, statement: Statement) -> list[tuple[str, str]]:
+    guarantee = statement.promise
+    return [
+        ("queries", f"{len(graph.queries):,}"),
+        ("clicks on URLs", f"{len(graph.clicks):,}"),
+        ("reformulations", f"{len(graph.reformulations):,}"),
+        ("ε of each user", f"{guarantee.epsilon:g}"),
+        ("δ of each user", small_number(guarantee.delta)),
+    ]
+
+
+def _count_charts(graph: ClickGraph, counted: str) -> list[str]:
+    counts = graph.searches
+    bars = [
+        IntervalRow(query, float(counts.count[i]), float(counts.low[i]), float(counts.high[i]), f"{counts.count[i]:,}")
+        for i, query in enumerate(graph.queries[:_DRAWN])
+    ]
+    points = list(zip(counts.count.tolist(), counts.low.tolist(), counts.high.tolist(), strict=True))
+    marks = [Mark("dot", f"noisy count of {counted}"), Mark("interval", "95 % interval")]
+    caption = f"Counts by rank, {len(points):,} queries, with 95 % intervals. Both axes are logarithmic."
+    return [
+        interval_rows(f"The {len(bars)} largest counts.", bars, marks, unit=1, suffix=""),
+        rank_curve(caption, points, unit=1, suffix=""),
+    ]
+
+
+def _count_table(graph: ClickGraph, name: TableName, shown: Sequence[str]) -> PageTable:
+    columns = graph.columns(name)
+    counts = {
+        "queries": graph.searches,
+        "clicks": graph.clicks.counts,
+        "reformulations": graph.reformulations.counts,
+    }[name]
+    total = len(columns["count"])
+    rows = [
+        [*(Cell(columns[column][i]) for column in shown), *_counts(counts, i)] for i in range(min(total, MOST_ROWS))
+    ]
+    headings = [TableColumn({"url": "URL", "next_query": "next query"}.get(column, column)) for column in shown]
+    return PageTable(name, [*headings, *_COUNTS], rows, f"{name}-table", rows_left_out(total, f"{name}.csv"))
+
+
+def _counts(counts: Counts, i: int) -> list[Cell]:
+    low, high = max(float(counts.low[i]), 0.0), float(counts.high[i])
+    return [
+        Cell(f"{counts.count[i]:,}", float(counts.count[i])),
+        Cell(f"{low:,.0f} – {high:,.0f}", low),
+        Cell(f"{counts.estimate[i]:,.0f}", float(counts.estimate[i])),
+    ]

@@ -1,20 +1,79 @@
-"""An entry of the registry of differential privacy deployments, tier 3: the YAML that its schema asks for.
+"""What people read of a release, from its folder alone: its page, and papers about it.
 
-The schema is that of github.com/opendp/deployments-registry-data. It knows no hybrid model, so that such a release is
-``Varies`` and the details say what it is.
+The papers are a registry entry, NIST's questions, a draft of an impact assessment and a README. The registry is that of
+differential privacy deployments (github.com/opendp/deployments-registry-data), whose schema of tier 3 the entry
+follows. It knows no hybrid model, so that such a release is ``Varies`` and the details say what it is.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Final, TypeAlias
 
-from searchblend.pages.markdown import markdown
-from searchblend.releases.paperwork.facts import ReleaseFacts
-from searchblend.releases.paperwork.publication import Publication, open_field
+from searchblend.core.errors import InputError, InvalidParameter, MessageError
+from searchblend.core.outlet import Where
+from searchblend.core.silent import SILENT
+from searchblend.core.statement import PAGE
+from searchblend.pages.layout import markdown, render_markdown, small_number
+from searchblend.pages.release_pages import click_graph_page, hybrid_page
+from searchblend.releases.publication import Publication, open_field
+from searchblend.releases.release_facts import ReleaseFacts, facts_of_folder
+from searchblend.releases.saved_release import folder_and_statement
+from searchblend.wire.click_graph import STATEMENT_KIND
+from searchblend.wire.click_graph_files import read_click_graph
+from searchblend.wire.release import RESULT, read_result
 
+_LARGE: Final = 100
+"""from here on a factor needs no digits behind the point"""
 Entry: TypeAlias = str | int | float | Sequence["Entry"] | Mapping[str, "Entry"]
+Writer = Callable[[ReleaseFacts, Publication], str]
+
+
+def page_of_folder(where: Where, *, on_step: Callable[[str], None] = SILENT) -> str:
+    """The same page that ``--html`` would have put there; files must have the hashes that the statement states.
+
+    Args:
+        where: the folder of a blend or of a click graph
+        on_step: called with the name of each step
+
+    Example:
+        ``Path("release.html").write_text(sb.page_of_folder("out"))``
+    """
+    folder, statement = folder_and_statement(where)
+    statement = statement.without_file(PAGE)
+    try:
+        if statement.kind == STATEMENT_KIND:
+            return click_graph_page(read_click_graph(folder, on_step=on_step), statement)
+        return hybrid_page(read_result(folder / RESULT, statement), statement)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, MessageError) as error:
+        raise InputError(folder, "expected the files of a release as searchblend writes them") from error
+
+
+def paperwork_of_folder(where: Where, purpose: str, given: Publication) -> str:
+    """One paper: every figure from the release's own files, what only the publisher knows from ``given`` or open."""
+    if purpose not in WRITERS:
+        raise InvalidParameter("for", f"expected one of {', '.join(WRITERS)}")
+    return WRITERS[purpose](facts_of_folder(where), given)
+
+
+def _document(template: str, facts: ReleaseFacts, given: Publication) -> str:
+    return render_markdown(
+        template,
+        facts=facts,
+        kind=facts.kind,
+        promise=facts.guarantee,
+        words=facts.words,
+        given=given.stated,
+        open_field=open_field,
+        small=small_number,
+        factor=_factor,
+    )
+
+
+def _factor(value: float) -> str:
+    return f"{value:,.0f}" if value >= _LARGE else f"{value:.3g}"
 
 
 def registry_entry(facts: ReleaseFacts, given: Publication) -> str:
@@ -150,3 +209,12 @@ def _scalar(value: Entry) -> str:
         mantissa, exponent, power = repr(value).partition("e")
         return (mantissa if "." in mantissa else f"{mantissa}.0") + exponent + power
     return json.dumps(value, ensure_ascii=False)
+
+
+WRITERS: Final[Mapping[str, Writer]] = {
+    "registry": registry_entry,
+    "nist": partial(_document, "nist.md"),
+    "dpia": partial(_document, "dpia.md"),
+    "readme": partial(_document, "readme.md"),
+}
+"""what a paper is for → what writes it"""
