@@ -7,6 +7,7 @@ commands must still be commands that the program understands.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import os
@@ -16,10 +17,12 @@ import subprocess
 import sys
 import time
 import unittest.mock
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import searchblend
 from searchblend.cli.main import main
 
 ROOT = Path(__file__).parents[2]
@@ -59,6 +62,23 @@ def pages() -> list[str]:
     return [name for name in names if any(block.language in RUN for block in blocks(name))]
 
 
+def unlisted_names(program: str) -> list[str]:
+    """What a program takes from the package without importing it: modules there are by accident, not by promise.
+
+    Another program in the same interpreter may have loaded them, so a run does not show that they are missing.
+    """
+    tree = ast.parse(program)
+    imported = [name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names]
+    dotted = [name.name for name in imported if name.name.startswith("searchblend") and name.name != "searchblend"]
+    ours = {name.asname or name.name for name in imported if name.name == "searchblend"}
+    taken = [
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ours
+    ]
+    return [*dotted, *(name for name in taken if name not in searchblend.__all__)]
+
+
 class Reader:
     """Somebody who types what a page says, in a folder of their own."""
 
@@ -84,8 +104,28 @@ class Reader:
         assert done.returncode == 0, f"{shlex.join(words)}: {done.stderr}"
         return done.stdout
 
+    def run(self, program: str) -> str:
+        """Run a Python program with nothing defined and give back what it printed.
+
+        What only a new interpreter would miss, a module that another program has loaded, is seen in its source:
+        ``unlisted_names``.
+        """
+        own: dict[str, object] = {"__name__": "__main__"}
+        with self._at_the_keyboard() as (printed, _), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)  # as Python does unless it is asked
+            exec(compile(program, "<snippet>", "exec"), own)
+            own.clear()
+        return printed.getvalue()
+
     def _command(self, words: list[str]) -> str:
-        """In this process, which has loaded everything already."""
+        with self._at_the_keyboard() as (printed, errors):
+            code = main(words)
+        assert code == 0, f"searchblend {shlex.join(words)}: {errors.getvalue()}"
+        return printed.getvalue()
+
+    @contextlib.contextmanager
+    def _at_the_keyboard(self) -> Iterator[tuple[io.StringIO, io.StringIO]]:
+        """In this process, which has loaded everything already: what is printed, and the errors."""
         printed, errors = io.StringIO(), io.StringIO()
         with (
             contextlib.chdir(self.folder),
@@ -93,9 +133,7 @@ class Reader:
             contextlib.redirect_stdout(printed),
             contextlib.redirect_stderr(errors),
         ):
-            code = main(words)
-        assert code == 0, f"searchblend {shlex.join(words)}: {errors.getvalue()}"
-        return printed.getvalue()
+            yield printed, errors
 
     def _serve(self, words: list[str]) -> None:
         log = self.folder / f"server-{len(self._servers)}.log"

@@ -7,13 +7,12 @@ import itertools
 import re
 import shlex
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 import reference
 import snippets
-from snippets import OTHER_LANGUAGES, ROOT, RUN, TOOLS, Block, Reader, blocks, pages, reader
+from snippets import OTHER_LANGUAGES, ROOT, RUN, TOOLS, Block, Reader, blocks, pages, reader, unlisted_names
 
 from made_click_graph import write_release
 from searchblend.cli.parser import build_parser
@@ -60,7 +59,7 @@ def run_program(block: Block, following: Block | None, somebody: Reader) -> None
     if file := re.match(r"# (\w+\.py)\n", block.text):
         (somebody.folder / file[1]).write_text(block.text)  # a file of the reader's
         return
-    printed = somebody.type([sys.executable, "-c", block.text])
+    printed = somebody.run(block.text)
     if following and following.language == "":
         assert printed == following.text
 
@@ -106,7 +105,7 @@ def test_every_command_of_a_page_is_one_that_the_program_understands(page: str):
     for block in blocks(page):
         assert block.language in (*RUN, *OTHER_LANGUAGES), f"{page}: a block of {block.language!r} is never run"
         if block.language == "python":
-            compile(block.text, page, "exec")
+            assert unlisted_names(block.text) == []
         for words in block.commands if block.language == "console" else []:
             if words[0] == "searchblend":
                 own = itertools.takewhile(lambda word: word != "|", words[1:])  # a pipe leads to another program
@@ -114,6 +113,26 @@ def test_every_command_of_a_page_is_one_that_the_program_understands(page: str):
                 parser.parse_args([word for word in cut if word not in ("&",)])
             else:
                 assert words[0] in TOOLS, f"{page}: {shlex.join(words)}"
+
+
+@pytest.mark.parametrize(
+    ("program", "unlisted"),
+    [
+        ("import searchblend as sb\nprint(sb.Budget(1.0, 0), sb.blender.method)", ["blender"]),
+        ("import searchblend\nsearchblend.logs.read.read_log('x')", ["logs"]),
+        ("import searchblend.logs", ["searchblend.logs"]),
+        ("import json, searchblend as sb\nfrom searchblend.wire.consent import odds_words\njson.x, sb.read_log", []),
+    ],
+)
+def test_a_module_that_a_program_has_not_imported_is_seen(program: str, unlisted: list[str]):
+    assert unlisted_names(program) == unlisted
+
+
+def test_a_program_has_nothing_of_the_one_before_it(tmp_path: Path):
+    with reader(tmp_path) as somebody:
+        assert somebody.run("x = 1\nprint(__name__, x)") == "__main__ 1\n"
+        with pytest.raises(NameError):
+            somebody.run("print(x)")
 
 
 def test_blocks_with_a_mark_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

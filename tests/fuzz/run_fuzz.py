@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).parents[2]
 OUT = ROOT / "out" / "fuzz"
@@ -35,18 +36,25 @@ Target = Callable[[bytes], None]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "fuzz")]
 
 
-def load() -> tuple[dict[str, Target], dict[str, list[bytes]]]:
+def all_modules() -> tuple[ModuleType, ...]:
     import fuzz_commands
     import fuzz_logs
     import fuzz_messages
     import fuzz_packs
     import fuzz_texts
 
-    modules = (fuzz_messages, fuzz_packs, fuzz_texts, fuzz_logs, fuzz_commands)
-    targets = {name: job for module in modules for name, job in module.TARGETS.items()}
-    seeds = {name: inputs for module in modules for name, inputs in module.seeds().items()}
-    assert set(targets) == set(seeds)
-    return targets, seeds
+    return fuzz_messages, fuzz_packs, fuzz_texts, fuzz_logs, fuzz_commands
+
+
+def all_targets() -> dict[str, Target]:
+    return {name: job for module in all_modules() for name, job in module.TARGETS.items()}
+
+
+def all_seeds() -> dict[str, list[bytes]]:
+    """Inputs to begin with, by target; keys, releases and logs are made for them."""
+    seeds = {name: inputs for module in all_modules() for name, inputs in module.seeds().items()}
+    assert set(seeds) == set(all_targets())
+    return seeds
 
 
 def child(name: str, seconds: float, engine: str) -> None:
@@ -54,13 +62,12 @@ def child(name: str, seconds: float, engine: str) -> None:
     corpus = OUT / name
     corpus.mkdir(parents=True, exist_ok=True)
     if engine == "mutations":
-        targets, seeds = load()
-        mutate(targets[name], seeds[name], name, seconds)
+        mutate(all_targets()[name], all_seeds()[name], name, seconds)
         return
     import atheris
 
     with atheris.instrument_imports(include=["searchblend"]):
-        targets, seeds = load()
+        targets, seeds = all_targets(), all_seeds()
     for number, seed in enumerate(seeds[name]):
         (corpus / f"seed-{number}").write_bytes(seed)
     (OUT / "findings").mkdir(exist_ok=True)
@@ -129,7 +136,7 @@ def main() -> int:
     if options.child:
         child(options.child, options.seconds, options.engine)
         return 0
-    targets, _ = load()
+    targets = all_targets()
     names = options.only.split(",") if options.only else list(targets)
     if unknown := set(names) - set(targets):
         parser.error(f"no such target: {', '.join(sorted(unknown))}; there are {', '.join(targets)}")

@@ -7,9 +7,6 @@ from collections import Counter
 from fractions import Fraction
 
 import pytest
-from dp_accounting import NeighboringRelation
-from dp_accounting.pld import common
-from dp_accounting.pld import privacy_loss_distribution as library
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +20,15 @@ from searchblend.accounting.totals import BASIC, LOSS_DISTRIBUTION, total_of
 from searchblend.core.privacy import Neighbors
 
 REPLACE = Neighbors.REPLACE_ONE
+
+
+@pytest.fixture(scope="module")
+def library():
+    """Google's, loaded by the workers that ask it."""
+    import dp_accounting.pld.common
+    import dp_accounting.pld.privacy_loss_distribution
+
+    return dp_accounting
 
 
 def test_a_year_of_weekly_reports():
@@ -73,7 +79,7 @@ def test_against_the_exact_sum(rounds, epsilon, n_values, delta):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("rounds", "epsilon"), [(52, 0.1), (10, 0.5), (365, 0.05), (12, 4.0)])
-def test_against_the_librarys_randomized_response(rounds, epsilon):
+def test_against_the_librarys_randomized_response(library, rounds, epsilon):
     """The library's parameter is the chance of a uniform answer, under replace-one.
 
     Its grid is as fine as the losses are small: rounding moves the total by a hundredth of what may be off.
@@ -81,24 +87,29 @@ def test_against_the_librarys_randomized_response(rounds, epsilon):
     n_values = 100
     interval = 1e-5 * max(1.0, epsilon / 0.5)
     uniform = n_values / (math.exp(epsilon) + n_values - 1)
-    theirs = library.from_randomized_response(
-        uniform, n_values, value_discretization_interval=interval, neighboring_relation=NeighboringRelation.REPLACE_ONE
+    theirs = library.pld.privacy_loss_distribution.from_randomized_response(
+        uniform,
+        n_values,
+        value_discretization_interval=interval,
+        neighboring_relation=library.NeighboringRelation.REPLACE_ONE,
     ).self_compose(rounds)
     ours = epsilon_by_loss_distribution([randomized_response_spend(epsilon, n_values)] * rounds, 1e-6)
     assert ours == pytest.approx(theirs.get_epsilon_for_delta(1e-6), rel=2e-3)
 
 
 @pytest.mark.parametrize("shift", [1, 2, 5])
-def test_against_the_librarys_discrete_laplace(shift):
-    theirs = library.from_discrete_laplace_mechanism(0.1, shift, value_discretization_interval=1e-5).self_compose(20)
+def test_against_the_librarys_discrete_laplace(library, shift):
+    theirs = library.pld.privacy_loss_distribution.from_discrete_laplace_mechanism(
+        0.1, shift, value_discretization_interval=1e-5
+    ).self_compose(20)
     spend = Spend(shift / 10, 0.0, REPLACE, "noise", DiscreteLaplaceLaw(10.0, shift))
     ours = epsilon_by_loss_distribution([spend] * 20, 1e-6)
     assert ours == pytest.approx(theirs.get_epsilon_for_delta(1e-6), rel=2e-3)
 
 
-def test_against_the_librarys_generic_mechanism():
-    parameters = common.DifferentialPrivacyParameters(0.1, 1e-8)
-    theirs = library.from_privacy_parameters(parameters, 1e-5).self_compose(52)
+def test_against_the_librarys_generic_mechanism(library):
+    parameters = library.pld.common.DifferentialPrivacyParameters(0.1, 1e-8)
+    theirs = library.pld.privacy_loss_distribution.from_privacy_parameters(parameters, 1e-5).self_compose(52)
     ours = epsilon_by_loss_distribution([Spend(0.1, 1e-8, REPLACE, "any")] * 52, 1.6e-6)
     assert ours == pytest.approx(theirs.get_epsilon_for_delta(1.6e-6), rel=2e-3)
 
