@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from searchblend.accounting import loss_distribution
-from searchblend.accounting.client_spends import randomized_response_spend
-from searchblend.accounting.dominating_pair import dominating_law
+from searchblend.accounting.client_spends import dominating_law, randomized_response_spend
 from searchblend.accounting.laws import DiscreteLaplaceLaw, LossStep
 from searchblend.accounting.loss_distribution import epsilon_by_loss_distribution, grid_interval, numeric_delta, on_grid
 from searchblend.accounting.spend import Spend
