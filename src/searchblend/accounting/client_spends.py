@@ -16,8 +16,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Final
 
-from searchblend.accounting.laws import PairLaw
-from searchblend.accounting.spend import Spend
+from searchblend.accounting.spend import PairLaw, Spend
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.privacy import Neighbors
 from searchblend.mechanisms.randomized_response import keep_probability

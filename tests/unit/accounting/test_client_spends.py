@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from searchblend.accounting.client_spends import dominating_law, randomized_response_spend
-from searchblend.accounting.laws import PairLaw
+from searchblend.accounting.spend import PairLaw
 from searchblend.core.errors import InvalidParameter
 
 ROUNDING = 1e-13
