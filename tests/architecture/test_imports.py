@@ -80,7 +80,7 @@ def test_imports_only_lower_levels_or_its_own_folder(path):
         ("releases", "searchblend_lab.papers.compare"),
         ("cli", "searchblend_lab.commands.audit"),
         ("blender", "searchblend"),
-        ("core", "searchblend.mechanisms.simplex"),
+        ("core", "searchblend.mechanisms.tally"),
     ],
 )
 def test_the_rule_refuses(importer, imported):

@@ -40,7 +40,7 @@ from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions
 from searchblend.logs.read import refuse_useless, summarize
 from searchblend.logs.relational import SqlTally
 from searchblend.logs.summary import InputSummary
-from searchblend.mechanisms.noisy_counts import noisy_counts
+from searchblend.mechanisms.threshold import noisy_counts
 
 
 @dataclass(frozen=True, repr=False)
