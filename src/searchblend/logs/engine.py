@@ -18,8 +18,6 @@ The key is 16 fresh bytes of the operating system in hexadecimal. MD5 orders lin
 nothing; it is what every engine has.
 """
 
-# ruff: noqa: S608  every string in the SQL is a literal of ours, a name of ours, or quoted
-
 from __future__ import annotations
 
 import math

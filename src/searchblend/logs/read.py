@@ -15,8 +15,8 @@ from searchblend.logs.activity import ActivityRules
 from searchblend.logs.duckdb.engine import DuckDBEngine
 from searchblend.logs.engine import LogEngine, Reading
 from searchblend.logs.formats.files import LogInput, are_paths, expand, first_lines, other_than_text
+from searchblend.logs.formats.judge import locate
 from searchblend.logs.formats.layout import ColumnMap, Columns, Layout, Source
-from searchblend.logs.formats.locate import locate
 from searchblend.logs.formats.sources import find_sources
 from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions
 from searchblend.logs.spark.session import load_pyspark

@@ -28,9 +28,9 @@ from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.tables import ROWS_SHOWN, ReleasedTables, chosen, html_table, short_promise
 from searchblend.logs.duckdb.feed import Feeder
 from searchblend.logs.duckdb.given import GivenTable
+from searchblend.logs.duckdb.load import VALUE_ROWS, load_values
 from searchblend.logs.duckdb.scan import parquet_types, read_parquet
 from searchblend.logs.duckdb.session import DatabaseError, DuckDBSession, quoted, quoted_name
-from searchblend.logs.duckdb.value_rows import VALUE_ROWS, load_values
 from searchblend.logs.formats import judge
 from searchblend.logs.formats.files import LogInput, are_paths, expand
 from searchblend.logs.formats.gate import OnBytes

@@ -15,9 +15,8 @@ from reference_rules import tsv
 from searchblend.core.errors import InputError
 from searchblend.logs.formats import gate
 from searchblend.logs.formats.gate import Gate
-from searchblend.logs.formats.judge import judge_for
+from searchblend.logs.formats.judge import _doubtful_lines, judge_for
 from searchblend.logs.formats.layout import Delimited, LineRules
-from searchblend.logs.formats.locate import _doubtful_lines
 
 BAD = {
     "missing_user": [b"\t1\tq\thttp://a.example\t1", b" \t1\tq\thttp://a.example\t1"],

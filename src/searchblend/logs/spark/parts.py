@@ -5,8 +5,6 @@ too. Large plain files and Parquet files are cut into parts; a line belongs to t
 their executor with the user as a keyed hash and their strings in normal form.
 """
 
-# ruff: noqa: S608  every string in the SQL is a literal of ours, a name of ours, or quoted
-
 from __future__ import annotations
 
 import json
