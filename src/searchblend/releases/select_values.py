@@ -247,14 +247,7 @@ def value_tally(session: DuckDBSession, files: Sequence[Path], user: str, value:
 
 
 def _sources(session: DuckDBSession, files: Sequence[Path], options: ReadOptions, columns: ColumnMap) -> list[Source]:
-    sources = find_sources(
-        files,
-        options.format,
-        columns,
-        lambda path: parquet_types(session, path),
-        delimiter=options.delimiter,
-        quoted_line_feeds=options.quoted_line_feeds,
-    )
+    sources = find_sources(files, options, columns, lambda path: parquet_types(session, path))
     if isinstance(sources[0][0], Sessions):
         raise InvalidParameter("format", "yandex has sessions, not rows of users and values")
     return sources

@@ -47,7 +47,7 @@ def test_bad_lines_are_counted_by_reason_and_change_nothing(tmp_path: Path):
             lines = [number for number, (why, _) in enumerate(mixed, start=2) if why == reason]
             assert [place.line for place in kind.first] == lines[:5]
             assert all(place.path == str(tmp_path / "mixed.tsv") for place in kind.first)
-        assert log.summary.n_malformed == len(bad)
+        assert sum(kind.count for kind in log.summary.malformed.values()) == len(bad)
         assert log.summary.lines == len(mixed)
         assert (log.summary.users, log.summary.used) == (clean.summary.users, clean.summary.used)
         everybody = [counts_of(one.split(optin_fraction=1e-9)[1].tally()) for one in (clean, log)]

@@ -105,7 +105,7 @@ class LineTable:
                 for (layout, paths), feed in zip(sources, feeds, strict=True)
                 if isinstance(layout, Columns)
             ]
-            reading = replace(reading, held_back=merged(parts), in_fields=Counter())
+            reading = replace(reading, held_back=merged(parts), in_fields={})
         return reading
 
     def read_span(self, layout: Layout, path: Path, span: Span) -> tuple[Reading, int]:
@@ -118,7 +118,7 @@ class LineTable:
             reading = reading_of(self._session, [(layout, [path])], [], loaded)
             if reading.in_fields:
                 held_back = self._rows_of_problems(layout, [path], [name], span)
-                reading = replace(reading, held_back=held_back, in_fields=Counter())
+                reading = replace(reading, held_back=held_back, in_fields={})
             return reading, 0
         feed, gate = feeder.feed_span(path, layout.rules, span)
         if isinstance(layout, Delimited) and span.start:
