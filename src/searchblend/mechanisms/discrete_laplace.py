@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Final
 
 from searchblend.core.errors import InvalidParameter
@@ -33,10 +33,7 @@ class DiscreteLaplace(IntegerNoise):
         self.rate: Final = rate
         self.decay: Final = math.exp(-float(rate))
         """a = e^{−1/b}"""
-
-    @cached_property
-    def _table(self) -> NoiseTable:
-        return _survival_table(self.rate)
+        self._table = _survival_table(rate)
 
     @property
     def scale(self) -> float:

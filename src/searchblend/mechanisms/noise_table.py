@@ -92,9 +92,7 @@ class NoiseTable:
 class IntegerNoise(ABC):
     """Noise for counts: independent, symmetric, whole numbers. A law states its tail; its table draws."""
 
-    @property
-    @abstractmethod
-    def _table(self) -> NoiseTable: ...
+    _table: NoiseTable
 
     @property
     @abstractmethod
