@@ -16,8 +16,7 @@ from searchblend.core.privacy import Budget
 from searchblend.core.randomness import SystemRandomness
 from searchblend.logs.duckdb.session import DuckDBSession
 from searchblend.logs.relational import SqlTally
-from searchblend.mechanisms.noisy_counts import noisy_counts
-from searchblend.mechanisms.threshold import printed_threshold
+from searchblend.mechanisms.threshold import noisy_counts, printed_threshold
 
 
 def main() -> None:

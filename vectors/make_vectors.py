@@ -16,7 +16,7 @@ import numpy as np
 
 from searchblend.blender.estimates import Estimates
 from searchblend.blender.groups import InMemoryGroup
-from searchblend.blender.paper.blend import blend_probabilities
+from searchblend.blender.paper.blend import blend_probabilities, project_onto_simplex
 from searchblend.blender.paper.estimate_client import estimate_client_probabilities
 from searchblend.blender.paper.estimate_optin import estimate_optin_probabilities
 from searchblend.blender.paper.local_report import local_report
@@ -25,7 +25,6 @@ from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.randomness import Tape
 from searchblend.core.records import WILDCARD, HeadList, Record
-from searchblend.mechanisms.simplex import project_onto_simplex
 from searchblend.wire.head_list import encode_head_list
 
 HERE = Path(__file__).parent / "v1"

@@ -58,8 +58,8 @@ from searchblend.core.params import Shares as Shares
 from searchblend.clickgraph.release.design import ClickGraphDesign as ClickGraphDesign
 from searchblend.clickgraph.release.click_log import ClickLog as ClickLog
 from searchblend.clickgraph.release.click_log import Cap as Cap
-from searchblend.clickgraph.release.in_memory import InMemoryClickLog as InMemoryClickLog
-from searchblend.clickgraph.release.in_memory import Search as Search
+from searchblend.clickgraph.release.click_log import InMemoryClickLog as InMemoryClickLog
+from searchblend.clickgraph.release.click_log import Search as Search
 from searchblend.clickgraph.release.release_data import release_data as release_data
 from searchblend.clickgraph.release.release import ClickGraphRelease as ClickGraphRelease
 from searchblend.clickgraph.use.graph import ClickGraph as ClickGraph

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchblend.clickgraph.release.click_log import Cap
-from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
+from searchblend.clickgraph.release.click_log import Cap, InMemoryClickLog, Search
 from searchblend.core.records import Record
 from searchblend.mechanisms.gaussian_account import weight
 from searchblend.mechanisms.tally import InMemoryTally

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchblend.mechanisms.simplex import project_onto_simplex
+from searchblend.blender.paper.blend import project_onto_simplex
 from strategies import distributions, vectors
 
 TOLERANCE = 1e-9

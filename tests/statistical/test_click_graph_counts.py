@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from searchblend.clickgraph.release.click_log import InMemoryClickLog, Search
 from searchblend.clickgraph.release.design import ClickGraphDesign
-from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
 from searchblend.clickgraph.release.release_data import fresh_query_counts, release_data, select_queries
 from searchblend.core.params import ClickGraphParams
 from searchblend.core.privacy import Budget

@@ -11,7 +11,7 @@ import pytest
 
 from searchblend.blender.estimates import Estimates
 from searchblend.blender.groups import InMemoryGroup
-from searchblend.blender.paper.blend import blend_probabilities
+from searchblend.blender.paper.blend import blend_probabilities, project_onto_simplex
 from searchblend.blender.paper.estimate_client import count_reports, estimate_client_probabilities
 from searchblend.blender.paper.estimate_optin import estimate_optin_probabilities
 from searchblend.blender.paper.local_report import local_report
@@ -21,7 +21,6 @@ from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.randomness import Tape
 from searchblend.core.records import WILDCARD, HeadList, Record
-from searchblend.mechanisms.simplex import project_onto_simplex
 from searchblend.wire.head_list import decode_head_list
 
 FOLDER = Path(__file__).parents[2] / "vectors" / "v1"

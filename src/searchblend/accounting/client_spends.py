@@ -1,52 +1,31 @@
 """What a client's report costs, from the exact law of the mechanism that the device runs.
 
-A mechanism is taken as the channel that its own module enumerates, so that device, estimator and accountant cannot
-disagree. Standard library only.
+A law is one pair of distributions that is at least as easy to tell apart as any two inputs of the mechanism. A channel
+has many pairs of inputs, and none of them need be the worst at every α. So the hockey-stick curves of *all* ordered
+pairs are bounded together: H(α) = max Σ (P − αP')₊ is convex, so the straight lines between its values on a grid lie
+above it, and a convex curve with straight pieces is the curve of a pair that can be written down
+(proofs/composition.md). Exact rationals until the last step. Standard library only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from math import comb
-from typing import Protocol
+from itertools import pairwise
+from typing import Final
 
-from searchblend.accounting.dominating_pair import Vector, direct_sum, dominating_law, pairs_of_rows
-from searchblend.accounting.spend import Spend
+from searchblend.accounting.spend import PairLaw, Spend
 from searchblend.core.errors import InvalidParameter
-from searchblend.core.privacy import Budget, Neighbors
+from searchblend.core.privacy import Neighbors
 from searchblend.mechanisms.randomized_response import keep_probability
-from searchblend.mechanisms.subset_selection import PlainSubsetSelection, SubsetSelection
 
-SetMechanism = SubsetSelection | PlainSubsetSelection
+Vector = Sequence[Fraction]
+Curve = tuple[tuple[int, int], ...]
+"""a pair as the outcomes' (P, Q) in units of one common denominator; outcomes that are alike are one"""
 
-
-class TwoStageChannel(Protocol):
-    """What is needed of ``ReportProbabilities``."""
-
-    @property
-    def n_urls(self) -> tuple[int, ...]: ...
-
-    def channel_row(self, query: int, url: int) -> list[Fraction]: ...
-
-
-def two_stage_spend(channel: TwoStageChannel, budget: Budget, *, records_per_client: int = 1) -> Spend:
-    """One report of LocalAlg ([BLJ] Fig. 6): m_C cells, each through the two-stage channel."""
-    law = dominating_law(pairs_of_rows(_representative_rows(channel)), cells=records_per_client)
-    return Spend(budget.epsilon, budget.delta, Neighbors.REPLACE_ONE, "two-stage randomized response", law)
-
-
-def _representative_rows(channel: TwoStageChannel) -> Iterator[Vector]:
-    """Two URLs of each of two queries of every width: every pair of inputs looks like a pair of these.
-
-    The channel does not change when queries of the same width, or URLs of the same query, change places.
-    """
-    seen: dict[int, int] = {}
-    for query, width in enumerate(channel.n_urls):
-        seen[width] = seen.get(width, 0) + 1
-        if seen[width] <= 2:
-            yield from (channel.channel_row(query, url) for url in range(min(width, 2)))
+_GRID_STEPS: Final = 48
 
 
 def randomized_response_spend(epsilon: float, n_values: int) -> Spend:
@@ -60,36 +39,53 @@ def randomized_response_spend(epsilon: float, n_values: int) -> Spend:
     return Spend(epsilon, 0.0, Neighbors.REPLACE_ONE, f"randomized response over {n_values} values", law)
 
 
-def subset_selection_spend(
-    parts: Sequence[tuple[Fraction, SetMechanism]], epsilon: float, *, records_per_client: int = 1
-) -> Spend:
-    """One report of subset selection; ``parts`` are the mechanisms, each with its chance under the public coin."""
-    if sum(weight for weight, _ in parts) != 1:
-        raise InvalidParameter("parts", "expected chances that sum to 1")
-    law = direct_sum((weight, subset_selection_pairs(mechanism)) for weight, mechanism in parts)
-    return Spend(epsilon, 0.0, Neighbors.REPLACE_ONE, "subset selection", replace(law, cells=records_per_client))
+def dominating_law(pairs: Iterable[tuple[Vector, Vector]]) -> PairLaw:
+    """A pair that dominates each of these pairs in both directions."""
+    vectors = [(one, other) for pair in pairs for one, other in (pair, pair[::-1])]
+    unit = math.lcm(*{value.denominator for pair in vectors for vector in pair for value in vector})
+    curves = {_curve(p, q, unit) for p, q in vectors} | {((unit, unit),)}
+    grid = _grid(max(Fraction(p, q) for curve in curves for p, q in curve if p and q))
+    heights = [max(_excess(curve, alpha) for curve in curves) / unit for alpha in grid]
+    upper, lower = _pair_of_curve(grid, heights)
+    return PairLaw(tuple(map(float, upper)), tuple(map(float, lower)))
 
 
-def subset_selection_pairs(mechanism: SetMechanism) -> Iterator[tuple[Vector, Vector]]:
-    """An item against ⋆, and an item against another: by symmetry there are no other pairs."""
-    m, d = mechanism.n_items, mechanism.subset_size
-    if isinstance(mechanism, PlainSubsetSelection):
-        named, other = mechanism.law()
-        yield _two_items(m + 1, d, named, other)
-        return
-    sink, named, other = mechanism.law(0)
-    star_sink, any_set, _ = mechanism.law(None)
-    with_item, without = comb(m - 1, d - 1), comb(m - 1, d)
-    yield (sink, with_item * named, without * other), (star_sink, with_item * any_set, without * any_set)
-    if m > 1:
-        upper, lower = _two_items(m, d, named, other)
-        yield (sink, *upper), (sink, *lower)
+def _curve(upper: Vector, lower: Vector, unit: int) -> Curve:
+    """Pairs of inputs that look alike give the same curve, so that a large channel has few."""
+    alike = Counter((_units(p, unit), _units(q, unit)) for p, q in zip(upper, lower, strict=True))
+    return tuple(sorted((times * p, times * q) for (p, q), times in alike.items()))
 
 
-def _two_items(m: int, d: int, named: Fraction, other: Fraction) -> tuple[Vector, Vector]:
-    """Sets with both items, the first alone, the second alone, neither, for the holders of the two."""
-    both, one, neither = comb(m - 2, d - 2) if d > 1 else 0, comb(m - 2, d - 1), comb(m - 2, d)
-    return (
-        (both * named, one * named, one * other, neither * other),
-        (both * named, one * other, one * named, neither * other),
-    )
+def _units(value: Fraction, unit: int) -> int:
+    return value.numerator * (unit // value.denominator)
+
+
+def _excess(curve: Curve, alpha: Fraction) -> Fraction:
+    above, below = alpha.numerator, alpha.denominator
+    return Fraction(sum(p * below - q * above for p, q in curve if p * below > q * above), below)
+
+
+def _grid(largest: Fraction) -> list[Fraction]:
+    """0, then ratios evenly spaced in the loss from 1/largest to largest, these two and 1 exactly."""
+    loss = math.log(largest)
+    inner = {Fraction(math.exp(loss * step / _GRID_STEPS)) for step in range(-_GRID_STEPS + 1, _GRID_STEPS)}
+    inside = {alpha for alpha in inner if 1 / largest < alpha < largest}
+    return sorted({Fraction(0), 1 / largest, Fraction(1), largest} | inside)
+
+
+def _pair_of_curve(grid: Sequence[Fraction], heights: Sequence[Fraction]) -> tuple[list[Fraction], list[Fraction]]:
+    """The pair whose hockey-stick curve joins the points (α, H) with straight lines and is flat after the last.
+
+    Q has at ratio α the change of slope there, P has α times that; P(loss = ∞) is the last height, and what is left
+    of Q has ratio 0.
+    """
+    points = list(zip(grid, heights, strict=True))
+    slopes = [(high - low) / (right - left) for (left, low), (right, high) in pairwise(points)]
+    upper, lower = [Fraction(0)], [1 + slopes[0]]
+    for alpha, before, after in zip(grid[1:], slopes, [*slopes[1:], Fraction(0)], strict=True):
+        upper.append(alpha * (after - before))
+        lower.append(after - before)
+    upper.append(heights[-1])
+    lower.append(Fraction(0))
+    kept = [(p, q) for p, q in zip(upper, lower, strict=True) if p or q]
+    return [p for p, _ in kept], [q for _, q in kept]

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import accumulate, combinations, product
 from math import comb
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from searchblend.accounting.client_spends import SetMechanism, TwoStageChannel
 from searchblend.accounting.shuffle import OutputClass, Pair, ShuffledReports
 from searchblend.core.errors import InvalidParameter
 from searchblend.mechanisms.subset_selection import PlainSubsetSelection, SubsetSelection
 
+SetMechanism = SubsetSelection | PlainSubsetSelection
 Input = int | None
 """an item of a mechanism, or ⋆"""
 Held = tuple[Input, ...]
@@ -96,6 +96,15 @@ def _least_of_a_set(mechanism: SubsetSelection) -> Fraction:
 
 
 # --- cells in two stages ---------------------------------------------------------------------------------------------
+
+
+class TwoStageChannel(Protocol):
+    """What is needed of ``ReportProbabilities``."""
+
+    @property
+    def n_urls(self) -> tuple[int, ...]: ...
+
+    def channel_row(self, query: int, url: int) -> list[Fraction]: ...
 
 
 def shuffled_cells(channel: TwoStageChannel, *, records_per_client: int = 1) -> ShuffledReports:

@@ -15,8 +15,6 @@
 - A window keeps the lines with first ≤ moment < last, and no line without a moment.
 """
 
-# ruff: noqa: S608  every string in the SQL is a literal of ours, a name of ours, or quoted
-
 from __future__ import annotations
 
 from abc import ABC, abstractmethod

@@ -15,11 +15,10 @@ from searchblend.logs.activity import ActivityRules
 from searchblend.logs.duckdb.engine import DuckDBEngine
 from searchblend.logs.engine import LogEngine, Reading
 from searchblend.logs.formats.files import LogInput, are_paths, expand, first_lines, other_than_text
+from searchblend.logs.formats.judge import locate
 from searchblend.logs.formats.layout import ColumnMap, Columns, Layout, Source
-from searchblend.logs.formats.locate import locate
 from searchblend.logs.formats.sources import find_sources
 from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions
-from searchblend.logs.spark.session import load_pyspark
 from searchblend.logs.summary import EXPECTED, InputSummary, LogStatistics, Malformed
 
 OnProgress = Callable[[int, int], None]
@@ -180,14 +179,7 @@ def open_log(
 
 def _sources(files: list[Path], options: ReadOptions, columns: ColumnMap, engine: LogEngine) -> list[Source]:
     if files:
-        return find_sources(
-            files,
-            options.format,
-            columns,
-            engine.column_types,
-            delimiter=options.delimiter,
-            quoted_line_feeds=options.quoted_line_feeds,
-        )
+        return find_sources(files, options, columns, engine.column_types)
     if options.format != "auto":
         raise InvalidParameter("format", "only of files: a table in memory has columns")
     return [engine.take(options.paths, columns)]
@@ -198,6 +190,8 @@ def _open_engine(options: ReadOptions, on_notice: OnNotice) -> LogEngine:
     if options.engine not in ENGINES:
         raise InvalidParameter("engine", f"expected one of {', '.join(ENGINES)}")
     if options.engine == "spark":
+        from searchblend.logs.spark.session import load_pyspark
+
         load_pyspark()
         from searchblend.logs.spark.engine import SparkEngine
 

@@ -3,8 +3,6 @@
 ``Words`` holds the little that differs. Whatever depends on how an engine stores lines stays with the engine.
 """
 
-# ruff: noqa: S608  every string in the SQL is a literal of ours, a name of ours, or quoted
-
 from __future__ import annotations
 
 import os

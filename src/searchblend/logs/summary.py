@@ -87,24 +87,12 @@ class InputSummary:
     """Good lines without a URL in a log that has URLs: dropped."""
     malformed: Mapping[str, Malformed]
 
-    @property
-    def n_malformed(self) -> int:
-        return sum(kind.count for kind in self.malformed.values())
-
     def as_json(self) -> dict[str, Any]:
-        return {
-            "format": self.format,
-            "files": self.files,
-            "bytes": self.bytes,
-            "lines": self.lines,
-            "users": self.users,
-            "used": self.used,
-            "without_url": self.without_url,
-            "malformed": {
-                reason: {"count": kind.count, "first": [str(place) for place in kind.first]}
-                for reason, kind in sorted(self.malformed.items())
-            },
+        malformed = {
+            reason: {"count": kind.count, "first": [str(place) for place in kind.first]}
+            for reason, kind in sorted(self.malformed.items())
         }
+        return {**vars(self), "malformed": malformed}
 
 
 @dataclass(frozen=True)

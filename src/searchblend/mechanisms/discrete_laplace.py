@@ -15,18 +15,14 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from searchblend.core.errors import InvalidParameter
-from searchblend.core.randomness import Randomness
 from searchblend.mechanisms.fixed_point import exp_fraction_bounds
-from searchblend.mechanisms.noise_table import MAGNITUDE_BITS, NoiseTable
+from searchblend.mechanisms.noise_table import MAGNITUDE_BITS, IntegerNoise, NoiseTable
 
 _MAX_TABLE: Final = 2_000_000
 
 
-class DiscreteLaplace:
+class DiscreteLaplace(IntegerNoise):
     """The law of the noise, and its sampler. ``rate`` is 1/b, exactly."""
 
     def __init__(self, rate: Fraction) -> None:
@@ -37,7 +33,7 @@ class DiscreteLaplace:
         self.rate: Final = rate
         self.decay: Final = math.exp(-float(rate))
         """a = e^{−1/b}"""
-        self._table: Final = _survival_table(rate)
+        self._table = _survival_table(rate)
 
     @property
     def scale(self) -> float:
@@ -49,32 +45,10 @@ class DiscreteLaplace:
         """Var(Y) = 2a/(1−a)²; the continuous law's 2b² is only its limit."""
         return 2 * self.decay / math.expm1(-float(self.rate)) ** 2
 
-    @property
-    def distance(self) -> float:
-        """An upper bound of the total variation between the sampler and the ideal law."""
-        return self._table.distance
-
-    @property
-    def reach(self) -> int:
-        """The largest noise that the sampler can draw."""
-        return len(self._table.survival)
-
     def at_least(self, value: int) -> float:
         """P(Y ≥ value) under the ideal law."""
         a = self.decay
         return a**value / (1 + a) if value > 0 else 1 - a ** (1 - value) / (1 + a)
-
-    def sampled_probabilities(self) -> dict[int, Fraction]:
-        """The exact law of the sampler as it is shipped, for enumeration and accounting."""
-        return self._table.probabilities()
-
-    def sample(self, size: int, randomness: Randomness) -> NDArray[np.int64]:
-        """Independent draws."""
-        return self._table.sample(size, randomness)
-
-    def reaching(self, floor: int, size: int, randomness: Randomness) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Of so many independent draws those with Y ≥ floor: their positions, and their values."""
-        return self._table.reaching(floor, size, randomness)
 
 
 @lru_cache(maxsize=32)

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from searchblend.core.errors import InvalidParameter
 from searchblend.mechanisms.rounded_gaussian import gaussian_at_least
+from searchblend.mechanisms.threshold import least_integer
 
 SLACK: Final = 1e-8
 """more than the relative floating-point error of a δ"""
@@ -156,15 +157,9 @@ def named_alone(reach: Reach) -> float:
 
 def least_threshold(is_private: Callable[[int], bool], above: int) -> int:
     """The least T > ``above`` at which a step is private; raising T never makes it less so."""
-    low, high = above, above + 1
-    while not is_private(high):
-        low, high = high, 2 * high
-        if high > _LARGEST_THRESHOLD:
-            raise InvalidParameter("delta", "too small at this ε: no threshold reaches it")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_private(middle) else (middle, high)
-    return high
+    if not is_private(_LARGEST_THRESHOLD):
+        raise InvalidParameter("delta", "too small at this ε: no threshold reaches it")
+    return least_integer(is_private, above=above)
 
 
 def weight(units: int, items: int) -> int:

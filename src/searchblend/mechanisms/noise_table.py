@@ -10,8 +10,9 @@ weighs at most 2^-64: total variation ≤ (K+2)·2^-64 (proofs/discrete_laplace.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,30 +25,6 @@ _FIRST_BITS: Final = 16
 """of a word: enough to see that a draw is far from a high floor"""
 _FEW: Final = 1 << 13
 """of 2^16: when more draws than these may reach the floor, whole words are drawn at once"""
-
-
-class IntegerNoise(Protocol):
-    """Noise for counts: independent, symmetric, whole numbers."""
-
-    @property
-    def variance(self) -> float: ...
-
-    @property
-    def distance(self) -> float:
-        """An upper bound of the total variation between the sampler and the ideal law."""
-        ...
-
-    def at_least(self, value: int) -> float:
-        """P(Y ≥ value) under the ideal law."""
-        ...
-
-    def sample(self, size: int, randomness: Randomness) -> NDArray[np.int64]:
-        """Independent draws."""
-        ...
-
-    def reaching(self, floor: int, size: int, randomness: Randomness) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Of so many independent draws those with Y ≥ floor: their positions, and their values."""
-        ...
 
 
 class NoiseTable:
@@ -110,6 +87,42 @@ class NoiseTable:
         ascending = self.survival[::-1]
         magnitude = len(ascending) - np.searchsorted(ascending, uniform, side="right")
         return sign * magnitude.astype(np.int64)
+
+
+class IntegerNoise(ABC):
+    """Noise for counts: independent, symmetric, whole numbers. A law states its tail; its table draws."""
+
+    _table: NoiseTable
+
+    @property
+    @abstractmethod
+    def variance(self) -> float: ...
+
+    @abstractmethod
+    def at_least(self, value: int) -> float:
+        """P(Y ≥ value) under the ideal law."""
+
+    @property
+    def distance(self) -> float:
+        """An upper bound of the total variation between the sampler and the ideal law."""
+        return self._table.distance
+
+    @property
+    def reach(self) -> int:
+        """The largest noise that the sampler can draw."""
+        return len(self._table.survival)
+
+    def sampled_probabilities(self) -> dict[int, Fraction]:
+        """The exact law of the sampler as it is shipped, for enumeration and accounting."""
+        return self._table.probabilities()
+
+    def sample(self, size: int, randomness: Randomness) -> NDArray[np.int64]:
+        """Independent draws."""
+        return self._table.sample(size, randomness)
+
+    def reaching(self, floor: int, size: int, randomness: Randomness) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Of so many independent draws those with Y ≥ floor: their positions, and their values."""
+        return self._table.reaching(floor, size, randomness)
 
 
 def distance_of_length(length: int) -> float:

@@ -16,13 +16,9 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from searchblend.core.errors import InvalidParameter
-from searchblend.core.randomness import Randomness
 from searchblend.mechanisms.fixed_point import exp_fraction_bounds
-from searchblend.mechanisms.noise_table import MAGNITUDE_BITS, NoiseTable, distance_of_length
+from searchblend.mechanisms.noise_table import MAGNITUDE_BITS, IntegerNoise, NoiseTable, distance_of_length
 
 SIGMA_GRID: Final = 1024
 """σ is a whole number of 1/1024: the same in every place that writes it down"""
@@ -37,7 +33,7 @@ _ROOT_OF_TWO_PI: Final = Fraction(2506628274631000502415765284811045253006986740
 """√(2π), cut off after 64 digits"""
 
 
-class RoundedGaussian:
+class RoundedGaussian(IntegerNoise):
     """The law of the noise, and its sampler. ``sigma`` is exact: a whole number of 1/1024."""
 
     def __init__(self, sigma: Fraction) -> None:
@@ -67,29 +63,12 @@ class RoundedGaussian:
 
     @property
     def distance(self) -> float:
-        """An upper bound of the total variation between the sampler and the ideal law."""
+        """For the longest table that σ may have, so that plans need none."""
         return distance_bound(self.scale)
-
-    @property
-    def reach(self) -> int:
-        """The largest noise that the sampler can draw."""
-        return len(self._table.survival)
 
     def at_least(self, value: int) -> float:
         """P(Y ≥ value) under the ideal law."""
         return gaussian_at_least(value, self.scale)
-
-    def sampled_probabilities(self) -> dict[int, Fraction]:
-        """The exact law of the sampler as it is shipped, for enumeration and accounting."""
-        return self._table.probabilities()
-
-    def sample(self, size: int, randomness: Randomness) -> NDArray[np.int64]:
-        """Independent draws."""
-        return self._table.sample(size, randomness)
-
-    def reaching(self, floor: int, size: int, randomness: Randomness) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Of so many independent draws those with Y ≥ floor: their positions, and their values."""
-        return self._table.reaching(floor, size, randomness)
 
 
 def gaussian_at_least(value: float, sigma: float) -> float:

@@ -30,9 +30,9 @@ from searchblend.core.silent import SILENT
 from searchblend.core.tables import ROWS_SHOWN, ReleasedTables, chosen, html_table, short_promise
 from searchblend.logs.duckdb.feed import Feeder
 from searchblend.logs.duckdb.given import GivenTable
+from searchblend.logs.duckdb.load import VALUE_ROWS, load_values
 from searchblend.logs.duckdb.scan import parquet_types, read_parquet
 from searchblend.logs.duckdb.session import DatabaseError, DuckDBSession, quoted, quoted_name
-from searchblend.logs.duckdb.value_rows import VALUE_ROWS, load_values
 from searchblend.logs.formats import judge
 from searchblend.logs.formats.files import LogInput, are_paths, expand
 from searchblend.logs.formats.gate import OnBytes
@@ -42,7 +42,7 @@ from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions
 from searchblend.logs.read import refuse_useless, summarize
 from searchblend.logs.relational import SqlTally
 from searchblend.logs.summary import InputSummary
-from searchblend.mechanisms.noisy_counts import noisy_counts
+from searchblend.mechanisms.threshold import noisy_counts
 from searchblend.releases.make_release import (
     Cost,
     Files,
@@ -316,14 +316,7 @@ def value_tally(session: DuckDBSession, files: Sequence[Path], user: str, value:
 
 
 def _sources(session: DuckDBSession, files: Sequence[Path], options: ReadOptions, columns: ColumnMap) -> list[Source]:
-    sources = find_sources(
-        files,
-        options.format,
-        columns,
-        lambda path: parquet_types(session, path),
-        delimiter=options.delimiter,
-        quoted_line_feeds=options.quoted_line_feeds,
-    )
+    sources = find_sources(files, options, columns, lambda path: parquet_types(session, path))
     if isinstance(sources[0][0], Sessions):
         raise InvalidParameter("format", "yandex has sessions, not rows of users and values")
     return sources

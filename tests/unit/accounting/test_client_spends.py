@@ -1,4 +1,4 @@
-"""The laws of our local mechanisms, held to their enumerated channels."""
+"""The written-down pair is at least as easy to tell apart as every pair of inputs, in both directions, at every α."""
 
 from __future__ import annotations
 
@@ -10,104 +10,101 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from searchblend.accounting.client_spends import (
-    randomized_response_spend,
-    subset_selection_spend,
-    two_stage_spend,
-)
-from searchblend.accounting.dominating_pair import dominating_law
-from searchblend.blender.paper.report_probabilities import ReportProbabilities
+from searchblend.accounting.client_spends import dominating_law, randomized_response_spend
+from searchblend.accounting.spend import PairLaw
 from searchblend.core.errors import InvalidParameter
-from searchblend.core.params import BlenderParams
-from searchblend.core.privacy import Budget
-from searchblend.core.records import HeadList
-from searchblend.mechanisms.subset_selection import PlainSubsetSelection, SubsetSelection
 
 ROUNDING = 1e-13
 
 
 def excess(upper, lower, alpha):
-    return float(sum(max(Fraction(p) - alpha * Fraction(q), 0) for p, q in zip(upper, lower, strict=True)))
+    return excess_over(*over_one_denominator([upper, lower]), alpha)
 
 
-def falls_short(law, rows, steps=8):
-    top = law.step.largest
-    alphas = [Fraction(math.exp(top * step / steps)) for step in range(-steps, steps + 1)]
+def over_one_denominator(rows) -> tuple[list[list[int]], int]:
+    """Whole numbers and what to divide them by: fractions would be reduced at every step."""
+    exact = [[Fraction(p) for p in row] for row in rows]
+    below = math.lcm(*(p.denominator for row in exact for p in row))
+    return [[p.numerator * (below // p.denominator) for p in row] for row in exact], below
+
+
+def excess_over(rows: list[list[int]], below: int, alpha: Fraction) -> Fraction:
+    n, d = alpha.numerator, alpha.denominator
+    return Fraction(sum(max(d * p - n * q, 0) for p, q in zip(*rows, strict=True)), d * below)
+
+
+def falls_short(law: PairLaw, rows, alphas) -> list[Fraction]:
+    """Where some ordered pair of rows is easier to tell apart than the law says."""
+    pairs, below = over_one_denominator(rows)
+    stated = over_one_denominator([law.upper, law.lower])
     return [
-        (p, q)
-        for p, q in permutations(rows, 2)
-        if any(excess(p, q, alpha) > excess(law.upper, law.lower, alpha) + ROUNDING for alpha in alphas)
+        alpha
+        for alpha in alphas
+        if max(excess_over([p, q], below, alpha) for p, q in permutations(pairs, 2))
+        > excess_over(*stated, alpha) + ROUNDING
     ]
 
 
-def channel(widths, budget, **options):
-    head = HeadList((f"q{i}", [f"u{j}" for j in range(n)]) for i, n in enumerate(widths))
-    params = BlenderParams(budget, **options)
-    probabilities = ReportProbabilities.of(head, params)
-    rows = [probabilities.channel_row(q, u) for q, width in enumerate(head.n_urls) for u in range(width)]
-    return probabilities, rows
+def distributions(size):
+    weights = st.lists(st.integers(0, 12), min_size=size, max_size=size).filter(any)
+    return weights.map(lambda numbers: tuple(Fraction(number, sum(numbers)) for number in numbers))
+
+
+CHANNELS = st.integers(2, 5).flatmap(lambda size: st.lists(distributions(size), min_size=2, max_size=5))
+ALPHAS = st.lists(st.fractions(0, 30, max_denominator=1000), min_size=1, max_size=20)
 
 
 @pytest.mark.thorough
-@settings(max_examples=12, deadline=None)
-@given(st.lists(st.integers(1, 3), min_size=1, max_size=4), st.sampled_from([0.5, 2.0, 4.0]))
-def test_two_stage_dominates_every_pair_of_cells(widths, epsilon):
-    budget = Budget(epsilon, 1e-3)
-    probabilities, rows = channel(widths, budget)
-    assert falls_short(two_stage_spend(probabilities, budget).law, rows) == []
+@settings(max_examples=150, deadline=None)
+@given(CHANNELS, ALPHAS)
+def test_it_dominates_every_ordered_pair(rows, alphas):
+    law = dominating_law(combinations(rows, 2))
+    ratios = [p / q for one, other in permutations(rows, 2) for p, q in zip(one, other, strict=True) if q]
+    assert falls_short(law, rows, sorted({*alphas, *ratios})) == []
 
 
-def test_the_check_notices_a_pair_left_out():
-    _, rows = channel([3, 3, 1], Budget(4.0, 1e-3))
-    assert falls_short(dominating_law([(rows[0], rows[1])]), rows)
+def test_no_single_pair_dominates_these():
+    """One pair is worst at small α, another at large: the law has to bound both, and the check notices."""
+    half = Fraction(1, 2)
+    often, strongly = (half, half, 0, 0), (Fraction(1, 5), Fraction(4, 5), 0, 0)
+    rarely = (Fraction(1, 1000), Fraction(999, 1000), 0, 0)
+    rows = [tuple(map(Fraction, row)) for row in (often, strongly, rarely)]
+    alphas = [Fraction(n, 10) for n in range(1, 6000, 7)]
+    assert falls_short(dominating_law(combinations(rows, 2)), rows, alphas) == []
+    for pair in combinations(rows[:2], 2):
+        assert falls_short(dominating_law([pair]), rows, alphas)
 
 
-def test_two_stage_uses_less_than_it_states():
-    """The real loss is ε_Q + ln(k_q t_q): 3.758 of the stated 4 at k_q = 3."""
-    budget = Budget(4.0, 1e-5)
-    probabilities, _ = channel([2] * 50, budget)
-    spend = two_stage_spend(probabilities, budget)
-    keep_url = math.exp(0.6) / (math.exp(0.6) + 2)
-    assert spend.law.step.largest == pytest.approx(3.4 + math.log(3 * keep_url), abs=1e-3)
-    assert (spend.epsilon, spend.delta) == (4.0, 1e-5)
+def test_outcomes_whose_multiples_coincide_are_not_lost():
+    upper = [Fraction(4, 28), *[Fraction(1, 28)] * 4, Fraction(20, 28)]
+    lower = [Fraction(8, 28), *[Fraction(2, 28)] * 4, Fraction(12, 28)]
+    law = dominating_law([(upper, lower)])
+    assert falls_short(law, [upper, lower], [Fraction(n, 100) for n in range(300)]) == []
 
 
-def test_several_cells_are_several_steps():
-    budget = Budget(4.0, 1e-5)
-    probabilities, _ = channel([2, 3], budget, records_per_client=3)
-    ((_, times),) = two_stage_spend(probabilities, budget, records_per_client=3).steps
-    assert times == 3
+@pytest.mark.parametrize("n_values", [2, 3, 100])
+def test_randomized_response_is_met_exactly(n_values):
+    truth = Fraction(3, 2 + n_values)
+    lie = (1 - truth) / (n_values - 1)
+    rows = [tuple(truth if i == j else lie for j in range(n_values)) for i in range(min(n_values, 3))]
+    law = dominating_law(combinations(rows, 2))
+    assert len(law.upper) == (2 if n_values == 2 else 3)
+    assert law.step.largest == pytest.approx(math.log(3), abs=1e-12)
+    assert law.step.infinite == 0
+    for alpha in (Fraction(1, 2), Fraction(1), Fraction(2)):
+        assert float(excess(law.upper, law.lower, alpha)) == pytest.approx(float(excess(rows[0], rows[1], alpha)))
 
 
-@pytest.mark.parametrize(("n_items", "size"), [(1, 1), (4, 1), (4, 2), (5, 4), (3, 3)])
-def test_subset_selection_dominates_every_pair_of_inputs(n_items, size):
-    mechanism = SubsetSelection.of(Fraction(1), n_items, size)
-    rows = [subset_row(mechanism, item) for item in [*range(n_items), None]]
-    assert all(sum(row) == 1 for row in rows)
-    spend = subset_selection_spend([(Fraction(1), mechanism)], 1.0)
-    assert falls_short(spend.law, rows) == []
-    assert spend.law.step.largest <= 1.0 + 1e-12
+def test_what_only_one_input_can_say_has_infinite_loss():
+    law = dominating_law([((Fraction(1, 100), Fraction(99, 100)), (Fraction(0), Fraction(1)))])
+    assert law.step.infinite == pytest.approx(0.01)
+    assert law.step.excess(50.0) == pytest.approx(0.01)
 
 
-def subset_row(mechanism, item):
-    sink, with_item, without = mechanism.law(item)
-    sets = combinations(range(mechanism.n_items), mechanism.subset_size)
-    return [sink, *(with_item if item in chosen else without for chosen in sets)]
-
-
-@pytest.mark.parametrize(("n_items", "size"), [(1, 1), (4, 1), (4, 2), (4, 4)])
-def test_plain_subset_selection_dominates_every_pair_of_inputs(n_items, size):
-    mechanism = PlainSubsetSelection.of(Fraction(1), n_items, size)
-    named, other = mechanism.law()
-    items = range(n_items + 1)
-    rows = [[named if item in chosen else other for chosen in combinations(items, size)] for item in items]
-    assert all(sum(row) == 1 for row in rows)
-    assert falls_short(subset_selection_spend([(Fraction(1), mechanism)], 1.0).law, rows) == []
-
-
-def test_coin_chances_must_sum_to_one():
-    with pytest.raises(InvalidParameter, match="sum to 1"):
-        subset_selection_spend([(Fraction(1, 2), SubsetSelection.of(Fraction(1), 4, 2))], 1.0)
+def test_a_channel_that_says_nothing_costs_nothing():
+    same = (Fraction(1, 3), Fraction(2, 3))
+    for pairs in ([], [(same, same)]):
+        assert dominating_law(pairs).step.excess(0.0) == 0
 
 
 def test_randomized_response_of_one_value_is_no_mechanism():

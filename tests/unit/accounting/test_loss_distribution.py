@@ -10,13 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from searchblend.accounting import loss_distribution
-from searchblend.accounting.client_spends import randomized_response_spend
-from searchblend.accounting.dominating_pair import dominating_law
-from searchblend.accounting.laws import DiscreteLaplaceLaw, LossStep
-from searchblend.accounting.loss_distribution import epsilon_by_loss_distribution, grid_interval, numeric_delta, on_grid
-from searchblend.accounting.spend import Spend
-from searchblend.accounting.totals import BASIC, LOSS_DISTRIBUTION, total_of
+from searchblend.accounting import totals
+from searchblend.accounting.client_spends import dominating_law, randomized_response_spend
+from searchblend.accounting.spend import DiscreteLaplaceLaw, LossStep, Spend
+from searchblend.accounting.totals import (
+    BASIC,
+    LOSS_DISTRIBUTION,
+    epsilon_by_loss_distribution,
+    grid_interval,
+    numeric_delta,
+    on_grid,
+    total_of,
+)
 from searchblend.core.privacy import Neighbors
 
 REPLACE = Neighbors.REPLACE_ONE
@@ -143,7 +148,7 @@ def test_rounding_down_would_be_noticed(monkeypatch):
         return dict(masses)
 
     spend = randomized_response_spend(0.5, 10)
-    monkeypatch.setattr(loss_distribution, "on_grid", optimistic)
+    monkeypatch.setattr(totals, "on_grid", optimistic)
     assert exact_delta(spend, 5, epsilon_by_loss_distribution([spend] * 5, 1e-6)) > 1e-6
 
 

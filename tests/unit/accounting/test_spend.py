@@ -11,8 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchblend.accounting.client_spends import randomized_response_spend
-from searchblend.accounting.laws import DiscreteLaplaceLaw, PairLaw, law_of_json
-from searchblend.accounting.spend import Spend, common_relation, decimal, under
+from searchblend.accounting.spend import (
+    DiscreteLaplaceLaw,
+    PairLaw,
+    Spend,
+    common_relation,
+    decimal,
+    law_of_json,
+    under,
+)
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.privacy import Budget, Neighbors
 

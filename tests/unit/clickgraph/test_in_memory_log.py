@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from searchblend.clickgraph.release.click_log import SESSION_GAP, Cap
-from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
+from searchblend.clickgraph.release.click_log import SESSION_GAP, Cap, InMemoryClickLog, Search
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.records import WILDCARD, Record
 from searchblend.mechanisms.tally import InMemoryTally

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from searchblend.clickgraph.release.click_log import Cap
-from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
+from searchblend.clickgraph.release.click_log import Cap, InMemoryClickLog, Search
 from searchblend.clickgraph.release.release_data import release_data
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.params import ClickGraphParams

@@ -8,7 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from searchblend.clickgraph.release.reused_noise import ReusedNoise, half_width
+from searchblend.clickgraph.release.noise_law import NoiseLaw
+from searchblend.clickgraph.release.reused_noise import ReusedNoise
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian
 
@@ -94,6 +95,11 @@ def test_intervals_cover_95_percent_given_publication(noise, threshold):
         assert covered >= 0.95 - 1e-9
         assert (low >= 1).all()
         assert (low <= high).all()
+
+
+def half_width(noise):
+    law = "discrete_laplace" if isinstance(noise, DiscreteLaplace) else "rounded_gaussian"
+    return NoiseLaw(law, noise.scale).half_width()
 
 
 def test_naive_intervals_would_not():

@@ -9,9 +9,8 @@ from itertools import product
 
 import pytest
 
-from searchblend.clickgraph.release import theorem1
-from searchblend.clickgraph.release.step import release_probability
-from searchblend.clickgraph.release.theorem1 import (
+from searchblend.clickgraph.release import laplace_design
+from searchblend.clickgraph.release.laplace_design import (
     alpha,
     alpha_threshold,
     delta_of,
@@ -19,6 +18,7 @@ from searchblend.clickgraph.release.theorem1 import (
     noise_scale,
     printed_threshold,
 )
+from searchblend.clickgraph.release.step import release_probability
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.privacy import Budget
 
@@ -119,7 +119,7 @@ def test_equation_9_is_not_offered():
     assert delta_of(noise_scale(LN10, 20), 113.98, 20, accounting="exact") == pytest.approx(2.24e-5, rel=0.01)
     for accounting in ("paper", "exact"):
         assert printed_threshold(Budget(LN10, 1e-5), 20, accounting=accounting) > min(unsafe, 113.99)
-    assert "eq9" not in inspect.getsource(theorem1)
+    assert "eq9" not in inspect.getsource(laplace_design)
 
 
 def partitions(d: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:

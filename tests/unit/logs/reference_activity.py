@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from reference_rules import KEY, Line, number
 
-from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
+from searchblend.clickgraph.release.click_log import InMemoryClickLog, Search
 from searchblend.core.normalization import normalize, normalize_url
 
 Key = tuple[float, str, int, str, int | None]

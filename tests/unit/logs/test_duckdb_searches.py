@@ -16,9 +16,8 @@ from searchblend.core.errors import InvalidParameter
 from searchblend.core.params import ClickGraphParams
 from searchblend.core.privacy import Budget
 from searchblend.logs.activity import ActivityRules
-from searchblend.logs.duckdb import searches as duckdb_searches
-from searchblend.logs.duckdb.activity import DuckDBActivity, moment_of
-from searchblend.logs.duckdb.searches import DuckDBSearches
+from searchblend.logs.duckdb import activity
+from searchblend.logs.duckdb.activity import DuckDBActivity, DuckDBSearches, moment_of
 
 CAPS = [Cap(1), Cap(2), Cap(3), Cap(100)]
 
@@ -58,7 +57,7 @@ def test_times_that_are_no_moments_need_the_lines(tmp_path, times):
 
 
 def test_long_lists_are_sorted(tmp_path, monkeypatch):
-    monkeypatch.setattr(duckdb_searches, "_MOST_IN_A_LIST", 1)
+    monkeypatch.setattr(activity, "_MOST_IN_A_LIST", 1)
     lines = timed_lines(40, 6)
     same(searches_of(tmp_path, lines).activity(), click_log(lines))
 

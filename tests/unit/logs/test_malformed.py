@@ -15,9 +15,8 @@ from reference_rules import tsv
 from searchblend.core.errors import InputError
 from searchblend.logs.formats import gate
 from searchblend.logs.formats.gate import Gate
-from searchblend.logs.formats.judge import judge_for
+from searchblend.logs.formats.judge import _doubtful_lines, judge_for
 from searchblend.logs.formats.layout import Delimited, LineRules
-from searchblend.logs.formats.locate import _doubtful_lines
 
 BAD = {
     "missing_user": [b"\t1\tq\thttp://a.example\t1", b" \t1\tq\thttp://a.example\t1"],
@@ -48,7 +47,7 @@ def test_bad_lines_are_counted_by_reason_and_change_nothing(tmp_path: Path):
             lines = [number for number, (why, _) in enumerate(mixed, start=2) if why == reason]
             assert [place.line for place in kind.first] == lines[:5]
             assert all(place.path == str(tmp_path / "mixed.tsv") for place in kind.first)
-        assert log.summary.n_malformed == len(bad)
+        assert sum(kind.count for kind in log.summary.malformed.values()) == len(bad)
         assert log.summary.lines == len(mixed)
         assert (log.summary.users, log.summary.used) == (clean.summary.users, clean.summary.used)
         everybody = [counts_of(one.split(optin_fraction=1e-9)[1].tally()) for one in (clean, log)]

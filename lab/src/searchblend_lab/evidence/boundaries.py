@@ -15,8 +15,8 @@ from searchblend.blender.best.many_records_design import many_records_design
 from searchblend.blender.best.stability_histogram import count_head_list, curator_design
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.paper.create_head_list import create_head_list
+from searchblend.clickgraph.release.click_log import InMemoryClickLog, Search
 from searchblend.clickgraph.release.design import ClickGraphDesign
-from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
 from searchblend.clickgraph.release.release_data import release_data, select_queries
 from searchblend.clickgraph.release.step import StepDesign
 from searchblend.core.params import BlenderParams, ClickGraphParams

@@ -15,8 +15,8 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
+from searchblend.clickgraph.release.click_log import InMemoryClickLog, Search
 from searchblend.clickgraph.release.design import ClickGraphDesign
-from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
 from searchblend.clickgraph.release.release_data import select_queries
 from searchblend.core.params import ClickGraphParams
 from searchblend.core.privacy import Budget

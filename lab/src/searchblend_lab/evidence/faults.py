@@ -20,18 +20,17 @@ from searchblend.blender.best.stability_histogram import CuratorDesign
 from searchblend.blender.groups import InMemoryGroup, Weights
 from searchblend.blender.paper import create_head_list, estimate_optin, local_report
 from searchblend.blender.paper.local_report_bulk import BulkReporter
-from searchblend.clickgraph.release import in_memory, laplace_design
+from searchblend.clickgraph.release import click_log, laplace_design
 from searchblend.clickgraph.release.step import CountThreshold, StepDesign
 from searchblend.core.randomness import HALF, uniform_from_half, word
 from searchblend.logs import read
 from searchblend.mechanisms import discrete_laplace, rounded_gaussian
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.noise_table import NoiseTable
-from searchblend.mechanisms.noisy_counts import noisy_counts
 from searchblend.mechanisms.rounded_gaussian import on_sigma_grid
 from searchblend.mechanisms.subset_selection import PlainSubsetSelection, SubsetSelection
 from searchblend.mechanisms.tally import InMemoryTally
-from searchblend.mechanisms.threshold import Threshold, noise_for_one_record, printed_threshold
+from searchblend.mechanisms.threshold import Threshold, noise_for_one_record, noisy_counts, printed_threshold
 from searchblend.releases import select_values as heavy_values
 from searchblend_lab.evidence import (
     programs,
@@ -257,12 +256,12 @@ def step_threshold(step: str, lower: Callable[[StepDesign], int]) -> Plant:
 
 def no_cap() -> AbstractContextManager[object]:
     return patch.object(
-        in_memory, "_limited", lambda events, cap: iter(dict.fromkeys(events) if cap.distinct else events)
+        click_log, "_limited", lambda events, cap: iter(dict.fromkeys(events) if cap.distinct else events)
     )
 
 
 def weights_not_normalised() -> AbstractContextManager[object]:
-    return patch.object(in_memory, "weight", lambda units, queries: units)
+    return patch.object(click_log, "weight", lambda units, queries: units)
 
 
 def counts_without_noise() -> AbstractContextManager[object]:

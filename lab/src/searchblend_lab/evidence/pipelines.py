@@ -19,8 +19,8 @@ from searchblend.blender.best import choose_design
 from searchblend.blender.groups import InMemoryGroup, UserGroup
 from searchblend.blender.pipeline import run_blender
 from searchblend.blender.release import BlenderRelease
+from searchblend.clickgraph.release.click_log import InMemoryClickLog, Search
 from searchblend.clickgraph.release.design import ClickGraphDesign
-from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
 from searchblend.clickgraph.release.release import ClickGraphRelease
 from searchblend.clickgraph.release.release_data import release_data
 from searchblend.clickgraph.release.step import StepDesign

@@ -18,8 +18,7 @@ import numpy as np
 from searchblend.blender.best.subset_report import ReportDesign, subset_report
 from searchblend.blender.groups import InMemoryGroup, UserGroup, Weights
 from searchblend.blender.paper.local_report import local_report
-from searchblend.clickgraph.release.click_log import Cap, ClickLog
-from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
+from searchblend.clickgraph.release.click_log import Cap, ClickLog, InMemoryClickLog, Search
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.randomness import SystemRandomness, Tape, uniform_below

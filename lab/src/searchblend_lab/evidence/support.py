@@ -16,7 +16,7 @@ import numpy as np
 from searchblend.blender.best.stability_histogram import count_head_list, curator_design
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.paper.estimate_optin import estimate_optin_probabilities
-from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
+from searchblend.clickgraph.release.click_log import InMemoryClickLog, Search
 from searchblend.clickgraph.release.release_data import release_data
 from searchblend.core.params import ALGORITHMS, BlenderParams, ClickGraphParams
 from searchblend.core.privacy import Budget

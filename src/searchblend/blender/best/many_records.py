@@ -22,8 +22,8 @@ from searchblend.blender.groups import UserGroup
 from searchblend.core.params import BlenderParams
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.records import HeadList, Record
-from searchblend.mechanisms.noisy_counts import noisy_counts
 from searchblend.mechanisms.tally import Ints
+from searchblend.mechanisms.threshold import noisy_counts
 
 _UNKNOWN: Final = 1e4
 """times the variance of all else: what ⟨q,⋆⟩ would have if nothing but its query's total said anything about it"""

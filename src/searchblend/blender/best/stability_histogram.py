@@ -24,9 +24,8 @@ from searchblend.core.privacy import Budget
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.records import WILDCARD, HeadList, Record
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
-from searchblend.mechanisms.noisy_counts import noisy_counts
 from searchblend.mechanisms.tally import Ints, RecordTally
-from searchblend.mechanisms.threshold import Threshold
+from searchblend.mechanisms.threshold import Threshold, noisy_counts
 
 _RESIDUAL_SHARE: Final = 0.85
 _SLACK: Final = 1e-9

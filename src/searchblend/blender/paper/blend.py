@@ -14,7 +14,6 @@ from searchblend.blender.paper.estimate_client import query_estimates
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.core.params import BlenderParams
 from searchblend.core.records import HeadList
-from searchblend.mechanisms.simplex import project_onto_simplex
 from searchblend.mechanisms.tally import Ints
 
 
@@ -38,6 +37,15 @@ def blend_probabilities(optin: Estimates, client: Estimates, *, project: bool = 
         probability=project_onto_simplex(probability) if project else probability,
         optin_weight=weight,
     )
+
+
+def project_onto_simplex(values: Floats) -> Floats:
+    """The nearest vector with entries ≥ 0 that sum to 1 (Wang and Carreira-Perpiñán 2013)."""
+    descending = np.sort(values)[::-1]
+    excess = (np.cumsum(descending) - 1) / np.arange(1, len(values) + 1)
+    support = np.flatnonzero(descending > excess)[-1]
+    projected: Floats = np.maximum(values - excess[support], 0.0)
+    return projected
 
 
 def paper_influence(report_counts: Ints, head: HeadList, optin: Estimates, params: BlenderParams) -> Floats:

@@ -9,8 +9,7 @@ from searchblend.blender.groups import UserGroup
 from searchblend.core.params import BlenderParams
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.records import HeadList, Record
-from searchblend.mechanisms.noisy_counts import noisy_counts
-from searchblend.mechanisms.threshold import Threshold, printed_threshold
+from searchblend.mechanisms.threshold import Threshold, noisy_counts, printed_threshold
 
 
 def create_head_list(head_users: UserGroup, params: BlenderParams, *, randomness: Randomness | None = None) -> HeadList:

@@ -1,18 +1,25 @@
 """What the release of a click graph may ask of a log: limited activity, counted. [KKMN09] Algorithm 1, step 1.
 
 Every question names a cap on what each user contributes, and every answer is a tally or a few counts: sensitivity is
-decided here and nowhere else. An engine answers for a log on disk, ``InMemoryClickLog`` for a list of people.
+decided here and nowhere else. An engine answers for a log on disk, ``InMemoryClickLog`` for people in memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from itertools import islice, pairwise
+from typing import Final, NamedTuple, Protocol, TypeVar
+
+import numpy as np
 
 from searchblend.core.errors import InvalidParameter
-from searchblend.core.records import Record
-from searchblend.mechanisms.tally import Tally
+from searchblend.core.records import WILDCARD, Record
+from searchblend.mechanisms.gaussian_account import weight
+from searchblend.mechanisms.tally import InMemoryTally, ListedRecords, Tally
+
+T = TypeVar("T", bound=Hashable)
 
 SUGGESTION: Final = "suggestion:"
 """A click on a suggestion is a click whose target is this and the suggested query: it shares the cap of the clicks."""
@@ -82,3 +89,105 @@ class ClickLog(Protocol):
         between the two. Other pairs are left out, and the cap applies to the rest.
         """
         ...
+
+
+class Search(NamedTuple):
+    """One search: what was typed, when (in seconds), and what was clicked, in order. ``repr`` shows nothing of it."""
+
+    query: str
+    time: float = 0.0
+    clicks: tuple[str, ...] = ()
+    """URLs, or ``suggestion:`` and a suggested query"""
+
+    def __repr__(self) -> str:
+        return "Search(<redacted>)"
+
+
+class InMemoryClickLog:
+    """A ``ClickLog`` from the searches of each user; searches at the same time keep their order."""
+
+    def __init__(self, users: Iterable[Sequence[Search]]) -> None:
+        self._users = [sorted(searches, key=lambda search: search.time) for searches in users]
+
+    def __repr__(self) -> str:
+        return "InMemoryClickLog(<redacted>)"
+
+    def searches(self, cap: Cap) -> InMemoryTally:
+        return _tally(self._each(lambda user: _limited((_query(search) for search in user), cap)))
+
+    def weighted_searches(self, first: int, units: int, without: Sequence[str]) -> InMemoryTally:
+        excluded, totals = set(without), Counter[Record]()
+        for user in self._users:
+            mine = list(_limited((_query(s) for s in user if s.query not in excluded), Cap(first)))
+            for record in mine:
+                totals[record] += weight(units, len(mine))
+        return _tally_of_counts({record: total for record, total in totals.items() if total})
+
+    def searches_of(self, queries: Sequence[str], cap: Cap) -> dict[str, int]:
+        wanted = set(queries)
+        counts = Counter(self._each(lambda user: _limited((s.query for s in user if s.query in wanted), cap)))
+        return {query: counts[query] for query in queries}
+
+    def clicks(self, queries: Sequence[str], cap: Cap, *, within: Cap) -> InMemoryTally:
+        wanted = set(queries)
+        return _tally(self._each(lambda user: _limited((r for r in _clicks(user, within) if r.query in wanted), cap)))
+
+    def clicks_of(
+        self, records: Sequence[Record], cap: Cap, *, within: Cap, restrict_first: bool = True
+    ) -> Mapping[Record, int]:
+        wanted = set(records)
+
+        def kept(user: Sequence[Search]) -> Iterator[Record]:
+            clicks = _clicks(user, within)
+            if restrict_first:
+                return _limited((record for record in clicks if record in wanted), cap)
+            return (record for record in _limited(clicks, cap) if record in wanted)
+
+        counts = Counter(self._each(kept))
+        return {record: counts[record] for record in records}
+
+    def reformulations(self, queries: Sequence[str], cap: Cap) -> InMemoryTally:
+        wanted = set(queries)
+        return _tally(
+            self._each(
+                lambda user: _limited((r for r in _in_a_row(user) if r.query in wanted and r.url in wanted), cap)
+            )
+        )
+
+    def _each(self, contribution: Callable[[Sequence[Search]], Iterator[T]]) -> Iterator[T]:
+        for user in self._users:
+            yield from contribution(user)
+
+
+def _query(search: Search) -> Record:
+    return Record(search.query, WILDCARD)
+
+
+def _limited(events: Iterable[T], cap: Cap) -> Iterator[T]:
+    """The first events of a user, or the first distinct ones."""
+    return islice(dict.fromkeys(events) if cap.distinct else events, cap.first)
+
+
+def _clicks(user: Sequence[Search], within: Cap) -> Iterator[Record]:
+    """The clicks of the searches that ``within`` keeps: of its first queries, or of its first searches."""
+    if within.distinct:
+        queries = set(_limited((search.query for search in user), within))
+        kept: Iterable[Search] = (search for search in user if search.query in queries)
+    else:
+        kept = user[: within.first]
+    return (Record(search.query, target) for search in kept for target in search.clicks)
+
+
+def _in_a_row(user: Sequence[Search]) -> Iterator[Record]:
+    for one, following in pairwise(user):
+        if one.query != following.query and following.time - one.time <= SESSION_GAP:
+            yield Record(one.query, following.query)
+
+
+def _tally(records: Iterable[Record]) -> InMemoryTally:
+    return _tally_of_counts(Counter(records))
+
+
+def _tally_of_counts(counts: Mapping[Record, int]) -> InMemoryTally:
+    numbers = np.arange(len(counts), dtype=np.int64)
+    return InMemoryTally(ListedRecords(list(counts)), numbers, np.fromiter(counts.values(), np.int64, len(counts)))

@@ -9,16 +9,16 @@ from typing import Any, Final
 
 from searchblend.clickgraph.release.click_log import Cap
 from searchblend.clickgraph.release.gaussian_design import gaussian_steps, gaussian_total_delta
-from searchblend.clickgraph.release.laplace_design import laplace_steps
+from searchblend.clickgraph.release.laplace_design import delta_of, laplace_steps
 from searchblend.clickgraph.release.step import (
     StepDesign,
     StepPlan,
     step_accounts_to_force,
     step_release_probability,
 )
-from searchblend.clickgraph.release.theorem1 import delta_of
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.params import ClickGraphParams
+from searchblend.mechanisms.threshold import least_integer
 
 SELECT: Final = "select queries"
 QUERY_COUNTS: Final = "query counts"
@@ -211,13 +211,7 @@ def probability(step: StepDesign, count: int) -> float:
 
 def least_count(step: StepDesign, share: float) -> int:
     """The least count that is published with this probability."""
-    low, high = 0, 1
-    while probability(step, high) < share:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if probability(step, middle) >= share else (middle, high)
-    return high
+    return least_integer(lambda count: probability(step, count) >= share, above=0)
 
 
 def _curve_counts(step: StepDesign) -> list[int]:

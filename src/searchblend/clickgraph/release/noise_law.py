@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from searchblend.core.errors import InvalidParameter
+from searchblend.mechanisms.threshold import least_integer
 
 Law = Literal["discrete_laplace", "rounded_gaussian"]
 LAWS: Final[tuple[Law, ...]] = ("discrete_laplace", "rounded_gaussian")
@@ -50,19 +51,9 @@ class NoiseLaw:
         """
         if not 0 < confidence < 1:
             raise InvalidParameter("confidence", "expected a number in (0, 1)")
-        too_small, enough = -1, 1
-        while not self._covers(enough, confidence, terms):
-            too_small, enough = enough, 2 * enough
-        while enough - too_small > 1:
-            middle = (too_small + enough) // 2
-            if self._covers(middle, confidence, terms):
-                enough = middle
-            else:
-                too_small = middle
-        return float(enough)
-
-    def _covers(self, half: int, confidence: float, terms: int) -> bool:
-        return 2 * self.swap_probability(half + 0.5, terms) <= 1 - confidence
+        return float(
+            least_integer(lambda half: 2 * self.swap_probability(half + 0.5, terms) <= 1 - confidence, above=-1)
+        )
 
     def false_edge_cut(self, rate: float) -> int:
         """The least cut t that an edge without a single click reaches with probability ``rate`` at most.

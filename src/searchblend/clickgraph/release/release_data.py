@@ -28,15 +28,15 @@ from searchblend.clickgraph.release.release import (
     click_graph_guarantee,
     treated_as_public,
 )
-from searchblend.clickgraph.release.reused_noise import ReusedNoise, corrected_counts, half_width
+from searchblend.clickgraph.release.reused_noise import ReusedNoise, corrected_counts
 from searchblend.clickgraph.release.step import StepDesign
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.params import ClickGraphParams
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.records import Record
 from searchblend.core.silent import SILENT
-from searchblend.mechanisms.noisy_counts import noisy_counts
 from searchblend.mechanisms.tally import Tally
+from searchblend.mechanisms.threshold import noisy_counts
 
 OnStep = Callable[[str], None]
 _Key = TypeVar("_Key")
@@ -134,7 +134,7 @@ def _with_figures(counts: Mapping[_Key, int], step: StepDesign | None) -> dict[_
         return {}
     drawn = np.fromiter(counts.values(), np.int64, len(counts))
     if step.threshold is None:
-        half = half_width(step.noise)
+        half = int(step.law.half_width())
         low, high, debiased = drawn - half, drawn + half, [None] * len(drawn)
     else:
         reused = ReusedNoise(step.noise, step.threshold)

@@ -38,17 +38,6 @@ _NEGLIGIBLE: Final = 1e-12
 _CELLS: Final = 1 << 21
 
 
-def half_width(noise: DiscreteLaplace | RoundedGaussian) -> int:
-    """The least h with P(|Y| ≤ h) ≥ 95 %: fresh noise."""
-    low, high = -1, 1
-    while noise.at_least(high + 1) > TAIL:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if noise.at_least(middle + 1) > TAIL else (low, middle)
-    return high
-
-
 class ReusedNoise:
     """The law of N + Y given N + Y ≥ T, for every N ≥ 1; integers throughout."""
 

@@ -16,6 +16,7 @@ from searchblend.clickgraph.release.noise_law import NoiseLaw
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.gaussian_account import weight
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian
+from searchblend.mechanisms.threshold import least_integer
 
 FALSE_EDGE_RATE: Final = 0.01
 """How often a candidate pair without a click passes the suggested cut."""
@@ -124,10 +125,4 @@ def step_accounts_to_force(step: StepDesign) -> int:
     where weights are shared out.
     """
     each = weight(step.units, 1) if step.cap.distinct else step.cap.first
-    low, high = 0, 1
-    while step_release_probability(step, high * each) < SURE:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if step_release_probability(step, middle * each) >= SURE else (middle, high)
-    return high
+    return least_integer(lambda accounts: step_release_probability(step, accounts * each) >= SURE, above=0)

@@ -1,7 +1,5 @@
 """A log in DuckDB: what was read, one random record of each user, and the questions about the people."""
 
-# ruff: noqa: S608  every string in the SQL is a literal of ours, a name of ours, or quoted
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,11 +14,10 @@ from numpy.typing import NDArray
 
 from searchblend.core.errors import InvalidParameter
 from searchblend.logs.activity import ActivityRules, SqlActivity
-from searchblend.logs.duckdb.activity import DuckDBActivity
+from searchblend.logs.duckdb.activity import DuckDBActivity, DuckDBSearches
 from searchblend.logs.duckdb.load import LineTable, person
 from searchblend.logs.duckdb.normal_forms import normal_table, query_form, url_form
 from searchblend.logs.duckdb.scan import parquet_types
-from searchblend.logs.duckdb.searches import DuckDBSearches
 from searchblend.logs.duckdb.session import DuckDBSession
 from searchblend.logs.engine import LogEngine, Reading
 from searchblend.logs.formats import judge

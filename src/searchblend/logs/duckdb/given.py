@@ -6,8 +6,6 @@ None and NaN are missing, and so is what cannot be written as UTF-8. A categoric
 read as its rows' values, whatever it declares.
 """
 
-# ruff: noqa: S608  every string in the SQL is a name of ours, or quoted
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -3,17 +3,22 @@
 Spark's executors use it too, each for its part of the files.
 """
 
-# ruff: noqa: S608  every string in the SQL is a literal of ours, a name of ours, or quoted
-
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final, TypeVar
 
 from searchblend.core.errors import InputError, RunError
-from searchblend.logs.duckdb.activity import LogStrings, moment_of
+from searchblend.logs.duckdb.activity import (
+    LogStrings,
+    count_problems,
+    grouped_searches,
+    moment_of,
+    normalize_other_queries,
+)
 from searchblend.logs.duckdb.feed import Feed, Feeder, Known, WrongGuess
 from searchblend.logs.duckdb.given import GivenTable
 from searchblend.logs.duckdb.normal_forms import ODD_BYTES
@@ -27,7 +32,6 @@ from searchblend.logs.duckdb.scan import (
     scan_yandex,
     yandex_rows,
 )
-from searchblend.logs.duckdb.searches import count_problems, grouped_searches, normalize_other_queries
 from searchblend.logs.duckdb.session import DatabaseError, DuckDBSession, quoted
 from searchblend.logs.engine import Drawing, Reading
 from searchblend.logs.formats import judge
@@ -37,6 +41,11 @@ from searchblend.logs.formats.judge import PROBLEMS, WITHOUT_URL
 from searchblend.logs.formats.layout import ColumnMap, Columns, Delimited, JsonLines, Layout, Sessions, Source
 from searchblend.logs.formats.sources import columns_layout
 from searchblend.logs.summary import FIRST_PLACES, TOO_MANY_FIELDS, Malformed, Place
+
+VALUE_ROWS: Final = "value_rows"
+"""the table (problem, person, held); what is missing of person and held is NULL"""
+_USED: Final = f"FROM {VALUE_ROWS} WHERE problem = 0 AND person IS NOT NULL AND held IS NOT NULL"
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -83,11 +92,7 @@ class LineTable:
     def read(self, sources: Sequence[Source], on_bytes: OnBytes, on_fraction: Callable[[float], None]) -> Reading:
         """The one pass over the files."""
         self._has_suggestions = any(layout.has_suggestions for layout, _ in sources)
-        try:
-            feeds, loaded = self._load(sources, on_bytes, on_fraction)
-        except WrongGuess as wrong:
-            self._session.drop_all_tables()
-            feeds, loaded = self._load(sources, on_bytes, on_fraction, wrong.known)
+        feeds, loaded = _guessing(self._session, lambda known: self._load(sources, on_bytes, on_fraction, known))
         if self.searches_only and self._session.value("SELECT count(*) FROM searches WHERE moment IS NULL"):
             self._session.drop_all_tables()  # searches without a moment are ordered by more than was kept of them
             self.searches_only = False
@@ -100,7 +105,7 @@ class LineTable:
                 for (layout, paths), feed in zip(sources, feeds, strict=True)
                 if isinstance(layout, Columns)
             ]
-            reading = replace(reading, held_back=merged(parts), in_fields=Counter())
+            reading = replace(reading, held_back=merged(parts), in_fields={})
         return reading
 
     def read_span(self, layout: Layout, path: Path, span: Span) -> tuple[Reading, int]:
@@ -113,7 +118,7 @@ class LineTable:
             reading = reading_of(self._session, [(layout, [path])], [], loaded)
             if reading.in_fields:
                 held_back = self._rows_of_problems(layout, [path], [name], span)
-                reading = replace(reading, held_back=held_back, in_fields=Counter())
+                reading = replace(reading, held_back=held_back, in_fields={})
             return reading, 0
         feed, gate = feeder.feed_span(path, layout.rules, span)
         if isinstance(layout, Delimited) and span.start:
@@ -141,7 +146,7 @@ class LineTable:
         sources: Sequence[Source],
         on_bytes: OnBytes,
         on_fraction: Callable[[float], None],
-        known: Known | None = None,
+        known: Known | None,
     ) -> tuple[list[Feed], Loaded]:
         """Fills ``lines``, or ``searches``: how the files were fed, and what was found in them."""
         feeder = Feeder(self._session.directory, on_bytes, name=self._session.new_name("input"), known=known)
@@ -246,6 +251,15 @@ class LineTable:
         }
 
 
+def _guessing(session: DuckDBSession, load: Callable[[Known | None], Result]) -> Result:
+    """Loads files as they begin and, if one turns out to be otherwise, again with what is known then."""
+    try:
+        return load(None)
+    except WrongGuess as wrong:
+        session.drop_all_tables()
+        return load(wrong.known)
+
+
 def feed_layout(feeder: Feeder, layout: Layout, paths: Sequence[Path]) -> Feed:
     """How files of one layout come to the database."""
     if isinstance(layout, Columns) and layout.table is not None:
@@ -315,3 +329,35 @@ def merged(parts: Iterable[Mapping[str, Malformed]]) -> dict[str, Malformed]:
             known = whole.get(reason, Malformed())
             whole[reason] = Malformed(known.count + kind.count, (known.first + kind.first)[:FIRST_PLACES])
     return whole
+
+
+def load_values(session: DuckDBSession, sources: Sequence[Source], on_bytes: OnBytes) -> Reading:
+    """Makes the table of (user, value) of text files that are not a search log, in one pass.
+
+    Rows pass the same gate and the same scans as the lines of a log, with the value where a log has its query; but a
+    value is not brought into any normal form, so that all strings but the empty one are values.
+    """
+    reading = _guessing(session, lambda known: _load_values(session, sources, on_bytes, known))
+    return replace(reading, users=int(session.value(f"SELECT count(DISTINCT person) {_USED}")))
+
+
+def _load_values(session: DuckDBSession, sources: Sequence[Source], on_bytes: OnBytes, known: Known | None) -> Reading:
+    feeder = Feeder(session.directory, on_bytes, name=session.new_name("input"), known=known)
+    feeds = [feed_layout(feeder, layout, paths) for layout, paths in sources]
+    with feeder.running(session.interrupt):
+        scans = [scan_layout(layout, feed) for (layout, _), feed in zip(sources, feeds, strict=True)]
+        rows = " UNION ALL ".join(_value_rows(scan) for scan in scans)
+        scanned = session.execute_counting(f"CREATE TEMP TABLE {VALUE_ROWS} AS {rows}")
+    counts = session.rows(f"SELECT problem, count(*) FROM {VALUE_ROWS} WHERE problem > 0 GROUP BY problem")
+    by_problem = Counter({PROBLEMS[number]: int(n) for number, n in counts})
+    used = int(session.value(f"SELECT count(*) {_USED}"))
+    return reading_of(session, sources, feeds, Loaded(scanned, used, 0, by_problem))
+
+
+def _value_rows(scan: Scan) -> str:
+    whens = " ".join(f"WHEN {condition} THEN {PROBLEMS.index(problem)}" for problem, condition in scan.broken)
+    person, held = scan.roles["user"], scan.roles["query"]
+    if scan.no_query is not None:
+        held = f"nullif({held}, {quoted(scan.no_query)})"
+    columns = f"nullif({person}, '') AS person, nullif({held}, '') AS held"
+    return f"SELECT (CASE {whens} ELSE 0 END)::UTINYINT AS problem, {columns} FROM ({scan.select})"

@@ -5,8 +5,6 @@ certain to do something simple. A string that no shortcut covers *needs Python*:
 distinct one once. There is one set of shortcuts: Spark's executors read with DuckDB too.
 """
 
-# ruff: noqa: S608  every string in the SQL is a literal of ours, a name of ours, or quoted
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

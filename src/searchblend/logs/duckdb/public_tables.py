@@ -103,10 +103,10 @@ def _parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, tup
     source = "read_parquet(?, hive_partitioning = false)"
     try:
         with duckdb.connect(":memory:") as connection:
-            described = connection.execute(f"DESCRIBE SELECT * FROM {source}", [os.fspath(path)]).fetchall()  # noqa: S608
+            described = connection.execute(f"DESCRIBE SELECT * FROM {source}", [os.fspath(path)]).fetchall()
             _check_columns(path, [name for name, *_ in described], columns)
             names = ", ".join(columns)
-            cursor = connection.execute(f"SELECT {names} FROM {source}", [os.fspath(path)])  # noqa: S608
+            cursor = connection.execute(f"SELECT {names} FROM {source}", [os.fspath(path)])
             row, line = cursor.fetchone(), 1
             while row is not None:
                 if not all(isinstance(value, str) for value in row):

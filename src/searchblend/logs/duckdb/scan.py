@@ -1,7 +1,5 @@
 """Layouts in DuckDB: a scan that yields the fields of every line, and what is wrong with a line, if anything."""
 
-# ruff: noqa: S608  every string in the SQL is a literal of ours, a name of ours, or quoted
-
 from __future__ import annotations
 
 import os
@@ -73,9 +71,8 @@ class Scan:
             )
             usable = f"{'host' if host_only else 'url'}_is_usable({url})"
             cases.append((UNUSABLE_URL, f"NOT coalesce({usable}, false)"))
-        if url is not None:  # many lines only lack a URL: they need not wait for the slower tests either
-            only = " AND ".join([f"({url} = '' OR {url} IS NULL)", *self._surely_has_user_and_query()])
-            cases.insert(0, (WITHOUT_URL, only))
+            # Many lines only lack a URL: they need not wait for the slower tests either.
+            cases.insert(0, (WITHOUT_URL, self._surely_lacks_only(url)))
         whens = "\n".join(f"WHEN {condition} THEN {PROBLEMS.index(problem)}" for problem, condition in cases)
         return f"(CASE WHEN {' AND '.join(good)} THEN 0 {whens} ELSE 0 END)::UTINYINT"
 
@@ -87,8 +84,10 @@ class Scan:
         url = self.roles.get("url")
         if url is None:
             return "true"
-        dropped = " AND ".join([f"({url} = '' OR {url} IS NULL)", *self._surely_has_user_and_query()])
-        return f"CASE WHEN {dropped} THEN false ELSE true END"
+        return f"CASE WHEN {self._surely_lacks_only(url)} THEN false ELSE true END"
+
+    def _surely_lacks_only(self, url: str) -> str:
+        return " AND ".join([f"({url} = '' OR {url} IS NULL)", *self._surely_has_user_and_query()])
 
     def _surely_has_user_and_query(self) -> list[str]:
         query = self.roles["query"]

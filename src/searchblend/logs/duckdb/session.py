@@ -171,7 +171,7 @@ class DuckDBSession:
         """name → kind of the columns of a table. In full a type has an ENUM's values and a STRUCT's names in it, which
         are people's: they decide nothing, and no error shows them."""
         with _our_words():
-            relation = self._connection.sql(f"SELECT * FROM {table}")  # noqa: S608
+            relation = self._connection.sql(f"SELECT * FROM {table}")
             kinds = [str(kind) if kind.id in _PRINTED else kind.id.upper() for kind in relation.types]
             return dict(zip(relation.columns, kinds, strict=True))
 

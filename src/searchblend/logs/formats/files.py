@@ -278,14 +278,6 @@ class _Decompressed:
         return True
 
 
-def _gzip(raw: io.FileIO) -> ByteSource:
-    return _Decompressed(raw, lambda: zlib.decompressobj(31), 1 << 14)
-
-
-def _zstd(raw: io.FileIO) -> ByteSource:
-    return _Decompressed(raw, lambda: zstandard.ZstdDecompressor().decompressobj(), 1 << 10)
-
-
 class _Bzip2:
     """Of a damaged file the library says no more than ``OSError``, as of a disk that cannot be read."""
 
@@ -311,15 +303,13 @@ class _Damaged(Exception):
     """Not the bytes that a compressing program writes."""
 
 
-def _bzip2(raw: io.FileIO) -> ByteSource:
-    return _Decompressed(raw, _Bzip2, 1 << 6)  # forty bytes can hold 46 MB of one letter
-
-
-def _xz(raw: io.FileIO) -> ByteSource:
-    return _Decompressed(raw, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _XZ_MEMORY), 1 << 10)
-
-
-_OPENED: Final = {"gzip": _gzip, "zstd": _zstd, "bzip2": _bzip2, "xz": _xz}
+_DECOMPRESSORS: Final[dict[str, tuple[Callable[[], _Decompressor], int]]] = {
+    "gzip": (lambda: zlib.decompressobj(31), 1 << 14),
+    "zstd": (lambda: zstandard.ZstdDecompressor().decompressobj(), 1 << 10),
+    "bzip2": (_Bzip2, 1 << 6),  # forty bytes can hold 46 MB of one letter
+    "xz": (lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _XZ_MEMORY), 1 << 10),
+}
+"""what reads one member, and by how many bytes at a time"""
 
 
 def compression_of(path: Path) -> str | None:
@@ -362,7 +352,7 @@ def open_text_bytes(path: Path, span: Span = WHOLE) -> Iterator[tuple[ByteSource
             yield raw, raw
             return
         try:
-            yield _OPENED[kind](raw), raw
+            yield _Decompressed(raw, *_DECOMPRESSORS[kind]), raw
         except EOFError as error:
             raise InputError(path, f"the {kind} file is cut off: its end is missing") from error
         except (zlib.error, zstandard.ZstdError, lzma.LZMAError, _Damaged) as error:

@@ -1,31 +1,41 @@
-"""What is wrong with a line, if anything: the rule in Python. ``duckdb/scan.py`` has shortcuts for lines on which it is
-certain to find nothing.
+"""What is wrong with a line, if anything: the rule in Python; and where the first malformed lines of a log are.
+``duckdb/scan.py`` has shortcuts for lines on which the rule is certain to find nothing.
 
 The first of these that applies is the line's problem: it is not a line of the format; too few or too many fields; no
 user; a click without its query; an unusable query; *no URL* (in a log that has URLs; not malformed, but dropped); an
 opt-in that is neither yes nor no; an unusable URL.
+
+The pass over the text counts malformed lines without knowing their numbers. So when there are some, the files are read
+again, until the first few of each kind are found. Lines that are good at a glance are passed over by the million.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from searchblend.core.normalization import normalize, normalize_url
-from searchblend.logs.formats.gate import SEPARATOR
-from searchblend.logs.formats.layout import Columns, Delimited, JsonLines, Layout, Sessions
+from searchblend.logs.formats.gate import SEPARATOR, Gate
+from searchblend.logs.formats.layout import Columns, Delimited, JsonLines, Layout, Sessions, Source, TextLayout
 from searchblend.logs.summary import (
     BAD_LINE,
     BAD_OPTIN,
     CLICK_WITHOUT_QUERY,
+    FIRST_PLACES,
     MISSING_USER,
     TOO_FEW_FIELDS,
     TOO_MANY_FIELDS,
     UNUSABLE_QUERY,
     UNUSABLE_URL,
+    Malformed,
+    Place,
 )
 
 WITHOUT_URL: Final = "without_url"
@@ -51,6 +61,12 @@ _CACHED: Final = 1 << 17
 _ID: Final = r"(?:0|[1-9][0-9]*)"
 """An id has one spelling: a line with another one (``+5``, ``5.4``, ``005``) names no session of another person."""
 
+_LINE_FEED: Final = 10
+_SPACE: Final = 32
+_RARE: Final = np.array([byte not in b"\t\n" and (byte < 32 or byte > 126 or byte in b"[]\\") for byte in range(256)])
+
+Bytes = NDArray[np.uint8]
+Positions = NDArray[np.intp]
 Judge = Callable[[str], str | None]
 """The problem of a line that has passed the gate; lines come in the order of the file."""
 
@@ -171,3 +187,75 @@ class _SessionJudge:
         if not self._has_user:
             return MISSING_USER
         return None if fields[3] in self._pages else CLICK_WITHOUT_QUERY
+
+
+def locate(sources: Sequence[Source], counts: Mapping[str, int], *, host_only: bool) -> dict[str, Malformed]:
+    """The first places of each problem that was counted."""
+    located = {problem: Malformed(count) for problem, count in counts.items()}
+    left = {problem: min(count, FIRST_PLACES) for problem, count in counts.items()}
+    for layout, paths in sources:
+        if isinstance(layout, Columns):  # its rows are found by the engine
+            continue
+        for path in paths:
+            judge = judge_for(layout, host_only=host_only)
+            judge_all = host_only or bool(left.get(BAD_OPTIN))
+            for line, content in _doubtful_lines(path, layout, judge_all=judge_all):
+                problem = judge(content)
+                if problem is not None and left.get(problem):
+                    located[problem].first.append(Place(str(path), line))
+                    left[problem] -= 1
+                    if not any(left.values()):
+                        return located
+    return located
+
+
+def _doubtful_lines(path: Path, layout: TextLayout, *, judge_all: bool) -> Iterator[tuple[int, str]]:
+    """Lines that may be malformed, with their numbers; all that are malformed are among them."""
+    gate = Gate(path, layout.rules)
+    header = layout.rules.header
+    for numbers, block in gate.numbered_blocks():
+        text = np.frombuffer(block, dtype=np.uint8)
+        ends = np.flatnonzero(text == _LINE_FEED)
+        starts = np.concatenate(([0], ends[:-1] + 1))
+        doubtful = ends > starts
+        if header:
+            doubtful[np.argmax(doubtful)] = False
+            header = False
+        if isinstance(layout, Delimited) and not judge_all:
+            doubtful &= _not_good_at_a_glance(layout, text, ends)
+        for i in np.flatnonzero(doubtful).tolist():
+            yield numbers + i if isinstance(numbers, int) else numbers[i], block[starts[i] : ends[i]].decode()
+
+
+def _not_good_at_a_glance(layout: Delimited, text: Bytes, ends: Positions) -> NDArray[np.bool_]:
+    """Which lines have a wrong number of fields, a field that begins with a blank, or any unusual byte."""
+    delimiter = SEPARATOR if layout.quotes else layout.delimiter
+    marks = np.flatnonzero((text == _LINE_FEED) | (text == ord(delimiter)))
+    line_ends = np.searchsorted(marks, ends)
+    doubtful: NDArray[np.bool_] = np.diff(line_ends, prepend=-1) != layout.n_fields
+    rare = np.flatnonzero(_RARE[text] & (text != ord(delimiter)))
+    doubtful[np.searchsorted(ends, rare)] = True
+    regular = np.flatnonzero(~doubtful)
+    for role in ("user", "query", "url"):
+        if role in layout.positions:
+            mark = line_ends[regular] - (layout.n_fields - 1 - layout.positions[role])
+            start, end = np.where(mark > 0, marks[mark - 1] + 1, 0), marks[mark]
+            check = _unlike_a_url if role == "url" else _unlike_a_string
+            doubtful[regular[check(layout, text, start, end)]] = True
+    return doubtful
+
+
+def _unlike_a_string(layout: Delimited, text: Bytes, start: Positions, end: Positions) -> NDArray[np.bool_]:
+    length = end - start
+    suspect = -1 if layout.no_query is None else len(layout.no_query)
+    odd: NDArray[np.bool_] = (length == 0) | (length > MAX_LENGTH) | (text[start] <= _SPACE) | (length == suspect)
+    return odd
+
+
+def _unlike_a_url(layout: Delimited, text: Bytes, start: Positions, end: Positions) -> NDArray[np.bool_]:
+    """A blank in it, or a second colon (a port)."""
+    blanks, colons = np.flatnonzero(text == _SPACE), np.flatnonzero(text == ord(":"))
+    n_blanks = np.searchsorted(blanks, end) - np.searchsorted(blanks, start)
+    n_colons = np.searchsorted(colons, end) - np.searchsorted(colons, start)
+    odd: NDArray[np.bool_] = (n_blanks > 0) | (n_colons > 1) | (end - start > MAX_LENGTH)
+    return odd

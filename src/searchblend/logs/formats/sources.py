@@ -25,6 +25,7 @@ from searchblend.logs.formats.layout import (
     Sessions,
     Source,
 )
+from searchblend.logs.options import ReadOptions
 
 FORMATS: Final = ("auto", "aol", "yandex", "excite", "tsv", "csv", "jsonl", "parquet")
 _AOL_HEADER: Final = ("AnonID", "Query", "QueryTime", "ItemRank", "ClickURL")
@@ -69,26 +70,19 @@ ColumnTypes = Callable[[Path], Mapping[str, str]]
 
 
 def find_sources(
-    files: Sequence[Path],
-    format_name: str,
-    columns: ColumnMap,
-    column_types: ColumnTypes,
-    *,
-    delimiter: str | None = None,
-    quoted_line_feeds: bool = False,
+    files: Sequence[Path], options: ReadOptions, columns: ColumnMap, column_types: ColumnTypes
 ) -> list[Source]:
     """The files, those with the same layout together. All must be in one format, and all or none have URLs.
 
-    ``columns`` are what the caller states of them, ``column_types`` asks an engine for those of Parquet files,
-    ``delimiter`` stands between fields in place of a comma or a tab.
+    ``columns`` are what the caller states of them, ``column_types`` asks an engine for those of Parquet files.
     """
-    if format_name not in FORMATS:
+    if options.format not in FORMATS:
         raise InvalidParameter("format", f"expected one of {', '.join(FORMATS)}")
-    if delimiter is not None:
-        format_name = _format_with(delimiter, format_name)
+    if options.delimiter is not None:
+        options = replace(options, format=_format_with(options.delimiter, options.format))
     sources: list[Source] = []
     for file in files:
-        layout = _layout(file, format_name, columns, column_types, delimiter, quoted_line_feeds=quoted_line_feeds)
+        layout = _layout(file, options, columns, column_types)
         same = next((paths for other, paths in sources if other == layout), None)
         if same is not None:
             same.append(file)
@@ -112,18 +106,10 @@ def _format_with(delimiter: str, format_name: str) -> str:
     return ("tsv" if delimiter == "\t" else "csv") if format_name == "auto" else format_name
 
 
-def _layout(
-    path: Path,
-    format_name: str,
-    columns: ColumnMap,
-    column_types: ColumnTypes,
-    delimiter: str | None = None,
-    *,
-    quoted_line_feeds: bool,
-) -> Layout:
+def _layout(path: Path, options: ReadOptions, columns: ColumnMap, column_types: ColumnTypes) -> Layout:
     if columns.numbers:
-        return _without_header(path, format_name, columns, delimiter, quoted_line_feeds=quoted_line_feeds)
-    name = "jsonl" if format_name == "auto" and _is_named_json(path) else format_name
+        return _without_header(path, options, columns)
+    name = "jsonl" if options.format == "auto" and _name(path).endswith(_JSON_SUFFIXES) else options.format
     if name == "jsonl":  # no header: the members that count are those that are named, whatever any line has
         return JsonLines(columns.wanted())
     if name in ("yandex", "excite"):
@@ -134,39 +120,44 @@ def _layout(
     header = _header_line(path, start)
     if name == "aol" or (name == "auto" and _is_aol(header)):
         return _aol_layout(path, header, columns)
-    given = None if name == "auto" else name
-    return _delimited_layout(path, header, given, columns, delimiter, quoted_line_feeds=quoted_line_feeds)
+    if name == "auto":
+        name = "tsv" if "\t" in header else "csv"
+    return _with_header(path, header, name, options, columns)
 
 
-def _without_header(
-    path: Path, format_name: str, columns: ColumnMap, delimiter: str | None, *, quoted_line_feeds: bool
-) -> Delimited:
+def _without_header(path: Path, options: ReadOptions, columns: ColumnMap) -> Delimited:
     """The layout of a file whose columns have numbers. Not even its first line is looked at: it is a person's."""
-    name = _name(path).rpartition(".")[2] if format_name == "auto" else format_name
+    name = _name(path).rpartition(".")[2] if options.format == "auto" else options.format
     if name not in DELIMITERS:
         raise InvalidColumns(f"{path}: columns by number are of text: say --format tsv or csv, or the --delimiter")
-    positions, is_csv = columns.numbers, name == "csv"
-    least = max(positions.values()) + 1
+    least = max(columns.numbers.values()) + 1
+    layout = _delimited(name, max(MOST_FIELDS, least), columns.numbers, options)
+    return replace(layout, header=False, least_fields=least)
+
+
+def _with_header(path: Path, header: str, name: str, options: ReadOptions, columns: ColumnMap) -> Delimited:
+    mark = options.delimiter or DELIMITERS[name]
+    names = [field.strip() for field in (_csv_names(path, header, mark) if name == "csv" else header.split(mark))]
+    _refuse_duplicates(path, names)
+    positions = {role: names.index(column) for role, column in columns.find(path, names).items()}
+    return _delimited(name, len(names), positions, options)
+
+
+def _delimited(name: str, n_fields: int, positions: Mapping[str, int], options: ReadOptions) -> Delimited:
+    is_csv = name == "csv"
     return Delimited(
         name,
-        delimiter or DELIMITERS[name],
-        max(MOST_FIELDS, least),
+        options.delimiter or DELIMITERS[name],
+        n_fields,
         positions,
-        header=False,
         quotes=is_csv,
-        quoted_line_feeds=is_csv and quoted_line_feeds,
-        least_fields=least,
+        quoted_line_feeds=is_csv and options.quoted_line_feeds,
     )
 
 
 def _name(path: Path) -> str:
     """What a file is called, in small letters and without ``.gz`` or the like after it."""
     return (path.stem if compression_of(path) else path.name).lower()
-
-
-def _is_named_json(path: Path) -> bool:
-    """Whether a file is called ``.jsonl``, ``.ndjson`` or ``.json``."""
-    return _name(path).endswith(_JSON_SUFFIXES)
 
 
 def _is_aol(header: str) -> bool:
@@ -188,32 +179,6 @@ def _without_columns(name: str, columns: ColumnMap) -> Layout:
     if columns.named or columns.optin is not None or (name == "yandex" and not columns.urls):
         raise InvalidColumns(f"columns: the {name} format has none to choose from")
     return Sessions() if name == "yandex" else EXCITE
-
-
-def _delimited_layout(
-    path: Path,
-    header: str,
-    format_name: str | None,
-    columns: ColumnMap,
-    delimiter: str | None,
-    *,
-    quoted_line_feeds: bool,
-) -> Delimited:
-    """The layout of a file from its header line. ``format_name`` None: a tab in the header makes it tab-separated."""
-    name = format_name or ("tsv" if "\t" in header else "csv")
-    mark = delimiter or DELIMITERS[name]
-    names = [field.strip() for field in (_csv_names(path, header, mark) if name == "csv" else header.split(mark))]
-    _refuse_duplicates(path, names)
-    positions = {role: names.index(column) for role, column in columns.find(path, names).items()}
-    is_csv = name == "csv"
-    return Delimited(
-        name,
-        mark,
-        len(names),
-        positions,
-        quotes=is_csv,
-        quoted_line_feeds=is_csv and quoted_line_feeds,
-    )
 
 
 def _csv_names(path: Path, header: str, delimiter: str) -> list[str]:

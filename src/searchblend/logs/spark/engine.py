@@ -4,8 +4,6 @@ One job reads the files, each executor its parts (``parts``), and leaves the usa
 that follows is SQL over those lines. To it a ``line`` is a struct of its strings.
 """
 
-# ruff: noqa: S608  every string in the SQL is a literal of ours, a name of ours, or quoted
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -5,13 +5,11 @@ too. Large plain files and Parquet files are cut into parts; a line belongs to t
 their executor with the user as a keyed hash and their strings in normal form.
 """
 
-# ruff: noqa: S608  every string in the SQL is a literal of ours, a name of ours, or quoted
-
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -71,15 +69,6 @@ class ReadTask:
 
 
 @dataclass(frozen=True)
-class HeldBack:
-    """Lines of a part that never came to be fields."""
-
-    count: int
-    lines: tuple[int, ...]
-    """the first of them, counted from the part's beginning"""
-
-
-@dataclass(frozen=True)
 class Unreadable:
     """A file that could not be read."""
 
@@ -95,22 +84,9 @@ class PartReport:
     part: int = -1
     """its number; −1 where lines of several parts were read together"""
     lines_read: int = 0
-    bytes: int = 0
-    lines: int = 0
-    used: int = 0
-    without_url: int = 0
-    held_back: Mapping[str, HeldBack] = field(default_factory=dict)
-    in_fields: Mapping[str, int] = field(default_factory=dict)
+    reading: Reading = field(default_factory=Reading)
+    """the places in it are counted from the part's beginning"""
     unreadable: Unreadable | None = None
-
-    @classmethod
-    def of(cls, reading: Reading, part: int, lines_read: int) -> PartReport:
-        held_back = {
-            reason: HeldBack(kind.count, tuple(place.line for place in kind.first))
-            for reason, kind in reading.held_back.items()
-        }
-        counts = (reading.bytes, reading.lines, reading.used, reading.without_url)
-        return cls(part, lines_read, *counts, held_back, reading.in_fields)
 
     @property
     def row(self) -> Row:
@@ -177,7 +153,7 @@ def _without_causes() -> Iterator[None]:
 def _read_part(session: DuckDBSession, task: ReadTask, part: Part) -> Iterator[Row]:
     table = LineTable(session, task.drawing, keep_lines=task.keep_lines, searches_only=False)
     reading, lines = table.read_span(part.layout, part.location, part.span)
-    yield PartReport.of(reading, part.number, lines).row
+    yield PartReport(part.number, lines, reading).row
     if isinstance(part.layout, Sessions):
         yield from session.stream("SELECT kind, session, moment, page, id FROM yandex_rows")
     else:
@@ -211,7 +187,7 @@ def read_sessions(task: ReadTask, rows: Iterable[tuple[int, Row]]) -> Iterator[R
                 batch = []
         _insert(session, batch)
         used, without_url, in_fields = table.judge_session_rows()
-        yield PartReport(used=used, without_url=without_url, in_fields=in_fields).row
+        yield PartReport(reading=Reading(used=used, without_url=without_url, in_fields=in_fields)).row
         yield from _lines(session, task, optin=False, suggestions=False)
 
 
@@ -257,17 +233,18 @@ def reading_of(parts: Sequence[Part], reports: Iterable[str]) -> Reading:
         report, before = by_part[part.number], lines_before[part.path]
         held_back.append(
             {
-                reason: Malformed(kind.count, [Place(str(part.path), before + line) for line in kind.lines])
-                for reason, kind in report.held_back.items()
+                reason: Malformed(kind.count, [Place(str(part.path), before + place.line) for place in kind.first])
+                for reason, kind in report.reading.held_back.items()
             }
         )
         lines_before[part.path] += report.lines_read
     of_parquet = {part.path for part in parts if isinstance(part.layout, Columns)}
+    readings = [report.reading for report in decoded]
     return Reading(
-        bytes=sum(path.stat().st_size for path in of_parquet) or sum(report.bytes for report in decoded),
-        lines=sum(report.lines for report in decoded),
-        used=sum(report.used for report in decoded),
-        without_url=sum(report.without_url for report in decoded),
+        bytes=sum(path.stat().st_size for path in of_parquet) or sum(one.bytes for one in readings),
+        lines=sum(one.lines for one in readings),
+        used=sum(one.used for one in readings),
+        without_url=sum(one.without_url for one in readings),
         held_back=merged(held_back),
-        in_fields=sum((Counter(report.in_fields) for report in decoded), Counter[str]()),
+        in_fields=sum((Counter(one.in_fields) for one in readings), Counter[str]()),
     )

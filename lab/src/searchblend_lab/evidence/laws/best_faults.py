@@ -22,7 +22,6 @@ from searchblend.core.privacy import Budget
 from searchblend.core.randomness import Randomness, word
 from searchblend.core.records import WILDCARD, HeadList, Record
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
-from searchblend.mechanisms.noisy_counts import noisy_counts
 from searchblend.mechanisms.subset_selection import (
     SINK,
     WORDS,
@@ -32,7 +31,7 @@ from searchblend.mechanisms.subset_selection import (
     uniform_subset,
 )
 from searchblend.mechanisms.tally import Ints, RecordTally
-from searchblend.mechanisms.threshold import Threshold
+from searchblend.mechanisms.threshold import Threshold, noisy_counts
 from searchblend_lab.evidence.laws.best_curator import CountHeadList, Curator
 from searchblend_lab.evidence.laws.best_reports import Report, SendReport, Simulate
 from searchblend_lab.evidence.laws.selection import Sampled, stand_in

@@ -13,8 +13,8 @@ from typing import Any, Final
 from scipy.stats import binomtest
 
 from searchblend.blender.groups import InMemoryGroup
+from searchblend.clickgraph.release.click_log import InMemoryClickLog, Search
 from searchblend.clickgraph.release.design import ClickGraphDesign
-from searchblend.clickgraph.release.in_memory import InMemoryClickLog, Search
 from searchblend.clickgraph.release.release_data import (
     fresh_query_counts,
     private_click_counts,

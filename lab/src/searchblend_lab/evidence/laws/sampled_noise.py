@@ -18,9 +18,9 @@ from searchblend.clickgraph.release.step import CountThreshold
 from searchblend.core.randomness import Randomness, SystemRandomness, uniform_below
 from searchblend.core.records import Record
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
-from searchblend.mechanisms.noisy_counts import noisy_counts
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian, on_sigma_grid
 from searchblend.mechanisms.tally import InMemoryTally, Ints, ListedRecords
+from searchblend.mechanisms.threshold import noisy_counts
 from searchblend_lab.evidence.laws import faults
 from searchblend_lab.evidence.laws.click_graph import (
     check_law,

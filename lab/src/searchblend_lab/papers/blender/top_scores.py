@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from searchblend.blender.estimates import GroupEstimates
+from searchblend.blender.paper.blend import project_onto_simplex
 from searchblend.blender.release import BlenderRelease
 from searchblend.core.records import HeadList
-from searchblend.mechanisms.simplex import project_onto_simplex
 from searchblend.synthetic.metrics import Metrics, Truth, discounted, listed_cells, ndcg, ranked, url_factors
 
 

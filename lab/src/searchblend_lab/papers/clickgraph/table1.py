@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from searchblend.clickgraph.release.design import ClickGraphDesign
-from searchblend.clickgraph.release.theorem1 import noise_scale, printed_threshold
+from searchblend.clickgraph.release.laplace_design import noise_scale, printed_threshold
 from searchblend.core.privacy import Budget
 from searchblend.synthetic.plan_plots import new_figure
 from searchblend_lab.papers.cells import Cell, Results, Scalar

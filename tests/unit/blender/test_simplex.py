@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from searchblend.mechanisms.simplex import project_onto_simplex
+from searchblend.blender.paper.blend import project_onto_simplex
 
 
 @pytest.mark.parametrize(
