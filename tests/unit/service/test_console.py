@@ -581,6 +581,7 @@ def test_empty_states_and_unknown_things(fresh):
         answer = person.get(path)
         assert (answer.status_code, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
     assert person.get("/console/static/../render.py").status_code == 404
+    assert person.get("/console/static/nothing.css").status_code == 404
     wrong = person.get("/console/planner", params={"users": "0"})
     assert (wrong.status_code, "expected 5000 to" in wrong.text) == (400, True)
 

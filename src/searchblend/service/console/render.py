@@ -89,7 +89,7 @@ async def static(request: Request) -> Response:
     name = request.path_params["name"]
     file = static_files().get(name)
     if file is None:
-        raise Refusal("not-file")
+        raise Refusal("not-found")
     content, media_type, tag = file
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers={"ETag": tag})
