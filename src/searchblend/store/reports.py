@@ -127,6 +127,13 @@ class Reports:
         )
         return {reason: int(n) for reason, n in rows}
 
+    def refusals_by_round(self) -> dict[int, dict[str, int]]:
+        """Those of all rounds, by round key, in one statement: what pages show must not cost more as rounds add up."""
+        refusals: dict[int, dict[str, int]] = {}
+        for key, reason, n in self._database.execute("SELECT round_key, reason, n FROM refusals ORDER BY reason"):
+            refusals.setdefault(int(key), {})[reason] = int(n)
+        return refusals
+
     def counts(self, round_key: int, n_counters: int) -> NDArray[np.int64]:
         rows = self._database.execute("SELECT cell, SUM(n) FROM counts WHERE round_key = ? GROUP BY cell", (round_key,))
         counts = np.zeros(n_counters, dtype=np.int64)
@@ -136,6 +143,14 @@ class Reports:
 
     def n_seen(self, round_key: int) -> int:
         return int(self._database.execute("SELECT COUNT(*) FROM seen WHERE round_key = ?", (round_key,))[0][0])
+
+    def counted_by_round(self) -> dict[int, tuple[int, int]]:
+        """Sum of counts and number of report ids of rounds that have a head list, by round key; both of one moment."""
+        rows = self._database.execute(
+            "SELECT round_key, (SELECT COALESCE(SUM(n), 0) FROM counts WHERE counts.round_key = rounds.round_key), "
+            "(SELECT COUNT(*) FROM seen WHERE seen.round_key = rounds.round_key) FROM rounds WHERE shape IS NOT NULL"
+        )
+        return {int(key): (int(counts), int(ids)) for key, counts, ids in rows}
 
     def conservation(self, round_key: int, counts_per_report: int, reports: int | None) -> ConservationLaw:
         """``reports`` is the number kept when the ids were forgotten, else the ids are counted.
@@ -258,6 +273,12 @@ class Contributions:
             "SELECT COUNT(*) FROM contributions WHERE round_key = ? AND withdrawn = 0", (round_key,)
         )
         return int(rows[0][0])
+
+    def count_by_round(self) -> dict[int, int]:
+        rows = self._database.execute(
+            "SELECT round_key, COUNT(*) FROM contributions WHERE withdrawn = 0 GROUP BY round_key"
+        )
+        return {int(key): int(n) for key, n in rows}
 
     def withdrawn(self, task: str, number: int) -> set[bytes]:
         """The tags under which a record of the round was taken back; none of a round that is not there."""

@@ -371,7 +371,7 @@ def test_ticks_outlive_a_mistake_and_published_shares_stand_beside_queries(fresh
     parts.lifecycle.close_optin(parts.current(task), actor="ann")
     parts.work()
     at = f"/console/tasks/{task.task}/rounds/2"
-    first = parts.store.figures.lists([round_.key])[round_.key]
+    first = parts.store.artifacts.lists([round_.key])[round_.key]
     page = html.unescape(reviewer.get(f"{at}/review").text)
     share = percent(next(row.probability for row in first if row.query == "weather"))
     assert f'<span class="query">weather</span><span class="small muted">{share} in round 1</span>' in page

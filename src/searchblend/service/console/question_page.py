@@ -82,4 +82,4 @@ def _taken(taken: int, expected: int, fewest: int, what: str) -> list[str]:
 
 def _codes(store: ServiceStore, round_: Round) -> int:
     """How many opt-in users could take part. The codes themselves are not for the console's account to read."""
-    return sum(entry.detail.get("codes", 0) for entry in store.figures.history(round_.task))
+    return sum(entry.detail.get("codes", 0) for entry in store.audit.of_task(round_.task))

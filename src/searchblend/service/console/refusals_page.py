@@ -91,7 +91,7 @@ class RefusalsPage:
 def read_refusals(store: ServiceStore) -> RefusalsPage:
     names = {task.task: task for task in store.rounds.tasks()}
     rounds = sorted(store.rounds.rounds(), key=lambda round_: -round_.changed)
-    refused = store.figures.refused()
+    refused = store.reports.refusals_by_round()
     reasons = []
     for name, advice in REFUSALS.items():
         where = [

@@ -71,7 +71,7 @@ def read_review(store: ServiceStore, lifecycle: Lifecycle, task_name: str, numbe
     figures, hits = lifecycle.show_candidate(round_, actor=reader)
     reasons = {(hit.query, hit.url): hit.reason for hit in hits}
     published = store.rounds.rounds(task.task, states={State.PUBLISHED})[-1:]
-    listed = store.figures.lists([each.key for each in published])
+    listed = store.artifacts.lists([each.key for each in published])
     shares = {row.query: row.probability for rows in listed.values() for row in rows}
     candidates = [
         Candidate(

@@ -56,7 +56,7 @@ def read_search(store: ServiceStore, task_name: str, typed: str) -> SearchPage:
     """Four statements; the answer itself is the device's own code on the device's own file."""
     task = store.rounds.task(task_name)
     rounds = {round_.key: round_ for round_ in store.rounds.rounds(task.task, states={State.PUBLISHED})}
-    files = store.figures.files(task.task)
+    files = store.artifacts.files(task.task)
     rows = [_row(round_, files.get(key, {})) for key, round_ in rounds.items() if PACK_FILE in files.get(key, {})]
     latest = rows[-1] if rows else None
     index = None
