@@ -27,9 +27,8 @@ from searchblend.wire.canonical import canonical_json
 from searchblend.wire.head_list import encode_head_list
 from searchblend.wire.manifest import Manifest, encode_signed
 from searchblend.wire.report import ReportShape
-from searchblend.wire.round_key import RoundKey
 from searchblend.wire.sealed import new_round_key
-from searchblend.wire.signing import SigningKey, sign_manifest
+from searchblend.wire.signing import RoundKey, SigningKey, sign_manifest
 
 NOW = 1_800_000_000
 TASK = bytes(range(16)).hex()
