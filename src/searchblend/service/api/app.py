@@ -13,9 +13,7 @@ from starlette.routing import Route
 
 from searchblend.service.api.admin_api import AdminApi
 from searchblend.service.api.answers import Refusal, problem_response, refusal_of
-from searchblend.service.api.collector import Collector
-from searchblend.service.api.distribution import Distribution
-from searchblend.service.api.intake import Intake
+from searchblend.service.api.device_api import Collector, Distribution, Intake
 from searchblend.service.api.operations import Handler, Operation, openapi_document
 from searchblend.service.console.planner_page import Planner
 from searchblend.service.console.public_pages import Imprint
