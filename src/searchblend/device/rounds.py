@@ -25,8 +25,7 @@ from searchblend.core.records import WILDCARD, Record
 from searchblend.device.consent_texts import LOCAL, OPT_IN
 from searchblend.device.device_errors import DeviceRefused, NoAnswer
 from searchblend.device.make_report import Message, make_contribution, make_report, sealable
-from searchblend.device.manifest_checks import believe, check_head_list, check_manifest, check_request, device_now
-from searchblend.device.policy import DAY, Policy
+from searchblend.device.policy import DAY, Policy, believe, check_head_list, check_manifest, check_request, device_now
 from searchblend.device.state import DeviceState, Enrolment, Group, Turn, TurnState
 from searchblend.device.transport import Answer, Transport
 from searchblend.wire.head_list import HeadListMessage
@@ -35,20 +34,6 @@ from searchblend.wire.report import REPORT_MEDIA_TYPE, ReportShape
 from searchblend.wire.sealed import SEALED_MEDIA_TYPE
 
 OnPoint = Callable[[str], None]
-POINTS: Final = (
-    "sync: begun",
-    "manifest: believed",
-    "manifest: remembered",
-    "turn: begun",
-    "turn: debited",
-    "turn: randomized",
-    "turn: before commit",
-    "turn: committed",
-    "send: before",
-    "send: answered",
-    "send: noted",
-)
-"""where a crash is tested"""
 _PROBLEM: Final = re.compile(r"urn:searchblend:problem:([a-z-]{1,40})")
 _LARGEST_ANSWER: Final = 64 << 10
 UNANSWERED: Final = "unanswered"
