@@ -234,9 +234,6 @@ class Forms:
         clock = self._services.clock
         return await self._services.actions.call(lambda store: act(store, Lifecycle(store, clock)))
 
-    def _page(self, visit: Visit, template: str, status: int = 200, **values: object) -> Response:
-        return console_page(visit, template, self._services.clock.now(), status, **values)
-
     def _form(self, action: Action[Any, Any]) -> PageAnswer:
         """The route that takes an action, and shows where it led."""
 
@@ -258,10 +255,10 @@ class Forms:
                 raise
             if isinstance(result, QuestionPage):
                 fields = _kept_fields(visit.form)
-                return self._page(visit, "question.html", view=result, fields=fields)
+                return console_page(visit, "question.html", view=result, fields=fields)
             if action.gives == "codes":
                 view = await self._act(lambda store, lifecycle: task_page.read_task(store, visit.task))
-                return self._page(visit, "task.html", view=view, groups=task_page.GROUPS, codes=result)
+                return console_page(visit, "task.html", view=view, groups=task_page.GROUPS, codes=result)
             place = f"/rounds/{result.number}" if action.gives == "round" else ""
             return see_other(f"/console/tasks/{result.task}{place}?done={action.name}")
 
@@ -269,7 +266,7 @@ class Forms:
 
     async def queue(self, visit: Visit) -> Response:
         """Read like other pages: the thread of actions may be busy with a list for seconds."""
-        return self._page(visit, "queue.html", rounds=await self._services.console.call(read_queue))
+        return console_page(visit, "queue.html", rounds=await self._services.console.call(read_queue))
 
     async def review(self, visit: Visit, problem: str = "") -> Response:
         view = await self._act(
@@ -277,7 +274,7 @@ class Forms:
         )
         # After a mistake what was ticked stays ticked: it may have taken an hour.
         ticked = {*visit.form.get("remove", ()), *visit.form.get("keep", ())} if problem else set()
-        return self._page(
+        return console_page(
             visit,
             "review.html",
             400 if problem else 200,
@@ -297,14 +294,14 @@ class Forms:
                 raise
             wrong = error.field if isinstance(error, InvalidParameter) else "name"
             values, problem = task_page.entered_values(visit.fields), refusal.detail or ""
-            return self._page(
+            return console_page(
                 visit, "new_task.html", 400, groups=task_page.GROUPS, values=values, wrong=wrong, problem=problem
             )
         return see_other(f"/console/tasks/{task.task}?done=task")
 
     async def blocklist(self, visit: Visit) -> Response:
         words = await self._act(lambda store, lifecycle: lifecycle.blocklist())
-        return self._page(visit, "blocklist.html", words=words)
+        return console_page(visit, "blocklist.html", words=words)
 
     async def set_blocklist(self, visit: Visit) -> Response:
         words = [line.strip() for line in visit.field("words").splitlines() if line.strip()]

@@ -165,31 +165,27 @@ class Pages:
     async def _read(self, read: Callable[[ServiceStore], T]) -> T:
         return await self._services.console.call(read)
 
-    def _page(self, visit: Visit, template: str, status: int = 200, **values: object) -> Response:
-        return console_page(visit, template, self._services.clock.now(), status, **values)
-
     async def new_task(self, visit: Visit) -> Response:
         like = visit.field("like")
         values = (
             await self._read(lambda store: task_page.values_like(store, like)) if like else task_page.default_values()
         )
-        return self._page(visit, "new_task.html", groups=task_page.GROUPS, values=values, wrong="", problem="")
+        return console_page(visit, "new_task.html", groups=task_page.GROUPS, values=values, wrong="", problem="")
 
     async def overview(self, visit: Visit) -> Response:
-        now = self._services.clock.now()
-        figures = await self._read(lambda store: overview.Figures.read(store, now))
-        return self._page(visit, "overview.html", view=overview.overview(figures, now, visit.admin.role))
+        figures = await self._read(lambda store: overview.Figures.read(store, visit.now))
+        return console_page(visit, "overview.html", view=overview.overview(figures, visit.now, visit.admin.role))
 
     async def task(self, visit: Visit) -> Response:
         view = await self._read(lambda store: task_page.read_task(store, visit.task))
-        return self._page(visit, "task.html", view=view, groups=task_page.GROUPS, codes=None)
+        return console_page(visit, "task.html", view=view, groups=task_page.GROUPS, codes=None)
 
     async def round(self, visit: Visit) -> Response:
         place, containing = number_of(visit.field("from")) or 0, visit.field("find")[:200]
         view = await self._read(
             lambda store: round_page.read_round(store, visit.task, visit.number, first=place, containing=containing)
         )
-        return self._page(
+        return console_page(
             visit,
             "round.html",
             view=view,
@@ -211,7 +207,7 @@ class Pages:
         if visit.field("version") != str(live.round.version) or visit.field("working") != live.working:
             here = f"/console/tasks/{live.round.task}/rounds/{live.round.number}"
             return Response(status_code=200, headers={**HEADERS, "HX-Redirect": here, "Cache-Control": "no-store"})
-        return self._page(visit, "live_answer.html", live=live)
+        return console_page(visit, "live_answer.html", live=live)
 
     async def file(self, visit: Visit) -> Response:
         name = visit.request.path_params["name"]
@@ -237,30 +233,30 @@ class Pages:
         tasks = await self._read(lambda store: store.rounds.tasks())
         if len(tasks) == 1:
             return see_other(f"/console/tasks/{tasks[0].task}/{to}")
-        return self._page(visit, "choose_task.html", tasks=tasks, to=to, title=title)
+        return console_page(visit, "choose_task.html", tasks=tasks, to=to, title=title)
 
     async def search(self, visit: Visit) -> Response:
         typed = visit.field("typed")[: search_page.LONGEST_TYPED]
         view = await self._read(lambda store: search_page.read_search(store, visit.task, typed))
-        return self._page(visit, "search.html", view=view)
+        return console_page(visit, "search.html", view=view)
 
     async def trends(self, visit: Visit) -> Response:
         wanted, between = visit.form.get("q", []), between_rounds(visit.form)
         view = await self._read(lambda store: trends_page.read_trends(store, visit.task, wanted, between))
-        return self._page(visit, "trends.html", view=view)
+        return console_page(visit, "trends.html", view=view)
 
     async def budget(self, visit: Visit) -> Response:
         book, tasks = await self._read(budget_page.read_budget)
-        view = await asyncio.to_thread(budget_page.budget_page, book, tasks, self._services.clock.now())
-        return self._page(visit, "budget.html", view=view)
+        view = await asyncio.to_thread(budget_page.budget_page, book, tasks, visit.now)
+        return console_page(visit, "budget.html", view=view)
 
     async def refusals(self, visit: Visit) -> Response:
-        return self._page(visit, "refusals.html", view=await self._read(read_refusals))
+        return console_page(visit, "refusals.html", view=await self._read(read_refusals))
 
     async def audit(self, visit: Visit) -> Response:
         first = number_of(visit.field("from")) or 0
         view = await self._read(lambda store: read_audit(store, first))
-        return self._page(visit, "audit.html", view=view, per_page=AUDIT_PER_PAGE)
+        return console_page(visit, "audit.html", view=view, per_page=AUDIT_PER_PAGE)
 
     async def audit_file(self, visit: Visit) -> Response:
         name = visit.request.path_params["name"]
@@ -279,7 +275,7 @@ class Pages:
                 view = planner_page.planner_page(question, await self._forecast(question))
         except InvalidParameter as error:
             problem = str(error)
-        return self._page(
+        return console_page(
             visit,
             "planner.html",
             400 if problem else 200,

@@ -50,9 +50,9 @@ EMBED_HEADERS: Final = {
 
 @cache
 def environment() -> Environment:
-    made = pages_environment(_HERE / "templates")
-    made.filters.update(FILTERS)
-    return made
+    templates = pages_environment(_HERE / "templates")
+    templates.filters.update(FILTERS)
+    return templates
 
 
 def page(request: Request, template: str, status: int = 200, cache: str = "no-store", **values: Any) -> Response:
