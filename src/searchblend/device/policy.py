@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,7 +21,6 @@ from searchblend.wire.head_list import HeadListMessage, decode_head_list
 from searchblend.wire.manifest import DEVICE_VERSION as VERSION_FORM
 from searchblend.wire.manifest import ClientPart, Manifest
 from searchblend.wire.report import ReportShape
-from searchblend.wire.signing import is_round_key_signed, verify_manifest
 
 DEVICE_VERSION: Final = (0, 1)
 DAY: Final = 86_400
@@ -90,17 +88,6 @@ class LastManifest:
     """SHA-256 of its canonical form"""
     round: int = 0
     issued: int = 0
-
-
-def believe(message: bytes, pinned: Mapping[str, bytes], curators: Mapping[str, bytes]) -> Manifest:
-    """The manifest, if a pinned key has signed it, and the round's key too where curators are pinned."""
-    try:
-        manifest = verify_manifest(message, pinned)
-    except MessageError as error:
-        raise DeviceRefused("forged", str(error)) from None
-    if curators and manifest.optin is not None and not is_round_key_signed(manifest, curators):
-        raise DeviceRefused("wrong-curator")
-    return manifest
 
 
 def check_manifest(manifest: Manifest, *, task: str, last: LastManifest, now: int, policy: Policy) -> LastManifest:

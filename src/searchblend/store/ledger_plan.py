@@ -53,12 +53,12 @@ class _PlannedRelease(_People):
     values: int | None = None
     neighbors: Annotated[str, OneOf(tuple(_NEIGHBORS))] = "replace-one"
 
-    def spend(self, name: str) -> Spend:
+    def spend(self, name: str, where: str) -> Spend:
         relation = _NEIGHBORS[self.neighbors]
         if self.values is None:
             return Spend(float(self.epsilon), float(self.delta), relation, name)
         if self.delta or relation is not Neighbors.REPLACE_ONE:
-            raise InvalidParameter("values", "randomized response has no δ and is replace-one")
+            raise InvalidParameter(f"{where}.values", "randomized response has no δ and is replace-one")
         return randomized_response_spend(float(self.epsilon), self.values)
 
 
@@ -90,7 +90,7 @@ def _entries(people: _People, release: Any, number: int) -> Iterator[Entry]:
         _PlannedRelease, {**vars(people), **release} if isinstance(release, dict) else release, where=where
     )
     name = where if planned.name is None else planned.name
-    spend = planned.spend(name)
+    spend = planned.spend(name, where)
     for time in range(1, planned.times + 1):
         numbered = f"{name} {time}" if planned.times > 1 else name
         try:
