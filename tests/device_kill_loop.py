@@ -32,12 +32,26 @@ from searchblend.device.agent import DeviceAgent
 from searchblend.device.device_errors import NoAnswer
 from searchblend.device.make_report import Message
 from searchblend.device.policy import POLICY
-from searchblend.device.rounds import POINTS, Participant
+from searchblend.device.rounds import Participant
 from searchblend.device.state import DeviceState, Group, Turn, TurnState
 from searchblend.device.transport import Transport
 
 EPSILON = 0.01
 ANSWERS = ("ok", "ok", "ok", "lost", "busy", "cut")
+POINTS = (
+    "sync: begun",
+    "manifest: believed",
+    "manifest: remembered",
+    "turn: begun",
+    "turn: debited",
+    "turn: randomized",
+    "turn: before commit",
+    "turn: committed",
+    "send: before",
+    "send: answered",
+    "send: noted",
+)
+"""where a crash is tested"""
 LATE_POINTS = POINTS[POINTS.index("turn: begun") :]
 
 

@@ -19,7 +19,7 @@ from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.records import HeadList
 from searchblend.device.agent import DeviceAgent
-from searchblend.device.consent_texts import LOCAL, OPT_IN, OPT_IN_TEXT, text_digest, text_of
+from searchblend.device.consent_texts import LOCAL, OPT_IN, text_digest, text_of
 from searchblend.device.policy import Policy
 from searchblend.device.rounds import Outcome
 from searchblend.device.transport import Transport
@@ -27,9 +27,8 @@ from searchblend.wire.canonical import canonical_json
 from searchblend.wire.head_list import encode_head_list
 from searchblend.wire.manifest import Manifest, encode_signed
 from searchblend.wire.report import ReportShape
-from searchblend.wire.round_key import RoundKey
 from searchblend.wire.sealed import new_round_key
-from searchblend.wire.signing import SigningKey, sign_manifest
+from searchblend.wire.signing import RoundKey, SigningKey, sign_manifest
 
 NOW = 1_800_000_000
 TASK = bytes(range(16)).hex()
@@ -50,7 +49,7 @@ class MadeTask:
         self.params = BlenderParams(Budget(epsilon, delta))
         self.private_key, self.public_key = new_round_key()
         self.sequence = 0
-        self.consent = OPT_IN_TEXT
+        self.consent = text_of("opt-in")
         self.agreed = 1
         """how many searches its devices agree to"""
 

@@ -26,7 +26,7 @@ from typing import Any, TypedDict
 
 from searchblend.core.records import Record
 from searchblend.device.agent import DeviceAgent
-from searchblend.device.consent_texts import LOCAL_TEXT
+from searchblend.device.consent_texts import text_of
 from searchblend.device.state import DeviceState
 from searchblend.device.transport import Answer, Transport
 from searchblend.service.clock import SystemClock
@@ -98,7 +98,7 @@ def take_part(address: str, task: str, point: str, people: list[Record]) -> Coun
         state = DeviceState(":memory:")
         agent = DeviceAgent(state, transport=transport)
         agent.enrol(address, task, [point])
-        agent.consent("local", LOCAL_TEXT)
+        agent.consent("local", text_of("local"))
         assert agent.record(query, url).kept
         outcome = agent.sync(immediately=True)
         while outcome.status == "unanswered":

@@ -23,7 +23,7 @@ from searchblend.service.workers.curator_process import make_curator
 from searchblend.service.workers.signing_keys import make_curator_key
 from searchblend.store.database import Rows
 from searchblend.store.database_postgres import PostgresStore
-from searchblend.store.grants import GRANTS, grant_statements
+from searchblend.store.schema import GRANTS, grant_statements
 from searchblend.store.service_store import open_store
 from service_parts import ManualClock, Service
 

@@ -23,9 +23,8 @@ from searchblend.wire.canonical import canonical_json
 from searchblend.wire.head_list import encode_head_list
 from searchblend.wire.manifest import Manifest, decode_payload, decode_signed, encode_signed
 from searchblend.wire.report import ReportShape, cells_as_parts, encode_report
-from searchblend.wire.round_key import RoundKey
 from searchblend.wire.sealed import SealingContext, new_round_key, seal_records
-from searchblend.wire.signing import SigningKey, sign_manifest
+from searchblend.wire.signing import RoundKey, SigningKey, sign_manifest
 
 HERE = Path(__file__).parent / "v1"
 TASK = bytes(range(16))

@@ -20,7 +20,7 @@ from searchblend.cli.parser import build_parser
 from searchblend.device.policy import POLICY, Policy
 from searchblend.service.settings import PREFIX, ServeSettings
 from searchblend.service.task_settings import TaskSettings
-from searchblend.store.grants import GRANTS
+from searchblend.store.schema import GRANTS
 
 _AREAS: Final = {
     "privacy": "Words everybody uses",

@@ -10,8 +10,7 @@ from attack_child import WrongClock
 from attack_service import COMMON, DAY, attacked, wait_for
 from databases import DATABASES, fresh_database
 from searchblend.core.documents import decode
-from searchblend.device.manifest_checks import LastManifest, check_manifest
-from searchblend.device.policy import POLICY
+from searchblend.device.policy import POLICY, LastManifest, check_manifest
 from searchblend.wire.manifest import Manifest
 
 HONEST = COMMON * 20

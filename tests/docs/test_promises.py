@@ -32,7 +32,7 @@ from searchblend.core.errors import InvalidParameter, SearchblendError
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget, Neighbors, TrustModel
 from searchblend.core.records import Record
-from searchblend.device.consent_texts import LOCAL_TEXT, local_text
+from searchblend.device.consent_texts import local_text, text_of
 from searchblend.device.policy import POLICY
 from searchblend.service.console.task_page import GROUPS
 from searchblend.service.task_settings import TaskSettings
@@ -200,7 +200,7 @@ def test_the_promise_to_a_client_states_the_odds():
 
 def test_the_consent_to_local_reports_states_the_odds_of_a_usual_and_of_the_worst_task():
     usual = TaskSettings("t")
-    consent = " ".join(LOCAL_TEXT.split())
+    consent = " ".join(text_of("local").split())
     assert odds_words(list_odds(usual.params, usual.max_head_queries)) in consent
     assert f"list of {usual.max_head_queries} searches at ε = {usual.epsilon:g}," in consent
     worst = odds_at(POLICY.largest_epsilon, POLICY.fewest_queries)
@@ -280,7 +280,7 @@ def test_the_form_does_not_say_that_more_records_cost_accuracy():
 
 def test_every_module_with_errors_of_its_own_is_named():
     for module in pkgutil.walk_packages(searchblend.__path__, "searchblend."):
-        if not re.search(r"spark|__main__|jdk|aggregate_spark", module.name):
+        if not re.search(r"spark|__main__|jdk", module.name):
             importlib.import_module(module.name)
     waiting, modules = [SearchblendError], set()
     while waiting:

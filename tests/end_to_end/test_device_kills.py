@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from searchblend.device.rounds import POINTS
+from device_kill_loop import POINTS
 
 TESTS = Path(__file__).parents[1]
 MUTANTS = ["sends before it keeps", "makes it again after no answer"]

@@ -16,7 +16,7 @@ import pytest
 from device_population import Law, covered, play_round, take_part
 from searchblend.cli.main import main
 from searchblend.device.agent import DeviceAgent
-from searchblend.device.consent_texts import LOCAL_TEXT, OPT_IN_TEXT
+from searchblend.device.consent_texts import text_of
 from searchblend.service.clock import SystemClock
 from searchblend.store.states import State
 from service_parts import Service, people
@@ -180,10 +180,10 @@ def test_an_opt_in_record_can_be_taken_back(tmp_path):
     server = ServerProcess(tmp_path, str(tmp_path / "service.db"), "--demo-server")
     with running(server), DeviceAgent.open(tmp_path / "device", create=True) as agent:
         agent.enrol(server.address, task.task, [point], code="a code of sixteen signs")
-        agent.consent("opt-in", OPT_IN_TEXT)
+        agent.consent("opt-in", text_of("opt-in"))
         agent.record("weather", "http://weather.example/a")
         assert agent.sync(immediately=True).status == "reported"
         assert len(list(parts.store.contributions.all(found.key))) == 1
-        assert agent.consent("local", LOCAL_TEXT).status == "withdrawn"
+        assert agent.consent("local", text_of("local")).status == "withdrawn"
         assert list(parts.store.contributions.all(found.key)) == []
     parts.store.close()

@@ -15,7 +15,7 @@ from searchblend.blender.result import Result, result_of
 from searchblend.core.privacy import Neighbors, TrustModel
 from searchblend.core.randomness import Tape
 from searchblend.device.agent import DeviceAgent
-from searchblend.device.consent_texts import LOCAL_TEXT, OPT_IN_TEXT
+from searchblend.device.consent_texts import text_of
 from searchblend.device.state import FILE, DeviceState
 from searchblend.device.transport import Answer, Transport
 from searchblend.logs.options import ReadOptions
@@ -148,9 +148,9 @@ def test_from_a_device_to_an_answer(tmp_path: Path):
         walked.append("search")
         round_ = service.open(task)
         contributor = device(
-            "opt-in", OPT_IN_TEXT, "Weather", "http://weather.example/a#x", code=service.code_of(task.task, 400)
+            "opt-in", text_of("opt-in"), "Weather", "http://weather.example/a#x", code=service.code_of(task.task, 400)
         )
-        clients = [device("local", LOCAL_TEXT, *record) for record in people(n_devices, seed=2)]
+        clients = [device("local", text_of("local"), *record) for record in people(n_devices, seed=2)]
 
         walked.append("manifest")
         assert clients[0].sync(immediately=True).status == "other-group"

@@ -27,7 +27,7 @@ from searchblend.core.records import WILDCARD, Record
 from searchblend.core.suspects import Suspects
 from searchblend.core.unicode14 import unassigned_ranges
 from searchblend.core.visible import visible
-from searchblend.device import manifest_checks
+from searchblend.device import policy
 from searchblend.device.device_errors import REASONS, DeviceRefused
 from searchblend.device.make_report import make_report
 from searchblend.device.policy import POLICY
@@ -528,7 +528,7 @@ def test_the_policy_refuses_the_same(twin):
         manifest["min_device_version"] = pick.choice(["0", "0.1", "0.1.9", "0.2", "1", "x", "0.0.0.0.0"])
         before = {**manifest, "sequence": pick.randint(1, 4), "round": pick.randint(1, 4)}
         now, task = pick.choice([1, 9, 30, 99, 119]) * day, pick.choice([manifest["task"], "00" * 16])
-        seen = manifest_checks.LastManifest(before["sequence"], digest(before), before["round"], 0)
+        seen = policy.LastManifest(before["sequence"], digest(before), before["round"], 0)
         memory = {
             "now": now,
             "sequence": seen.sequence,
@@ -539,7 +539,7 @@ def test_the_policy_refuses_the_same(twin):
         }
 
         def checked(m: Any = manifest, t: str = task, s: Any = seen, n: int = now) -> None:
-            manifest_checks.check_manifest(typed(m), task=t, last=s, now=n, policy=POLICY)
+            policy.check_manifest(typed(m), task=t, last=s, now=n, policy=POLICY)
 
         asked.append(({"do": "check_manifest", "manifest": manifest, "memory": memory}, checked))
     found = check_same(twin, asked)
@@ -574,7 +574,7 @@ def test_the_policy_refuses_the_same_requests(twin):
         asked.append(
             (
                 {"do": "check_request", "manifest": manifest},
-                lambda m=manifest: manifest_checks.check_request(typed(m), POLICY),
+                lambda m=manifest: policy.check_request(typed(m), POLICY),
             )
         )
     found = check_same(twin, asked)
@@ -615,8 +615,8 @@ def test_the_policy_refuses_the_same_lists(twin):
             manifest["records_per_client"] += 1
 
         def checked(content: bytes = message, m: Any = manifest) -> None:
-            manifest_checks.check_request(typed(m), POLICY)
-            message, shape = manifest_checks.check_head_list(content, typed(m), POLICY)
+            policy.check_request(typed(m), POLICY)
+            message, shape = policy.check_head_list(content, typed(m), POLICY)
             try:  # JavaScript looks for this before, Python when it makes the report
                 make_report([Record("google", "a")], message, shape, SystemRandomness())
             except InvalidParameter:

@@ -11,8 +11,7 @@ from searchblend.blender.paper.local_report import local_report
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.records import HeadList, Record
-from searchblend.service.aggregate import aggregate_files
-from searchblend.service.aggregate_spark import aggregate_on_spark
+from searchblend.service.aggregate import aggregate_files, aggregate_on_spark
 from searchblend.wire.report import ReportShape, cells_as_parts, encode_report, report_id
 
 HEAD = HeadList({"google": ["a", "b", "c"], "yahoo": ["a"], "ebay": ["x", "y"]})

@@ -18,9 +18,8 @@ from searchblend.wire.head_list import decode_head_list
 from searchblend.wire.manifest import decode_payload
 from searchblend.wire.report import ReportRefused, ReportShape, counters_of, decode_report, encode_report
 from searchblend.wire.report_batch import decode_reports
-from searchblend.wire.round_key import RoundKey
 from searchblend.wire.sealed import Opener, SealingContext, public_key_of
-from searchblend.wire.signing import is_round_key_signed, verify_manifest
+from searchblend.wire.signing import RoundKey, is_round_key_signed, verify_manifest
 
 FOLDER = Path(__file__).parents[2] / "vectors" / "v1"
 

@@ -1,5 +1,5 @@
 /**
- * What this device never does, whoever signs it: the twin of device/policy.py and device/manifest_checks.py.
+ * What this device never does, whoever signs it: the twin of device/policy.py.
  *
  * Compiled in: no message can change it. A signed manifest proves who asks, not that the request is harmless.
  */

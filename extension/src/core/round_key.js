@@ -1,5 +1,5 @@
 /** What a curator signs when it opens a round: the key that records are sealed to, and what it will be used for. The
- * twin of wire/round_key.py; signatures are checked in signing.js. */
+ * twin of RoundKey in wire/signing.py; signatures are checked in signing.js. */
 
 import { concat, utf8 } from "./bytes.js";
 import { canonicalJson } from "./canonical.js";

@@ -2,7 +2,7 @@
 
 agent = DeviceAgent.open(folder, create=True)
 agent.enrol("https://lists.example", task, keys)
-agent.consent("local", LOCAL_TEXT)
+agent.consent("local", text_of("local"))
 agent.record("weather", "https://weather.example/today")
 print(agent.sync().text)
 """
@@ -24,7 +24,7 @@ from searchblend.core.errors import InputError, InvalidParameter, UsageError
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.device.consent_texts import MODES, OFF, OPT_IN, text_digest, text_of
 from searchblend.device.device_errors import DeviceRefused, NoAnswer, StorageFull
-from searchblend.device.packs import Packs
+from searchblend.device.packs import FOLDER, Packs
 from searchblend.device.policy import POLICY, Policy
 from searchblend.device.rounds import UNANSWERED, OnPoint, Outcome, Participant
 from searchblend.device.state import FILE, DeviceState, Enrolment
@@ -253,7 +253,7 @@ class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
 
     def _packs(self, task: str) -> Packs | None:
         """Beside the state; a device in memory has none."""
-        return None if self._state.in_memory else Packs(self._state.path.parent, task, self._policy)
+        return None if self._state.in_memory else Packs(self._state.path.parent / FOLDER, task, self._policy)
 
     def _is_enrolled(self, enrolment: Enrolment) -> bool:
         """Whether this is still the task; another process may have left it."""

@@ -12,7 +12,7 @@ from searchblend.core.errors import InvalidParameter
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.device.policy import POLICY, Policy
-from searchblend.wire.consent import odds_words, optin_consent, task_consent
+from searchblend.wire.consent import odds_words, task_consent
 
 OFF: Final = "off"
 LOCAL: Final = "local"
@@ -46,10 +46,6 @@ def local_text(policy: Policy, records: int = 1) -> str:
         "kept, and leave at any time; what was sent cannot be taken back.",
     )
     return "\n".join(textwrap.fill(paragraph, _WIDTH) for paragraph in paragraphs)
-
-
-LOCAL_TEXT: Final = local_text(POLICY)
-OPT_IN_TEXT: Final = optin_consent(1)
 
 
 def text_of(mode: str, records: int = 1, own: str = "") -> str:

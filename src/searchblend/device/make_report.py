@@ -59,7 +59,7 @@ def make_report(
         content=encode_report(parts, shape, randomness=randomness),
         mechanism=design.mechanism if design else "two-stage",
         held=[pair_of(record) for record in held],
-        said=[_said(part, head, odds) for part in parts],
+        said=[_reported_part(part, head, odds) for part in parts],
     )
 
 
@@ -96,7 +96,7 @@ def pair_of(record: Record) -> Pair:
     return [part if isinstance(part, str) else None for part in record]
 
 
-def _said(part: SubsetReport, head: HeadList, odds: str) -> ReportedPart:
+def _reported_part(part: SubsetReport, head: HeadList, odds: str) -> ReportedPart:
     """One part in words; ⋆ is null."""
     if part.about_queries:
         names: list[str | None] = [*head.queries, None]

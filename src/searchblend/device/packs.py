@@ -30,23 +30,17 @@ _SUFFIX: Final = ".sbpack"
 
 
 class Packs:
-    """The packs of one task beside the device's state. The last good one stays until another is whole."""
+    """The packs of one task in a folder. The last good one stays until another is whole."""
 
     def __init__(self, folder: Path, task: str, policy: Policy) -> None:
-        self._store, self._policy = PackStore(folder / FOLDER, bytes.fromhex(task)), policy
-
-    def current(self) -> Pack | None:
-        return self._store.current()
-
-    def erase(self) -> None:
-        self._store.erase()
+        self._folder, self._task, self._policy = folder, bytes.fromhex(task), policy
 
     def update(self, manifest: Manifest, transport: Transport) -> str:
         """One word or sentence about what happened; never an error, for a report does not depend on a pack."""
         part = manifest.pack
         if part is None:
             return "none is published"
-        present = self._store.current()
+        present = self.current()
         if present is not None and present.digest == part.artifact:
             return "up to date"
         try:
@@ -61,28 +55,12 @@ class Packs:
             if present is not None and delta.base == present.digest and delta.bytes < part.bytes:
                 try:
                     content = _artifact(delta, transport)
-                    self._store.update(content, artifact=part.artifact, round_number=part.round)
+                    self.apply(content, artifact=part.artifact, round_number=part.round)
                 except (NoAnswer, MessageError):
                     break  # the whole file will do
                 return f"updated to round {part.round} by a difference of {delta.bytes} bytes"
-        self._store.put(_artifact(part, transport), artifact=part.artifact, round_number=part.round)
+        self.put(_artifact(part, transport), artifact=part.artifact, round_number=part.round)
         return f"updated to round {part.round}"
-
-
-def _artifact(named: PackPart | PackDelta, transport: Transport) -> bytes:
-    answer = transport.send("GET", f"/v1/artifacts/{named.artifact}", at_most=named.bytes)
-    if answer.status != 200:
-        raise NoAnswer("refused", f"status {answer.status}")
-    if hashlib.sha256(answer.body).hexdigest() != named.artifact:
-        raise MessageError("pack: not the file that the manifest names")
-    return answer.body
-
-
-class PackStore:
-    """One task's packs in a folder."""
-
-    def __init__(self, folder: Path, task: bytes) -> None:
-        self._folder, self._task = folder, task
 
     def current(self) -> Pack | None:
         """The present pack, mapped from its file; the one before if it is gone or damaged; None if there is none."""
@@ -106,7 +84,7 @@ class PackStore:
         self._exchange(content, artifact, present)
         return pack
 
-    def update(self, delta: bytes, *, artifact: str, round_number: int) -> Pack:
+    def apply(self, delta: bytes, *, artifact: str, round_number: int) -> Pack:
         """Take the next pack as a difference from the present one."""
         present = self.current()
         if present is None:
@@ -142,6 +120,15 @@ class PackStore:
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{name}{_SUFFIX}"
+
+
+def _artifact(named: PackPart | PackDelta, transport: Transport) -> bytes:
+    answer = transport.send("GET", f"/v1/artifacts/{named.artifact}", at_most=named.bytes)
+    if answer.status != 200:
+        raise NoAnswer("refused", f"status {answer.status}")
+    if hashlib.sha256(answer.body).hexdigest() != named.artifact:
+        raise MessageError("pack: not the file that the manifest names")
+    return answer.body
 
 
 def _mapped(path: Path) -> memoryview:

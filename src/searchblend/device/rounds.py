@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
@@ -25,30 +25,16 @@ from searchblend.core.records import WILDCARD, Record
 from searchblend.device.consent_texts import LOCAL, OPT_IN
 from searchblend.device.device_errors import DeviceRefused, NoAnswer
 from searchblend.device.make_report import Message, make_contribution, make_report, sealable
-from searchblend.device.manifest_checks import believe, check_head_list, check_manifest, check_request, device_now
-from searchblend.device.policy import DAY, Policy
+from searchblend.device.policy import DAY, Policy, check_head_list, check_manifest, check_request, device_now
 from searchblend.device.state import DeviceState, Enrolment, Group, Turn, TurnState
 from searchblend.device.transport import Answer, Transport
 from searchblend.wire.head_list import HeadListMessage
 from searchblend.wire.manifest import Manifest
 from searchblend.wire.report import REPORT_MEDIA_TYPE, ReportShape
 from searchblend.wire.sealed import SEALED_MEDIA_TYPE
+from searchblend.wire.signing import is_round_key_signed, verify_manifest
 
 OnPoint = Callable[[str], None]
-POINTS: Final = (
-    "sync: begun",
-    "manifest: believed",
-    "manifest: remembered",
-    "turn: begun",
-    "turn: debited",
-    "turn: randomized",
-    "turn: before commit",
-    "turn: committed",
-    "send: before",
-    "send: answered",
-    "send: noted",
-)
-"""where a crash is tested"""
 _PROBLEM: Final = re.compile(r"urn:searchblend:problem:([a-z-]{1,40})")
 _LARGEST_ANSWER: Final = 64 << 10
 UNANSWERED: Final = "unanswered"
@@ -92,7 +78,7 @@ class Participant:
         )
         if answer.status != 200:
             raise NoAnswer("refused", _problem(answer) or f"status {answer.status}")
-        manifest = believe(answer.body, self._enrolment.pinned, self._enrolment.pinned_curators)
+        manifest = _believed(answer.body, self._enrolment.pinned, self._enrolment.pinned_curators)
         self._on_point("manifest: believed")
         with self._state.transaction():
             last = self._state.last_manifest(self._enrolment.task)
@@ -336,6 +322,17 @@ class Participant:
         problem = _problem(answer)
         is_refusal = problem is not None and answer.status not in _AGAIN
         return "not-withdrawn" if is_refusal else UNANSWERED, problem or f"status {answer.status}"
+
+
+def _believed(message: bytes, pinned: Mapping[str, bytes], curators: Mapping[str, bytes]) -> Manifest:
+    """The manifest, if a pinned key has signed it, and the round's key too where curators are pinned."""
+    try:
+        manifest = verify_manifest(message, pinned)
+    except MessageError as error:
+        raise DeviceRefused("forged", str(error)) from None
+    if curators and manifest.optin is not None and not is_round_key_signed(manifest, curators):
+        raise DeviceRefused("wrong-curator")
+    return manifest
 
 
 def _window(manifest: Manifest) -> tuple[int, int]:

@@ -24,7 +24,7 @@ from searchblend.core.documents import encode
 from searchblend.core.records import WILDCARD, Record
 from searchblend.device.device_errors import StateError, StorageFull
 from searchblend.device.make_report import Message, Pair, ReportedPart
-from searchblend.device.manifest_checks import LastManifest
+from searchblend.device.policy import LastManifest
 from searchblend.files.durable import create_private, sync
 from searchblend.files.sqlite import DURABLE, IN_MEMORY, SqliteFile
 

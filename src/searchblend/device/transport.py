@@ -83,7 +83,7 @@ class Transport:
         except _STALE as error:
             self.close()
             if not used_before:
-                raise NoAnswer("unreachable", _said(error)) from None
+                raise NoAnswer("unreachable", _system_words(error)) from None
         except (OSError, http.client.HTTPException, ValueError) as error:
             self.close()
             raise _no_answer(error) from None
@@ -166,10 +166,10 @@ def _no_answer(error: Exception) -> NoAnswer:
     if isinstance(error, ssl.SSLError):
         return NoAnswer("tls", "no secure connection")
     if isinstance(error, OSError):
-        return NoAnswer("unreachable", _said(error))
+        return NoAnswer("unreachable", _system_words(error))
     return NoAnswer("garbage", "the answer is not HTTP")
 
 
-def _said(error: BaseException) -> str:
+def _system_words(error: BaseException) -> str:
     """What the system says, never what the service does."""
     return getattr(error, "strerror", None) or "no connection"

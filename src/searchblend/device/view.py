@@ -109,7 +109,7 @@ class DeviceExport:
 def device_status(state: DeviceState, policy: Policy, now: int) -> DeviceStatus:
     """The device as its state has it now."""
     enrolment = state.enrolment()
-    seen = state.last_manifest(enrolment.task) if enrolment else None
+    newest = state.last_manifest(enrolment.task) if enrolment else None
     last = state.fact("last")
     return DeviceStatus(
         task=enrolment.task if enrolment else None,
@@ -118,10 +118,10 @@ def device_status(state: DeviceState, policy: Policy, now: int) -> DeviceStatus:
         paused=bool(state.fact("paused")),
         killed=bool(enrolment and state.fact(f"killed {enrolment.task}")),
         searches=state.n_searches(),
-        round=seen.round if seen else None,
+        round=newest.round if newest else None,
         waiting=len(state.turns(TurnState.MADE)),
         sent=len(state.turns(TurnState.ACCEPTED)),
-        clock_behind=bool(seen and now + policy.clock_skew_seconds < seen.issued),
+        clock_behind=bool(newest and now + policy.clock_skew_seconds < newest.issued),
         budget=_spent_budget(state, policy, now),
         last=decode(LastSync, last) if last else None,
     )

@@ -154,7 +154,7 @@ def _overdue(store: ServiceStore, clock: Clock) -> Iterator[CheckResult]:
 
 
 def _rounds(store: ServiceStore) -> Iterator[CheckResult]:
-    counted, contributed = store.figures.counted(), store.figures.contributed()
+    counted, contributed = store.reports.counted_by_round(), store.contributions.count_by_round()
     for round_ in store.rounds.rounds():
         name = f"{round_.task[:8]}/{round_.number}"
         if round_.shape:
@@ -166,7 +166,7 @@ def _rounds(store: ServiceStore) -> Iterator[CheckResult]:
 
 
 def conservation(round_: Round, counted: Mapping[int, tuple[int, int]]) -> ConservationLaw | None:
-    """The law of a round that has a head list, by ``RoundFigures.counted``; None if its shape cannot be read."""
+    """The law of a round that has a head list, by ``Reports.counted_by_round``; None if its shape cannot be read."""
     counts, ids = counted.get(round_.key, (0, 0))
     try:
         per_report = shape_of(round_).counts_per_report

@@ -50,15 +50,15 @@ class SteadyClock:
 
     def now(self) -> int:
         with self._lock:
-            return int(self._look())
+            return int(self._read())
 
     def trouble(self) -> str | None:
         """What is wrong with the machine's clock, if anything."""
         with self._lock:
-            self._look()
+            self._read()
             return "the machine's clock has jumped and is not believed yet" if self._jumped else None
 
-    def _look(self) -> float:
+    def _read(self) -> float:
         steady, wall = self._steady(), self._wall()
         distance = wall - steady
         if abs(distance - self._distance) <= TOLERATED_SECONDS:

@@ -36,7 +36,7 @@ OnProgress = Callable[[str, int, int], None]
 _THREADS: Final = 8
 _TRIES: Final = 60
 _AGAIN: Final = (429, 503)
-_LOOK_SECONDS: Final = 0.5
+_POLL_SECONDS: Final = 0.5
 T = TypeVar("T")
 
 
@@ -141,7 +141,7 @@ class Population:
     ) -> None:
         """Take part in every window of every task, once each, until ``stop`` is set; people run the rounds."""
         done: set[tuple[str, int, str]] = set()
-        while not stop.wait(_LOOK_SECONDS):
+        while not stop.wait(_POLL_SECONDS):
             for task in [row.task for row in self._admin("GET", "/tasks", token, TaskList).tasks]:
                 manifest = self._current_manifest(task)
                 if manifest is None or (task, manifest.round, manifest.phase) in done:

@@ -24,9 +24,8 @@ from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
 from searchblend.wire.manifest import Signature, decode_signature
 from searchblend.wire.report import ReportShape
-from searchblend.wire.round_key import RoundKey
 from searchblend.wire.sealed import SealingContext
-from searchblend.wire.signing import is_signed
+from searchblend.wire.signing import RoundKey, is_signed
 
 
 def settings_of(row: Task | Round) -> TaskSettings:

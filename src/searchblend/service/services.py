@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from searchblend.service.api.answers import Refusal, SharedAnswers, round_number
+from searchblend.service.api.answers import Refusal, SharedAnswers, refusal_of, round_number
 from searchblend.service.api.writers import (
     DATABASE_SECONDS,
     MOST_WAITING,
@@ -147,6 +147,13 @@ class Services:
             raise
         self._facts[place] = facts
         return facts
+
+    def refusal(self, error: Exception, event: str, **fields: str) -> Refusal:
+        """How an error ends a request; what we did not expect is logged by class and place alone."""
+        refusal = refusal_of(error)
+        if refusal is None:
+            self.logbook.failure(event, error, **fields)
+        return refusal or Refusal("internal")
 
     def refused(self, facts: RoundFacts, reason: str, detail: str | None = None, *, n: int = 1) -> Refusal:
         """The refusal of ``n`` messages of a round, which are counted by their reason."""

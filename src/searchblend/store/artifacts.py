@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from typing import Final
 
@@ -31,7 +31,7 @@ class TrendRow:
     """by how much one fabricated report can move the probability"""
 
 
-TREND: Final = ", ".join(each.name for each in fields(TrendRow))
+_TREND: Final = ", ".join(each.name for each in fields(TrendRow))
 """the columns of a trend"""
 
 
@@ -71,6 +71,19 @@ class Artifacts:
             "SELECT name, sha256 FROM round_artifacts WHERE round_key = ? ORDER BY name", (round_key,)
         )
         return dict(rows)
+
+    def files(self, task: str) -> dict[int, dict[str, tuple[str, int]]]:
+        """Published files of a task's rounds, by round key and name: SHA-256 and size."""
+        rows = self._database.execute(
+            "SELECT round_artifacts.round_key, name, artifacts.sha256, LENGTH(content) FROM round_artifacts "
+            "JOIN artifacts ON artifacts.sha256 = round_artifacts.sha256 "
+            "JOIN rounds ON rounds.round_key = round_artifacts.round_key WHERE rounds.task = ?",
+            (task,),
+        )
+        files: dict[int, dict[str, tuple[str, int]]] = {}
+        for key, name, sha256, size in rows:
+            files.setdefault(int(key), {})[name] = (sha256, int(size))
+        return files
 
     def keep(self, round_key: int, name: str, content: bytes) -> None:
         """An inner document of a round, replaced if there is one."""
@@ -118,17 +131,42 @@ class Artifacts:
         )
         return (int(rows[0][0]), int(rows[0][1]), bytes(rows[0][2])) if rows else None
 
+    def manifest_ends(self) -> dict[str, int]:
+        """When the newest manifest of each task expires."""
+        rows = self._database.execute("SELECT task, MAX(expires) FROM manifests GROUP BY task")
+        return {task: int(expires) for task, expires in rows}
+
     def add_trends(self, round_key: int, rows: Iterable[TrendRow]) -> None:
         self._database.execute_many(
-            f"INSERT INTO trends (round_key, {TREND}) VALUES (?, {marks(fields(TrendRow))})",
+            f"INSERT INTO trends (round_key, {_TREND}) VALUES (?, {marks(fields(TrendRow))})",
             [(round_key, *astuple(row)) for row in rows],
         )
 
     def trends(self, task: str) -> list[tuple[int, TrendRow]]:
         """Round number and row of every published round of a task, oldest first."""
         rows = self._database.execute(
-            f"SELECT number, {TREND} FROM trends JOIN rounds ON rounds.round_key = trends.round_key "
+            f"SELECT number, {_TREND} FROM trends JOIN rounds ON rounds.round_key = trends.round_key "
             "WHERE rounds.task = ? AND rounds.state = 'PUBLISHED' ORDER BY number, place",
             (task,),
         )
         return [(row[0], TrendRow(*row[1:])) for row in rows]
+
+    def lists(self, keys: Sequence[int]) -> dict[int, list[TrendRow]]:
+        """The published rows of the rounds with these keys, best first."""
+        return {key: [] for key in keys} | self._trends(f"trends.round_key IN ({marks(keys)})", keys)
+
+    def lines(self, task: str, queries: Sequence[str]) -> dict[int, list[TrendRow]]:
+        """The published rows of these queries in every round of a task, by round key."""
+        condition = f"rounds.task = ? AND rounds.state = 'PUBLISHED' AND trends.query IN ({marks(queries)})"
+        return self._trends(condition, (task, *queries))
+
+    def _trends(self, condition: str, values: Sequence[int | str]) -> dict[int, list[TrendRow]]:
+        rows = self._database.execute(
+            f"SELECT rounds.round_key, {_TREND} FROM trends JOIN rounds ON rounds.round_key = trends.round_key "
+            f"WHERE {condition} ORDER BY trends.round_key, place",
+            values,
+        )
+        by_round: dict[int, list[TrendRow]] = {}
+        for key, *columns in rows:
+            by_round.setdefault(int(key), []).append(TrendRow(*columns))
+        return by_round

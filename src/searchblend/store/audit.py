@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from searchblend.core.documents import JsonObject
 from searchblend.store.database import Database
 from searchblend.store.errors import CorruptAudit
 from searchblend.store.ledger_book import GENESIS, ChainedRow, canonical, chained
+
+_ROWS: Final = "SELECT position, body, previous, hash FROM audit"
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,12 @@ class AuditLog:
             )
 
     def rows(self) -> list[AuditRow]:
-        rows = self._database.execute("SELECT position, body, previous, hash FROM audit ORDER BY position")
-        return [AuditRow(*row) for row in rows]
+        return [AuditRow(*row) for row in self._database.execute(f"{_ROWS} ORDER BY position")]
+
+    def of_task(self, task: str) -> list[AuditEntry]:
+        """What the log says about a task, oldest first."""
+        rows = self._database.execute(f"{_ROWS} WHERE body LIKE ? ORDER BY position", (f'%"task":"{task}"%',))
+        return [AuditRow(*row).entry for row in rows]
 
     def verify(self) -> AuditRow | None:
         """Check the whole chain; the last row, whose hash should be kept outside the service."""

@@ -17,30 +17,11 @@ from searchblend.files.sqlite import SqliteFile
 from searchblend.store.database import Database, marks
 from searchblend.store.database_sqlite import SqliteStore, open_to_read
 from searchblend.store.errors import StoreError
-from searchblend.store.schema import require_tables
+from searchblend.store.schema import BACKED_UP, require_tables
 
 _ROWS_AT_ONCE: Final = 5_000
 _FILES_AT_ONCE: Final = 2
 """of tables whose rows are whole files"""
-TABLES: Final = (
-    "tasks",
-    "rounds",
-    "seen",
-    "counts",
-    "refusals",
-    "spent_tokens",
-    "documents",
-    "artifacts",
-    "round_artifacts",
-    "manifests",
-    "jobs",
-    "audit",
-    "ledger",
-    "release_files",
-    "admin_tokens",
-    "enrolments",
-    "trends",
-)
 
 
 def write_backup(database: Database, path: Path) -> int:
@@ -54,7 +35,7 @@ def write_backup(database: Database, path: Path) -> int:
         try:
             require_tables(target)
             with one_moment(database), target.transaction():
-                rows = sum(_copy(database, target, table, target) for table in TABLES)
+                rows = sum(_copy(database, target, table, target) for table in BACKED_UP)
             target.execute("PRAGMA journal_mode = DELETE")
         finally:
             target.close()
@@ -69,7 +50,7 @@ def read_backup(path: Path, database: Database) -> int:
         with database.transaction():
             if database.execute("SELECT 1 FROM tasks LIMIT 1") or database.execute("SELECT 1 FROM audit LIMIT 1"):
                 raise StoreError("the database is not empty; a backup is read into a new one")
-            return sum(_copy(source, database, table, source) for table in TABLES)
+            return sum(_copy(source, database, table, source) for table in BACKED_UP)
     finally:
         source.close()
 

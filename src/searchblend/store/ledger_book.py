@@ -139,11 +139,11 @@ class Book:
 
     def spends_in_public(self, population: str, window: str | None) -> list[Spend]:
         """What those who see only the published files learn of a person who was a client in every round."""
-        found = []
+        spends = []
         for entries in _by_round(self._counting(population, window)):
             counted = [self.public_spends[e.release_id] for e in entries if e.release_id in self.public_spends]
-            found.append(either_of(counted or [entry.spend for entry in entries]))
-        return found
+            spends.append(either_of(counted or [entry.spend for entry in entries]))
+        return spends
 
     def _counting(self, population: str, window: str | None, *more: Entry) -> list[Entry]:
         return [entry for entry in (*self.entries.values(), *more) if entry.counts_for(population, window)]

@@ -1,4 +1,4 @@
-"""Counted reports: cells and seen ids, never a report.
+"""What people send: counted reports (cells and seen ids, never a report), and sealed records until they are shredded.
 
 The law that holds after every commit: the counts of a round sum to ``counts_per_report`` × its seen ids. An id and its
 counts are written in one transaction, and only if the id is new and the round takes reports at that moment.
@@ -7,7 +7,7 @@ counts are written in one transaction, and only if the id is new and the round t
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from searchblend.core.documents import Natural
 from searchblend.store.database import Database
 from searchblend.store.rounds import holds_open
-from searchblend.store.states import TAKES_REPORTS
+from searchblend.store.states import TAKES_REPORTS, State
 
 _SHARDS: Final = 16
 _IDS_AT_ONCE: Final = (512, 64, 8, 1)
@@ -40,6 +40,7 @@ _SEE_POSTGRES: Final = (
 )
 """ids travel as one string of bytes there and back: arrays of a thousand cost more than the commit"""
 _ID_BYTES: Final = 16
+_RECORDS_AT_ONCE: Final = 2000
 
 
 class ReportOutcome(StrEnum):
@@ -126,6 +127,13 @@ class Reports:
         )
         return {reason: int(n) for reason, n in rows}
 
+    def refusals_by_round(self) -> dict[int, dict[str, int]]:
+        """Those of all rounds, by round key, in one statement: what pages show must not cost more as rounds add up."""
+        refusals: dict[int, dict[str, int]] = {}
+        for key, reason, n in self._database.execute("SELECT round_key, reason, n FROM refusals ORDER BY reason"):
+            refusals.setdefault(int(key), {})[reason] = int(n)
+        return refusals
+
     def counts(self, round_key: int, n_counters: int) -> NDArray[np.int64]:
         rows = self._database.execute("SELECT cell, SUM(n) FROM counts WHERE round_key = ? GROUP BY cell", (round_key,))
         counts = np.zeros(n_counters, dtype=np.int64)
@@ -135,6 +143,14 @@ class Reports:
 
     def n_seen(self, round_key: int) -> int:
         return int(self._database.execute("SELECT COUNT(*) FROM seen WHERE round_key = ?", (round_key,))[0][0])
+
+    def counted_by_round(self) -> dict[int, tuple[int, int]]:
+        """Sum of counts and number of report ids of rounds that have a head list, by round key; both of one moment."""
+        rows = self._database.execute(
+            "SELECT round_key, (SELECT COALESCE(SUM(n), 0) FROM counts WHERE counts.round_key = rounds.round_key), "
+            "(SELECT COUNT(*) FROM seen WHERE seen.round_key = rounds.round_key) FROM rounds WHERE shape IS NOT NULL"
+        )
+        return {int(key): (int(counts), int(ids)) for key, counts, ids in rows}
 
     def conservation(self, round_key: int, counts_per_report: int, reports: int | None) -> ConservationLaw:
         """``reports`` is the number kept when the ids were forgotten, else the ids are counted.
@@ -207,3 +223,95 @@ class Reports:
                 )
             ]
         return new
+
+
+class Contributions:
+    """Sealed opt-in records: one per contributor and round, until they are shredded. Nothing here can open them.
+
+    A contributor is a tag (``wire/sealed.py``). What was taken back leaves its tag with no bytes, so that nothing comes
+    back under it: neither the same record, sent again by whoever has seen it, nor one that was held up on its way. A
+    column says so, since whoever counts records need not be able to read them.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, round_key: int, tag: bytes, sealed: bytes, now: int) -> str:
+        """``taken``, ``repeated`` (the same bytes again), ``conflict`` (others, or it was taken back) or ``closed``."""
+        with self._database.transaction(exclusive=False):
+            if not self._open(round_key, now):
+                return "closed"
+            added = self._database.execute(
+                "INSERT INTO contributions (round_key, tag, sealed) VALUES (?, ?, ?) ON CONFLICT DO NOTHING "
+                "RETURNING 1",
+                (round_key, tag, sealed),
+            )
+            if added:
+                return "taken"
+            rows = self._database.execute(
+                "SELECT sealed FROM contributions WHERE round_key = ? AND tag = ?", (round_key, tag)
+            )
+            return "repeated" if rows and bytes(rows[0][0]) == sealed else "conflict"
+
+    def withdraw(self, round_key: int, tag: bytes, now: int) -> bool:
+        """Take a record back for good, also one that has not arrived; False when the window has closed.
+
+        One row says both, so that its primary key puts a record and its withdrawal in an order, on either database.
+        """
+        with self._database.transaction(exclusive=False):
+            if not self._open(round_key, now):
+                return False
+            self._database.execute(
+                "INSERT INTO contributions (round_key, tag, sealed, withdrawn) VALUES (?, ?, ?, 1) "
+                "ON CONFLICT (round_key, tag) DO UPDATE SET sealed = excluded.sealed, withdrawn = 1",
+                (round_key, tag, b""),
+            )
+            return True
+
+    def count(self, round_key: int) -> int:
+        rows = self._database.execute(
+            "SELECT COUNT(*) FROM contributions WHERE round_key = ? AND withdrawn = 0", (round_key,)
+        )
+        return int(rows[0][0])
+
+    def count_by_round(self) -> dict[int, int]:
+        rows = self._database.execute(
+            "SELECT round_key, COUNT(*) FROM contributions WHERE withdrawn = 0 GROUP BY round_key"
+        )
+        return {int(key): int(n) for key, n in rows}
+
+    def withdrawn(self, task: str, number: int) -> set[bytes]:
+        """The tags under which a record of the round was taken back; none of a round that is not there."""
+        rows = self._database.execute(
+            "SELECT tag FROM contributions WHERE withdrawn = 1 "
+            "AND round_key = (SELECT round_key FROM rounds WHERE task = ? AND number = ?)",
+            (task, number),
+        )
+        return {_content(tag) for (tag,) in rows}
+
+    def all(self, round_key: int) -> Iterator[tuple[bytes, bytes]]:
+        """Tags and sealed records, in the order of the tags, which does not tell in which order they came."""
+        after = b""
+        while True:
+            rows = self._database.execute(
+                "SELECT tag, sealed FROM contributions WHERE round_key = ? AND tag > ? AND withdrawn = 0 "
+                "ORDER BY tag LIMIT ?",
+                (round_key, after, _RECORDS_AT_ONCE),
+            )
+            yield from ((bytes(tag), _content(sealed)) for tag, sealed in rows)
+            if len(rows) < _RECORDS_AT_ONCE:
+                return
+            after = bytes(rows[-1][0])
+
+    def shred(self, round_key: int) -> int:
+        """Delete all records of the round, and who took one back; how many records there were."""
+        rows = self._database.execute("DELETE FROM contributions WHERE round_key = ? RETURNING withdrawn", (round_key,))
+        return sum(not withdrawn for (withdrawn,) in rows)
+
+    def _open(self, round_key: int, now: int) -> bool:
+        return holds_open(self._database, round_key, states={State.OPTIN_OPEN}, until="optin_closes", now=now)
+
+
+def _content(sealed: bytes | str) -> bytes:
+    """SQLite would keep a string that was written there by hand, which is not a record."""
+    return sealed.encode("utf-8", "replace") if isinstance(sealed, str) else bytes(sealed)

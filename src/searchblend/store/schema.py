@@ -1,14 +1,17 @@
-"""The tables, and how a database of an earlier version becomes one of this. Migrations only ever go forward.
+"""The tables, how a database of an earlier version becomes one of this, and what each process may do to them.
 
-Only a new SQLite file gets its tables by itself. Everything else is ``searchblend database migrate``, run by a user
-who may change tables: the processes of the service need no such right.
+Migrations only ever go forward. Only a new SQLite file gets its tables by itself. Everything else is ``searchblend
+database migrate``, run by a user who may change tables and as whom no process logs in. A process needs the rights of
+its role (``GRANTS``) and no others; ``searchblend database grants`` prints them as SQL.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from searchblend.core.errors import InvalidParameter
 from searchblend.store.database import Database
 from searchblend.store.errors import WrongSchema
 
@@ -156,19 +159,32 @@ _VERSION_6: Final = (
     # The curator asks for them every second, among many that were not withdrawn.
     "CREATE INDEX contributions_withdrawn ON contributions (round_key, tag) WHERE withdrawn = 1",
 )
-MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
-    _VERSION_1,
-    _VERSION_2,
-    _VERSION_3,
-    _VERSION_4,
-    _VERSION_5,
-    _VERSION_6,
-)
+MIGRATIONS: Final = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5, _VERSION_6)
 SCHEMA_VERSION: Final = len(MIGRATIONS)
 _HAS_TABLES: Final = {
     "sqlite": "SELECT COUNT(*) FROM sqlite_master WHERE name = 'schema_version'",
     "postgresql": "SELECT to_regclass('schema_version') IS NOT NULL",
 }
+BACKED_UP: Final = (
+    "tasks",
+    "rounds",
+    "seen",
+    "counts",
+    "refusals",
+    "spent_tokens",
+    "documents",
+    "artifacts",
+    "round_artifacts",
+    "manifests",
+    "jobs",
+    "audit",
+    "ledger",
+    "release_files",
+    "admin_tokens",
+    "enrolments",
+    "trends",
+)
+"""what a backup holds: all but sealed records, and who is signed in"""
 _LATER: Final = "the database was made by a later version of searchblend"
 
 
@@ -237,3 +253,104 @@ def append_only_triggers(dialect: str, tables: Sequence[str]) -> Sequence[str]:
             for table in tables
         ),
     ]
+
+
+Privileges = Mapping[str, Sequence[str]]
+"""by table: ``SELECT``, or ``UPDATE (column, column)``"""
+_READ: Final = ("SELECT",)
+_APPEND: Final = ("SELECT", "INSERT")
+_COUNT: Final = ("SELECT", "INSERT", "UPDATE (n)")
+_JOBS: Final = ("SELECT", "INSERT", "UPDATE (lease_token, lease_until, due, attempts)", "DELETE")
+_DOCUMENTS: Final = ("SELECT", "INSERT", "UPDATE (content)", "DELETE")
+_FORGET: Final = ("SELECT (round_key)", "DELETE")
+_SHRED: Final = ("SELECT (round_key, withdrawn)", "DELETE")
+_MOVED: Final = "state, version, changed"
+_ALL: Final[Privileges] = {"schema_version": _READ, "tasks": _READ, "rounds": _READ}
+_ENDS_ROUNDS: Final[Privileges] = {
+    "audit": _APPEND,
+    "contributions": _SHRED,
+    "counts": _FORGET,
+    "documents": _DOCUMENTS,
+    "jobs": _JOBS,
+    "seen": _FORGET,
+    "spent_tokens": _FORGET,
+}
+GRANTS: Final[Mapping[str, Privileges]] = {
+    "collector": {
+        **_ALL,
+        "counts": _COUNT,
+        "refusals": _COUNT,
+        "seen": _APPEND,
+        "spent_tokens": _APPEND,
+    },
+    "intake": {
+        **_ALL,
+        "contributions": ("SELECT", "INSERT", "UPDATE (sealed, withdrawn)"),
+        "enrolments": _READ,
+        "refusals": _COUNT,
+    },
+    "curator": {
+        **_ALL,
+        **_ENDS_ROUNDS,
+        "contributions": ("SELECT", "DELETE"),
+        "enrolments": _READ,
+        "ledger": _APPEND,
+        "refusals": _COUNT,
+        "rounds": (
+            "SELECT",
+            "INSERT",
+            f"UPDATE ({_MOVED}, reports, budget_window, opened_by, public_key, key_signature, optin_closes, shred_by, "
+            "client_closes, grace_until)",
+        ),
+    },
+    "publisher": {
+        **_ALL,
+        **_ENDS_ROUNDS,
+        "artifacts": _APPEND,
+        "ledger": _APPEND,
+        "manifests": _APPEND,
+        "release_files": ("INSERT",),
+        "round_artifacts": _APPEND,
+        "rounds": ("SELECT", f"UPDATE ({_MOVED}, reports, budget_window, client_opens, client_closes, grace_until)"),
+        "trends": _APPEND,
+    },
+    "admin": {
+        **_ALL,
+        **_ENDS_ROUNDS,
+        "admin_tokens": _READ,
+        "artifacts": _READ,
+        "counts": ("SELECT", "INSERT", "DELETE"),
+        "enrolments": ("INSERT",),
+        "ledger": _READ,
+        "manifests": _READ,
+        "refusals": _READ,
+        "round_artifacts": _READ,
+        "rounds": ("SELECT", "INSERT", f"UPDATE ({_MOVED}, reports, shape, client_closes, grace_until)"),
+        "sessions": ("SELECT", "INSERT", "DELETE"),
+        "tasks": ("SELECT", "INSERT", "UPDATE (killed)"),
+        "trends": _READ,
+    },
+    "backup": {"schema_version": _READ, **dict.fromkeys(BACKED_UP, _READ), "audit": _APPEND},
+    "auditor": {"schema_version": _READ, "audit": _READ, "ledger": _READ, "release_files": _READ},
+}
+
+
+def grant_statements(role: str, user: str, schema: str = "public") -> list[str]:
+    """SQL that gives a database user the rights of a role, and takes away all others that it had on these tables."""
+    if role not in GRANTS:
+        raise InvalidParameter("role", f"expected one of {', '.join(GRANTS)}")
+    to, where = _name("user", user), _name("schema", schema)
+    return [
+        f"REVOKE ALL ON ALL TABLES IN SCHEMA {where} FROM {to};",
+        f"GRANT USAGE ON SCHEMA {where} TO {to};",
+        *(
+            f"GRANT {', '.join(privileges)} ON {where}.{table} TO {to};"
+            for table, privileges in sorted(GRANTS[role].items())
+        ),
+    ]
+
+
+def _name(field: str, name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,62}", name):
+        raise InvalidParameter(field, "expected a name of letters, digits, - and _")
+    return f'"{name}"'

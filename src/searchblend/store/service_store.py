@@ -10,13 +10,11 @@ from typing import Final
 from searchblend.core.errors import UsageError
 from searchblend.store.artifacts import Artifacts
 from searchblend.store.audit import AuditLog
-from searchblend.store.contributions import Contributions
 from searchblend.store.database import Database
 from searchblend.store.database_sqlite import APPLICATION_ID, SqliteStore
 from searchblend.store.jobs import Jobs
 from searchblend.store.ledger import Ledger
-from searchblend.store.reports import Reports
-from searchblend.store.round_figures import RoundFigures
+from searchblend.store.reports import Contributions, Reports
 from searchblend.store.rounds import Rounds
 from searchblend.store.schema import require_tables
 from searchblend.store.tokens import ConsoleSessions, Tokens
@@ -44,7 +42,6 @@ class ServiceStore(contextlib.AbstractContextManager["ServiceStore"]):
         self.artifacts = Artifacts(database)
         self.tokens = Tokens(database, self.audit)
         self.sessions = ConsoleSessions(database, self.audit, self.tokens)
-        self.figures = RoundFigures(database)
         self.ledger = Ledger(database)
 
     def transaction(self) -> contextlib.AbstractContextManager[None]:

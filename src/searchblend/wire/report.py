@@ -173,11 +173,11 @@ def decode_report(message: bytes, shape: ReportShape) -> tuple[bytes, tuple[Subs
         raise ReportRefused("malformed", f"expected {shape.size} bytes")
     check_header(message[:HEADER_BYTES], shape)
     payload, rest = message[: shape.payload_bytes], message[shape.payload_bytes :]
-    nonce, said_id = rest[:NONCE_BYTES], rest[NONCE_BYTES:]
-    if report_id(nonce, payload) != said_id:
+    nonce, stated_id = rest[:NONCE_BYTES], rest[NONCE_BYTES:]
+    if report_id(nonce, payload) != stated_id:
         raise ReportRefused("id-mismatch", "the id is not that of these bytes")
     starts = range(HEADER_BYTES, shape.payload_bytes, shape.part_bytes)
-    return said_id, tuple(_decode_part(payload[start : start + shape.part_bytes], shape) for start in starts)
+    return stated_id, tuple(_decode_part(payload[start : start + shape.part_bytes], shape) for start in starts)
 
 
 def check_header(header: bytes, shape: ReportShape) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from cryptography.exceptions import InvalidSignature
@@ -17,10 +18,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
 from searchblend.core.errors import InvalidParameter, MessageError
+from searchblend.wire.canonical import canonical_json
 from searchblend.wire.manifest import Manifest, Signature, SignedManifest, decode_payload, decode_signed
-from searchblend.wire.round_key import RoundKey
 from searchblend.wire.signed_pack import SignedPack, decode_signed_pack, encode_signed_pack
 
+ROUND_KEY_PREFIX: Final = b"searchblend round key v1\n"
 _HASH: Final = ec.ECDSA(hashes.SHA256())
 _POINT_BYTES: Final = 65
 _ORDER: Final = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
@@ -62,6 +64,51 @@ class SigningKey:
 
     def __repr__(self) -> str:
         return f"SigningKey({self.key_id})"
+
+
+@dataclass(frozen=True)
+class RoundKey:
+    """A round as its curator opened it, in the words of the manifest: what the curator signs.
+
+    A manifest is signed by the publisher, who reads the round from the database. Whoever can write there could put a
+    key of their own in its place, or change what the curator will do with the records. So the curator signs the round
+    with a key that never leaves it; the publisher signs no manifest of a round that the curator did not sign, and a
+    device that has pinned the curator's key seals to no other. Signed is ``"searchblend round key v1\\n"`` and the
+    canonical JSON of these fields, ECDSA as for manifests.
+    """
+
+    task: str
+    round: int
+    public_key: str
+    consent: str
+    closes: int
+    epsilon: str
+    delta: str
+    records_per_optin: int
+    settings: str
+    """SHA-256 of all settings of the round, those that no device sees among them"""
+
+    @classmethod
+    def of_manifest(cls, manifest: Manifest) -> RoundKey:
+        """Of a manifest in phase opt-in, from minor version 1 on."""
+        optin = manifest.optin
+        assert optin is not None
+        assert optin.settings is not None
+        return cls(
+            task=manifest.task,
+            round=manifest.round,
+            public_key=optin.public_key,
+            consent=optin.consent,
+            closes=optin.closes,
+            epsilon=manifest.epsilon,
+            delta=manifest.delta,
+            records_per_optin=manifest.records_per_optin,
+            settings=optin.settings,
+        )
+
+    @property
+    def signed_bytes(self) -> bytes:
+        return ROUND_KEY_PREFIX + canonical_json(vars(self))
 
 
 def key_id(public_point: bytes) -> str:

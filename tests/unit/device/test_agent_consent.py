@@ -9,7 +9,7 @@ import pytest
 from device_parts import CODE, HandClock, MadeTask, RecordingService, device, nothing_was_sent, sync
 from searchblend.core.errors import InvalidParameter, UsageError
 from searchblend.device.agent import DeviceAgent
-from searchblend.device.consent_texts import LOCAL_TEXT, OPT_IN_TEXT
+from searchblend.device.consent_texts import text_of
 from searchblend.device.transport import Transport
 from searchblend.wire.consent import optin_consent, task_consent
 
@@ -42,7 +42,7 @@ def test_consents_are_kept_word_for_word_with_their_number(tmp_path, service, ta
         agent.consent("off")
         found = agent.export().consents
     assert [(row.mode, row.text, row.records) for row in found] == [
-        ("local", LOCAL_TEXT, 1),
+        ("local", text_of("local"), 1),
         ("opt-in", words, 2),
         ("off", None, 1),
     ]
@@ -54,7 +54,7 @@ def test_a_report_that_waits_is_dropped_with_the_consent_and_never_made_again(tm
     with device(tmp_path, service, task) as agent:
         assert agent.sync().status == "waiting"
         agent.consent("off")
-        agent.consent("local", LOCAL_TEXT)
+        agent.consent("local", text_of("local"))
         assert sync(agent).status == "dropped"
         assert agent.sent()[0].tries == 0
         assert len(agent.export().ledger) == 1
@@ -80,7 +80,7 @@ def test_old_searches_go_with_another_consent(tmp_path, service, task):
     clock = HandClock()
     with device(tmp_path, service, task, clock=clock) as agent:
         clock.now += 29 * 86_400
-        agent.consent("opt-in", OPT_IN_TEXT)
+        agent.consent("opt-in", text_of("opt-in"))
         assert agent.status().searches == 0
 
 
@@ -150,7 +150,9 @@ def test_a_sync_during_the_withdrawal_sends_nothing(tmp_path, service, task, ste
     seen = []
     with device(tmp_path, service, task, mode="opt-in", transport=WatchedTransport(service.address, others)) as agent:
         assert agent.sync().status == "waiting"
-        outcome = agent.leave() if step == "leave" else agent.consent(step, LOCAL_TEXT if step == "local" else None)
+        outcome = (
+            agent.leave() if step == "leave" else agent.consent(step, text_of("local") if step == "local" else None)
+        )
         assert outcome.status == "withdrawn"
     assert seen == ["dropped" if step == "local" else "off"]
     assert [method for method, _, _ in service.received] == ["DELETE"]
@@ -257,7 +259,7 @@ def test_after_another_enrolment_nothing_goes_to_the_service_before(tmp_path, se
             changing = agent if in_this_process else other
             changing.leave()
             changing.enrol(later.address, other_task.task, [other_task.point], code=CODE)
-        agent.consent("opt-in", OPT_IN_TEXT)
+        agent.consent("opt-in", text_of("opt-in"))
         agent.record("news", "https://news.example")
         assert sync(agent).status == "reported"
         assert [method for method, _, _ in later.received] == ["POST"]
@@ -316,7 +318,7 @@ def test_who_leaves_and_comes_back_does_not_report_twice(tmp_path, service, task
         with pytest.raises(UsageError, match="enrol first"):
             agent.sync()
         agent.enrol(service.address, task.task, [task.point])
-        agent.consent("local", LOCAL_TEXT)
+        agent.consent("local", text_of("local"))
         agent.record("news", "https://news.example")
         assert sync(agent).status == "reported"
         assert agent.status().budget.lifetime_epsilon == 1.0

@@ -252,7 +252,7 @@ def test_numbers_that_were_not_thought_of(tmp_path, service, task, monkeypatch, 
         raise error
 
     service.serve(task)
-    module = "rounds" if name == "make_report" else "manifest_checks"
+    module = "rounds" if name == "make_report" else "policy"
     monkeypatch.setattr(f"searchblend.device.{module}.{name}", fail)
     with device(tmp_path, service, task) as agent:
         assert sync(agent).status == "bad-head-list"

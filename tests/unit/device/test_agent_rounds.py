@@ -14,7 +14,7 @@ from searchblend.blender.best.subset_report import PLAIN_SETS, SINK_SETS, TWO_ST
 from searchblend.blender.report_odds import report_odds
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.records import HeadList, Record
-from searchblend.device.consent_texts import LOCAL_TEXT, OPT_IN_TEXT, text_digest, text_of
+from searchblend.device.consent_texts import text_digest, text_of
 from searchblend.device.policy import POLICY
 from searchblend.device.state import FILE
 from searchblend.wire.consent import odds_words, optin_consent, task_consent
@@ -183,7 +183,7 @@ def test_opt_in_seals_one_record_to_the_curator(tmp_path, service, task):
     ((method, path, sealed),) = service.received
     assert (method, path.rsplit("/", 1)[1]) == ("POST", "contributions")
     assert service.headers[0]["authorization"] == f"Bearer {CODE}"
-    context = SealingContext(bytes.fromhex(task.task), 1, bytes.fromhex(text_digest(OPT_IN_TEXT)))
+    context = SealingContext(bytes.fromhex(task.task), 1, bytes.fromhex(text_digest(text_of("opt-in"))))
     records = Opener(task.private_key, context, at_most=1).open(sealed, context.tag_of(CODE))
     assert records == [Record("weather", "https://weather.example")]
 
@@ -278,7 +278,7 @@ def test_clients_are_asked_for_no_more_answers_than_they_agreed_to(tmp_path, ser
         text = text_of("local", 3)
         assert "draws up to 3 of them at random" in " ".join(text.split())
         with pytest.raises(InvalidParameter, match="up to 3 searches"):
-            agent.consent("local", LOCAL_TEXT, records=3)
+            agent.consent("local", text_of("local"), records=3)
         agent.consent("local", text, records=3)
         assert sync(agent).status == "reported"
 
@@ -331,7 +331,7 @@ def test_never_both_groups_in_one_round(tmp_path, service, task):
         sync(agent)
         service.serve(task)
         assert sync(agent).status == "reported"  # what was done, not done again
-        agent.consent("local", LOCAL_TEXT)
+        agent.consent("local", text_of("local"))
         assert sync(agent).status == "withdrawn"  # and nothing is said instead
         assert len(agent.export().ledger) == 1
     assert service.reports() == []
@@ -341,7 +341,7 @@ def test_each_group_keeps_to_its_phase(tmp_path, service, task):
     service.serve(task)
     with device(tmp_path, service, task, mode="opt-in") as agent:
         assert sync(agent).status == "other-group"
-        agent.consent("local", LOCAL_TEXT)
+        agent.consent("local", text_of("local"))
         service.manifest = task.manifest("opt-in")
         assert sync(agent).status == "other-group"
         service.manifest = task.manifest("idle")

@@ -9,7 +9,8 @@ import os
 import pytest
 
 from searchblend.core.errors import MessageError, OutputError
-from searchblend.device.packs import PackStore
+from searchblend.device.packs import Packs
+from searchblend.device.policy import POLICY
 from searchblend.search.build_pack import SearchIndex
 from searchblend.search.pack import Pack, PackEntry, PackInfo, PackUrl, encode_pack
 from searchblend.search.pack_delta import encode_delta
@@ -28,19 +29,19 @@ def put(store, made):
 
 @pytest.fixture
 def store(tmp_path):
-    return PackStore(tmp_path / "packs", TASK)
+    return Packs(tmp_path / "packs", TASK.hex(), POLICY)
 
 
 def test_nothing_at_first(store):
     assert store.current() is None
     with pytest.raises(MessageError, match="no pack to start from"):
-        store.update(b"", artifact="", round_number=1)
+        store.apply(b"", artifact="", round_number=1)
 
 
 def test_packs_follow_each_other_whole_and_by_delta(store, tmp_path):
     put(store, pack(1))
     assert SearchIndex(store.current()).urls_for("Weather") == ["http://round1.example"]
-    store.update(encode_delta(pack(1), pack(2)), artifact=pack(2).digest, round_number=2)
+    store.apply(encode_delta(pack(1), pack(2)), artifact=pack(2).digest, round_number=2)
     assert store.current().content == pack(2).content
     put(store, pack(3))
     kept = {path.stem for path in (tmp_path / "packs").glob("*.sbpack")}
@@ -124,7 +125,7 @@ def test_killed_at_any_step_one_of_both_packs_is_there(store, monkeypatch, name,
 def test_an_unwritable_folder_is_told(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(OutputError, match="cannot be written"):
-        put(PackStore(tmp_path / "file", TASK), pack(1))
+        put(Packs(tmp_path / "file", TASK.hex(), POLICY), pack(1))
 
 
 def test_packs_that_cannot_be_removed_are_told(store, tmp_path):

@@ -371,7 +371,7 @@ def test_ticks_outlive_a_mistake_and_published_shares_stand_beside_queries(fresh
     parts.lifecycle.close_optin(parts.current(task), actor="ann")
     parts.work()
     at = f"/console/tasks/{task.task}/rounds/2"
-    first = parts.store.figures.lists([round_.key])[round_.key]
+    first = parts.store.artifacts.lists([round_.key])[round_.key]
     page = html.unescape(reviewer.get(f"{at}/review").text)
     share = percent(next(row.probability for row in first if row.query == "weather"))
     assert f'<span class="query">weather</span><span class="small muted">{share} in round 1</span>' in page
@@ -581,6 +581,7 @@ def test_empty_states_and_unknown_things(fresh):
         answer = person.get(path)
         assert (answer.status_code, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
     assert person.get("/console/static/../render.py").status_code == 404
+    assert person.get("/console/static/nothing.css").status_code == 404
     wrong = person.get("/console/planner", params={"users": "0"})
     assert (wrong.status_code, "expected 5000 to" in wrong.text) == (400, True)
 

@@ -23,9 +23,9 @@ from searchblend.service.round_model import sealing_context, shape_of
 from searchblend.service.services import Services
 from searchblend.service.telemetry import Logbook
 from searchblend.store.backup import write_backup
-from searchblend.store.grants import GRANTS
 from searchblend.store.jobs import LeasedJob
 from searchblend.store.reports import Arrivals
+from searchblend.store.schema import GRANTS
 from searchblend.store.states import State
 from searchblend.store.tokens import ROLES
 from searchblend.wire.report_batch import decode_reports

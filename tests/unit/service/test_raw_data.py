@@ -17,8 +17,8 @@ from searchblend.core.records import Record
 from searchblend.service.clock import SystemClock
 from searchblend.service.review import Removal, Review
 from searchblend.service.round_model import sealing_context
-from searchblend.store.backup import TABLES, one_moment, read_backup, write_backup
-from searchblend.store.schema import MIGRATIONS
+from searchblend.store.backup import one_moment, read_backup, write_backup
+from searchblend.store.schema import BACKED_UP, MIGRATIONS
 from searchblend.store.service_store import open_store
 from searchblend.store.states import State
 from searchblend.wire.sealed import Opener, new_round_key, seal_records
@@ -197,7 +197,7 @@ def test_canaries_reach_no_log_metric_table_or_file(kind, tmp_path):
     assert not [needle for needle in needles if needle in metrics.encode()]
     for folder in database_folders(kind, tmp_path):
         assert found_in(folder, needles) == []
-    for table in TABLES:
+    for table in BACKED_UP:
         rows = str(parts.store.database.execute(f"SELECT * FROM {table}"))
         assert not [needle for needle in needles if needle.decode() in rows], table
     log = server.log.read_text()
@@ -208,7 +208,7 @@ def test_canaries_reach_no_log_metric_table_or_file(kind, tmp_path):
 
 def test_every_table_is_copied_or_left_out_on_purpose(tmp_path):
     made = {word.split("CREATE TABLE ")[1].split()[0] for step in MIGRATIONS for word in step if "CREATE TABLE" in word}
-    assert made - set(TABLES) == {"contributions", "sessions"}
+    assert made - set(BACKED_UP) == {"contributions", "sessions"}
 
 
 @pytest.mark.parametrize("source", DATABASES)

@@ -13,7 +13,7 @@ from searchblend.core.errors import InvalidParameter, UsageError
 from searchblend.core.privacy import Budget
 from searchblend.core.records import Record
 from searchblend.device.device_errors import DeviceRefused
-from searchblend.device.manifest_checks import _version as device_version
+from searchblend.device.policy import _version as device_version
 from searchblend.service.lifecycle import CANDIDATE
 from searchblend.service.review import Position, Removal, Review
 from searchblend.service.round_model import sealing_context

@@ -9,7 +9,7 @@ from made_click_graph import made_graph
 from searchblend.clickgraph.use.graph import ClickGraph
 from searchblend.clickgraph.use.synthesize import NOTHING, SyntheticLog, synthesize_log
 from searchblend.core.errors import RunError
-from searchblend.wire.synthetic_log import COLUMNS, encode_synthetic_log
+from searchblend.wire.click_graph_files import COLUMNS, encode_synthetic_log
 
 
 def test_lines_say_what_was_drawn():

@@ -53,8 +53,7 @@ def run(options: argparse.Namespace) -> None:
 def _aggregate(options: argparse.Namespace) -> Aggregate:
     from searchblend.logs.formats.files import expand
     from searchblend.logs.spark.session import SparkRunner
-    from searchblend.service.aggregate import aggregate_files
-    from searchblend.service.aggregate_spark import aggregate_on_spark
+    from searchblend.service.aggregate import aggregate_files, aggregate_on_spark
 
     shape, paths = _shape(options), expand(options.reports)
     with run_progress() as (on_progress, on_step):

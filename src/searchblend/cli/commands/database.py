@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from searchblend.store.grants import grant_statements
+    from searchblend.store.schema import grant_statements
     from searchblend.store.service_store import open_database
 
     if options.action == "grants":

@@ -318,7 +318,7 @@ def _show_study(options: argparse.Namespace, graph: ClickGraph, study: Study, ot
 
 def _synthesize(options: argparse.Namespace) -> None:
     from searchblend.clickgraph.use.synthesize import SEARCHES_PER_USER, WHAT_IT_IS_NOT, synthesize_log
-    from searchblend.wire.synthetic_log import MANIFEST_SUFFIX, SYNTHETIC, write_synthetic_log
+    from searchblend.wire.click_graph_files import MANIFEST_SUFFIX, SYNTHETIC, write_synthetic_log
 
     manifest = options.output.with_name(options.output.name + MANIFEST_SUFFIX)
     n_users = options.users or max(options.searches // SEARCHES_PER_USER, 1)

@@ -12,10 +12,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from searchblend.service.api.admin_api import AdminApi
-from searchblend.service.api.answers import Refusal, problem_response, refusal_of
-from searchblend.service.api.collector import Collector
-from searchblend.service.api.distribution import Distribution
-from searchblend.service.api.intake import Intake
+from searchblend.service.api.answers import Refusal, problem_response
+from searchblend.service.api.device_api import Collector, Distribution, Intake
 from searchblend.service.api.operations import Handler, Operation, openapi_document
 from searchblend.service.console.planner_page import Planner
 from searchblend.service.console.public_pages import Imprint
@@ -109,18 +107,14 @@ def _problem_handler(problem: str) -> Callable[[Request, Exception], Awaitable[R
 
 
 def _guarded(handler: Handler, name: str, services: Services) -> Handler:
-    """Every error becomes a problem document; what we did not expect is logged by class and place alone."""
+    """Every error becomes a problem document."""
 
     async def handle(request: Request) -> Response:
         try:
             response = await handler(request)
         except Exception as error:
-            refusal = refusal_of(error)
-            if refusal is None:
-                services.logbook.failure("request failed", error, route=name)
-                response = problem_response("internal")
-            else:
-                response = problem_response(refusal.problem, refusal.detail)
+            refusal = services.refusal(error, "request failed", route=name)
+            response = problem_response(refusal.problem, refusal.detail)
         services.metrics.count("requests_total", route=name, status=str(response.status_code))
         return response
 

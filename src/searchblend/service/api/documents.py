@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated
 
 from searchblend.accounting.totals import BudgetCap
@@ -69,19 +69,8 @@ class RoundView:
 
     @classmethod
     def of(cls, round_: Round) -> RoundView:
-        return cls(
-            round_.task,
-            round_.number,
-            round_.state,
-            round_.version,
-            round_.budget_window,
-            round_.optin_closes,
-            round_.shred_by,
-            round_.client_closes,
-            round_.grace_until,
-            round_.reports,
-            round_.changed,
-        )
+        same = {each.name: getattr(round_, each.name) for each in fields(RoundView) if each.name != "round"}
+        return cls(round=round_.number, **same)
 
 
 @dataclass(frozen=True)

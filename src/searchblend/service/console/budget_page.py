@@ -112,8 +112,8 @@ def _population(book: Book, population: str) -> PopulationBudget:
 def _scope(book: Book, population: str, window: str | None) -> Scope:
     spends = book.spends(population, window)
     left = book.left(population, window)
-    seen = book.spends_in_public(population, window)
-    public = _totals(tuple(seen)) if seen != spends else None
+    in_public = book.spends_in_public(population, window)
+    public = _totals(tuple(in_public)) if in_public != spends else None
     return Scope(window or "lifetime", len(spends), _totals(tuple(spends)), book.limit(window), left, public)
 
 

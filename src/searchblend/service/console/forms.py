@@ -5,7 +5,8 @@ Every change goes through the round's lifecycle, under the name of the person wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from starlette.responses import Response
@@ -14,7 +15,9 @@ from searchblend.core.documents import decode
 from searchblend.core.errors import InvalidParameter
 from searchblend.service.actions import Action, Extension, NewCodes, actions_for
 from searchblend.service.api.answers import number_of, refusal_of
-from searchblend.service.console import question_page, review_page, task_page
+from searchblend.service.checkup import settings_trouble
+from searchblend.service.console import task_page
+from searchblend.service.console.round_page import Spent
 from searchblend.service.console.visit import (
     OPERATOR,
     REVIEWER,
@@ -26,27 +29,184 @@ from searchblend.service.console.visit import (
     console_page,
     see_other,
 )
-from searchblend.service.lifecycle import Lifecycle
-from searchblend.service.review import Review
+from searchblend.service.console.words import number, plain
+from searchblend.service.lifecycle import Lifecycle, is_opener
+from searchblend.service.review import REASONS, Position, Removal, Review
+from searchblend.service.round_model import settings_of
 from searchblend.service.services import Services
+from searchblend.service.task_settings import TaskSettings
+from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
+from searchblend.store.states import ENDED, TAKES_REPORTS, State
+from searchblend.store.tokens import ROLES
 
 _PLACES: Final = {"task": TASK, "round": ROUND}
+_NOT_KEPT: Final = ("form", "sure")
+REASON_WORDS: Final = {
+    "email": "an e-mail address",
+    "phone": "a phone number",
+    "card": "a card number",
+    "credentials": "a password or a token",
+    "long-number": "a long number",
+    "blocklist": "a word of the blocklist",
+    "unsafe-url": "an address that could harm",
+    "other": "something else",
+}
+assert tuple(REASON_WORDS) == REASONS
 T = TypeVar("T")
 
 
-def _enrolment(form: Mapping[str, list[str]]) -> NewCodes:
-    return decode(NewCodes, {"count": number_of((form.get("count") or [""])[0]) or 0})
+@dataclass(frozen=True)
+class Listed:
+    """A query or a URL of the candidate list."""
+
+    place: str
+    """its name in the form: ``3`` or ``3.1``"""
+    text: str
+    reason: str
+    """of the filter that caught it, else nothing"""
 
 
-def _extension(form: Mapping[str, list[str]]) -> Extension:
-    return decode(Extension, {"hours": number_of((form.get("hours") or [""])[0]) or 0})
+@dataclass(frozen=True)
+class Candidate:
+    query: Listed
+    urls: list[Listed]
+    share: float | None
+    """of searches in the latest published round, where the query is listed there"""
+
+
+@dataclass(frozen=True)
+class ReviewPage:
+    """The list before anyone else sees it: filter hits stand out, and every removal has a reason."""
+
+    task: Task
+    round: Round
+    candidates: list[Candidate]
+    hits: int
+    n_users: int
+    own: bool
+    """whether the reader opened the round, and so may not review it"""
+    fewest: int
+    since: int | None
+    """the latest published round, whose shares are public"""
+
+
+def read_review(store: ServiceStore, lifecycle: Lifecycle, task_name: str, number: int, reader: str) -> ReviewPage:
+    task = store.rounds.task(task_name)
+    round_ = store.rounds.round(task.task, number)
+    figures, hits = lifecycle.show_candidate(round_, actor=reader)
+    reasons = {(hit.query, hit.url): hit.reason for hit in hits}
+    published = store.rounds.rounds(task.task, states={State.PUBLISHED})[-1:]
+    listed = store.artifacts.lists([each.key for each in published])
+    shares = {row.query: row.probability for rows in listed.values() for row in rows}
+    candidates = [
+        Candidate(
+            Listed(str(i), query, reasons.get((i, None), "")),
+            [Listed(f"{i}.{j}", url, reasons.get((i, j), "")) for j, url in enumerate(figures.head.urls(query))],
+            shares.get(query),
+        )
+        for i, query in enumerate(figures.head.queries)
+    ]
+    fewest = int(round_.settings["min_queries"])
+    own, since = is_opener(reader, round_), published[0].number if published else None
+    return ReviewPage(task, round_, candidates, len(hits), figures.n_users, own, fewest, since)
+
+
+def review_of_form(form: Mapping[str, Sequence[str]]) -> Review:
+    """What the reviewer ticked: entries to remove, each with the reason; and hits to keep on purpose."""
+    ticked = [_position(place) for place in form.get("remove", ())]
+    keep = [_position(place) for place in form.get("keep", ())]
+    reason = (form.get("reason") or [""])[0]
+    if ticked and reason not in REASONS:
+        raise InvalidParameter("reason", "choose why the ticked entries are removed")
+    return Review(tuple(Removal(entry.query, entry.url, reason) for entry in ticked), tuple(keep))
+
+
+def _position(place: str) -> Position:
+    first, dot, second = place.partition(".")
+    query, url = number_of(first), number_of(second)
+    if query is None or (dot and url is None):
+        raise InvalidParameter("remove", "expected positions of the candidate list")
+    return Position(query, url)
+
+
+def read_queue(store: ServiceStore) -> list[tuple[Task, Round]]:
+    names = {task.task: task for task in store.rounds.tasks()}
+    return [(names[round_.task], round_) for round_ in store.rounds.rounds(states={State.SHREDDED})]
+
+
+@dataclass(frozen=True)
+class QuestionPage:
+    """The page before a step that cannot be undone: what there is so far, what the step costs, yes or no.
+
+    A form without the answer gets this page, which sends the same form again; so it works without a script.
+    """
+
+    words: str
+    price: str
+    so_far: Sequence[str]
+    task: Task
+    round: Round | None
+    back: str
+
+
+def _question(store: ServiceStore, action: Action[Any, Any], task: Task, round_: Round | None) -> QuestionPage | None:
+    """What is asked before an action; nothing where it needs no answer, or would be refused in this state anyway."""
+    if action.asks is None or (round_ is not None and round_.state not in action.before):
+        return None
+    current = round_ or _under_way(store, task)
+    settings = None if current is None or settings_trouble(current) else settings_of(current)
+    so_far = [] if current is None or settings is None else _so_far(store, current, settings)
+    back = f"/console/tasks/{task.task}" + (f"/rounds/{round_.number}" if round_ else "")
+    back += "/review" if action.role == "reviewer" else ""
+    price = action.asks.price.format(epsilon=plain(settings.epsilon if settings else None))
+    return QuestionPage(action.asks.words, price, so_far, task, round_, back)
+
+
+def _kept_fields(form: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+    """What the form held, to be sent again with the answer."""
+    return [(name, value) for name, values in form.items() if name not in _NOT_KEPT for value in values]
+
+
+def _under_way(store: ServiceStore, task: Task) -> Round | None:
+    rounds = store.rounds.rounds(task.task)
+    return rounds[-1] if rounds and rounds[-1].state not in ENDED else None
+
+
+def _so_far(store: ServiceStore, round_: Round, settings: TaskSettings) -> list[str]:
+    """How many took part, whether they are enough, and what the round was charged."""
+    lines = []
+    if round_.state is State.OPTIN_OPEN:
+        lines += _taken(store.contributions.count(round_.key), _codes(store, round_), settings.min_optin, "records")
+    elif round_.state in TAKES_REPORTS:
+        reports = store.reports.n_seen(round_.key)
+        lines += _taken(reports, settings.expected_clients, settings.min_clients, "reports")
+    debits = Spent.of(store.ledger.book(), round_, settings.population).of_round
+    lines += [f"Charged already, and not given back: ε = {plain(row.epsilon)} to {row.group}." for row in debits]
+    return lines
+
+
+def _taken(taken: int, expected: int, fewest: int, what: str) -> list[str]:
+    of = f" of {number(expected)} expected" if expected else ""
+    lines = [f"{number(taken)}{of} {what} so far."]
+    if taken < fewest:
+        lines.append(f"The task asks for at least {number(fewest)}: with fewer the round ends without a result.")
+    return lines
+
+
+def _codes(store: ServiceStore, round_: Round) -> int:
+    """How many opt-in users could take part. The codes themselves are not for the console's account to read."""
+    return sum(entry.detail.get("codes", 0) for entry in store.audit.of_task(round_.task))
+
+
+def _one_number(needs: type[T], field: str) -> Callable[[Mapping[str, list[str]]], T]:
+    return lambda form: decode(needs, {field: number_of((form.get(field) or [""])[0]) or 0})
 
 
 _READERS: Final[Mapping[type, Callable[[Mapping[str, list[str]]], Any]]] = {
-    Review: review_page.review_of_form,
-    NewCodes: _enrolment,
-    Extension: _extension,
+    Review: review_of_form,
+    NewCodes: _one_number(NewCodes, "count"),
+    Extension: _one_number(Extension, "hours"),
 }
 """forms whose fields are not those of the request"""
 
@@ -64,6 +224,7 @@ class Forms:
                 ConsoleRoute("POST", f"{_PLACES[action.on]}/{action.path}", (action.role,), self._form(action))
                 for action in actions_for("console")
             ),
+            ConsoleRoute("GET", "/console/review", ROLES, self.queue),
             ConsoleRoute("GET", f"{ROUND}/review", REVIEWER, self.review),
             ConsoleRoute("GET", "/console/blocklist", REVIEWER, self.blocklist),
             ConsoleRoute("POST", "/console/blocklist", REVIEWER, self.set_blocklist),
@@ -73,9 +234,6 @@ class Forms:
         clock = self._services.clock
         return await self._services.actions.call(lambda store: act(store, Lifecycle(store, clock)))
 
-    def _page(self, visit: Visit, template: str, status: int = 200, **values: object) -> Response:
-        return console_page(visit, template, self._services.clock.now(), status, **values)
-
     def _form(self, action: Action[Any, Any]) -> PageAnswer:
         """The route that takes an action, and shows where it led."""
 
@@ -84,7 +242,7 @@ class Forms:
             needs = reader(visit.form) if reader else decode(action.needs, visit.fields)
             task = store.rounds.task(visit.task)
             round_ = store.rounds.round(task.task, visit.number) if action.on == "round" else None
-            if visit.field("sure") != "yes" and (asked := question_page.question(store, action, task, round_)):
+            if visit.field("sure") != "yes" and (asked := _question(store, action, task, round_)):
                 return asked
             return action.take(lifecycle, round_ or task, needs, visit.admin.name)
 
@@ -95,31 +253,33 @@ class Forms:
                 if action.role in REVIEWER:
                     return await self.review(visit, problem=str(error))
                 raise
-            if isinstance(result, question_page.QuestionPage):
-                fields = question_page.kept_fields(visit.form)
-                return self._page(visit, "question.html", view=result, fields=fields)
+            if isinstance(result, QuestionPage):
+                fields = _kept_fields(visit.form)
+                return console_page(visit, "question.html", view=result, fields=fields)
             if action.gives == "codes":
                 view = await self._act(lambda store, lifecycle: task_page.read_task(store, visit.task))
-                return self._page(visit, "task.html", view=view, groups=task_page.GROUPS, codes=result)
+                return console_page(visit, "task.html", view=view, groups=task_page.GROUPS, codes=result)
             place = f"/rounds/{result.number}" if action.gives == "round" else ""
             return see_other(f"/console/tasks/{result.task}{place}?done={action.name}")
 
         return answer
 
+    async def queue(self, visit: Visit) -> Response:
+        """Read like other pages: the thread of actions may be busy with a list for seconds."""
+        return console_page(visit, "queue.html", rounds=await self._services.console.call(read_queue))
+
     async def review(self, visit: Visit, problem: str = "") -> Response:
         view = await self._act(
-            lambda store, lifecycle: review_page.read_review(
-                store, lifecycle, visit.task, visit.number, visit.admin.name
-            )
+            lambda store, lifecycle: read_review(store, lifecycle, visit.task, visit.number, visit.admin.name)
         )
         # After a mistake what was ticked stays ticked: it may have taken an hour.
         ticked = {*visit.form.get("remove", ()), *visit.form.get("keep", ())} if problem else set()
-        return self._page(
+        return console_page(
             visit,
             "review.html",
             400 if problem else 200,
             view=view,
-            reasons=review_page.REASON_WORDS,
+            reasons=REASON_WORDS,
             problem=problem,
             ticked=ticked,
         )
@@ -134,14 +294,14 @@ class Forms:
                 raise
             wrong = error.field if isinstance(error, InvalidParameter) else "name"
             values, problem = task_page.entered_values(visit.fields), refusal.detail or ""
-            return self._page(
+            return console_page(
                 visit, "new_task.html", 400, groups=task_page.GROUPS, values=values, wrong=wrong, problem=problem
             )
         return see_other(f"/console/tasks/{task.task}?done=task")
 
     async def blocklist(self, visit: Visit) -> Response:
         words = await self._act(lambda store, lifecycle: lifecycle.blocklist())
-        return self._page(visit, "blocklist.html", words=words)
+        return console_page(visit, "blocklist.html", words=words)
 
     async def set_blocklist(self, visit: Visit) -> Response:
         words = [line.strip() for line in visit.field("words").splitlines() if line.strip()]

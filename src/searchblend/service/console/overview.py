@@ -102,10 +102,10 @@ class Figures:
         return cls(
             store.rounds.tasks(),
             store.rounds.rounds(),
-            store.figures.counted(),
-            store.figures.contributed(),
-            store.figures.refused(),
-            store.figures.signatures(),
+            store.reports.counted_by_round(),
+            store.contributions.count_by_round(),
+            store.reports.refusals_by_round(),
+            store.artifacts.manifest_ends(),
             store.jobs.waiting(),
             store.ledger.book(),
             store.rounds.unreadable(),
@@ -196,10 +196,10 @@ def _refusal_alert(figures: Figures, round_: Round, where: str, link: str) -> It
     if round_.state in ENDED:
         return
     refused = sum(figures.refused.get(round_.key, {}).values())
-    seen = figures.counted.get(round_.key, (0, 0))[1] + figures.contributed.get(round_.key, 0)
-    if refused >= _FEW_REPORTS and refused > _MOST_REFUSED * (refused + seen):
-        share = refused / (refused + seen)
-        yield Alert("warn", "Many messages are refused", f"{where}: {percent(share)} of {refused + seen:,}.", link)
+    taken = figures.counted.get(round_.key, (0, 0))[1] + figures.contributed.get(round_.key, 0)
+    if refused >= _FEW_REPORTS and refused > _MOST_REFUSED * (refused + taken):
+        share = refused / (refused + taken)
+        yield Alert("warn", "Many messages are refused", f"{where}: {percent(share)} of {refused + taken:,}.", link)
 
 
 def _signature_alerts(figures: Figures, now: int) -> Iterator[Alert]:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import TypeVar
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
 
 from starlette.responses import Response
 
+from searchblend.core.csv_cells import write_csv
+from searchblend.core.documents import encode
 from searchblend.core.errors import InvalidParameter
 from searchblend.service.actions import MOST_HOURS
 from searchblend.service.api.answers import Refusal, number_of
+from searchblend.service.api.documents import AuditView
 from searchblend.service.console import (
-    audit_page,
     budget_page,
     overview,
     planner_page,
-    refusals_page,
-    review_page,
     round_page,
     search_page,
     task_page,
@@ -35,11 +37,102 @@ from searchblend.service.console.visit import (
     console_page,
     see_other,
 )
+from searchblend.service.console.words import REFUSALS, Advice, iso
 from searchblend.service.services import Services
+from searchblend.store.audit import AuditEntry, AuditRow, verify_chain
+from searchblend.store.errors import CorruptAudit
+from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.tokens import ROLES
 
+_SHOWN_ROUNDS: Final = 12
+AUDIT_PER_PAGE: Final = 100
+_COLUMNS: Final = ("position", "when", "actor", "action", "detail", "previous", "hash")
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class AuditPage:
+    """The audit log for people: who did what and when, and whether the chain of hashes is whole."""
+
+    rows: list[AuditEntry]
+    """newest first"""
+    first: int
+    n_rows: int
+    broken: str
+    """where the log is not what was written, if so"""
+    head: str
+    """the last row's hash, to be noted elsewhere"""
+
+
+def read_audit(store: ServiceStore, first: int) -> AuditPage:
+    rows = store.audit.rows()
+    try:
+        last, broken = verify_chain(rows), ""
+    except CorruptAudit as error:
+        last, broken = None, str(error)
+    first = max(0, min(first, len(rows) - 1)) // AUDIT_PER_PAGE * AUDIT_PER_PAGE
+    shown = [row.entry for row in rows[::-1][first : first + AUDIT_PER_PAGE]]
+    return AuditPage(shown, first, len(rows), broken, last.hash if last else "")
+
+
+def _as_csv(rows: list[AuditRow]) -> bytes:
+    return write_csv(_COLUMNS, [_line(row.entry) for row in rows]).encode()
+
+
+def _line(entry: AuditEntry) -> dict[str, object]:
+    detail = json.dumps(entry.detail, ensure_ascii=False, sort_keys=True)
+    return {**vars(entry), "when": iso(entry.when), "detail": detail}
+
+
+def _as_json(rows: list[AuditRow]) -> bytes:
+    """The document of the admin API."""
+    return json.dumps(encode(AuditView([row.entry for row in rows])), ensure_ascii=False).encode()
+
+
+AUDIT_FILES: Final[Mapping[str, tuple[str, Callable[[list[AuditRow]], bytes]]]] = {
+    "audit.csv": ("text/csv; charset=utf-8", _as_csv),
+    "audit.json": ("application/json", _as_json),
+}
+
+
+@dataclass(frozen=True)
+class Reason:
+    name: str
+    advice: Advice
+    total: int
+    latest: list[tuple[Task, Round, int]]
+    """rounds in which it happened, newest first"""
+
+
+@dataclass(frozen=True)
+class RefusalsPage:
+    """Why messages were refused, round by round, and what to do about it."""
+
+    reasons: list[Reason]
+    """that happened, most frequent first"""
+    total: int
+    never: list[str]
+
+
+def read_refusals(store: ServiceStore) -> RefusalsPage:
+    names = {task.task: task for task in store.rounds.tasks()}
+    rounds = sorted(store.rounds.rounds(), key=lambda round_: -round_.changed)
+    refused = store.reports.refusals_by_round()
+    reasons = []
+    for name, advice in REFUSALS.items():
+        where = [
+            (names[round_.task], round_, refused[round_.key][name])
+            for round_ in rounds
+            if name in refused.get(round_.key, {})
+        ]
+        if where:
+            reasons.append(Reason(name, advice, sum(n for _, _, n in where), where[:_SHOWN_ROUNDS]))
+    reasons.sort(key=lambda reason: -reason.total)
+    happened = {reason.name for reason in reasons}
+    return RefusalsPage(
+        reasons, sum(reason.total for reason in reasons), [name for name in REFUSALS if name not in happened]
+    )
 
 
 class Pages:
@@ -59,7 +152,6 @@ class Pages:
             ConsoleRoute("GET", ROUND, ROLES, self.round),
             ConsoleRoute("GET", f"{ROUND}/live", ROLES, self.live),
             ConsoleRoute("GET", f"{ROUND}/files/{{name}}", ROLES, self.file),
-            ConsoleRoute("GET", "/console/review", ROLES, self.queue),
             ConsoleRoute("GET", "/console/trends", ROLES, self.all_trends),
             ConsoleRoute("GET", "/console/search", ROLES, self.all_searches),
             ConsoleRoute("GET", f"{TASK}/search", ROLES, self.search),
@@ -73,31 +165,27 @@ class Pages:
     async def _read(self, read: Callable[[ServiceStore], T]) -> T:
         return await self._services.console.call(read)
 
-    def _page(self, visit: Visit, template: str, status: int = 200, **values: object) -> Response:
-        return console_page(visit, template, self._services.clock.now(), status, **values)
-
     async def new_task(self, visit: Visit) -> Response:
         like = visit.field("like")
         values = (
             await self._read(lambda store: task_page.values_like(store, like)) if like else task_page.default_values()
         )
-        return self._page(visit, "new_task.html", groups=task_page.GROUPS, values=values, wrong="", problem="")
+        return console_page(visit, "new_task.html", groups=task_page.GROUPS, values=values, wrong="", problem="")
 
     async def overview(self, visit: Visit) -> Response:
-        now = self._services.clock.now()
-        figures = await self._read(lambda store: overview.Figures.read(store, now))
-        return self._page(visit, "overview.html", view=overview.overview(figures, now, visit.admin.role))
+        figures = await self._read(lambda store: overview.Figures.read(store, visit.now))
+        return console_page(visit, "overview.html", view=overview.overview(figures, visit.now, visit.admin.role))
 
     async def task(self, visit: Visit) -> Response:
         view = await self._read(lambda store: task_page.read_task(store, visit.task))
-        return self._page(visit, "task.html", view=view, groups=task_page.GROUPS, codes=None)
+        return console_page(visit, "task.html", view=view, groups=task_page.GROUPS, codes=None)
 
     async def round(self, visit: Visit) -> Response:
         place, containing = number_of(visit.field("from")) or 0, visit.field("find")[:200]
         view = await self._read(
             lambda store: round_page.read_round(store, visit.task, visit.number, first=place, containing=containing)
         )
-        return self._page(
+        return console_page(
             visit,
             "round.html",
             view=view,
@@ -119,7 +207,7 @@ class Pages:
         if visit.field("version") != str(live.round.version) or visit.field("working") != live.working:
             here = f"/console/tasks/{live.round.task}/rounds/{live.round.number}"
             return Response(status_code=200, headers={**HEADERS, "HX-Redirect": here, "Cache-Control": "no-store"})
-        return self._page(visit, "live_answer.html", live=live)
+        return console_page(visit, "live_answer.html", live=live)
 
     async def file(self, visit: Visit) -> Response:
         name = visit.request.path_params["name"]
@@ -134,9 +222,6 @@ class Pages:
 
         return _attachment(name, *await self._read(read))
 
-    async def queue(self, visit: Visit) -> Response:
-        return self._page(visit, "queue.html", rounds=await self._read(review_page.read_queue))
-
     async def all_trends(self, visit: Visit) -> Response:
         return await self._choose(visit, "trends", "Trends")
 
@@ -148,36 +233,36 @@ class Pages:
         tasks = await self._read(lambda store: store.rounds.tasks())
         if len(tasks) == 1:
             return see_other(f"/console/tasks/{tasks[0].task}/{to}")
-        return self._page(visit, "choose_task.html", tasks=tasks, to=to, title=title)
+        return console_page(visit, "choose_task.html", tasks=tasks, to=to, title=title)
 
     async def search(self, visit: Visit) -> Response:
         typed = visit.field("typed")[: search_page.LONGEST_TYPED]
         view = await self._read(lambda store: search_page.read_search(store, visit.task, typed))
-        return self._page(visit, "search.html", view=view)
+        return console_page(visit, "search.html", view=view)
 
     async def trends(self, visit: Visit) -> Response:
         wanted, between = visit.form.get("q", []), between_rounds(visit.form)
         view = await self._read(lambda store: trends_page.read_trends(store, visit.task, wanted, between))
-        return self._page(visit, "trends.html", view=view)
+        return console_page(visit, "trends.html", view=view)
 
     async def budget(self, visit: Visit) -> Response:
         book, tasks = await self._read(budget_page.read_budget)
-        view = await asyncio.to_thread(budget_page.budget_page, book, tasks, self._services.clock.now())
-        return self._page(visit, "budget.html", view=view)
+        view = await asyncio.to_thread(budget_page.budget_page, book, tasks, visit.now)
+        return console_page(visit, "budget.html", view=view)
 
     async def refusals(self, visit: Visit) -> Response:
-        return self._page(visit, "refusals.html", view=await self._read(refusals_page.read_refusals))
+        return console_page(visit, "refusals.html", view=await self._read(read_refusals))
 
     async def audit(self, visit: Visit) -> Response:
         first = number_of(visit.field("from")) or 0
-        view = await self._read(lambda store: audit_page.read_audit(store, first))
-        return self._page(visit, "audit.html", view=view, per_page=audit_page.PER_PAGE)
+        view = await self._read(lambda store: read_audit(store, first))
+        return console_page(visit, "audit.html", view=view, per_page=AUDIT_PER_PAGE)
 
     async def audit_file(self, visit: Visit) -> Response:
         name = visit.request.path_params["name"]
-        if name not in audit_page.FILES:
+        if name not in AUDIT_FILES:
             raise Refusal("not-found")
-        media_type, written = audit_page.FILES[name]
+        media_type, written = AUDIT_FILES[name]
         return _attachment(name, await self._read(lambda store: written(store.audit.rows())), media_type)
 
     async def planner(self, visit: Visit) -> Response:
@@ -190,7 +275,7 @@ class Pages:
                 view = planner_page.planner_page(question, await self._forecast(question))
         except InvalidParameter as error:
             problem = str(error)
-        return self._page(
+        return console_page(
             visit,
             "planner.html",
             400 if problem else 200,

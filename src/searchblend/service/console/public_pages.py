@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from searchblend.service.api.answers import Refusal, refusal_of
+from searchblend.service.api.answers import Refusal
 from searchblend.service.console import trends_page
 from searchblend.service.console.render import (
     EMBED_HEADERS,
@@ -108,16 +108,13 @@ class PublicPages:
             task, published = await self._services.reader.call(lambda store: store.rounds.published(name))
 
             def content(store: ServiceStore) -> bytes:
-                made = make(store, task.task, path)
-                return gzip.compress(made, 6) if is_gzip else made
+                page = make(store, task.task, path)
+                return gzip.compress(page, 6) if is_gzip else page
 
             key = ("page", path, published, *asked, is_gzip)
             body = await self._services.pages.get(key, lambda: public.call(content))
         except Exception as error:
-            refusal = refusal_of(error)
-            if refusal is None:
-                self._services.logbook.failure("page failed", error)
-            return error_page(request, refusal or Refusal("internal"), None, "")
+            return error_page(request, self._services.refusal(error, "page failed"), None, "")
         return shared_page(body, headers, is_gzip=is_gzip, cache=self._cache)
 
 

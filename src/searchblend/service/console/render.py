@@ -50,9 +50,9 @@ EMBED_HEADERS: Final = {
 
 @cache
 def environment() -> Environment:
-    made = pages_environment(_HERE / "templates")
-    made.filters.update(FILTERS)
-    return made
+    templates = pages_environment(_HERE / "templates")
+    templates.filters.update(FILTERS)
+    return templates
 
 
 def page(request: Request, template: str, status: int = 200, cache: str = "no-store", **values: Any) -> Response:
@@ -89,7 +89,7 @@ async def static(request: Request) -> Response:
     name = request.path_params["name"]
     file = static_files().get(name)
     if file is None:
-        raise Refusal("not-file")
+        raise Refusal("not-found")
     content, media_type, tag = file
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers={"ETag": tag})

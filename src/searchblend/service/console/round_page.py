@@ -243,7 +243,7 @@ def read_round(store: ServiceStore, task_name: str, number: int, *, first: int, 
     live = Live.read(store, round_)
     files = live.numbers.files
     content = store.artifacts.get(files[_RESULT]) if _RESULT in files else None
-    history = [_event(row) for row in store.figures.history(task.task) if row.detail.get("round") == number]
+    history = [_event(row) for row in store.audit.of_task(task.task) if row.detail.get("round") == number]
     last = store.rounds.rounds(task.task)[-1]
     return RoundPage(
         task=task,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Final
 
 from searchblend.search.build_pack import SearchIndex
 from searchblend.search.pack import Pack
 from searchblend.search.pack_index import EXACT, PREFIX, TYPO
-from searchblend.service.workers.round_pack import PACK_FILE
+from searchblend.service.workers.publisher import DELTA_FILE, PACK_FILE
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
@@ -18,7 +17,6 @@ _HOW: Final = {EXACT: "exact", PREFIX: "begins like it", TYPO: "with typing erro
 LIMIT: Final = 8
 LONGEST_TYPED: Final = 200
 _SHOWN: Final = 20
-_DELTA: Final = re.compile(r"-from-(\d+)\.")
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ def read_search(store: ServiceStore, task_name: str, typed: str) -> SearchPage:
     """Four statements; the answer itself is the device's own code on the device's own file."""
     task = store.rounds.task(task_name)
     rounds = {round_.key: round_ for round_ in store.rounds.rounds(task.task, states={State.PUBLISHED})}
-    files = store.figures.files(task.task)
+    files = store.artifacts.files(task.task)
     rows = [_row(round_, files.get(key, {})) for key, round_ in rounds.items() if PACK_FILE in files.get(key, {})]
     latest = rows[-1] if rows else None
     index = None
@@ -75,7 +73,7 @@ def read_search(store: ServiceStore, task_name: str, typed: str) -> SearchPage:
 
 
 def _row(round_: Round, files: dict[str, tuple[str, int]]) -> PackRow:
-    deltas = sorted((int(match[1]), size) for name, (_, size) in files.items() if (match := _DELTA.search(name)))
+    deltas = sorted((int(match[1]), size) for name, (_, size) in files.items() if (match := DELTA_FILE.fullmatch(name)))
     return PackRow(round_, files[PACK_FILE][1], deltas)
 
 

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from searchblend.service.api.answers import Refusal, refusal_of
+from searchblend.service.api.answers import Refusal
 from searchblend.service.console.forms import Forms
 from searchblend.service.console.pages import Pages
 from searchblend.service.console.planner_page import Planner
@@ -147,7 +147,7 @@ class SignIn:
                     check_form(request, secret, (form.get("form") or [""])[0])
                 if admin.role not in row.roles:
                     raise Refusal("forbidden", f"this needs the role {' or '.join(row.roles)}; yours is {admin.role}")
-                response = await row.answer(Visit(request, admin, secret, form))
+                response = await row.answer(Visit(request, admin, secret, form, self._services.clock.now()))
             except Exception as error:
                 response = self._failed(request, error, admin)
             self._services.metrics.count("requests_total", route=row.name, status=str(response.status_code))
@@ -162,10 +162,7 @@ class SignIn:
         return await self._services.console.call(lambda store: store.sessions.admin(secret, now))
 
     def _failed(self, request: Request, error: Exception, admin: Admin | None) -> Response:
-        refusal = refusal_of(error)
-        if refusal is None:
-            self._services.logbook.failure("page failed", error)
-            refusal = Refusal("internal")
+        refusal = self._services.refusal(error, "page failed")
         return error_page(request, refusal, admin, form_token(secret_of(request, COOKIE)) if admin else "")
 
 

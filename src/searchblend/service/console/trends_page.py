@@ -113,11 +113,11 @@ def read_trends(
     keys = {round_.number: round_.key for round_ in rounds}
     pair = _pair(list(keys), between)
     needed = {number: keys[number] for number in (*(pair or ()), *list(keys)[-1:])}
-    read = store.figures.lists(sorted(set(needed.values())))
+    read = store.artifacts.lists(sorted(set(needed.values())))
     lists = {number: _by_query(read[key]) for number, key in needed.items()}
     latest = list(lists[rounds[-1].number]) if rounds else []
     shown = list(dict.fromkeys(query for query in wanted if query))[:COLOURS] or latest[:_DEFAULT_LINES]
-    read = store.figures.lines(task.task, shown)
+    read = store.artifacts.lines(task.task, shown)
     lines = {number: _by_query(read.get(key, [])) for number, key in keys.items()}
     shown = [query for query in shown if any(query in rows for rows in lines.values())]
     return Trends(

@@ -113,6 +113,7 @@ class Visit:
     admin: Admin
     secret: str
     form: Mapping[str, list[str]]
+    now: int
 
     def field(self, name: str) -> str:
         return (self.form.get(name) or [""])[0]
@@ -147,12 +148,10 @@ class ConsoleRoute:
         return f"{self.method} {self.path}"
 
 
-def console_page(visit: Visit, template: str, now: int, status: int = 200, **values: Any) -> Response:
+def console_page(visit: Visit, template: str, status: int = 200, **values: Any) -> Response:
     """A page for a person who is signed in."""
-    done = _DONE.get(visit.request.query_params.get("done", ""), "")
-    return page(
-        visit.request, template, status, admin=visit.admin, form=form_token(visit.secret), done=done, now=now, **values
-    )
+    done, form = _DONE.get(visit.request.query_params.get("done", ""), ""), form_token(visit.secret)
+    return page(visit.request, template, status, admin=visit.admin, form=form, done=done, now=visit.now, **values)
 
 
 def error_page(request: Request, refusal: Refusal, admin: Admin | None, form: str) -> Response:

@@ -1,4 +1,5 @@
-"""The words of the pages: numbers, moments and sizes as people write them, a round's states, and why a round ended.
+"""The words of the pages: numbers, moments and sizes as people write them, a round's states, why a round ended or a
+message was refused.
 
 Every page uses these and no others. ``actions`` has who takes a round on, and by which button.
 """
@@ -14,6 +15,7 @@ from searchblend.core.visible import visible
 from searchblend.service.actions import next_action, next_actor
 from searchblend.store.rounds import Round
 from searchblend.store.states import State
+from searchblend.wire import problems
 
 NOTHING: Final = "–"
 _MINUTE: Final = 60
@@ -208,11 +210,72 @@ REASONS: Final = {
     "key-lost": "The round's key is gone, so no one can read its records.",
     "job-failed": "A step kept failing; the audit log says which one and why.",
     "shredding-deadline": "Raw records reached their deadline and were destroyed before a list was drawn.",
+    "altered-round": "The round was changed after the curator had opened it; its records were not opened.",
+    "restored": "The service was restored from a backup, which holds no raw records.",
     "rejected": "The reviewer rejected the list.",
     "operator": "The operator ended it.",
     "killed": "The task was stopped.",
 }
 """why a round ended without a result"""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Why a message was refused, in words, and what to do about many of them."""
+
+    means: str
+    do: str
+
+
+REFUSALS: Final[dict[str, Advice]] = {
+    "malformed": Advice(
+        "The message does not have the form that the round asks for.",
+        "Many at once: a device version that does not fit. Raise the task's oldest device version.",
+    ),
+    "id-mismatch": Advice(
+        "The report's id is not that of its bytes: it was changed on its way, or made by hand.",
+        "Look for a proxy that rewrites bodies. If there is none, someone is probing the service; nothing was counted.",
+    ),
+    "wrong-round": Advice(
+        "It was made for another task or round.",
+        "A few are late devices. Many: a cache serves an old manifest; shorten how long it may.",
+    ),
+    "wrong-head-list": Advice(
+        "It was made for another head list.",
+        "Check that caches serve artifacts under their own address, and that one database is behind all servers.",
+    ),
+    "window-closed": Advice(
+        "It came when the round did not take it.",
+        "Normal after closing. Many: give the grace period more time.",
+    ),
+    "killed": Advice("The task was stopped.", "Nothing: devices learn it from the next manifest."),
+    "too-large": Advice(
+        "The message is larger than is allowed.",
+        "Look at the device version; a report of this round has one fixed size.",
+    ),
+    "bad-credential": Advice(
+        "The enrolment code or token is missing or unknown.",
+        "Make new enrolment codes on the task's page, or check the issuer's key.",
+    ),
+    "spent-token": Advice("The token was used before.", "Many: tokens are being replayed; each counts once anyway."),
+    "wrong-consent": Advice(
+        "The record was made under another consent text.",
+        "Contributors must agree to the text of this round; check what the program shows them.",
+    ),
+    "conflicting-contribution": Advice(
+        "The contributor has sent another record for this round before.",
+        "One code on two devices, or a changed mind. The first record stays; it can be taken back and sent anew.",
+    ),
+    "not-admitted": Advice(
+        "An opened record holds what no device keeps: control characters, personal data, or no web address.",
+        "Devices of this project never send one. The audit log says how many of which kind; each was dropped alone.",
+    ),
+    "withdrawn": Advice(
+        "A record that was taken back was in the database again when the list was drawn. It was not counted.",
+        "Someone changes the database by hand: find out who, and change its passwords. The audit log has the number.",
+    ),
+}
+assert set(REFUSALS) == set(problems.REASONS)
 
 
 def words_of(round_: Round) -> StateWords:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -82,35 +81,22 @@ class Estimator(RoundJobs):
         return round_files(release, created, influence), influence
 
 
-@dataclass(frozen=True)
-class _Kinds:
-    """Counters of a round, by what the reports were about."""
-
-    queries: SubsetCounts | None
-    cells: SubsetCounts | None
-
-
 def report_counts(counts: Ints, shape: ReportShape) -> ReportCounts:
-    """A round's counters in the estimator's form."""
+    """A round's counters in the estimator's form: items and sinks, by what the reports were about."""
     if shape.suite == ONE_CELL:
         return ReportCounts(two_stage=counts[: shape.cell_items])
-    kinds = _kinds(counts, shape)
-    return ReportCounts(queries=kinds.queries, cells=kinds.cells)
 
-
-def _kinds(counts: Ints, shape: ReportShape) -> _Kinds:
-    """Items and sinks; the number of reports follows, since every set has the same size."""
-
-    def of(first: int, n: int, subset: int, sink: int) -> SubsetCounts | None:
+    def about(first: int, n: int, subset: int, sink: int) -> SubsetCounts | None:
         if not n:
             return None
         items, sinks = counts[first : first + n], int(counts[sink])
-        # Without a sink ⋆ is the last item: it is reported like the others and not estimated.
+        # Without a sink ⋆ is the last item: it is reported like the others and not estimated. The number of reports
+        # follows from their items, since every set has the same size.
         return SubsetCounts(items[: n - (shape.suite == SETS)], sinks, int(items.sum()) // subset + sinks)
 
-    return _Kinds(
-        of(0, shape.query_items, shape.query_subset, shape.query_sink),
-        of(shape.query_items, shape.cell_items, shape.cell_subset, shape.query_sink + 1),
+    return ReportCounts(
+        queries=about(0, shape.query_items, shape.query_subset, shape.query_sink),
+        cells=about(shape.query_items, shape.cell_items, shape.cell_subset, shape.query_sink + 1),
     )
 
 

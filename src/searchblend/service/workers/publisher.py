@@ -1,8 +1,9 @@
-"""The publisher's jobs: open the clients' window, sign manifests, publish results. Holds the signing keys."""
+"""The publisher's jobs: open the clients' window, sign manifests, publish results and packs. Holds the signing keys."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -12,11 +13,13 @@ from searchblend.blender.release import HeadFigures
 from searchblend.blender.result import Result
 from searchblend.core.errors import MessageError
 from searchblend.core.privacy import Neighbors
+from searchblend.search.build_pack import build_pack
+from searchblend.search.pack import PACK_MEDIA_TYPE, Pack
+from searchblend.search.pack_delta import DELTA_MEDIA_TYPE, encode_delta
 from searchblend.service.clock import Clock
 from searchblend.service.round_model import key_signature_of, settings_digest, settings_of, shape_of
 from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.estimator import FILE_PREFIX
-from searchblend.service.workers.round_pack import make_pack_files, pack_part
 from searchblend.service.workers.signing_keys import (
     OtherSigningKeys,
     SigningKeys,
@@ -40,6 +43,8 @@ from searchblend.wire.manifest import (
     ClientPart,
     Manifest,
     OptinPart,
+    PackDelta,
+    PackPart,
     decode_payload,
     decode_signed,
     encode_manifest,
@@ -60,6 +65,10 @@ _FILES: Final = {
     "trends.csv": "text/csv; charset=utf-8",
     "statement.json": "application/json",
 }
+PACK_FILE: Final = "local-search.sbpack"
+EARLIER_PACKS: Final = 3
+"""how many rounds a device may have slept through and still update by a delta"""
+DELTA_FILE: Final = re.compile(r"local-search-from-([0-9]+)\.sbdelta")
 
 
 class Publisher(RoundJobs):
@@ -300,3 +309,51 @@ def trend_rows(result: Result) -> list[TrendRow]:
         )
         for place, row in enumerate(result.trends)
     ]
+
+
+def make_pack_files(store: ServiceStore, round_: Round, result: Result) -> dict[str, tuple[bytes, str]]:
+    """Name, bytes and media type of the pack of a round and of its deltas; a delta that saves nothing is left out.
+
+    Made from what was estimated and from packs that are public already, so doing it twice gives the same bytes.
+    """
+    pack = build_pack(result, task=bytes.fromhex(round_.task), round_number=round_.number).pack
+    files = {PACK_FILE: (pack.content, PACK_MEDIA_TYPE)}
+    for number, base in _earlier(store, round_):
+        delta = encode_delta(base, pack)
+        if len(delta) < len(pack.content):
+            files[f"local-search-from-{number}.sbdelta"] = (delta, DELTA_MEDIA_TYPE)
+    return files
+
+
+def pack_part(store: ServiceStore, rounds: Sequence[Round]) -> PackPart | None:
+    """The manifest's ``pack``: the newest pack of a task's rounds and the deltas to it."""
+    packs: dict[int, str] = {}
+    deltas: list[PackDelta] = []
+    for round_ in (round_ for round_ in rounds if round_.state is State.PUBLISHED):
+        files = store.artifacts.of_round(round_.key)
+        if PACK_FILE not in files:
+            continue
+        deltas = [
+            PackDelta(packs[int(name[1])], sha256, store.artifacts.size(sha256))
+            for name, sha256 in ((DELTA_FILE.fullmatch(name), sha256) for name, sha256 in files.items())
+            if name and int(name[1]) in packs
+        ]
+        packs[round_.number] = files[PACK_FILE]
+    if not packs:
+        return None
+    number = max(packs)
+    ordered = tuple(sorted(deltas, key=lambda delta: delta.base))
+    return PackPart(packs[number], store.artifacts.size(packs[number]), number, ordered)
+
+
+def _earlier(store: ServiceStore, round_: Round) -> list[tuple[int, Pack]]:
+    """The packs of the last published rounds of the same task, each content once."""
+    packs: dict[str, tuple[int, Pack]] = {}
+    for earlier in reversed(store.rounds.rounds(round_.task)):
+        if earlier.state is not State.PUBLISHED or earlier.number >= round_.number or len(packs) == EARLIER_PACKS:
+            continue
+        sha256 = store.artifacts.of_round(earlier.key).get(PACK_FILE)
+        content = store.artifacts.get(sha256) if sha256 else None
+        if sha256 and content:
+            packs[sha256] = earlier.number, Pack(content[0])
+    return list(packs.values())

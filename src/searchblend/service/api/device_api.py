@@ -1,0 +1,309 @@
+"""What devices and readers call: send reports, send sealed records and take them back, fetch what is public."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Final
+
+import numpy as np
+from starlette.requests import Request
+from starlette.responses import Response
+
+from searchblend.core.errors import MessageError
+from searchblend.service.api.answers import Refusal, bearer, document_response, read_body, round_number
+from searchblend.service.api.documents import BatchAnswer, RoundFiles, TrendList, TrendView
+from searchblend.service.api.operations import Handler, Operation
+from searchblend.service.api.writers import SealedArrival
+from searchblend.service.services import RoundFacts, Services
+from searchblend.store.reports import Arrivals, ReportOutcome
+from searchblend.store.service_store import ServiceStore
+from searchblend.store.states import State
+from searchblend.wire.canonical import json_bytes
+from searchblend.wire.manifest import ManifestEnvelope
+from searchblend.wire.report import (
+    REPORT_MEDIA_TYPE,
+    REPORTS_MEDIA_TYPE,
+    ReportRefused,
+    ReportShape,
+    counters_of,
+    decode_report,
+)
+from searchblend.wire.report_batch import decode_reports
+from searchblend.wire.sealed import SEALED_MEDIA_TYPE, SEALED_SIZES, check_sealed
+
+MOST_REPORTS: Final = 1_000
+LARGEST_BATCH: Final = 512 * 1024
+LARGEST_REPORT: Final = 64 * 1024
+_PROBLEMS: Final = (
+    "malformed",
+    "id-mismatch",
+    "wrong-round",
+    "wrong-head-list",
+    "window-closed",
+    "killed",
+    "unknown-task",
+    "too-large",
+    "unsupported-media-type",
+    "bad-credential",
+    "spent-token",
+    "rate-limited",
+    "overloaded",
+    "storage-unavailable",
+)
+_SHORTEST_CREDENTIAL: Final = 22
+"""128 random bits in base64url; what is shorter could be guessed from the tag that is made of it"""
+_SHA256: Final = re.compile("[0-9a-f]{64}")
+_FOREVER: Final = "public, max-age=31536000, immutable"
+
+
+class Collector:
+    """The routes for reports. 200 means: it is on disk and counted, once."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    def operations(self) -> list[Operation]:
+        path = "/v1/tasks/{task}/rounds/{round}"
+        return [
+            Operation(
+                "POST",
+                f"{path}/reports",
+                self.one,
+                "Send one report. The same bytes again are answered with 200 again and count nothing.",
+                "collector",
+                takes=REPORT_MEDIA_TYPE,
+                problems=_PROBLEMS,
+            ),
+            Operation(
+                "POST",
+                f"{path}/report-batches",
+                self.many,
+                f"Send up to {MOST_REPORTS} reports, one after another; says which were refused and why.",
+                "collector",
+                takes=REPORTS_MEDIA_TYPE,
+                gives=BatchAnswer,
+                problems=_PROBLEMS,
+            ),
+        ]
+
+    async def one(self, request: Request) -> Response:
+        facts, shape = await self._facts(request)
+        body = await self._body(request, facts, REPORT_MEDIA_TYPE, LARGEST_REPORT)
+        try:
+            report_id, parts = decode_report(body, shape)
+        except ReportRefused as refusal:
+            raise self._services.refused(facts, refusal.reason) from None
+        counters = np.array([counters_of(parts, shape)], dtype=np.int64)
+        token = self._token(request, facts, shape)
+        await self._keep(request, facts, Arrivals(facts.key, [report_id], counters, token))
+        return Response(status_code=200)
+
+    async def many(self, request: Request) -> Response:
+        facts, shape = await self._facts(request)
+        if self._services.tokens is not None:
+            raise Refusal("bad-credential", "each report needs its own token here; send them one by one")
+        body = await self._body(request, facts, REPORTS_MEDIA_TYPE, LARGEST_BATCH)
+        if len(body) > MOST_REPORTS * shape.size:
+            raise Refusal("too-large", f"expected at most {MOST_REPORTS} reports")
+        try:
+            batch = decode_reports(body, shape)
+        except ReportRefused as refusal:
+            detail = f"expected a multiple of {shape.size} bytes"
+            raise self._services.refused(facts, refusal.reason, detail) from None
+        for reason, n in Counter(batch.refused.values()).items():
+            self._services.writer.refuse(facts.key, reason, n)
+        if batch.ids:
+            await self._keep(request, facts, Arrivals(facts.key, batch.ids, batch.counters))
+        refused = {str(position): reason for position, reason in sorted(batch.refused.items())}
+        return document_response(BatchAnswer(len(batch.ids), refused))
+
+    async def _facts(self, request: Request) -> tuple[RoundFacts, ReportShape]:
+        facts = await self._services.facts(request.path_params["task"], request.path_params["round"], for_reports=True)
+        if facts.shape is None:
+            raise self._services.refused(facts, "window-closed")
+        return facts, facts.shape
+
+    async def _body(self, request: Request, facts: RoundFacts, media_type: str, at_most: int) -> bytes:
+        try:
+            return await read_body(request, media_type=media_type, at_most=at_most)
+        except Refusal as refusal:
+            if refusal.problem == "too-large":
+                self._services.writer.refuse(facts.key, "too-large")
+            raise
+
+    async def _keep(self, request: Request, facts: RoundFacts, arrivals: Arrivals) -> None:
+        if not self._services.bucket.take(len(arrivals.ids)):
+            raise Refusal("rate-limited")
+        outcome = await self._services.writer.add(arrivals)
+        if outcome is ReportOutcome.TAKEN:
+            return
+        spent = outcome is ReportOutcome.SPENT
+        reason = "spent-token" if spent else await self._services.why_closed(request.path_params["task"])
+        raise self._services.refused(facts, reason, n=len(arrivals.ids))
+
+    def _token(self, request: Request, facts: RoundFacts, shape: ReportShape) -> bytes | None:
+        """The nonce of the token that pays for a report, where tokens are asked for."""
+        if self._services.tokens is None:
+            return None
+        try:
+            return self._services.tokens.nonce(request.headers.get("authorization", ""), shape.task, shape.round)
+        except MessageError:
+            raise self._services.refused(facts, "bad-credential") from None
+
+
+class Intake:
+    """The routes for sealed opt-in records. Nothing here can open one."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    def operations(self) -> list[Operation]:
+        path = "/v1/tasks/{task}/rounds/{round}/contributions"
+        problems = ("unknown-task", "bad-credential", "window-closed", "killed", "storage-unavailable", "overloaded")
+        return [
+            Operation(
+                "POST",
+                path,
+                self.add,
+                "Send one sealed record, with the enrolment code as a bearer credential. One for each contributor.",
+                "intake",
+                takes=SEALED_MEDIA_TYPE,
+                problems=(
+                    *problems,
+                    "malformed",
+                    "wrong-consent",
+                    "conflicting-contribution",
+                    "too-large",
+                    "unsupported-media-type",
+                ),
+            ),
+            Operation(
+                "DELETE",
+                path,
+                self.remove,
+                "Take one's record back for good, until the window closes. 204 whether or not there was one.",
+                "intake",
+                status=204,
+                problems=problems,
+            ),
+        ]
+
+    async def add(self, request: Request) -> Response:
+        task, facts, tag = await self._contributor(request)
+        sealed = await read_body(request, media_type=SEALED_MEDIA_TYPE, at_most=SEALED_SIZES[-1])
+        try:
+            check_sealed(sealed, facts.sealing)
+        except MessageError as error:
+            reason = "wrong-consent" if "wrong-consent" in str(error) else "malformed"
+            raise self._services.refused(facts, reason) from None
+        outcome = await self._services.writer.contribute(SealedArrival(facts.key, tag, sealed))
+        self._services.metrics.count("contributions_total", result=outcome)
+        if outcome == "closed":
+            self._services.forget(task, request.path_params["round"])
+            raise Refusal(await self._services.why_closed(task))
+        if outcome == "conflict":
+            raise self._services.refused(facts, "conflicting-contribution")
+        return Response(status_code=200)
+
+    async def remove(self, request: Request) -> Response:
+        task, facts, tag = await self._contributor(request)
+        now = self._services.clock.now()
+        if not await self._services.reader.call(lambda store: store.contributions.withdraw(facts.key, tag, now)):
+            raise Refusal(await self._services.why_closed(task))
+        return Response(status_code=204)
+
+    async def _contributor(self, request: Request) -> tuple[str, RoundFacts, bytes]:
+        """Who it is, as far as this round may know; the credential itself is forgotten here."""
+        task = request.path_params["task"]
+        facts = await self._services.facts(task, request.path_params["round"], for_reports=False)
+        credential = bearer(request)
+        if credential is None or len(credential) < _SHORTEST_CREDENTIAL:
+            raise Refusal("bad-credential")
+        if not self._services.anonymous_intake:
+            code = credential
+            if not await self._services.reader.call(lambda store: store.tokens.is_enrolled(task, code)):
+                raise self._services.refused(facts, "bad-credential")
+        return task, facts, facts.sealing.tag_of(credential)
+
+
+class Distribution:
+    """What anyone may read: manifests, artifacts, trends. Cacheable: most requests never reach this server."""
+
+    def __init__(self, services: Services, *, manifest_seconds: int = 60) -> None:
+        self._services, self._manifest_seconds = services, manifest_seconds
+        self._media_types: dict[str, str] = {}
+
+    def operations(self) -> list[Operation]:
+        def get(path: str, handler: Handler, gives: type | str, summary: str) -> Operation:
+            problems = ("unknown-task", "storage-unavailable") if "{task}" in path else ("not-found",)
+            return Operation("GET", path, handler, summary, "publisher", gives=gives, problems=problems)
+
+        task = "/v1/tasks/{task}"
+        return [
+            get(
+                f"{task}/manifest",
+                self.manifest,
+                ManifestEnvelope,
+                "The signed manifest: what the task asks of devices now.",
+            ),
+            get("/v1/artifacts/{sha256}", self.artifact, "*/*", "A published file, under the SHA-256 of its bytes."),
+            get(
+                f"{task}/trends",
+                self.trends,
+                TrendList,
+                "All published trends with intervals and both groups' columns.",
+            ),
+            get(f"{task}/rounds/{{round}}/files", self.files, RoundFiles, "The published files of a round by name."),
+        ]
+
+    async def manifest(self, request: Request) -> Response:
+        task = request.path_params["task"]
+        latest = await self._services.reader.call(lambda store: store.artifacts.manifest(store.rounds.task(task).task))
+        if latest is None:
+            raise Refusal("unknown-task", "nothing was signed yet")
+        headers = {"ETag": f'"{latest[0]}"', "Cache-Control": f"public, max-age={self._manifest_seconds}"}
+        if request.headers.get("if-none-match") == headers["ETag"]:
+            return Response(status_code=304, headers=headers)
+        return Response(latest[2], media_type="application/json", headers=headers)
+
+    async def artifact(self, request: Request) -> Response:
+        sha256 = request.path_params["sha256"]
+        if not _SHA256.fullmatch(sha256):
+            raise Refusal("not-found")
+
+        def read(store: ServiceStore) -> bytes:
+            artifact = store.artifacts.get(sha256)
+            if artifact is None:
+                raise Refusal("not-found")
+            self._media_types[sha256] = artifact[1]
+            return artifact[0]
+
+        content = await self._services.files.get(sha256, lambda: self._services.reader.call(read))
+        headers = {"Cache-Control": _FOREVER, "ETag": f'"{sha256}"', "X-Content-Type-Options": "nosniff"}
+        return Response(content, media_type=self._media_types[sha256], headers=headers)
+
+    async def trends(self, request: Request) -> Response:
+        name = request.path_params["task"]
+        public = self._services.public
+        task, published = await self._services.reader.call(lambda store: store.rounds.published(name))
+
+        def read(store: ServiceStore) -> bytes:
+            rows = store.artifacts.trends(task.task)
+            return json_bytes(TrendList([TrendView(number, **vars(row)) for number, row in rows]))
+
+        content = await self._services.pages.get(("trends", task.task, published), lambda: public.call(read))
+        headers = {"Cache-Control": f"public, max-age={self._manifest_seconds}"}
+        return Response(content, media_type="application/json", headers=headers)
+
+    async def files(self, request: Request) -> Response:
+        task, number = request.path_params["task"], round_number(request.path_params["round"])
+
+        def read(store: ServiceStore) -> dict[str, str]:
+            round_ = store.rounds.round(store.rounds.task(task).task, number)
+            if round_.state is not State.PUBLISHED:
+                raise Refusal("unknown-task", "the round is not published")
+            return store.artifacts.of_round(round_.key)
+
+        files = await self._services.public.call(read)
+        return document_response(RoundFiles(files), _FOREVER)
