@@ -76,7 +76,7 @@ def unlisted_names(program: str) -> list[str]:
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ours
     ]
-    return [*dotted, *(name for name in taken if name not in searchblend.__all__)]
+    return [*dotted, *(name for name in taken if name not in dir(searchblend))]
 
 
 class Reader:

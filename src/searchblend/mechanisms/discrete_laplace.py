@@ -33,7 +33,11 @@ class DiscreteLaplace(IntegerNoise):
         self.rate: Final = rate
         self.decay: Final = math.exp(-float(rate))
         """a = e^{−1/b}"""
-        self._table = _survival_table(rate)
+        self._survival = _survival_table(rate)
+
+    @property
+    def _table(self) -> NoiseTable:
+        return self._survival
 
     @property
     def scale(self) -> float:

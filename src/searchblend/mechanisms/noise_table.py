@@ -92,7 +92,9 @@ class NoiseTable:
 class IntegerNoise(ABC):
     """Noise for counts: independent, symmetric, whole numbers. A law states its tail; its table draws."""
 
-    _table: NoiseTable
+    @property
+    @abstractmethod
+    def _table(self) -> NoiseTable: ...
 
     @property
     @abstractmethod
