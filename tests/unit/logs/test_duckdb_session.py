@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import gc
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
@@ -126,3 +128,18 @@ def test_progress_grows_to_the_size_of_the_files(tmp_path: Path, monkeypatch: py
     assert {total for _, total in told} == {path.stat().st_size}
     assert done[-1] == path.stat().st_size
     assert len(done) > 3
+
+
+def test_the_database_prints_nothing_at_a_prompt():
+    """DuckDB draws a bar on standard output after two seconds where Python runs no file, amid what a user prints."""
+    program = """
+import duckdb
+from searchblend.logs.duckdb.session import DuckDBSession
+
+session = DuckDBSession(None, None, None)
+setting = "SELECT current_setting('enable_progress_bar')"
+print(duckdb.sql(setting).fetchall(), session.rows(setting))
+session.close()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300)
+    assert done.stdout == "[(True,)] [(False,)]\n"

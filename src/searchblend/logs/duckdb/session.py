@@ -63,6 +63,7 @@ class DuckDBSession:
             self._set("threads", "threads", threads)
             self.execute("SET preserve_insertion_order = false")  # nothing here depends on the order of lines
             self.execute(f"SET temp_directory = {quoted(os.fspath(self.directory / 'spill'))}")
+            self.execute("SET enable_progress_bar = false")  # else printed at a prompt and in notebooks
             self.execute("SET autoinstall_known_extensions = false")
             self.execute("SET pandas_analyze_sample = 0")  # what a column is must not depend on its values
         except BaseException:
