@@ -170,7 +170,7 @@ LAZY = {
     "mechanisms/gaussian_account.py": {"scipy"},
     "releases/click_graph.py": {"searchblend.pages.release_pages"},
     "releases/hybrid.py": {"searchblend.pages.release_pages"},
-    "releases/make_release.py": {"searchblend.accounting.spend", "searchblend.store"},
+    "releases/make_release.py": {"searchblend.store"},
     "releases/pack_files.py": {"searchblend.wire.signing"},
     "releases/save_and_plot.py": {"searchblend.synthetic"},
     "store/service_store.py": {"searchblend.store.database_postgres"},

@@ -158,7 +158,10 @@ def _same(stated: Any, computed: Any, *, within: float = _CLOSE) -> bool:
             and all(_same(stated[key], value, within=within) for key, value in computed.items())
         )
     if isinstance(computed, list):
-        return isinstance(stated, list) and len(stated) == len(computed) and all(map(_same, stated, computed))
+        pairs = (
+            zip(stated, computed, strict=True) if isinstance(stated, list) and len(stated) == len(computed) else None
+        )
+        return pairs is not None and all(_same(left, right, within=within) for left, right in pairs)
     if isinstance(computed, float) and isinstance(stated, int | float):
         return math.isclose(stated, computed, rel_tol=within)
     return bool(stated == computed)

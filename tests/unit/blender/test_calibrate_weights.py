@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
 
 from searchblend.blender.best.calibrate_weights import Calibrated, Observed, UserSums, calibrate
-from searchblend.blender.best.many_records import MeasuredHeadList, measure_head_list, measured_shares
+from searchblend.blender.best.joint_least_squares import Equations, Layout
+from searchblend.blender.best.many_records import measure_head_list, measured_shares
 from searchblend.blender.best.many_records_design import design_of
+from searchblend.blender.best.observations import OptinCounts, People
 from searchblend.blender.estimates import Floats
 from searchblend.core.params import MANY_RECORDS, BlenderParams
 from searchblend.core.privacy import Budget
+from searchblend.core.records import HeadList
 from searchblend.synthetic.count_group import CountGroup, RecordModel
 from searchblend.synthetic.metrics import Truth
 from searchblend.synthetic.population import AOL, MEDIAN_SEARCHES
@@ -63,7 +68,7 @@ def test_weights_vary_less_with_the_users_than_shares_do(share: float):
     of_weights = users.of_weights(np.array([c]), np.array([omega]), 1.0)
     exact = (c / omega) ** 2 * float((weight**2).mean()) / c
     assert of_weights[0] == pytest.approx(exact, rel=0.25)
-    assert users.together(of_weights)[0] == pytest.approx(c / omega * float((s * weight).mean()) / c, rel=0.15)
+    assert users.together(of_weights, 1.0)[0] == pytest.approx(c / omega * float((s * weight).mean()) / c, rel=0.15)
     assert of_weights[0] < 0.5 * users.rho  # as much as for the shares would be far off
 
 
@@ -81,32 +86,64 @@ def model() -> RecordModel:
     return RecordModel.of_profile(AOL)
 
 
-def _gaps(measured: MeasuredHeadList, *, of_everybody: bool) -> Floats:
-    """Errors of the queries' shares against the law that people are drawn from, in standard deviations."""
-    shares, head, n = measured_shares(measured), measured.head, measured.n_users
-    first = head.first_cells()[:-1]
+def law_of(head: HeadList) -> Floats:
+    """The shares of the queries in the law that people are drawn from."""
     parts, chance = 10**15, np.random.Generator(np.random.PCG64(1))
     law = CountGroup(model().universe, np.rint(model().shares * parts).astype(np.int64), parts, chance)
-    truth = Truth.of(head, law.cell_counts(head)).queries[:-1]
-    totals = np.add.reduceat(shares.cells.value, first)
-    assert shares.rho is not None
-    last = np.array(head.first_cells()[1:]) - 1
-    factor = shares.rho if of_everybody else shares.cells.sampling[last]
-    gaps: Floats = (totals - truth) / np.sqrt(shares.total_variance[first] + factor * truth / n)
+    return Truth.of(head, law.cell_counts(head)).queries[:-1]
+
+
+def optin_gaps(optin: OptinCounts, head: HeadList) -> Floats:
+    """Errors of the opt-in users' estimates of the queries, in their standard deviations."""
+    layout = Layout(head)
+    shares = layout.padded(optin.shares)
+    alone = Equations(layout, [optin.data(layout, shares, People(optin.n_users, 1.0))], np.zeros_like(shares)).solve()
+    gaps: Floats = (alone.totals - law_of(head)) / np.sqrt(alone.total_variance)
     return gaps
 
 
 def test_intervals_are_as_wide_as_errors_are():
-    """Mean square of about 450 standardized errors: 1 ± .07 if variances are right, .42 with ρ for all of them."""
-    lists = [
-        measure_head_list(
-            model().searchers(25_000, MEDIAN_SEARCHES, np.random.Generator(np.random.PCG64([3, seed]))),
-            PARAMS,
-            design_of(PARAMS),
-            randomness=SeededRandomness(seed),
-        )
-        for seed in range(2)
-    ]
-    right, wide = (np.concatenate([_gaps(each, of_everybody=rho) for each in lists]) for rho in (False, True))
-    assert 0.65 < np.mean(right**2) < 1.35
-    assert np.mean(wide**2) < 0.6
+    """Mean squares of standardized errors: of about 680, 1 ± .06 if variances are right, .42 with ρ for all of them; of
+    the most frequent, 1 ± .22."""
+    right, wide, head = [], [], []
+    for seed in range(3):
+        users = model().searchers(25_000, MEDIAN_SEARCHES, np.random.Generator(np.random.PCG64([3, seed])))
+        measured = measure_head_list(users, PARAMS, design_of(PARAMS), randomness=SeededRandomness(seed))
+        optin = OptinCounts.of_shares(measured_shares(measured), measured.n_users)
+        right.append(optin_gaps(optin, measured.head))
+        wide.append(optin_gaps(replace(optin, sampling_factor=None, total_sampling_factor=None), measured.head))
+        head.append(right[-1][np.argsort(-law_of(measured.head))[:14]])
+    assert 0.65 < np.mean(np.concatenate(right) ** 2) < 1.35
+    assert 0.35 < np.mean(np.concatenate(head) ** 2) < 2.2
+    assert np.mean(np.concatenate(wide) ** 2) < 0.6
+
+
+def test_the_totals_sampling_is_their_own():
+    """Σ over a query's cells is f_q c/n whatever the cells' own factors are, but for what all queries share."""
+    head = HeadList([("a", ["u", "v"]), ("b", [])])
+    layout, shares = Layout(head), np.array([0.05, 0.02, 0.01, 0.03])
+    optin = OptinCounts(
+        shares,
+        np.zeros(4),
+        1000,
+        rho=0.4,
+        sampling_factor=np.array([0.3, 0.3, 0.2, 0.1]),
+        total_sampling_factor=np.array([0.15, 0.15, 0.15, 0.1]),
+    )
+    data = optin.data(layout, layout.padded(shares), People(1000, 9000))
+    within = np.where(layout.present[:, :, None] & layout.present[:, None, :], data.covariance, 0.0)
+    np.testing.assert_allclose(within.sum(axis=(1, 2)), np.array([0.15 * 0.08, 0.1 * 0.03]) / 1000)
+
+
+def test_people_who_are_counted_by_weights_alone_are_less_of_the_truth():
+    """Var(ĉ − p̄) of a mean that follows p̄ with g = .1 only, ρ being .4: drawn again and again."""
+    chance, n, others = np.random.Generator(np.random.PCG64(8)), 400, 600
+    own = chance.standard_normal((20_000, n + others)) * math.sqrt(0.4)
+    predicted = 0.25 * own[:, :n] + chance.standard_normal((20_000, n)) * 0.1
+    error = predicted.mean(axis=1) - own.mean(axis=1)
+    variance = (0.25**2 * 0.4 + 0.01) / n
+    stated = variance - (0.4 - 2 * (0.4 - 0.1)) / (n + others)
+    tiny = 1e-6  # a rare query: 1 − c is 1
+    by_code = People(n, others, 0.4).against(np.array([variance * tiny]), np.array([tiny]), np.array([0.3]))
+    assert by_code[0] / tiny == pytest.approx(stated, rel=1e-5)
+    assert float(error.var()) == pytest.approx(stated, rel=0.06)

@@ -95,7 +95,7 @@ def test_calibrated_shares_are_close_to_the_truth_and_say_how_close():
         shares = measured_shares(found)
         first = found.head.first_cells()[:-1]
         gap = np.add.reduceat(shares.cells.value - true_shares(found.head), first)
-        gaps.append(gap / np.sqrt(shares.total_variance[first]))
+        gaps.append(gap / np.sqrt(shares.totals.variance[first]))
         assert shares.rho is not None
         assert 0.1 < shares.rho < 0.6
     assert np.sqrt(np.mean(np.square(gaps))) < 1.5

@@ -65,22 +65,26 @@ def test_figures_of_all_rounds_come_at_once(store):
     for task, sequence, expires in ((TASK, 1, 10), (TASK, 2, 30), ("cd" * 16, 1, 20)):
         store.artifacts.add_manifest(task, sequence, expires, b"signed")
     store.artifacts.attach(first.key, {"a.json": store.artifacts.put(b"12345", "application/json")})
-    figures = store.figures
-    assert figures.refused() == {first.key: {"malformed": 2}, second.key: {"killed": 4, "malformed": 1}}
-    assert figures.signatures() == {TASK: 30, "cd" * 16: 20}
-    assert figures.counted() == {first.key: (0, 0), second.key: (0, 0)}
-    assert figures.contributed() == {}
-    (sha256, size) = figures.files(TASK)[first.key]["a.json"]
+    assert store.reports.refusals_by_round() == {first.key: {"malformed": 2}, second.key: {"killed": 4, "malformed": 1}}
+    assert store.artifacts.manifest_ends() == {TASK: 30, "cd" * 16: 20}
+    assert store.reports.counted_by_round() == {first.key: (0, 0), second.key: (0, 0)}
+    assert store.contributions.count_by_round() == {}
+    (sha256, size) = store.artifacts.files(TASK)[first.key]["a.json"]
     assert (store.artifacts.get(sha256)[0], size) == (b"12345", 5)
-    assert figures.files("cd" * 16) == {}
-    assert [row.query for row in figures.lists([first.key])[first.key]] == ["query 0", "query 1", "query 2", None]
-    assert figures.lists([]) == {}
-    lines = figures.lines(TASK, ["query 2", "query 0", "never"])
+    assert store.artifacts.files("cd" * 16) == {}
+    assert [row.query for row in store.artifacts.lists([first.key])[first.key]] == [
+        "query 0",
+        "query 1",
+        "query 2",
+        None,
+    ]
+    assert store.artifacts.lists([]) == {}
+    lines = store.artifacts.lines(TASK, ["query 2", "query 0", "never"])
     assert {key: {row.query for row in rows} for key, rows in lines.items()} == {
         first.key: {"query 0", "query 2"},
         second.key: {"query 0"},
     }
-    assert figures.lines(TASK, []) == figures.lines("cd" * 16, ["query 0"]) == {}
-    history = figures.history(TASK)
+    assert store.artifacts.lines(TASK, []) == store.artifacts.lines("cd" * 16, ["query 0"]) == {}
+    history = store.audit.of_task(TASK)
     assert [entry.action for entry in history[:2]] == ["task created", "round drafted"]
     assert all(entry.detail["task"] == TASK for entry in history)

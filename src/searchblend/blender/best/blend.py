@@ -138,7 +138,7 @@ class Blend:
             self.trust.doubts[:, :, None],
         )
         totals, apart = self.shares.sum(axis=1), self.optin.apart_of_totals(self.layout)
-        mean_apart = np.average(np.broadcast_to(apart, totals.shape), weights=totals)
+        mean_apart = np.average(apart, weights=totals)
         rest_variance = self.people.against(np.array(self._sum_variance(queries)), totals.sum(), mean_apart)
         rest = 1 - queries.probability.sum()
 

@@ -4,7 +4,7 @@ Own shares are measured without bias and with much noise. Weights have little no
 among the users, and follow the shares only as far as people who search little and people who search much want the same.
 How far that is can be seen: the curve y = r·w^a between both, and the spread η of single items about it, are estimated
 from all items of a list, and η is part of the variance. Where users differ so, the weights say little and the measured
-shares stand. Derivation: proofs/estimates.md, section 6.
+shares stand. Derivation: proofs/estimates.md, section 7.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from searchblend.blender.estimates import Floats
+from searchblend.mechanisms.tally import Ints
 
 _PRIOR_SPREAD: Final = 0.2
 _ITEMS_OF_PRIOR: Final = 3.0
@@ -47,6 +48,9 @@ class Calibrated(Observed):
         factor = np.full(len(measured.value), rho)
         return cls(measured.value, measured.variance, factor, factor.copy())
 
+    def at(self, places: Ints) -> Calibrated:
+        return Calibrated(self.value[places], self.variance[places], self.sampling[places], self.shared[places])
+
 
 @dataclass(frozen=True)
 class UserSums:
@@ -67,15 +71,15 @@ class UserSums:
         predicted: Floats = slope**2 * (ratio**2 if self.divides_all else ratio)
         return np.minimum(predicted, self.rho)
 
-    def together(self, of_weights: Floats) -> Floats:
+    def together(self, of_weights: Floats, slope: float) -> Floats:
         """Covariance of both, in units of c/n: a moment of the weights, interpolated between those that are known."""
-        covariance: Floats = np.cbrt(self.rho * of_weights**2)
-        return covariance
+        covariance: Floats = np.cbrt(self.rho * of_weights**2 / slope)
+        return np.minimum(covariance, np.sqrt(self.rho * of_weights))
 
     def of_gap(self, expected: Floats, base: Floats, slope: float) -> Floats:
         """Variance of measured less predicted sums, in units squared."""
         of_weights = self.of_weights(expected, base, slope)
-        factor: Floats = self.rho + of_weights - 2 * self.together(of_weights)
+        factor: Floats = self.rho + of_weights - 2 * self.together(of_weights, slope)
         return factor * expected * self.share_units
 
 
@@ -90,7 +94,7 @@ def calibrate(measured: Observed, weights: Observed, users: UserSums) -> Calibra
     curve = _Curve.through(measured, base, weights.variance, users)
     expected, variance = curve.at(base, weights.variance)
     of_weights = users.of_weights(expected, base, curve.slope)
-    together, people = users.together(of_weights), expected * users.share_units
+    together, people = users.together(of_weights, curve.slope), expected * users.share_units
     all_measured, all_predicted = measured.variance + users.rho * people, variance + of_weights * people
     common = together * people
     part = np.clip((all_predicted - common) / (all_measured + all_predicted - 2 * common), 0.0, 1.0)

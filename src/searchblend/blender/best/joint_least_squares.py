@@ -41,12 +41,6 @@ class Layout:
         result[self.present] = cells
         return result
 
-    def mean(self, cells: Floats, weights: Floats) -> Floats:
-        """By query: the mean of its cells, weighed."""
-        weight = self.padded(weights)
-        mean: Floats = (self.padded(cells) * weight).sum(axis=1) / weight.sum(axis=1)
-        return mean
-
     def flat(self, padded: Floats) -> Floats:
         """All cells but ⟨⋆,⋆⟩ in the list's order."""
         cells: Floats = padded[self.present]

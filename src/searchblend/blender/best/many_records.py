@@ -87,9 +87,9 @@ class MeasuredShares:
 
     cells: Calibrated
     """by cell, without ⟨⋆,⋆⟩; the variance of ⟨q,⋆⟩ is as good as infinite before its query's total is known"""
-    total_variance: Floats
-    """V of the noise of its query's total, by cell. The noise of the query's cells has the covariance
-    D − (1 − V/Σd)/Σd·ddᵀ, D = diag(d)"""
+    totals: Calibrated
+    """its query's total, by cell. With V its variance the query's cells have the covariance D − (1 − V/Σd)/Σd·ddᵀ,
+    D = diag(d), in noise as in sampling"""
     rho: float | None
     """ρ = E[s²]/E[s] of a user's own share s of a query; None where noise hides it"""
 
@@ -108,9 +108,8 @@ def measured_shares(measured: MeasuredHeadList) -> MeasuredShares:
     variance[last] = _UNKNOWN * (queries.variance + np.add.reduceat(records.variance, first))
     sampling[last], shared[last] = queries.sampling, queries.shared
     query_of = np.repeat(np.arange(len(head)), head.n_urls[:-1])
-    return MeasuredShares(
-        Calibrated(value / n, variance / n**2, sampling, shared), queries.variance[query_of] / n**2, rho
-    )
+    totals = Calibrated(queries.value / n, queries.variance / n**2, queries.sampling, queries.shared)
+    return MeasuredShares(Calibrated(value / n, variance / n**2, sampling, shared), totals.at(query_of), rho)
 
 
 def _queries(measured: MeasuredHeadList, first: Ints, rho: float) -> Calibrated:

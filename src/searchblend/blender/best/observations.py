@@ -130,22 +130,29 @@ class OptinCounts:
     """by cell, of its query's total, where that is known better than its cells are; None: the sum over them"""
     sampling_factor: Floats | None = None
     """by cell: variance that comes from who happens to be in the group, in units of c/n. None: ρ"""
+    total_sampling_factor: Floats | None = None
+    """the same of its query's total, by cell. None: the sum over the query's cells"""
     apart: Floats | None = None
     """by cell: ρ less the covariance with the users' own shares, in units of c/n. None: 0, for these are counted"""
+    total_apart: Floats | None = None
+    """the same of its query's total, by cell"""
     certain: NDArray[np.bool_] | None = None
     """by query: counted so often that having been listed hardly shows; None: all"""
 
     @classmethod
     def of_shares(cls, shares: MeasuredShares, n_users: int) -> OptinCounts:
         """Of a curator that measured own shares, after the list was made and with fresh noise."""
+        rho = 1.0 if shares.rho is None else shares.rho
         return cls(
             shares.cells.value,
             shares.cells.variance,
             n_users,
             rho=shares.rho,
-            total_noise_variance=shares.total_variance,
+            total_noise_variance=shares.totals.variance,
             sampling_factor=shares.cells.sampling,
-            apart=(1.0 if shares.rho is None else shares.rho) - shares.cells.shared,
+            total_sampling_factor=shares.totals.sampling,
+            apart=rho - shares.cells.shared,
+            total_apart=rho - shares.totals.shared,
         )
 
     @classmethod
@@ -190,12 +197,16 @@ class OptinCounts:
         return (rho if self.sampling_factor is None else self.sampling_factor) / self.n_users
 
     def sampling_of_totals(self, layout: Layout) -> Floats:
-        """The same of the queries' totals."""
-        return layout.mean(self.sampling, self.shares)
+        """The same of the queries' totals, by query."""
+        factor = self.total_sampling_factor
+        by_query: Floats = layout.padded(self.sampling if factor is None else factor / self.n_users)[:, 0]
+        return by_query
 
-    def apart_of_totals(self, layout: Layout) -> Floats | float:
-        """How much less than the users' own shares the queries' totals vary with them, in units of c/n."""
-        return 0.0 if self.apart is None else layout.mean(self.apart, self.shares)
+    def apart_of_totals(self, layout: Layout) -> Floats:
+        """How much less than the users' own shares the queries' totals vary with them, in units of c/n; by query."""
+        apart = np.zeros(len(self.observed)) if self.total_apart is None else self.total_apart
+        by_query: Floats = layout.padded(apart)[:, 0]
+        return by_query
 
     def noise_of_totals(self, layout: Layout) -> Floats:
         """Variance of the queries' totals that comes from the noise."""
@@ -206,22 +217,27 @@ class OptinCounts:
         return known
 
     def data(self, layout: Layout, shares: Floats, people: People) -> LinearData:
-        noise = layout.padded(self.noise_variance)
-        sampling = layout.padded(self.sampling)
-        variance = noise + sampling * shares
-        # Cells that were moved to a better known total V: D − (1 − V/Σd)/Σd·ddᵀ.
-        total = np.maximum(noise.sum(axis=1), 1e-300)
-        gain = (1 - self.noise_of_totals(layout) / total) / total
+        noise, sampling = layout.padded(self.noise_variance), layout.padded(self.sampling) * shares
+        of_total = self.sampling_of_totals(layout)
         shared = np.zeros(layout.shape) if self.shared_error is None else layout.padded(self.shared_error)
         return LinearData(
             response=one_each(layout),
             observed=layout.padded(self.observed),
-            covariance=diagonal(np.where(layout.present, variance, 1.0))
-            - gain[:, None, None] * noise[:, :, None] * noise[:, None, :],
-            common=np.stack([np.sqrt(sampling) * shares, shared], axis=2),
+            covariance=_with_total(noise, self.noise_of_totals(layout))
+            + _with_total(sampling, of_total * shares.sum(axis=1))
+            + diagonal(np.where(layout.present, 0.0, 1.0)),
+            common=np.stack([np.sqrt(of_total)[:, None] * shares, shared], axis=2),
             strength=np.diag([-1.0, 1.0]),
             leans=1 - people.optin_fraction,
         )
+
+
+def _with_total(variance: Floats, total: Floats) -> Floats:
+    """Cells with these variances, moved to a total V that is known otherwise: D − (1 − V/Σd)/Σd·ddᵀ, by query."""
+    every = np.maximum(variance.sum(axis=1), 1e-300)
+    gain = (1 - total / every) / every
+    moved: Floats = diagonal(variance) - gain[:, None, None] * variance[:, :, None] * variance[:, None, :]
+    return moved
 
 
 def selection_bias(counts: Floats, noise_variance: Floats) -> Floats:
