@@ -1,4 +1,4 @@
-"""What a client's report costs, from the exact law of the mechanism that the device runs.
+"""What a client's report by randomized response costs, from the exact law of the mechanism.
 
 A law is one pair of distributions that is at least as easy to tell apart as any two inputs of the mechanism. A channel
 has many pairs of inputs, and none of them need be the worst at every α. So the hockey-stick curves of *all* ordered

@@ -74,6 +74,12 @@ def test_a_spend_that_cannot_be_is_refused(wrong):
         replace(generic(), **wrong)
 
 
+def test_several_cells_are_several_steps():
+    once, thrice = (PairLaw((0.9, 0.1), (0.1, 0.9), cells=cells) for cells in (1, 3))
+    assert thrice.steps(3.0, 0.0) == ((once.step, 3),)
+    assert once.step.atoms[0] == (pytest.approx(math.log(9)), 0.9)
+
+
 @pytest.mark.parametrize(
     "make",
     [
