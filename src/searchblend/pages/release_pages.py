@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup
 
 from searchblend.blender.result import Result, ResultRow
-from searchblend.clickgraph.use.graph import ClickGraph, Counts, TableName
 from searchblend.core.statement import Statement
 from searchblend.pages.charts import IntervalRow, Mark, interval_rows, rank_curve, shares_bar
 from searchblend.pages.layout import (
@@ -23,6 +22,9 @@ from searchblend.pages.layout import (
     small_number,
 )
 from searchblend.pages.statement_words import StatementWords
+
+if TYPE_CHECKING:  # the console shows hybrid releases alone, and a service starts without SciPy
+    from searchblend.clickgraph.use.graph import ClickGraph, Counts, TableName
 
 HYBRID_TITLE: Final = "The head of a search log"
 CLICK_GRAPH_TITLE: Final = "A query click graph"

@@ -67,3 +67,9 @@ def test_help_loads_nothing_heavy(words):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("usage: searchblend")
     assert done.stderr == "[]\n"
+
+
+def test_a_service_starts_without_the_numerics_of_click_graphs():
+    code = "import sys, searchblend.service.serve; print(sorted({'scipy', 'duckdb', 'matplotlib'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
