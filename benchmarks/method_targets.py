@@ -233,9 +233,9 @@ def generated(options: argparse.Namespace) -> str:
     """The log of ``--users`` synthetic people; made once."""
     if options.log:
         return str(options.log)
-    path = options.folder / f"aol-{options.users}-{options.seed}.tsv"
+    path = options.folder / f"aol-{options.users}-{options.seed[0]}.tsv"
     if not path.exists():
-        generate_log(LogRequest("aol", options.users, "tsv", options.seed), str(path), workers=options.workers)
+        generate_log(LogRequest("aol", options.users, "tsv", options.seed[0]), str(path), workers=options.workers)
     return str(path)
 
 
@@ -333,7 +333,8 @@ def l1(totals: Any, truth: Truth) -> float:
 
 
 def cells_of_people(options: argparse.Namespace, runs: int, **grid: Sequence[Any]) -> Iterator[Key]:
-    keys: list[Key] = [{"users": options.people, "seed": options.seed, "optin": 0.05, "tilt": 0.0, "records": 1}]
+    shared = {"users": options.people, "optin": 0.05, "tilt": 0.0, "records": 1}
+    keys: list[Key] = [{**shared, "seed": seed} for seed in options.seed]
     for name, values in grid.items():
         keys = [{**key, name: value} for key in keys for value in values]
     for run in range(runs):
@@ -610,7 +611,11 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--fake-runs", type=int, default=40)
     result.add_argument("--alarm-runs", type=int, default=250, help="honest runs for each ε, share and tilt (250)")
     result.add_argument(
-        "--seed", type=int, default=60_001, help="of simulated people; not one that constants were chosen on (60001)"
+        "--seed",
+        type=int,
+        nargs="+",
+        default=[60_001],
+        help="of simulated people, and runs for each; not one that constants were chosen on (60001)",
     )
     return result
 

@@ -43,13 +43,22 @@ def test_the_likelihood_is_a_density():
     assert np.isfinite(log_likelihood(np.array([1e150]))).all()
 
 
-def test_doubt_is_small_near_the_middle_and_certain_far_out():
-    assert doubt(np.array([0.0]))[0] == pytest.approx(DOUBTED * np.sqrt(2 / np.pi), rel=0.01)
-    assert doubt(np.array([-8.0, 8.0])).min() > 0.999
-    z = np.linspace(1, 8, 200)
-    assert (np.diff(doubt(z)) > 0).all()  # what the bound of the influence rests on
-    assert (np.diff(doubt(np.linspace(0, 1, 50))) < 0).all()
+def test_doubt_rises_with_what_clients_put_higher_and_never_comes_of_less():
+    assert doubt(np.array([-8.0, -1.0, 0.0])).tolist() == [0.0, 0.0, 0.0]
+    assert doubt(np.array([1.0]))[0] < DOUBTED
+    assert doubt(np.array([8.0]))[0] > 0.999
+    assert (np.diff(doubt(np.linspace(0, 8, 400))) > 0).all()  # what the bound of the influence rests on
     assert (np.diff(log_likelihood(np.linspace(0, 30, 500))) < 0).all()
+    assert (np.diff(log_likelihood(np.linspace(-30, 0, 500))) > 0).all()
+
+
+def test_one_figure_that_clients_put_lower_hardly_tilts_the_others():
+    shares = np.tile(SHARES[:3], 5)
+    client, all_of_them = shares.copy(), np.ones(15, dtype=np.bool_)
+    client[1] -= 0.009
+    result = trust(Gaps(shares, client, np.full(15, 4e-8), SAMPLING), all_of_them)
+    assert result.divergence < 0.1
+    assert result.alarms(all_of_them) == ()
 
 
 def test_equal_figures_leave_no_tilt():

@@ -192,11 +192,10 @@ def _likelihood_range(gaps: Gaps, share: _Range, tilt: float, testable: NDArray[
 
 
 def _doubt_range(gaps: Gaps, share: _Range, tilt: float, before: Floats) -> tuple[Floats, Floats]:
-    """The largest doubt, and its largest change. Doubt falls until |z| = 1 and rises from there."""
+    """The largest doubt, and its largest change: doubt rises with z."""
     z, _ = _z_range(gaps, share, tilt)
-    points = [z.low, z.high, *(np.clip(edge, z.low, z.high) for edge in (-1.0, 0.0, 1.0))]
-    doubts = np.array([doubt(point) for point in points])
-    return doubts.max(axis=0), np.abs(doubts - before).max(axis=0)
+    least, most = doubt(z.low), doubt(z.high)
+    return most, np.maximum(np.abs(least - before), np.abs(most - before))
 
 
 def _published(now: Blend, bound: Floats) -> Floats:

@@ -2,9 +2,9 @@
 
 Opt-in users may prefer some queries more than clients do (*tilt*: by a factor exp(N(0, τ²)), query by query), and
 clients' figures may hold reports that no honest device sent. Neither is known. Every τ of a grid is weighed by a prior
-and by how well it explains the gaps between the groups; a query whose gap no tilt explains is doubted, and what is
-published of it goes over to the opt-in users, whom no fabricated report can reach. Everything is smooth in the reports,
-so no single one tips a verdict (``influence.py``). Derivations: proofs/estimates.md.
+and by how well it explains the gaps between the groups; a query that clients put higher than any tilt explains is
+doubted, and what is published of it goes over to the opt-in users, whom no fabricated report can reach. Everything is
+smooth in the reports, so no single one tips a verdict (``influence.py``). Derivations: proofs/estimates.md.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from searchblend.blender.estimates import Floats
 TILTS: Final = (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.27, 0.35, 0.45, 0.57, 0.72, 0.9, 1.2)
 NO_TILT: Final = 0.25
 """prior probability that the groups search alike; else τ has a density of 1/(1 + (τ/TYPICAL)²)"""
-TYPICAL: Final = 0.2
-DOUBTED: Final = 0.005
+TYPICAL: Final = 0.25
+DOUBTED: Final = 0.006
 """prior probability that a query's figure from the clients cannot be explained by any tilt"""
 ALARM_LEVEL: Final = 0.01
 """the chance of a false alarm in a whole release"""
@@ -74,17 +74,25 @@ def prior() -> Floats:
     return weights
 
 
+def _wide(z: Floats) -> Floats:
+    """ln of DOUBTED times the density 2/π·z²/(1 + z²)²: nothing where the groups agree, and it explains any gap."""
+    square = np.maximum(z**2, 1e-200)
+    result: Floats = math.log(DOUBTED * 2 / math.pi) + np.log(square) - 2 * np.log1p(square)
+    return result
+
+
 def log_likelihood(z: Floats) -> Floats:
-    """ln of the density of z: normal, or with probability DOUBTED so wide that it explains anything (Cauchy)."""
-    normal = math.log1p(-DOUBTED) - _LOG_NORMAL - z**2 / 2
-    wide = math.log(DOUBTED / math.pi) - np.log1p(z**2)
-    likelihood: Floats = np.logaddexp(normal, wide)
+    """ln of the density of z: normal, or with probability DOUBTED so wide that it explains anything."""
+    likelihood: Floats = np.logaddexp(math.log1p(-DOUBTED) - _LOG_NORMAL - z**2 / 2, _wide(z))
     return likelihood
 
 
 def doubt(z: Floats) -> Floats:
-    """The probability that a gap of z comes from the wide part."""
-    result: Floats = np.exp(math.log(DOUBTED / math.pi) - np.log1p(z**2) - log_likelihood(z))
+    """The probability that a gap of z comes from the wide part, where clients put the query higher; else 0.
+
+    Fabricated reports can only promote a query. Where clients put it lower, the opt-in users are the odd ones.
+    """
+    result: Floats = np.where(z > 0, np.exp(_wide(z) - log_likelihood(z)), 0.0)
     return result
 
 
