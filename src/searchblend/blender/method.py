@@ -178,7 +178,7 @@ class PaperMethod(Method):
         client = estimate_client_probabilities(reports.two_stage, figures.head, params)
         return BlenderRelease(
             method=self.name,
-            params=params,
+            params=self.settled(params),
             head=figures.head,
             sizes=GroupSizes(figures.n_users, n_clients, figures.head_users, figures.optin.n),
             mechanism=_paper_figures(figures.head, params),
