@@ -78,7 +78,7 @@ class BlenderParams:
     def counted_records_per_optin(self) -> int:
         """m_O, of parameters in which it is settled: those that were given it, or that a method has settled."""
         if self.records_per_optin is None:
-            raise InvalidParameter("records_per_optin", "expected a number: a run settles it, a step by itself does not")
+            raise InvalidParameter("records_per_optin", "expected a number: a run settles it, a single step does not")
         return self.records_per_optin
 
     @property

@@ -111,7 +111,11 @@ GROUPS: Final = (
         (
             _field("head_fraction", "Share of opt-in users who name the list", "Method paper only."),
             _field("query_budget_fraction", "Share of ε for queries", "The rest is for URLs."),
-            _field("records_per_optin", "Records of an opt-in user", "Sent sealed; together they weigh as one person. 0: as the method."),
+            _field(
+                "records_per_optin",
+                "Records of an opt-in user",
+                "Sent sealed; together they weigh as one person. 0: as the method.",
+            ),
             _field("records_per_client", "Records of a client", "They share one ε: each is randomized more."),
             _field("wide_list", "Wide list", "Lists queries without a listed URL too."),
             _field("silent_devices", "Devices without searches", "Stay silent, or report that they have none."),
