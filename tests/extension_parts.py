@@ -118,6 +118,7 @@ class DrivenRound(Population):
             "name": "searches",
             "delta": 1e-5,
             "max_head_queries": 10,
+            "records_per_optin": 1,
             "min_optin": 50,
             "min_clients": 50,
             "min_queries": 2,

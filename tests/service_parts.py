@@ -40,6 +40,7 @@ SMALL: dict[str, object] = {
     "epsilon": 4.0,
     "delta": 1e-4,
     "max_head_queries": 10,
+    "records_per_optin": 1,
     "min_optin": 50,
     "min_clients": 50,
     "min_queries": 2,

@@ -37,7 +37,7 @@ if kind in ONE_LINE:
 elif kind == "searchblend":
     kept = len(select_values(path, budget, value="query", memory="4GB").counts)
 else:
-    with read_log(path, memory="4GB") as log:
+    with read_log(path, rows=False, memory="4GB") as log:
         everybody, _ = log.split(optin_fraction=0.999999)
         kept = len(create_head_list(everybody, BlenderParams(budget)))
 ended = time.perf_counter()

@@ -112,9 +112,12 @@ def test_pages_say_how_many_records_of_an_opt_in_user_count_by_default(default_r
     )
     assert f"of whom all records count (up to {counted} different queries and records)" in hybrid
     assert "measured with fresh noise" in promise
-    assert TaskSettings("t").records_per_optin == BlenderParams(PARAMS.budget).records_per_optin == 1
-    assert "The collection service uses one record a round, which your device draws at random, unless" in promise
-    assert "one a round, unless the task asks for more" in hybrid
+    assert small_release("best").params.records_per_optin == counted
+    assert "`run_blender` in Python does the same" in promise
+    sent = TaskSettings("t").records_per_optin
+    assert sent == POLICY.most_records_per_round
+    assert f"The collection service uses up to {sent} records a round, which your device draws at random" in promise
+    assert f"up to {sent} a round, unless the task asks for another number" in hybrid
 
 
 def test_pages_and_output_say_from_how_many_users_on_something_is_listed(default_run: DefaultRun):
@@ -238,8 +241,8 @@ def test_no_text_promises_what_no_mechanism_keeps():
 
 
 def test_consent_says_how_many_searches_are_sent():
-    assert "one of my searches is sent" in TaskSettings("t").consent
-    assert "up to 20 of my searches are sent" in TaskSettings("t", records_per_optin=20).consent
+    assert "one of my searches is sent" in TaskSettings("t", records_per_optin=1).consent
+    assert "up to 20 of my searches are sent" in TaskSettings("t").consent
     own = TaskSettings("t", records_per_optin=20, consent="Ask me first.")
     assert own.consent == f"{optin_consent(20)}\nAsk me first."
     assert TaskSettings(**vars(own)) == own

@@ -68,18 +68,20 @@ def test_from_a_log_to_a_release(tmp_path: Path):
         assert optin.n_users + clients.n_users == len(people)
 
         walked.append("head list")
-        figures = method.list_head(optin, PARAMS, randomness=randomness)
+        params = method.settled(PARAMS, has_rows=optin.has_rows)
+        assert params.records_per_optin == 100
+        figures = method.list_head(optin, params, randomness=randomness)
         assert figures.head.queries == ("weather", "news")
 
         walked.append("design")
-        figures = method.design_reports(figures, PARAMS, clients.n_users)
+        figures = method.design_reports(figures, params, clients.n_users)
 
         walked.append("reports")
-        reports = method.simulate_reports(clients, figures, PARAMS, randomness=randomness)
+        reports = method.simulate_reports(clients, figures, params, randomness=randomness)
 
         walked.append("estimate")
         trust = TrustModel.HELD_LOG
-        release = method.estimate(figures, reports, PARAMS, clients.n_users, trust=trust)
+        release = method.estimate(figures, reports, params, clients.n_users, trust=trust)
 
         walked.append("result")
         result = result_of(release)

@@ -76,6 +76,11 @@ class UserGroup(Protocol):
         """Whether records have URLs; else every record is ⟨query, ⋆⟩."""
         ...
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether all rows of each user were kept, so that many may count; else one record of each is all there is."""
+        ...
+
     def split(self, fraction: float, *, randomness: Randomness | None = None) -> tuple[Self, Self]:
         """Two disjoint random parts; the first holds round(fraction · n) users."""
         ...
@@ -142,6 +147,10 @@ class InMemoryGroup:
     @property
     def has_urls(self) -> bool:
         return self._universe.has_urls
+
+    @property
+    def has_rows(self) -> bool:
+        return True
 
     def __repr__(self) -> str:
         return f"InMemoryGroup({self.n_users} users)"

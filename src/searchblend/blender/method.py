@@ -21,7 +21,7 @@ from searchblend.blender.best.blend import client_sources, estimate_best
 from searchblend.blender.best.choose_design import choose_design
 from searchblend.blender.best.influence import best_influence
 from searchblend.blender.best.many_records import MeasuredHeadList, measure_head_list, measured_shares
-from searchblend.blender.best.many_records_design import ManyRecordsDesign, design_of
+from searchblend.blender.best.many_records_design import ManyRecordsDesign, default_records, design_of
 from searchblend.blender.best.observations import OptinCounts, People
 from searchblend.blender.best.stability_histogram import (
     CountedHeadList,
@@ -61,6 +61,13 @@ class Method(ABC):
     """One way to the head of a log; stateless, so that any process can take up where another ended."""
 
     name: str
+
+    @abstractmethod
+    def settled(self, params: BlenderParams, *, has_rows: bool = True) -> BlenderParams:
+        """These parameters with a number of records of an opt-in user (m_O): theirs, or the default if they have none.
+
+        It is settled before a record is looked at: ``has_rows`` is how the log was read, not what is in it.
+        """
 
     @abstractmethod
     def list_head(
@@ -123,6 +130,9 @@ class PaperMethod(Method):
 
     name = "paper"
 
+    def settled(self, params: BlenderParams, *, has_rows: bool = True) -> BlenderParams:
+        return params.for_printed_method()
+
     def list_head(
         self, optin_users: UserGroup, params: BlenderParams, *, randomness: Randomness, on_step: OnStep = _silent
     ) -> HeadFigures:
@@ -168,7 +178,7 @@ class PaperMethod(Method):
         client = estimate_client_probabilities(reports.two_stage, figures.head, params)
         return BlenderRelease(
             method=self.name,
-            params=params,
+            params=self.settled(params),
             head=figures.head,
             sizes=GroupSizes(figures.n_users, n_clients, figures.head_users, figures.optin.n),
             mechanism=_paper_figures(figures.head, params),
@@ -196,6 +206,11 @@ class BestMethod(Method):
     name = "best"
     wide_list: bool = False
     """whether queries without a listed URL may be listed; only where records have URLs"""
+
+    def settled(self, params: BlenderParams, *, has_rows: bool = True) -> BlenderParams:
+        if params.records_per_optin is not None:
+            return params
+        return replace(params, records_per_optin=default_records(params.budget) if has_rows else 1)
 
     def list_head(
         self, optin_users: UserGroup, params: BlenderParams, *, randomness: Randomness, on_step: OnStep = _silent
@@ -277,7 +292,8 @@ class BestMethod(Method):
 
     def _design(self, params: BlenderParams) -> CuratorDesign | ManyRecordsDesign:
         """One record of each user, or many: by the parameters, and so never by the data."""
-        return curator_design(params, wide=self.wide_list) if params.records_per_optin == 1 else design_of(params)
+        is_one = params.counted_records_per_optin == 1
+        return curator_design(params, wide=self.wide_list) if is_one else design_of(params)
 
     def _curator(self, figures: HeadFigures, params: BlenderParams) -> CuratorDesign | ManyRecordsDesign:
         return figures.curator or self._design(params)

@@ -52,14 +52,15 @@ def run_blender(
 def check_run(
     optin_users: UserGroup, clients: UserGroup, params: BlenderParams, *, method: str, wide_list: bool
 ) -> tuple[Method, BlenderParams]:
-    """The method and the parameters as they fit this log, if they do."""
+    """The method and the parameters as they fit this log, if they do, with the number of records that count."""
     chosen = method_named(method, wide_list=wide_list and optin_users.has_urls)
     for group, n in (("opt-in users", optin_users.n_users), ("clients", clients.n_users)):
         if n < 2:
             raise InvalidParameter(group, f"at least 2 are needed, found {n}")
     if optin_users.has_urls != clients.has_urls:
         raise InvalidParameter("clients", "expected records with URLs in both groups, or in neither")
-    return chosen, params.for_log(has_urls=optin_users.has_urls)
+    params = params.for_log(has_urls=optin_users.has_urls)
+    return chosen, chosen.settled(params, has_rows=optin_users.has_rows)
 
 
 def empty_head_list_advice(n_head_users: int, needed: int, params: BlenderParams) -> str:

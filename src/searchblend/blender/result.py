@@ -147,7 +147,7 @@ def stated_parameters(release: BlenderRelease) -> JsonObject:
         "max_head_queries": params.max_head_queries,
         "head_fraction": params.head_fraction,
         "query_budget_fraction": params.query_budget_fraction,
-        "records_per_optin": params.records_per_optin,
+        "records_per_optin": params.counted_records_per_optin,
         "records_per_client": params.records_per_client,
         "projected": release.projected,
     }

@@ -25,7 +25,8 @@ class BlenderParams:
 
     The printed method takes ``records_per_optin`` (m_O) = 1 only: Theorems 3.1 and 3.2 prove nothing for more. Method
     ``best`` takes one record of each opt-in user, or with more the weights of up to m_O queries and records, and own
-    shares of all rows.
+    shares of all rows. If it is not given, the method settles it by the budget and by what was kept of the opt-in
+    users (``Method.settled``), and the release states the number.
     ``query_budget_fraction`` (f_C) lies in (0, 1), or is 1 for logs without URLs, where every record is
     ⟨query, ⋆⟩ and the whole budget belongs to the query stage.
     """
@@ -38,8 +39,8 @@ class BlenderParams:
     """f_O: the share of the opt-in users (S) that makes the head list; the others (T) estimate it."""
     query_budget_fraction: float = 0.85
     """f_C: the share of a client's budget that protects the query; the rest protects the URL."""
-    records_per_optin: int = 1
-    """m_O"""
+    records_per_optin: int | None = None
+    """m_O; None: in method ``best`` many (100) where all rows of the opt-in users are kept and δ suffices, else 1"""
     records_per_client: int = 1
     """m_C: cells per report; each costs 1/m_C of the client's budget."""
 
@@ -47,20 +48,21 @@ class BlenderParams:
         check_epsilon(self.budget)
         _at_least_one("max_head_queries", self.max_head_queries)
         _at_least_one("records_per_client", self.records_per_client)
-        _at_least_one("records_per_optin", self.records_per_optin)
+        if self.records_per_optin is not None:
+            _at_least_one("records_per_optin", self.records_per_optin)
         if not 0 < self.head_fraction < 1:
             raise InvalidParameter("head_fraction", "expected a number in (0, 1): both opt-in sub-groups need people")
         if not 0 < self.query_budget_fraction <= 1:
             raise InvalidParameter("query_budget_fraction", "expected a number in (0, 1), or 1 for a log without URLs")
 
     def for_printed_method(self) -> BlenderParams:
-        """These parameters, if the printed proofs cover them."""
-        if self.records_per_optin != 1:
+        """These parameters with m_O = 1, if the printed proofs cover them."""
+        if self.records_per_optin not in (None, 1):
             raise InvalidParameter(
                 "records_per_optin",
                 "expected 1: the proofs of CreateHeadList and EstimateOptinProbabilities hold for m_O = 1 only",
             )
-        return self
+        return replace(self, records_per_optin=1)
 
     def for_log(self, *, has_urls: bool) -> BlenderParams:
         """These parameters for a log with or without URLs: without, the whole budget goes to the query."""
@@ -71,6 +73,13 @@ class BlenderParams:
                 "query_budget_fraction", "expected a number in (0, 1): 1 is only for logs without URLs"
             )
         return self
+
+    @property
+    def counted_records_per_optin(self) -> int:
+        """m_O, of parameters in which it is settled: those that were given it, or that a method has settled."""
+        if self.records_per_optin is None:
+            raise InvalidParameter("records_per_optin", "expected a number: a run settles it, a single step does not")
+        return self.records_per_optin
 
     @property
     def per_record(self) -> tuple[Fraction, Fraction]:

@@ -19,7 +19,7 @@ from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.device.device_errors import DeviceRefused
 from searchblend.wire.head_list import HeadListMessage, decode_head_list
 from searchblend.wire.manifest import DEVICE_VERSION as VERSION_FORM
-from searchblend.wire.manifest import ClientPart, Manifest
+from searchblend.wire.manifest import MOST_RECORDS, ClientPart, Manifest
 from searchblend.wire.report import ReportShape
 
 DEVICE_VERSION: Final = (0, 1)
@@ -42,7 +42,7 @@ class Policy:
     """Σ ε of all rounds: two years of ε = 4 a week"""
     lifetime_delta: float = 1e-2
     """Σ δ of all rounds"""
-    most_records_per_round: int = 20
+    most_records_per_round: int = MOST_RECORDS
     """m_C and m_O"""
     fewest_queries: int = 1
     """of a head list"""

@@ -43,8 +43,9 @@ class ReadOptions:
     """whether the first malformed line refuses the log, instead of being counted"""
     draws: int = 1
     """records drawn of each user with replacement (m_C). 0 draws none and keeps every line, for ``activity``"""
-    rows: bool = False
-    """whether the usable lines are kept until the log is closed, so that all of a user's may count (m_O > 1)"""
+    rows: bool = True
+    """whether the usable lines are kept until the log is closed, so that all of a user's may count (m_O > 1); without,
+    one record of each does"""
     keep_lines: bool = False
     """whether every usable line is kept until the log is closed, for ``statistics``; else only the drawn records are"""
     searches_only: bool = False

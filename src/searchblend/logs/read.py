@@ -110,7 +110,7 @@ def read_log(
     host_only: bool = False,
     strict: bool = False,
     draws: int = 1,
-    rows: bool = False,
+    rows: bool = True,
     keep_lines: bool = False,
     searches_only: bool = False,
     key: bytes | None = None,

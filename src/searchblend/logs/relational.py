@@ -254,6 +254,10 @@ class SqlGroup:
     def has_urls(self) -> bool:
         return self._has_urls
 
+    @property
+    def has_rows(self) -> bool:
+        return self._rows_of is not None
+
     def split(self, fraction: float, *, randomness: Randomness | None = None) -> tuple[SqlGroup, SqlGroup]:
         """Two disjoint random parts; the first holds round(fraction · n) users, those with the smallest fresh hash."""
         if not 0 < fraction < 1:
@@ -287,7 +291,14 @@ class SqlGroup:
 
     def _part(self, select: str, n_users: int) -> SqlGroup:
         table = self._database.part("people", select)
-        return SqlGroup(self._database, table, has_urls=self._has_urls, draws=self._draws, n_users=n_users)
+        return SqlGroup(
+            self._database,
+            table,
+            has_urls=self._has_urls,
+            draws=self._draws,
+            n_users=n_users,
+            rows_of=self._rows_of,
+        )
 
     def tally(self) -> SqlTally:
         counted = f"SELECT query, url, count(*) AS n FROM {self._table} WHERE draw = 1 GROUP BY query, url"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from searchblend.blender.groups import UserGroup
-from searchblend.blender.method import OnStep
+from searchblend.blender.method import OnStep, method_named
 from searchblend.blender.pipeline import check_run, run_blender
 from searchblend.blender.release import BlenderRelease
 from searchblend.blender.result import Result, result_of
@@ -93,9 +93,8 @@ def run_hybrid(
     @contextmanager
     def read() -> Iterator[_Input]:
         params = settings.params
-        options = replace(
-            settings.log, draws=params.records_per_client, rows=params.records_per_optin > 1, key=source.take(16)
-        )
+        many = method_named(settings.method).settled(params).counted_records_per_optin > 1
+        options = replace(settings.log, draws=params.records_per_client, rows=many, key=source.take(16))
         with open_log(options, on_progress=on_progress, on_notice=on_notice) as log:
             optin, clients = log.split(optin_fraction=settings.optin_fraction)
             users = optin.n_users + clients.n_users

@@ -178,7 +178,8 @@ def plan_run(
     """What a hybrid run would give: queries listed, searches covered, error, and what one more ε or opt-in buys.
 
     Args:
-        params: those of the run; ``records_per_optin`` says how many searches of an opt-in user count
+        params: those of the run; ``records_per_optin`` says how many searches of an opt-in user count, settled
+            as in a run of method ``best`` unless given
         users: people in both groups; the profile's unless given
         optin_fraction: share that opts in; the profile's unless given
         searches: how many half of the people have at most; 1: everyone has one

@@ -226,14 +226,14 @@ def _promises(release: SavedRelease) -> Iterator[Guarantee]:
 
 
 def _curators(params: BlenderParams) -> list[CuratorDesign | ManyRecordsDesign]:
-    if params.records_per_optin > 1:
+    if params.counted_records_per_optin > 1:
         return [design_of(params)]
     return [CuratorDesign.of(params.budget, wide=wide) for wide in (False, True)]
 
 
 def _params(parameters: JsonObject) -> BlenderParams:
     known = {name: parameters[name] for name in BlenderParams.__dataclass_fields__ if name in parameters}
-    return BlenderParams(budget=Budget(parameters["epsilon"], parameters["delta"]), **known)
+    return BlenderParams(Budget(parameters["epsilon"], parameters["delta"]), **{"records_per_optin": 1, **known})
 
 
 def _same_promise(stated: StatedGuarantee, computed: StatedGuarantee) -> bool:

@@ -15,8 +15,10 @@ from searchblend.core.privacy import Budget
 from searchblend.store.ledger import check_name
 from searchblend.store.ledger_windows import PERIODS, window_at
 from searchblend.wire.consent import own_words, task_consent
-from searchblend.wire.manifest import DEVICE_VERSION
+from searchblend.wire.manifest import DEVICE_VERSION, MOST_RECORDS
 
+AS_METHOD: Final = 0
+"""a number of records that is left to the method; what is stored and asked of devices is the number itself"""
 SILENT_DEVICES: Final = ("skip", "report_wildcard")
 _DAY: Final = 86_400
 _LONGEST_CONSENT: Final = 20_000
@@ -56,8 +58,9 @@ class TaskSettings(Strict):
     """f_C: the share of a client's budget that protects the query"""
     records_per_client: int = 1
     """m_C: cells in a report; each gets its part of the budget"""
-    records_per_optin: int = 1
-    """m_O: records of an opt-in user; more than 1 in method ``best`` only"""
+    records_per_optin: int = AS_METHOD
+    """m_O: records of an opt-in user; more than 1 in method ``best`` only. 0: as many as devices send (20), or 1 in
+    method ``paper`` and where δ is too small for more"""
     has_urls: bool = True
     """whether records have URLs; without, only queries are asked for"""
     wide_list: bool = False
@@ -97,12 +100,12 @@ class TaskSettings(Strict):
         check(self)
         for field in ("name", "engine", "market", "population", "min_device_version"):
             _check_string(field, getattr(self, field), 100)
-        params = self.params
+        params = METHODS[self.method].settled(self.params)
+        if self.records_per_optin == AS_METHOD:
+            object.__setattr__(self, "records_per_optin", min(params.counted_records_per_optin, MOST_RECORDS))
         if own := self.own_consent:
             _check_string("consent", own, _LONGEST_CONSENT)
         object.__setattr__(self, "consent", task_consent(self.records_per_optin, own))
-        if self.method == "paper":
-            params.for_printed_method()
 
     def check_for_rounds(self) -> None:
         """Refuse what could only fail after people have sent records.
@@ -142,7 +145,7 @@ class TaskSettings(Strict):
             max_head_queries=self.max_head_queries,
             head_fraction=self.head_fraction,
             query_budget_fraction=self.query_budget_fraction,
-            records_per_optin=self.records_per_optin,
+            records_per_optin=None if self.records_per_optin == AS_METHOD else self.records_per_optin,
             records_per_client=self.records_per_client,
         )
         return params.for_log(has_urls=self.has_urls)

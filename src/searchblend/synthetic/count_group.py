@@ -16,6 +16,7 @@ import numpy as np
 
 from searchblend.blender.estimates import Floats
 from searchblend.blender.groups import InMemoryGroup, OwnShares, UserGroup, Weights
+from searchblend.blender.method import method_named
 from searchblend.blender.result import Result
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
@@ -136,6 +137,10 @@ class CountGroup:
     def has_urls(self) -> bool:
         return self._universe.has_urls
 
+    @property
+    def has_rows(self) -> bool:
+        return False
+
     def seeded(self, generator: np.random.Generator) -> CountGroup:
         """The same people; what is drawn from them next comes from this generator."""
         return CountGroup(self._universe, self._counts, self._n_users, generator)
@@ -228,11 +233,15 @@ class Situation:
     def params_of(self, method: str) -> BlenderParams:
         """Those that are simulated: the printed method takes one record, and so do more people than can be drawn."""
         is_one = method == "paper" or self.is_crowd
-        return replace(self.params, records_per_optin=1) if is_one else self.params
+        return replace(self.params, records_per_optin=1) if is_one else method_named(method).settled(self.params)
 
     def of_one_record(self) -> Situation:
         """The same people, with one record of each opt-in user taken."""
         return replace(self, params=replace(self.params, records_per_optin=1))
+
+    def settled(self) -> Situation:
+        """The same people, with the number of records settled as in a run of method ``best``."""
+        return replace(self, params=method_named("best").settled(self.params))
 
     def with_budget(self, epsilon: float) -> Situation:
         return replace(self, params=replace(self.params, budget=Budget(epsilon, self.params.budget.delta)))

@@ -284,7 +284,8 @@ def plan_document(
     model: RecordModel, situation: Situation, *, profile: str, runs: int, seed: int = 1, on_run: OnRun = lambda: None
 ) -> dict[str, Any]:
     """Everything that ``searchblend plan`` says."""
-    records_of_run = situation.params.records_per_optin
+    situation = situation.settled()
+    records_of_run = situation.params.counted_records_per_optin
     more_optin = replace(situation, optin_fraction=min(situation.optin_fraction + 0.01, 0.99))
     if more_optin.is_crowd:  # what is compared is simulated alike
         situation, more_optin = situation.of_one_record(), more_optin.of_one_record()
@@ -294,7 +295,7 @@ def plan_document(
 
     forecasts = {method: forecast(situation, method) for method in METHODS}
     now, best = forecasts["best"], forecasts["best"].example
-    records = situation.params_of("best").records_per_optin
+    records = situation.params_of("best").counted_records_per_optin
     more_epsilon = situation.with_budget(situation.params.budget.epsilon + 1)
     others = {"one_more_percent_opt_in": more_optin, "one_more_epsilon": more_epsilon}
     if records > 1:
@@ -353,5 +354,5 @@ def curve(
 
 def runs_needed(runs: int, situation: Situation) -> int:
     """How many simulated runs ``plan_document`` makes, for a progress bar."""
-    forecasts = 4 + (situation.params_of("best").records_per_optin > 1)
+    forecasts = 4 + (situation.params_of("best").counted_records_per_optin > 1)
     return forecasts * runs + RECOMMEND_RUNS * runs_of_fractions()

@@ -29,6 +29,8 @@ LARGEST: Final = 64 * 1024
 MOST_SIGNATURES: Final = 8
 PHASES: Final = ("idle", "opt-in", "client")
 MOST_DELTAS: Final = 8
+MOST_RECORDS: Final = 20
+"""m_C and m_O that devices take part in, compiled in; as many sealed records of up to 200 bytes fit into one message"""
 ROUNDS: Final = 1 << 32
 """a round's number has four bytes in reports, sealed records and packs"""
 _HEX: Final = {

@@ -11,11 +11,14 @@ import pytest
 from searchblend.blender.best.many_records import Measurement, measure_head_list, measured_shares
 from searchblend.blender.best.many_records_design import many_records_design
 from searchblend.blender.groups import InMemoryGroup, Weights
-from searchblend.blender.method import BestMethod
+from searchblend.blender.method import METHODS, BestMethod
+from searchblend.blender.pipeline import run_blender
+from searchblend.blender.result import result_of
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.records import HeadList, Record
+from searchblend.synthetic.count_group import RecordModel
 from searchblend.synthetic.seeded import SeededRandomness
 
 PARAMS = BlenderParams(Budget(4, 1e-5), max_head_queries=10, records_per_optin=100)
@@ -119,3 +122,41 @@ def test_a_reviewer_removes_entries():
     assert len(left.measurement.query_weights) == len(left.head)
     assert len(left.measurement.record_weights) == left.head.n_cells - 1
     assert Measurement.of_json(left.measurement.as_json()).as_json() == left.measurement.as_json()
+
+
+@pytest.mark.parametrize(
+    ("method", "budget", "has_rows", "expected"),
+    [
+        ("best", Budget(4, 1e-5), True, 100),
+        ("best", Budget(4, 1e-5), False, 1),
+        ("best", Budget(4, 1e-14), True, 1),  # too small a δ for the thresholds
+        ("paper", Budget(4, 1e-5), True, 1),
+    ],
+)
+def test_the_number_of_records_is_settled_by_method_budget_and_reading(
+    method: str, budget: Budget, has_rows: bool, expected: int
+):
+    params = METHODS[method].settled(BlenderParams(budget), has_rows=has_rows)
+    assert params.records_per_optin == expected
+    assert METHODS[method].settled(params) == params
+
+
+def test_a_given_number_of_records_stays_as_it_is():
+    for given in (1, 7):
+        params = BlenderParams(Budget(4, 1e-5), records_per_optin=given)
+        assert BestMethod().settled(params, has_rows=False) == params
+
+
+@pytest.mark.parametrize(("method", "expected"), [("best", 100), ("paper", 1)])
+def test_a_run_counts_many_records_by_default_and_states_how_many(method: str, expected: int):
+    params = BlenderParams(Budget(4, 1e-5), max_head_queries=10)
+    release = run_blender(GROUP, GROUP, params, method=method, randomness=SeededRandomness(1))
+    assert release.params.records_per_optin == expected
+    assert result_of(release).parameters["records_per_optin"] == expected
+
+
+def test_a_run_on_people_of_whom_one_record_is_known_counts_that_one():
+    model = RecordModel.of_records([Record("a", "u"), Record("b", "u")], [0.6, 0.4])
+    people = model.draw(500, np.random.Generator(np.random.PCG64(1)))
+    release = run_blender(people, people, BlenderParams(Budget(4, 1e-5)), randomness=SeededRandomness(1))
+    assert result_of(release).parameters["records_per_optin"] == 1

@@ -78,7 +78,8 @@ def test_a_wide_list_of_a_log_without_urls_has_no_residuals():
     """Its counts have the threshold's noise, as without the wide list."""
     head = HeadList({"a": [], "b": []})
     optin = InMemoryGroup.from_users([[Record("a")]] * 60 + [[Record("b")]] * 40)
-    release = run_blender(optin, optin, PARAMS, wide_list=True, randomness=SeededRandomness(1))
+    params = replace(PARAMS, records_per_optin=1)
+    release = run_blender(optin, optin, params, wide_list=True, randomness=SeededRandomness(1))
     shares = release.optin.records.probability[:2]
     expected = curator_design(PARAMS).threshold.noise.variance / 100**2 + shares * (1 - shares) / 100
     assert release.head.queries == head.queries

@@ -17,7 +17,8 @@ BUDGET = Budget(4, 1e-5)
 def test_defaults_are_those_of_the_paper():
     params = BlenderParams(BUDGET)
     assert (params.head_fraction, params.query_budget_fraction) == (0.95, 0.85)
-    assert (params.records_per_optin, params.records_per_client, params.max_head_queries) == (1, 1, 50)
+    assert (params.records_per_client, params.max_head_queries) == (1, 50)
+    assert params.for_printed_method().records_per_optin == 1
 
 
 def test_shares_of_the_default_budget():
@@ -60,6 +61,12 @@ def test_what_is_out_of_range_is_refused_by_name(field: str, value: object):
     assert refused.value.field == field
     assert str(refused.value).startswith(f"{field}: ")
     assert isinstance(refused.value, UsageError)
+
+
+def test_the_number_of_records_that_count_is_not_guessed_where_no_method_has_settled_it():
+    assert BlenderParams(BUDGET, records_per_optin=20).counted_records_per_optin == 20
+    with pytest.raises(InvalidParameter, match="records_per_optin: expected a number"):
+        _ = BlenderParams(BUDGET).counted_records_per_optin
 
 
 def test_the_printed_method_refuses_more_than_one_record_per_optin_user():

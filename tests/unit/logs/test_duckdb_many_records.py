@@ -10,6 +10,7 @@ import reference_rules as reference
 from made_logs import LISTED, counts_of, read, some_lines
 from reference_rules import Line, tsv
 
+import searchblend as sb
 from searchblend.blender.groups import InMemoryGroup, UserGroup, Weights
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.randomness import Tape
@@ -65,5 +66,19 @@ def test_an_empty_list_has_everything_in_the_rest(pair):
 
 def test_rows_must_have_been_kept(tmp_path: Path):
     (tmp_path / "log.tsv").write_text(tsv(some_lines(20)))
-    with read(tmp_path / "log.tsv") as log, pytest.raises(InvalidParameter, match="rows=True"):
+    with read(tmp_path / "log.tsv", rows=False) as log, pytest.raises(InvalidParameter, match="rows=True"):
         log.split(optin_fraction=0.5)[0].weighted_queries(WEIGHTS[0])
+
+
+@pytest.mark.parametrize(("options", "expected"), [({}, 100), ({"rows": False}, 1)])
+def test_a_run_counts_many_records_unless_the_log_was_read_without_rows(
+    tmp_path: Path, options: dict[str, bool], expected: int
+):
+    lines = [f"{user}\t{query}\thttp://{query}.example" for user in range(200) for query in ("google", "maps")]
+    (tmp_path / "log.tsv").write_text("\n".join(["user\tquery\turl", *lines]) + "\n")
+    with sb.read_log(tmp_path / "log.tsv", threads=1, **options) as log:
+        optin, clients = log.split(optin_fraction=0.5)
+        assert [part.has_rows for part in (optin, *optin.split(0.5))] == 3 * [expected > 1]
+        released = sb.run_blender(optin, clients, sb.BlenderParams(sb.Budget(4.0, 1e-5)))
+    assert released.params.records_per_optin == expected
+    assert set(released.head.queries) == {"google", "maps"}

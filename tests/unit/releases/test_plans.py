@@ -38,6 +38,7 @@ def test_the_plan_of_a_run_has_a_row_for_each_figure() -> None:
     assert columns["figure"] == 2 * ["head_queries", "covered", "plus_minus", "error"]
     assert columns["mean"][0] == 4
     assert plan.document["profile"] == "four"
+    assert plan.document["records_per_optin"] == 100
     assert "ε = 2" in repr(plan)
     with pytest.raises(sb.InvalidParameter, match="at least 2 people"):
         sb.plan_run(sb.BlenderParams(BUDGET), profile=people, users=3)

@@ -54,6 +54,12 @@ def test_every_call_is_debited_and_gives_the_same_bytes_again(path: Path, tmp_pa
     assert [one.statement.kind for one in first] == ["values", "blender", "click-graph"]
 
 
+def test_a_run_counts_many_records_as_the_command_does(path: Path) -> None:
+    with sb.Session(path, "searchers") as session:
+        released = session.run(LOG, RUN, optin_fraction=0.5, release_id="run")
+    assert released.result().parameters["records_per_optin"] == 100
+
+
 def test_beyond_the_cap_nothing_is_drawn_and_nothing_charged(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("searchblend.releases.select_values.noisy_counts", lambda *_, **__: pytest.fail("drawn"))
     with sb.Session(path, "drinkers") as session, pytest.raises(sb.BudgetExceeded, match="nothing was debited"):

@@ -145,6 +145,10 @@ def test_the_planner_is_asked_for_a_round_like_the_task():
         0.5,
         500,
     )
+    crowd = PlannerQuestion(users=2_000_000, optin_percent=30.0)
+    assert crowd.simulated_records == 1, "more opt-in users than are drawn one by one"
+    for records in (1, 7):
+        assert question_near(TaskSettings(name="x", records_per_optin=records)).simulated_records == records
 
 
 def test_a_question_keeps_to_its_sliders_and_the_forecast_is_of_the_epsilon_asked():

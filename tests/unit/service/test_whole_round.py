@@ -13,6 +13,7 @@ from searchblend.core.errors import InvalidParameter, UsageError
 from searchblend.core.privacy import Budget
 from searchblend.core.records import Record
 from searchblend.device.device_errors import DeviceRefused
+from searchblend.device.policy import POLICY
 from searchblend.device.policy import _version as device_version
 from searchblend.service.lifecycle import CANDIDATE
 from searchblend.service.review import Position, Removal, Review
@@ -21,8 +22,10 @@ from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.publisher import Publisher
 from searchblend.store.errors import BudgetExceeded, StoreError, WrongState
 from searchblend.store.states import State
+from searchblend.wire.consent import optin_consent
 from searchblend.wire.head_list import decode_head_list
 from searchblend.wire.manifest import DEVICE_VERSION
+from searchblend.wire.sealed import fits_sealed
 from searchblend.wire.signing import SigningKey, verify_manifest
 from service_parts import SMALL, Service, crowd, people
 
@@ -484,6 +487,24 @@ def test_a_violated_conservation_law_is_never_estimated(service):
 def test_wrong_settings_are_refused(changes):
     with pytest.raises(InvalidParameter):
         decode(TaskSettings, {"name": "searches", **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [({}, 20), ({"method": "paper"}, 1), ({"delta": 1e-14}, 1), ({"records_per_optin": 0}, 20)]
+    + [({"records_per_optin": given}, given) for given in (1, 2, 100)],
+)
+def test_a_new_task_asks_for_as_many_records_as_devices_send_unless_it_says_otherwise(changes, expected):
+    settings = decode(TaskSettings, {"name": "searches", **changes})
+    assert settings.records_per_optin == settings.params.records_per_optin == expected
+    assert settings.consent == optin_consent(expected)
+    assert decode(TaskSettings, encode(settings)) == settings, "what is stored is the number itself"
+
+
+def test_the_default_number_of_records_fits_into_a_message_and_into_the_devices_policy():
+    n = TaskSettings("searches").records_per_optin
+    assert n <= POLICY.most_records_per_round
+    assert fits_sealed([Record(f"{i:02} ".ljust(90, "q"), f"http://{i:02}.example/".ljust(100, "u")) for i in range(n)])
 
 
 FUTILE = [

@@ -28,7 +28,7 @@ from searchblend.wire.release import (
     result_table,
 )
 
-PARAMS = BlenderParams(Budget(4.0, 1e-5), max_head_queries=5)
+PARAMS = BlenderParams(Budget(4.0, 1e-5), max_head_queries=5, records_per_optin=1)
 
 
 def people(n, *, urls=True):

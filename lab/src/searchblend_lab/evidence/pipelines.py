@@ -88,7 +88,7 @@ def _one_candidate() -> Iterator[None]:
 class _Split:
     """Opt-in users of whom it is known who names and who counts."""
 
-    has_urls = True
+    has_urls = has_rows = True
 
     def __init__(self, head_users: Sequence[Sequence[Record]], estimate_users: Sequence[Sequence[Record]]) -> None:
         self._parts = InMemoryGroup.from_users(head_users), InMemoryGroup.from_users(estimate_users)
@@ -104,7 +104,7 @@ def _people(x: int, y: int) -> list[list[Record]]:
 
 
 def _optin_sampler(group: UserGroup, options: Mapping[str, object]) -> Sampler:
-    params = BlenderParams(LOOSE, max_head_queries=100, head_fraction=0.5)
+    params = BlenderParams(LOOSE, max_head_queries=100, head_fraction=0.5, records_per_optin=1)
     clients = InMemoryGroup.from_users(_CLIENTS)
 
     def sample(n: int) -> Counter[Hashable]:
@@ -156,7 +156,7 @@ def hybrid_clients(effort: Effort) -> list[Finding]:
 
 def _client_sampler(record: Record, budget: Budget, method: str) -> Sampler:
     """The opt-in counts are so large that the head list is the same in every run."""
-    params = BlenderParams(budget, max_head_queries=4, head_fraction=0.5)
+    params = BlenderParams(budget, max_head_queries=4, head_fraction=0.5, records_per_optin=1)
     optin = InMemoryGroup.from_users([[Record(query, "u")] for query in "ab" for _ in range(120)])
     clients = InMemoryGroup.from_users([[record], [Record("b", "u")]])
 

@@ -137,6 +137,7 @@ def _prepare(folder: str) -> _Prepared:
         "has_urls": False,
         "max_head_queries": 1000,
         "expected_clients": 2,
+        "records_per_optin": 1,
         "min_optin": 2,
         "min_clients": 2,
         "min_queries": 1,

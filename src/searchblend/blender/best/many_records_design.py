@@ -171,7 +171,8 @@ def default_records(budget: Budget) -> int:
 
 def design_of(params: BlenderParams) -> ManyRecordsDesign:
     """The curator's design for these parameters; a log without URLs has all of its budget in the query."""
-    return many_records_design(params.budget, params.records_per_optin, has_urls=params.query_budget_fraction < 1)
+    m_o, has_urls = params.counted_records_per_optin, params.query_budget_fraction < 1
+    return many_records_design(params.budget, m_o, has_urls=has_urls)
 
 
 def _at(noise_part: float, budget: Budget, items: int, has_urls: bool, largest_sigma: int) -> ManyRecordsDesign | None:

@@ -69,8 +69,8 @@ class People:
     @classmethod
     def of(cls, optin: OptinCounts, params: BlenderParams, n_clients: float) -> People:
         """ρ_b from the opt-in users' ρ: of k records drawn from each, ρ = ρ_b + (1 − ρ_b)/k."""
-        drawn, between = params.records_per_optin, None
-        if optin.rho is not None and drawn > 1:
+        between = None
+        if optin.rho is not None and (drawn := params.counted_records_per_optin) > 1:
             between = max((optin.rho - 1 / drawn) / (1 - 1 / drawn), 0.0)
         return cls(optin.n_users, n_clients, between, params.records_per_client)
 

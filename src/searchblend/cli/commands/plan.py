@@ -56,7 +56,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from searchblend.blender.best.many_records_design import default_records
     from searchblend.releases.plans import EPSILONS, plan_run, planned_situation
     from searchblend.synthetic.plan import runs_needed
     from searchblend.synthetic.population import MEDIAN_SEARCHES
@@ -66,11 +65,10 @@ def run(options: argparse.Namespace) -> None:
 
         check_suffix(options.plot)
     people = _people(options.profile)
-    budget = Budget(options.epsilon, options.delta)
     params = BlenderParams(
-        budget,
+        Budget(options.epsilon, options.delta),
         max_head_queries=options.max_queries or people.max_head_queries,
-        records_per_optin=options.records_per_optin or default_records(budget),
+        records_per_optin=options.records_per_optin,
     )
     searches = options.searches or MEDIAN_SEARCHES
     situation = planned_situation(people, params, options.users, options.opt_in, searches)

@@ -101,7 +101,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from searchblend.blender.best.many_records_design import default_records
     from searchblend.releases.hybrid import HybridSettings
     from searchblend.releases.make_release import now
 
@@ -113,14 +112,13 @@ def run(options: argparse.Namespace) -> None:
         raise UsageError("--ledger: not with --evaluate, which is not a release")
     if options.html and options.output is None:
         raise UsageError("--html: the page goes into the folder of the release; name it with --output")
-    budget = Budget(options.epsilon, options.delta)
     params = BlenderParams(
-        budget=budget,
+        budget=Budget(options.epsilon, options.delta),
         max_head_queries=options.max_queries,
         head_fraction=options.head_fraction,
         query_budget_fraction=options.query_budget_fraction,
         records_per_client=options.records_per_client,
-        records_per_optin=options.records_per_optin or (default_records(budget) if options.method == "best" else 1),
+        records_per_optin=options.records_per_optin,
     )
     if options.dry_run:
         show_dry_run(params, options)
@@ -185,7 +183,7 @@ def compare_with_truth(release: BlenderRelease, optin_users: UserGroup, clients:
 
 def sum_over(release: BlenderRelease, users: UserGroup) -> Any:
     """What users hold of each cell: their own shares where all their records count, else the drawn records."""
-    if release.params.records_per_optin > 1:
+    if release.params.counted_records_per_optin > 1:
         return users.own_shares(release.head, _UNITS_OF_TRUTH).cells
     return users.cell_counts(release.head)
 
@@ -247,7 +245,7 @@ def short_list_hint(result: Result, params: BlenderParams) -> str | None:
         return None
     optin = result.mechanism["optin"]
     needed = math.ceil(optin["integer_threshold"] / optin.get("units_per_user", 1))
-    what = _BY_COUNT if params.records_per_optin == 1 else _BY_WEIGHT
+    what = _BY_COUNT if result.parameters["records_per_optin"] == 1 else _BY_WEIGHT
     return (
         f"{result.head.queries} of at most {params.max_head_queries} queries: {what.format(needed)}. "
         "More users, a larger --opt-in or --epsilon, or --host-only lists more."
@@ -283,7 +281,9 @@ def show_dry_run(params: BlenderParams, options: argparse.Namespace) -> None:
 
     profile = profile_named("aol")
     users, share = options.users or profile.n_users, 0.05 if options.opt_in_column else options.opt_in
-    needed = method_named(options.method, wide_list=options.wide_list).users_to_be_listed(params)
+    method = method_named(options.method, wide_list=options.wide_list)
+    params = method.settled(params)
+    needed = method.users_to_be_listed(params)
     situation, model = Situation(users, share, params), RecordModel.of_profile(profile)
     with progress_bar() as progress:
         task = progress.add_task("simulating", total=_DRY_RUNS)

@@ -124,7 +124,11 @@ def forecast(question: PlannerQuestion, epsilons: Sequence[float]) -> Forecast:
     from searchblend.synthetic.population import profile_named
 
     model = RecordModel.of_profile(profile_named("aol"))
-    params = BlenderParams(Budget(question.epsilon, question.delta), max_head_queries=question.max_head_queries)
+    params = BlenderParams(
+        Budget(question.epsilon, question.delta),
+        max_head_queries=question.max_head_queries,
+        records_per_optin=question.simulated_records,
+    )
     situation = Situation(question.users, question.optin_percent / 100, params)
     curves = curve(model, situation, epsilons, runs=_PLANNER_RUNS, seed=_PLANNER_SEED, on_run=lambda: None)
     return {
@@ -234,6 +238,7 @@ def _prepare(settings: ServeSettings, options: argparse.Namespace) -> tuple[str,
             min_optin=200,
             min_clients=200,
             min_queries=1,
+            records_per_optin=1,  # all that people of the demo have
         )
         task = "" if options.by_hand else Lifecycle(store, SystemClock()).add_task(wanted, actor="demo").task
         operator, reviewer = (

@@ -9,11 +9,14 @@ from typing import Final
 
 from searchblend.core.documents import decode
 from searchblend.core.errors import InvalidParameter
+from searchblend.core.params import MANY_RECORDS
 from searchblend.pages.charts import Chart, Series
 from searchblend.service.console.words import number, percent
 from searchblend.service.task_settings import TaskSettings
+from searchblend.wire.manifest import MOST_RECORDS
 
 EPSILONS: Final = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
+_MOST_SEARCHERS: Final = 50_000
 METHODS: Final = {"best": "method best", "paper": "method paper"}
 
 
@@ -26,6 +29,7 @@ class PlannerQuestion:
     epsilon: float = 4.0
     delta_exponent: int = 5
     max_head_queries: int = 50
+    records_per_optin: int = MOST_RECORDS
 
     def __post_init__(self) -> None:
         for slider in SLIDERS:
@@ -36,6 +40,11 @@ class PlannerQuestion:
     @property
     def delta(self) -> float:
         return 10.0**-self.delta_exponent
+
+    @property
+    def simulated_records(self) -> int:
+        """Of an opt-in user: one where there are too many of them to draw one by one while somebody waits."""
+        return 1 if self.users * self.optin_percent / 100 > _MOST_SEARCHERS else self.records_per_optin
 
     @classmethod
     def of_form(cls, form: Mapping[str, str]) -> PlannerQuestion:
@@ -65,6 +74,7 @@ SLIDERS: Final = (
     Slider("epsilon", "ε for each group", 0.5, 8, 0.5, ""),
     Slider("delta_exponent", "δ = 10 to the minus", 4, 9, 1, ""),
     Slider("max_head_queries", "Longest list, M", 10, 500, 10, "queries"),
+    Slider("records_per_optin", "Records of an opt-in user, method best", 1, MANY_RECORDS, 1, ""),
 )
 
 Curve = Sequence[Mapping[str, float] | None]
@@ -122,6 +132,7 @@ def question_near(settings: TaskSettings) -> PlannerQuestion:
         "epsilon": settings.epsilon,
         "delta_exponent": -math.log10(settings.delta),
         "max_head_queries": settings.max_head_queries,
+        "records_per_optin": settings.records_per_optin,
     }
     near = {
         slider.name: min(max(round(wanted[slider.name] / slider.step) * slider.step, slider.least), slider.most)

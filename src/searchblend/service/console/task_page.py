@@ -12,7 +12,7 @@ from searchblend.core.errors import InvalidParameter
 from searchblend.service.checkup import settings_trouble
 from searchblend.service.console.words import words_of
 from searchblend.service.round_model import settings_of
-from searchblend.service.task_settings import TaskSettings
+from searchblend.service.task_settings import AS_METHOD, TaskSettings
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import ENDED
@@ -111,7 +111,11 @@ GROUPS: Final = (
         (
             _field("head_fraction", "Share of opt-in users who name the list", "Method paper only."),
             _field("query_budget_fraction", "Share of ε for queries", "The rest is for URLs."),
-            _field("records_per_optin", "Records of an opt-in user", "Sent sealed; together they weigh as one person."),
+            _field(
+                "records_per_optin",
+                "Records of an opt-in user",
+                "Sent sealed; together they weigh as one person. 0: as the method.",
+            ),
             _field("records_per_client", "Records of a client", "They share one ε: each is randomized more."),
             _field("wide_list", "Wide list", "Lists queries without a listed URL too."),
             _field("silent_devices", "Devices without searches", "Stay silent, or report that they have none."),
@@ -125,12 +129,12 @@ GROUPS: Final = (
 )
 """every setting once; a test compares with TaskSettings"""
 _KINDS: Final = {field.name: field for group in GROUPS for field in group.fields}
-_DEFAULTS: Final = TaskSettings(name="x")
+_DEFAULTS: Final = TaskSettings(name="x", records_per_optin=1)
 
 
 def default_values() -> FormValues:
     """What the empty form shows."""
-    return _form_values(_DEFAULTS)
+    return {**_form_values(_DEFAULTS), "records_per_optin": AS_METHOD}
 
 
 def values_like(store: ServiceStore, name: str) -> FormValues:
