@@ -43,7 +43,7 @@ class PlannerQuestion:
 
     @property
     def simulated_records(self) -> int:
-        """Of an opt-in user: one where there are too many of them to draw one by one while somebody waits."""
+        """Of an opt-in user: one where there are too many of them to draw one by one while the operator waits."""
         return 1 if self.users * self.optin_percent / 100 > _MOST_SEARCHERS else self.records_per_optin
 
     @classmethod
