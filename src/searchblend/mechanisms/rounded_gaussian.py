@@ -28,7 +28,8 @@ LARGEST_SIGMA: Final = 4096
 _REACH: Final = 9.3
 """beyond 9.3 σ, on both sides, a normal law has less than 2^-65: the table ends there at the latest"""
 _BITS: Final = 192
-_NEGLIGIBLE: Final = 1 << (_BITS - 102)
+_LEFT_OUT: Final = 104
+"""bits: a series ends with terms below 2^-104 of its sum"""
 _ROOT_OF_TWO_PI: Final = Fraction(25066282746310005024157652848110452530069867406099383166299235762, 10**64)
 """√(2π), cut off after 64 digits"""
 
@@ -88,23 +89,26 @@ def distance_bound(sigma: float) -> float:
 
 @lru_cache(maxsize=32)
 def _survival_table(sigma: Fraction) -> NoiseTable:
-    """c_m = round(2^63 · P(|Y| ≥ m)), P(|Y| ≥ m) = 1 − 2φ(z)·Σ z^{2n+1}/(2n+1)!!, z = (m − ½)/σ.
+    """c_m = round(2^63 · P(|Y| ≥ m)), P(|Y| ≥ m) = 1 − 2φ(z)S(z), z = (m − ½)/σ, S(z) = Σ z^{2n+1}/(2n+1)!!.
 
-    All terms of the series are positive, so nothing cancels; e^{−z²/2} comes from the entry before by the ratio
-    e^{−m/σ²}. Together they are off by less than 2^-80 (proofs/rounded_gaussian.md).
+    S and φ come from the entry before: S by its Taylor series, φ by the ratio e^{−m/σ²}. All terms are positive, so
+    nothing cancels. Together they are off by less than 2^-80 (proofs/rounded_gaussian.md).
     """
     one = 1 << _BITS
     density = _fixed(exp_fraction_bounds(-1 / (8 * sigma**2))[0] / _ROOT_OF_TWO_PI)
     decay = _fixed(exp_fraction_bounds(-1 / sigma**2)[0])
     ratio = decay
+    step, square = _fixed(1 / sigma), _fixed(1 / sigma**2)
+    series = _advanced(0, 0, step // 2, square // 4)
     table: list[int] = []
     grid = (sigma * SIGMA_GRID).numerator
-    while (z := (2 * len(table) + 1) * SIGMA_GRID // 2) < _REACH * grid:
-        inside = 2 * density * _odd_series(z, grid) >> _BITS
-        step = max(one - inside, 0) + (1 << (_BITS - MAGNITUDE_BITS - 1)) >> (_BITS - MAGNITUDE_BITS)
-        if not step:
+    while (2 * len(table) + 1) * SIGMA_GRID // 2 < _REACH * grid:
+        inside = 2 * density * series >> _BITS
+        entry = max(one - inside, 0) + (1 << (_BITS - MAGNITUDE_BITS - 1)) >> (_BITS - MAGNITUDE_BITS)
+        if not entry:
             break
-        table.append(step)
+        table.append(entry)
+        series = _advanced(series, (2 * len(table) - 1) * square // 2, step, square)
         density = density * ratio >> _BITS
         ratio = ratio * decay >> _BITS
     return NoiseTable(table)
@@ -114,17 +118,18 @@ def _fixed(value: Fraction) -> int:
     return (value.numerator << _BITS) // value.denominator
 
 
-def _odd_series(above: int, below: int) -> int:
-    """2^192 · Σ_{n≥0} z^{2n+1}/(2n+1)!! for z = above/below, less up to 2^-101.
+def _advanced(series: int, drift: int, step: int, square: int) -> int:
+    """S(z + h) from S(z), all in units of 2^-192: ``drift`` is zh, ``step`` is h, ``square`` is h².
 
-    The terms left out are each at most half the one before.
+    S' = zS + 1, so the terms t_n = h^n S^(n)(z)/n! are t_0 = S, t_1 = zh·t_0 + h and t_n = (zh·t_{n−1} + h²·t_{n−2})/n.
+    What is left out is less than the larger of the last two: the factor is then at most a quarter.
     """
-    term = (above << _BITS) // below
-    above, below = above * above, below * below
-    total = term
-    odd = 1
-    while term > _NEGLIGIBLE or odd * below < 2 * above:
-        odd += 2
-        term = term * above // (below * odd)
+    before, term = series, (drift * series >> _BITS) + step
+    negligible = (before + term) >> _LEFT_OUT
+    total = before + term
+    n, least = 1, (4 * (drift + square)) >> _BITS
+    while n <= least or term > negligible or before > negligible:
+        n += 1
+        before, term = term, (drift * term + square * before >> _BITS) // n
         total += term
     return total

@@ -118,3 +118,13 @@ def test_a_long_table_is_made_in_seconds():
     assert gaussian_at_least(9 * 2048, 2048.0) > 2.0**-64
     assert noise.reach > 9 * 2048
     assert (np.diff(noise._table.survival.astype(np.float64)) <= 0).all()
+
+
+@pytest.mark.parametrize("m", [1, 2, 700, 5000, 15_000, 18_500])
+def test_entries_of_a_long_table_do_not_drift(m):
+    """Each entry is made from the one before; after thousands of them it is still the nearest integer, or next to it."""
+    sigma = 2048
+    with localcontext(prec=130):
+        z = (Decimal(m) - Decimal("0.5")) / sigma
+        ideal = (1 - 2 * normal_between(Decimal(0), z)) * 2**63
+    assert abs(int(RoundedGaussian(Fraction(sigma))._table.survival[m - 1]) - ideal) <= Decimal("0.50002")

@@ -36,7 +36,7 @@ _NOISE_PARTS: Final = (0.5, 0.6, 0.7, 0.8, 0.9)
 _RECORDS_DELTA: Final = 0.1
 """of δ: what naming records may use of it"""
 _LARGEST_SIGMA: Final = 1024
-"""A longer noise table takes more than a second to make."""
+"""The noise tables grow with it, and every run makes four."""
 _MOST_UNITS: Final = 1000
 _LEAST_WEIGHT: Final = 8
 """Coarser weights would lose more than an eighth."""
