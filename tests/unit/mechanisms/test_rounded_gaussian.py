@@ -122,7 +122,7 @@ def test_a_long_table_is_made_in_seconds():
 
 @pytest.mark.parametrize("m", [1, 2, 700, 5000, 15_000, 18_500])
 def test_entries_of_a_long_table_do_not_drift(m):
-    """Each entry is made from the one before; after thousands of them it is still the nearest integer, or next to it."""
+    """Each entry is made from the one before; after thousands of them it is still the nearest integer."""
     sigma = 2048
     with localcontext(prec=130):
         z = (Decimal(m) - Decimal("0.5")) / sigma

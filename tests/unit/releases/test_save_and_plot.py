@@ -157,10 +157,10 @@ def test_a_changed_folder_is_refused(
 
 
 def test_without_matplotlib_a_plot_says_what_to_install(heavy: sb.HeavyValues, monkeypatch: pytest.MonkeyPatch) -> None:
-    import searchblend.synthetic
+    import searchblend.pages
 
-    monkeypatch.delattr(searchblend.synthetic, "plan_plots", raising=False)
-    monkeypatch.delitem(sys.modules, "searchblend.synthetic.plan_plots", raising=False)
+    monkeypatch.delattr(searchblend.pages, "plots", raising=False)
+    monkeypatch.delitem(sys.modules, "searchblend.pages.plots", raising=False)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(sb.UsageError, match=r"searchblend\[plots\]"):
         heavy.plot()

@@ -60,8 +60,7 @@ def audit_service(plant: str, effort: Effort) -> list[Finding]:
     rounds = max(4, min(effort.runs // 500, 10))
     with tempfile.TemporaryDirectory(prefix="searchblend-audit-") as folder:
         prepared = _prepare(folder)
-        with _server(folder, plant) as address:
-            people = _People(address, prepared)
+        with _server(folder, plant) as address, contextlib.closing(_People(address, prepared)) as people:
             named = Counter[str]()
             for last in [False] * (rounds - 1) + [True]:
                 named.update(people.opt_in_phase())
@@ -213,9 +212,15 @@ class _People:
         parts = urlsplit(address)
         self._host, self._port = parts.hostname or "", parts.port or 80
         self._prepared, self._local = prepared, threading.local()
+        self._connections: list[http.client.HTTPConnection] = []
         self._round = 0
         self._threshold = curator_design(BlenderParams(BUDGET)).threshold.integer
         self._conflict = 0
+
+    def close(self) -> None:
+        """Close the connections of all threads, which their threads leave open."""
+        for connection in self._connections:
+            connection.close()
 
     def opt_in_phase(self) -> Counter[str]:
         """A new round up to its private list: how many names of each kind are on it."""
@@ -315,6 +320,7 @@ class _People:
         connection: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
         if connection is None:
             connection = self._local.connection = http.client.HTTPConnection(self._host, self._port, timeout=_SECONDS)
+            self._connections.append(connection)
         headers = {"Content-Type": media_type} if media_type else {}
         headers |= {"Authorization": f"Bearer {credential}"} if credential else {}
         connection.request(method, path, body or None, headers)

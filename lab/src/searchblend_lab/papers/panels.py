@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MultipleLocator, NullFormatter
 
-from searchblend.synthetic.plan_plots import new_figure
+from searchblend.pages.plots import new_figure
 from searchblend_lab.papers.algorithms import algorithm_named
 from searchblend_lab.papers.cells import Cell, Results, Scalar
 from searchblend_lab.papers.experiment import (

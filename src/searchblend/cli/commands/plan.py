@@ -17,7 +17,7 @@ from searchblend.core.privacy import Budget
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from searchblend.releases.plans import PlannedPeople
+    from searchblend.synthetic.plans import PlannedPeople
 
 EXAMPLES = """\
 examples:
@@ -56,12 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from searchblend.releases.plans import EPSILONS, plan_run, planned_situation
     from searchblend.synthetic.plan import runs_needed
+    from searchblend.synthetic.plans import EPSILONS, plan_run, planned_situation
     from searchblend.synthetic.population import MEDIAN_SEARCHES
 
     if options.plot:
-        from searchblend.synthetic.plan_plots import check_suffix
+        from searchblend.pages.plots import check_suffix
 
         check_suffix(options.plot)
     people = _people(options.profile)
@@ -97,7 +97,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _people(profile: str) -> PlannedPeople:
-    from searchblend.releases.plans import planned_people
+    from searchblend.synthetic.plans import planned_people
 
     try:
         return planned_people(profile)

@@ -352,7 +352,7 @@ def _terms(path: Path | None) -> list[str]:
 
 
 def _plan(options: argparse.Namespace) -> None:
-    from searchblend.releases.plans import plan_release
+    from searchblend.synthetic.plans import plan_release
 
     fixed: dict[str, Any] = {"public_source": "declared in the plan"} if options.urls == "public" else {}
     if options.selection_only:

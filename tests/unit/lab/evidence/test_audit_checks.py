@@ -9,6 +9,7 @@ from searchblend_lab.evidence.deterministic import deterministic_threshold
 from searchblend_lab.evidence.evidence import Effort, Verdict
 from searchblend_lab.evidence.laws.sampled_laws import SAMPLED_LAWS
 from searchblend_lab.evidence.mutants import MUTANTS
+from searchblend_lab.evidence.randomness_source import import_graph_of
 from searchblend_lab.evidence.run import do_check, try_mutant
 
 pytestmark = pytest.mark.thorough
@@ -71,6 +72,13 @@ def test_a_check_sees_its_fault_and_nothing_else(check, mutant):
 )
 def test_a_long_check_sees_its_fault_and_nothing_else(check, mutant):
     test_a_check_sees_its_fault_and_nothing_else(check, mutant)
+
+
+@pytest.mark.parametrize("folder", ["service", "device", "releases"])
+def test_what_releases_reaches_no_seeded_generator(folder):
+    """The audit's own check of the source, before anyone runs the audit."""
+    found = import_graph_of(folder)
+    assert found.verdict.is_good, found.detail
 
 
 def test_a_threshold_without_noise_is_shown_to_be_not_private():

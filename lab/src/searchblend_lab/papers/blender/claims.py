@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from matplotlib.figure import Figure
 
-from searchblend.synthetic.plan_plots import new_figure
+from searchblend.pages.plots import new_figure
 from searchblend_lab.papers.blender import (
     fig10,
     fig12,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from matplotlib.figure import Figure
 
-from searchblend.synthetic.plan_plots import new_figure
+from searchblend.pages.plots import new_figure
 from searchblend_lab.papers.blender.published import FIGURE_8, FIGURE_9
 from searchblend_lab.papers.blender.statistics_cells import FULL_SIZE
 from searchblend_lab.papers.cells import Cell, Results, Scalar

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from searchblend.synthetic.plan_plots import COLORS, new_figure
+from searchblend.pages.plots import COLORS, new_figure
 from searchblend.synthetic.world import written_queries
 from searchblend_lab.papers.blender.published import FIGURE_9, TIED
 from searchblend_lab.papers.cells import Cell, Results, Scalar

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from searchblend.synthetic.plan_plots import new_figure
+from searchblend.pages.plots import new_figure
 from searchblend_lab.papers.cells import Cell, Results, Scalar
 from searchblend_lab.papers.experiment import Band, Finding, Outcome, Request, tidy
 from searchblend_lab.papers.panels import METHOD_STYLES, plain_log_ticks

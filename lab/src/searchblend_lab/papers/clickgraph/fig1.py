@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.step import release_probability, step_release_probability
-from searchblend.synthetic.plan_plots import new_figure
+from searchblend.pages.plots import new_figure
 from searchblend_lab.papers.cells import Cell, Results, Scalar
 from searchblend_lab.papers.clickgraph.cells import selection_params
 from searchblend_lab.papers.clickgraph.published import DELTA, EPSILON

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from searchblend.synthetic.plan_plots import COLORS, new_figure
+from searchblend.pages.plots import COLORS, new_figure
 from searchblend_lab.papers.cells import Cell, Results, Scalar
 from searchblend_lab.papers.clickgraph.cells import LIMITS
 from searchblend_lab.papers.clickgraph.published import DELTA, EPSILON

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.laplace_design import noise_scale, printed_threshold
 from searchblend.core.privacy import Budget
-from searchblend.synthetic.plan_plots import new_figure
+from searchblend.pages.plots import new_figure
 from searchblend_lab.papers.cells import Cell, Results, Scalar
 from searchblend_lab.papers.clickgraph.cells import selection_params
 from searchblend_lab.papers.clickgraph.published import DELTA, EPSILON, TABLE_1

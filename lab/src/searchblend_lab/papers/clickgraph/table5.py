@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from searchblend.synthetic.plan_plots import new_figure
+from searchblend.pages.plots import new_figure
 from searchblend_lab.papers.cells import Cell, Results, Scalar
 from searchblend_lab.papers.clickgraph.cells import SEED_SETS, THRESHOLDS
 from searchblend_lab.papers.clickgraph.published import DELTA, EPSILON, GRID_LIMIT, KEPT, LEAST_OVERLAP, TABLE_5

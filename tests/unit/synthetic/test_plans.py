@@ -9,8 +9,8 @@ import pytest
 
 import searchblend as sb
 from searchblend.cli.main import main
-from searchblend.releases.plans import PlannedPeople
 from searchblend.synthetic.count_group import RecordModel
+from searchblend.synthetic.plans import PlannedPeople
 
 BUDGET = sb.Budget(2.0, 1e-6)
 

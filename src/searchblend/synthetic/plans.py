@@ -16,7 +16,7 @@ from searchblend.core.params import BlenderParams, ClickGraphParams
 from searchblend.core.silent import SILENT
 from searchblend.core.tables import ROWS_SHOWN, Column, Tables, chosen, html_table
 from searchblend.files.durable import write_new
-from searchblend.releases.save_and_plot import draw
+from searchblend.pages.draw import draw
 from searchblend.synthetic.count_group import RecordModel, Situation
 from searchblend.synthetic.plan import FIGURES, curve, plan_document
 from searchblend.synthetic.population import MEDIAN_SEARCHES, PROFILES, profile_named
@@ -57,10 +57,10 @@ class Plan(Tables[TableName]):
         Example:
             ``plan.plot("plan.png")``
         """
-        return draw(lambda plots: self._figure(plots, on_run), file)
+        return draw(lambda _: self._figure(on_run), file)
 
     @abstractmethod
-    def _figure(self, plots: Any, on_run: Callable[[], None]) -> Any: ...
+    def _figure(self, on_run: Callable[[], None]) -> Any: ...
 
     @property
     def title(self) -> str:
@@ -92,8 +92,10 @@ class ReleasePlan(Plan):
         points = self.document["curve"]
         return {name: [point[name] for point in points] for name in ("count", "probability")}
 
-    def _figure(self, plots: Any, on_run: Callable[[], None]) -> Any:
-        return plots.release_curve_figure(self.document)
+    def _figure(self, on_run: Callable[[], None]) -> Any:
+        from searchblend.synthetic.plan_plots import release_curve_figure
+
+        return release_curve_figure(self.document)
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,13 +118,15 @@ class RunPlan(Plan):
         bands = {end: [band[end] for _, _, band in rows] for end in ("mean", "low", "high")}
         return {"method": [row[0] for row in rows], "figure": [row[1] for row in rows], **bands}
 
-    def _figure(self, plots: Any, on_run: Callable[[], None]) -> Any:
+    def _figure(self, on_run: Callable[[], None]) -> Any:
         """Over ε, which takes twelve times as many simulated runs as ``runs``."""
         situation = self.situation
         curves = curve(self.model, situation, EPSILONS, runs=self.document["runs"], seed=2, on_run=on_run)
         share, delta = situation.optin_fraction, situation.params.budget.delta
         title = f"{situation.users:,} users, {share:.1%} opt-in, δ = {delta:g} ({self.document['profile']})"
-        return plots.plan_figure(EPSILONS, curves, title)
+        from searchblend.synthetic.plan_plots import plan_figure
+
+        return plan_figure(EPSILONS, curves, title)
 
 
 def plan_release(params: ClickGraphParams, *, selection_only: bool = False) -> ReleasePlan:
