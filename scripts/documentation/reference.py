@@ -36,6 +36,7 @@ _AREAS: Final = {
     "wire": "Click graphs",
     "head_list": "Hybrid runs",
     "releases": "Releases",
+    "synthetic": "Plans",
     "store": "Releases",
     "accounting": "Releases",
     "errors": "Errors",

@@ -100,8 +100,8 @@ def test_the_check_sees_a_class_and_a_method_without_a_docstring(monkeypatch):
 
 def callables() -> dict[str, object]:
     """What people call to release, save, draw and keep account: functions, and methods of the session."""
-    begin = {"read_log", "run_blender", "release_data"}
-    names = [name for name, module in searchblend._MODULE_OF.items() if ".releases." in module or name in begin]
+    begin, homes = {"read_log", "run_blender", "release_data"}, {"releases", "synthetic"}
+    names = [name for name, module in searchblend._MODULE_OF.items() if module.split(".")[1] in homes or name in begin]
     functions = {name: value for name in names if inspect.isfunction(value := getattr(searchblend, name))}
     session = searchblend.Session
     return {**functions, **{f"Session.{name}": getattr(session, name) for name in ("run", "release", "select_values")}}
