@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from searchblend.core.errors import InputError
 from searchblend.logs.formats.files import BOM, WHOLE, ByteSource, Span, compression_of, open_raw, open_text_bytes
@@ -42,7 +43,7 @@ _MANY: Final = 256
 """Lines with so many fields more than they may have are shortened."""
 _BLANK_LINES: Final = b"\n" * (MOST_BLANK // 4)
 _BLOCK: Final = 1 << 22
-_SCAN_BLOCK: Final = 1 << 16
+_SCAN_BLOCK: Final = 1 << 17
 _LINE_FEED: Final = 10
 _LINE_WITH_BOM: Final = b"\n" + BOM
 
@@ -118,11 +119,12 @@ def check_clean(
                 return None
             in_this_line = in_this_line + len(block) if first_end < 0 else len(block) - 1 - block.rfind(b"\n")
             separators += block.count(rules.separator, 0, len(block) if first_end < 0 else first_end)
-            if separators > rules.n_fields + _MANY or _may_have_very_many_fields(block, rules):
+            ends = line_ends(block)
+            if separators > rules.n_fields + _MANY or _may_have_very_many_fields(block, ends, rules):
                 return None
             if first_end >= 0:
                 separators = block.count(rules.separator, block.rfind(b"\n"))
-            check.lines += count_lines(block, after=last)
+            check.lines += count_lines(ends, after=last)
             check.ascii_only = utf8.only_ascii
             check.no_odd_bytes = check.no_odd_bytes and not any(byte in block for byte in odd_bytes)
             check.bytes += len(block)
@@ -134,11 +136,15 @@ def check_clean(
     return check if utf8.accepts(b"", last=True) else None
 
 
-def count_lines(block: bytes, *, after: int = _LINE_FEED) -> int:
+def line_ends(block: bytes) -> NDArray[np.intp]:
+    """Where the line feeds of a block are."""
+    return np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == _LINE_FEED)
+
+
+def count_lines(ends: NDArray[np.intp], *, after: int = _LINE_FEED) -> int:
     """How many lines that are not blank end in a block; ``after`` is the byte before it."""
-    is_end = np.frombuffer(block, dtype=np.uint8) == _LINE_FEED
-    blank = np.count_nonzero(is_end[1:] & is_end[:-1]) + (after == _LINE_FEED and is_end[0])
-    return int(np.count_nonzero(is_end) - blank)
+    blank = np.count_nonzero(ends[1:] - ends[:-1] == 1) + (after == _LINE_FEED and 0 in ends[:1])
+    return int(len(ends) - blank)
 
 
 class _Utf8Check:
@@ -240,20 +246,21 @@ class Gate:
         if b"\r" in block:
             block = block.replace(b"\r\n", b"\n")
         block, self._open_record = self._open_record + block, b""
-        if self._needs_line_by_line(block):
+        ends = line_ends(block)
+        if self._needs_line_by_line(block, ends):
             return self._line_by_line(block, last=False)
-        self._line += block.count(b"\n")
-        self.check.lines += count_lines(block)
+        self._line += len(ends)
+        self.check.lines += count_lines(ends)
         return first, block.replace(self._rules.separator, SEPARATOR.encode()) if self._rules.quotes else block
 
-    def _needs_line_by_line(self, block: bytes) -> bool:
+    def _needs_line_by_line(self, block: bytes, ends: NDArray[np.intp]) -> bool:
         return (
             b"\r" in block
             or (self._rules.quotes and (b'"' in block or b"\x1f" in block))
             or (not self._rules.header and (block.startswith(BOM) or _LINE_WITH_BOM in block))
             or _may_have_a_byte_problem(block)
             or _has_very_many_blank_lines(block)
-            or _may_have_very_many_fields(block, self._rules)
+            or _may_have_very_many_fields(block, ends, self._rules)
         )
 
     def _line_by_line(self, block: bytes, *, last: bool) -> tuple[list[int], bytes] | None:
@@ -338,19 +345,27 @@ def _may_have_a_byte_problem(block: bytes) -> bool:
     )
 
 
-def _may_have_very_many_fields(block: bytes, rules: LineRules) -> bool:
+def _may_have_very_many_fields(block: bytes, ends: NDArray[np.intp], rules: LineRules) -> bool:
     """Whether a line of a block has more than so many separators; certain for twice that number.
 
-    Of every so many separators one is checked: two of those in one line are too many.
+    Only a line with more bytes than that can have them. Then, of every so many separators one is checked: two of those
+    in one line are too many.
     """
     step = rules.n_fields + _MANY
+    if np.diff(ends, prepend=-1, append=len(block)).max() <= step:
+        return False
     separators = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord(rules.separator))[::step].tolist()
     return any(block.find(b"\n", first, second) < 0 for first, second in pairwise(separators))
 
 
 def _has_very_many_blank_lines(block: bytes) -> bool:
-    """Certain if a fourth of ``MOST_BLANK`` are in it; a longer run that others begin and end fills a block."""
-    return _BLANK_LINES in block or (len(block) > 1 and not block.strip(b"\n"))
+    """Certain if a fourth of ``MOST_BLANK`` are in it; a longer run that others begin and end fills a block.
+
+    A run of so many covers one of the bytes that are looked at first.
+    """
+    return (b"\n" in block[:: len(_BLANK_LINES)] and _BLANK_LINES in block) or (
+        len(block) > 1 and block.isspace() and not block.strip(b"\n")
+    )
 
 
 def _byte_problem(line: bytes) -> str | None:
