@@ -64,12 +64,14 @@ class DuckDBEngine(LogEngine):
 
     def rows_of(self, people: str) -> str:
         """Users are found by their hashes, their lines by the users: few of the lines need to be hashed or read."""
-        name, hashed = self._session.new_name("rows"), f"{person(self._drawing.key)} AS person"
+        session, name, hashed = self._session, self._session.new_name("rows"), f"{person(self._drawing.key)} AS person"
         users = f"SELECT {hashed}, user FROM (SELECT DISTINCT user FROM lines WHERE problem = 0)"
         mine = f"SELECT * FROM ({users}) SEMI JOIN (SELECT person FROM {people} WHERE draw = 1) USING (person)"
         held = f"SELECT person, digest, query, url FROM lines JOIN ({mine}) USING (user) WHERE problem = 0"
+        raw = session.make("raw_rows", held)
         forms = [query_form(), url_form(host_only=self._drawing.host_only)]
-        normal_table(self._session, name, f"({held}) AS held", ["person", "digest"], forms)
+        normal_table(session, name, raw, ["person", "digest"], forms)
+        session.discard(raw)
         return name
 
     def _count_users(self) -> int:
