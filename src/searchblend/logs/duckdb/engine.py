@@ -16,7 +16,7 @@ from searchblend.core.errors import InvalidParameter
 from searchblend.logs.activity import ActivityRules, SqlActivity
 from searchblend.logs.duckdb.activity import DuckDBActivity, DuckDBSearches
 from searchblend.logs.duckdb.load import LineTable, person
-from searchblend.logs.duckdb.normal_forms import normal_table, query_form, url_form
+from searchblend.logs.duckdb.normal_forms import NormalForm, normal_table, query_form, url_form
 from searchblend.logs.duckdb.scan import parquet_types
 from searchblend.logs.duckdb.session import DuckDBSession
 from searchblend.logs.engine import LogEngine, Reading
@@ -28,6 +28,8 @@ from searchblend.logs.options import ReadOptions
 
 _AT_ONCE: Final = 1 << 25
 """How many hashes are sorted at a time: 128 MB."""
+_USERS: Final = "hashed_users"
+"""the table (user, person) of everyone who has a drawn record, where rows are kept"""
 _SHORT: Final = "(digest & 4294967295)::UINTEGER"
 
 
@@ -63,16 +65,21 @@ class DuckDBEngine(LogEngine):
         return reading
 
     def rows_of(self, people: str) -> str:
-        """Users are found by their hashes, their lines by the users: few of the lines need to be hashed or read."""
-        session, name, hashed = self._session, self._session.new_name("rows"), f"{person(self._drawing.key)} AS person"
-        users = f"SELECT {hashed}, user FROM (SELECT DISTINCT user FROM lines WHERE problem = 0)"
-        mine = f"SELECT * FROM ({users}) SEMI JOIN (SELECT person FROM {people} WHERE draw = 1) USING (person)"
+        """Lines are found by the users, whose hashes are known from the draws: no line needs to be hashed again."""
+        session, name = self._session, self._session.new_name("rows")
+        mine = f"SELECT * FROM {_USERS} SEMI JOIN (SELECT person FROM {people} WHERE draw = 1) USING (person)"
         held = f"SELECT person, digest, query, url FROM lines JOIN ({mine}) USING (user) WHERE problem = 0"
         raw = session.make("raw_rows", held)
-        forms = [query_form(), url_form(host_only=self._drawing.host_only)]
-        normal_table(session, name, raw, ["person", "digest"], forms)
+        normal_table(session, name, raw, ["person", "digest"], self._forms())
         session.discard(raw)
         return name
+
+    def _forms(self) -> list[NormalForm]:
+        """What records are brought to, by the shortest way that the bytes of the files allow."""
+        return [
+            query_form(no_odd_bytes=self._table.strings.no_odd_bytes),
+            url_form(host_only=self._drawing.host_only),
+        ]
 
     def _count_users(self) -> int:
         searches = f"(SELECT user AS person FROM lines WHERE problem IN (0, {PROBLEMS.index(WITHOUT_URL)}))"
@@ -90,13 +97,14 @@ class DuckDBEngine(LogEngine):
         session.execute(
             f"""
             CREATE TEMP TABLE raw_drawn AS
-            SELECT {person(key)} AS person, draw, query, url
+            SELECT user, {person(key)} AS person, draw, query, url
             FROM ({self._chosen_lines()}) AS chosen JOIN lines ON lines.rowid = chosen.line
             """
         )
         session.discard("repeated")
-        forms = [query_form(), url_form(host_only=self._drawing.host_only)]
-        normal_table(session, "drawn", "raw_drawn", ["person", "draw"], forms)
+        normal_table(session, "drawn", "raw_drawn", ["person", "draw"], self._forms())
+        if self._keep_rows:
+            session.execute(f"CREATE TEMP TABLE {_USERS} AS SELECT user, person FROM raw_drawn WHERE draw = 1")
         session.discard("raw_drawn")
         self.drawn = "drawn"
         if self._table.has_optin:
@@ -153,7 +161,7 @@ class DuckDBEngine(LogEngine):
         """Each string is brought to normal form once."""
         session = self._session
         session.execute("CREATE TEMP TABLE raw_records AS SELECT DISTINCT query, url FROM lines WHERE problem = 0")
-        normal_table(session, "records", "raw_records", [], [query_form(), url_form(host_only=self._drawing.host_only)])
+        normal_table(session, "records", "raw_records", [], self._forms())
         yield "records"
         session.discard("raw_records")
         session.discard("records")
