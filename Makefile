@@ -71,7 +71,7 @@ test-without-spark: $(COLLECTED)
 test-spark: # in one process, for one cluster; what it says is shown at its end, not in between
 	@log=$$(mktemp); $(BIN)/pytest -m 'not slow' tests/spark > $$log 2>&1; code=$$?; cat $$log; rm $$log; exit $$code
 
-quick: install $(COLLECTED) ## the tests of the code alone, without browser, database server and Spark
+quick: install ## the tests of the code alone, without browser, database server and Spark
 	$(BIN)/pytest -q -n 3 --dist worksteal -m 'not slow and not thorough and not database_server' --hypothesis-profile quick tests/architecture tests/properties tests/unit tests/vectors
 
 flake: install browsers ## make test RUNS times (5) beside BUSY busy processes (4); failures listed by test

@@ -102,6 +102,7 @@ def optin_gaps(optin: OptinCounts, head: HeadList) -> Floats:
     return gaps
 
 
+@pytest.mark.thorough
 def test_intervals_are_as_wide_as_errors_are():
     """Mean squares of standardized errors: of about 680, 1 ± .06 if variances are right, .42 with ρ for all of them; of
     the most frequent, 1 ± .22."""
@@ -135,6 +136,7 @@ def test_the_totals_sampling_is_their_own():
     np.testing.assert_allclose(within.sum(axis=(1, 2)), np.array([0.15 * 0.08, 0.1 * 0.03]) / 1000)
 
 
+@pytest.mark.thorough
 def test_people_who_are_counted_by_weights_alone_are_less_of_the_truth():
     """Var(ĉ − p̄) of a mean that follows p̄ with g = .1 only, ρ being .4: drawn again and again."""
     chance, n, others = np.random.Generator(np.random.PCG64(8)), 400, 600

@@ -74,6 +74,7 @@ def test_weights_have_norm_one():
     assert all(n * w * w <= 573**2 < n * (w + 1) ** 2 for n, w in enumerate(weights.table) if n)
 
 
+@pytest.mark.thorough
 def test_shares_are_measured_without_bias_and_with_the_stated_noise():
     """χ² of 40 runs against the variances that the curator states; the false-alarm rate is below 1e-6."""
     total, freedom = 0.0, 0
@@ -91,6 +92,7 @@ def test_shares_are_measured_without_bias_and_with_the_stated_noise():
     assert abs(total - freedom) < 5.5 * math.sqrt(2 * freedom) + 0.1 * freedom
 
 
+@pytest.mark.thorough
 def test_calibrated_shares_are_close_to_the_truth_and_say_how_close():
     gaps = []
     for seed in range(20):

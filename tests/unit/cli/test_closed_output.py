@@ -18,6 +18,7 @@ def ended(closed: str, *arguments: object) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
+@pytest.mark.thorough
 def test_a_run_that_is_paid_for_is_delivered_to_a_closed_output(tmp_path: Path):
     log, out, ledger = (tmp_path / name for name in ("log.tsv", "out", "ledger"))
     log.write_text("user\tquery\turl\n" + "".join(f"{i}\tweather\thttp://a.example\n" for i in range(300)))

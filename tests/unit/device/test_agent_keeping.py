@@ -233,6 +233,7 @@ def test_two_processes_race_and_one_report_is_made(tmp_path, service, task):
 # Services that behave badly
 
 
+@pytest.mark.thorough
 def test_a_service_that_drips_is_given_up(tmp_path, service, task):
     service.serve(task)
     service.answers = ["slow"]

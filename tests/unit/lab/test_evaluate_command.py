@@ -43,6 +43,7 @@ def test_a_file_is_not_a_folder(tmp_path, capsys):
     assert "is not a folder" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_weeks_are_those_of_a_log_of_ones_own(tmp_path, capsys, monkeypatch):
     """Three people, the second with two searches of one query: every figure can be counted by hand."""
     monkeypatch.chdir(tmp_path)

@@ -54,6 +54,7 @@ def test_every_call_is_debited_and_gives_the_same_bytes_again(path: Path, tmp_pa
     assert [one.statement.kind for one in first] == ["values", "blender", "click-graph"]
 
 
+@pytest.mark.thorough
 def test_a_run_counts_many_records_as_the_command_does(path: Path) -> None:
     with sb.Session(path, "searchers") as session:
         released = session.run(LOG, RUN, optin_fraction=0.5, release_id="run")

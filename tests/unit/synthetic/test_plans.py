@@ -30,6 +30,7 @@ def test_the_plan_of_a_release_is_the_document_of_the_command(
     assert "probability" in plan._repr_html_()
 
 
+@pytest.mark.thorough
 def test_the_plan_of_a_run_has_a_row_for_each_figure() -> None:
     records = [sb.Record(f"query {i}", "u.example") for i in range(4)]
     people = PlannedPeople("four", RecordModel.of_records(records, [0.4, 0.3, 0.2, 0.1]), 1000, 0.5, 4)
