@@ -10,7 +10,8 @@ command -v promtool >/dev/null 2>&1 || wanted="$wanted prometheus"
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
     echo "Some tests run real servers and tools, and packages are absent:$wanted" >&2
     echo "Install them (on Debian, as root: $0) and try again; until then these tests are skipped." >&2
-    exit 0
+    [ -z "${CI:-}" ] # where no one reads about skips, they are a failure
+    exit
 fi
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -q

@@ -26,7 +26,8 @@ def log(tmp_path: Path) -> Path:
 
 def commands(log: Path, out: Path) -> list[list[str]]:
     run = ["run", str(log), "-o", str(out), "--opt-in", "0.5", "--delta", "1e-4"]
-    return [run, ["release", "run", str(log), "-o", str(out), "--users", "600", "--allow-large-delta"]]
+    release = ["release", "run", str(log), "-o", str(out), "--users", "600", "--allow-large-delta"]
+    return [run, release, ["select", str(log), "-o", str(out), "--delta", "1e-4", "--columns", "value=query"]]
 
 
 @pytest.mark.parametrize("which", [0, 1])
@@ -57,7 +58,7 @@ def test_counts_that_cannot_be_written_are_known_before_the_ledger_is_charged(lo
 
 
 @pytest.mark.parametrize("flag", ["--release-id", "--window", "--population"])
-@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("which", [0, 1, 2])
 def test_an_option_of_the_ledger_without_a_ledger_is_refused(log, tmp_path, capsys, which, flag):
     assert main([*commands(log, tmp_path / "out")[which], flag, "x"]) == 2
     assert f"{flag}: only with --ledger" in capsys.readouterr().err
@@ -91,9 +92,10 @@ def test_an_old_spelling_beside_its_new_one_is_refused(log, tmp_path, capsys, op
     assert not (tmp_path / "out").exists()
 
 
-def test_an_output_that_cannot_encode_a_query_does_not_end_a_paid_run(log, tmp_path):
+@pytest.mark.parametrize(("which", "table"), [(0, "trends.csv"), (1, "queries.csv"), (2, "values.csv")])
+def test_an_output_that_cannot_encode_a_query_does_not_end_a_paid_run(log, tmp_path, which, table):
     out = tmp_path / "out"
-    command = [*commands(log, out)[0], "--ledger", str(tmp_path / "budget.db"), "--release-id", "a"]
+    command = [*commands(log, out)[which], "--ledger", str(tmp_path / "budget.db"), "--release-id", "a"]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     for options in ((), ("--force", "--json")):
         done = subprocess.run(
@@ -102,8 +104,10 @@ def test_an_output_that_cannot_encode_a_query_does_not_end_a_paid_run(log, tmp_p
         assert done.returncode == 0, done.stderr[-2000:]
         done.stdout.decode("ascii")
     assert not (tmp_path / REMEMBERED).exists(), "the ledger has it"
-    assert json.loads(done.stdout) == json.loads((out / "result.json").read_text(encoding="utf-8"))
-    assert CYRILLIC in (out / "trends.csv").read_text(encoding="utf-8")
+    assert json.loads(done.stdout)
+    if which == 0:
+        assert json.loads(done.stdout) == json.loads((out / "result.json").read_text(encoding="utf-8"))
+    assert CYRILLIC in (out / table).read_text(encoding="utf-8")
 
 
 def test_the_version_is_printed_on_standard_output(capsys):

@@ -146,16 +146,17 @@ class Lifecycle:
             return self.abort(round_, actor=actor, reason="too-few-queries", detail=detail)
         # Seconds for a long list, so before the transaction, which keeps reports waiting and fails if the round moved.
         reviewed = _with_design(reviewed, settings)
+        document, shape = encode_figures(reviewed), shape_document(_shape(round_, reviewed, settings))
         with self._store.transaction():
             self._store.artifacts.drop(round_.key, CANDIDATE)
-            self._store.artifacts.keep(round_.key, REVIEWED, encode_figures(reviewed))
+            self._store.artifacts.keep(round_.key, REVIEWED, document)
             after = self._store.rounds.advance(
                 round_,
                 State.REVIEWED,
                 actor=actor,
                 now=self._now,
                 detail={**detail, "digest": reviewed.head.digest},
-                shape=shape_document(_shape(round_, reviewed, settings)),
+                shape=shape,
             )
             self._store.jobs.add(round_.key, "client-open", self._now)
             return after

@@ -90,7 +90,12 @@ class Logbook:
         """An error by its class and where it came from; its message may hold data of a person."""
         frames = traceback.extract_tb(error.__traceback__)
         place = f"{frames[-1].filename.rsplit('/', 1)[-1]}:{frames[-1].lineno}" if frames else "unknown"
-        self.write(event, error=type(error).__name__, place=place, **fields)
+        self.write(event, error=kind_of(error), place=place, **fields)
+
+
+def kind_of(error: BaseException) -> str:
+    """The class of an error; of one that ended a process of ours, the class that it had there."""
+    return str(getattr(error, "kind", type(error).__name__))
 
 
 class ServiceMetrics:

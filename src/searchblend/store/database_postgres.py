@@ -36,6 +36,8 @@ _AGAIN: Final = (
     psycopg.errors.QueryCanceled,
     psycopg.errors.IdleInTransactionSessionTimeout,
 )
+_LIMITS: Final = "54"
+"""the class of codes for what is beyond a limit of the server: no later attempt gets further"""
 
 
 class _Connection(psycopg.Connection[tuple[Any, ...]]):
@@ -129,7 +131,8 @@ class PostgresStore:
         try:
             yield
         except psycopg.Error as error:
-            kind = StoreUnavailable if isinstance(error, _AGAIN) else StoreError
+            again = isinstance(error, _AGAIN) and not (error.sqlstate or "").startswith(_LIMITS)
+            kind = StoreUnavailable if again else StoreError
             raise kind(f"postgresql: {type(error).__name__} ({error.sqlstate or 'no code'})") from None
 
 

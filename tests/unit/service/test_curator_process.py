@@ -8,7 +8,9 @@ from databases import DATABASES, fresh_database
 from searchblend.core.errors import RunError
 from searchblend.service.clock import SystemClock
 from searchblend.service.settings import ServeSettings
+from searchblend.service.telemetry import Logbook, ServiceMetrics
 from searchblend.service.workers.curator_process import CuratorProcess
+from searchblend.service.workers.worker import Worker
 from searchblend.store.errors import LeaseLost, StoreUnavailable
 from searchblend.store.states import State
 from service_parts import Service
@@ -35,6 +37,26 @@ def test_a_job_is_done_elsewhere_and_its_failures_are_told_apart(kind, tmp_path)
     assert service.store.jobs.waiting() == []
     with pytest.raises(LeaseLost, match="another worker has it"):
         elsewhere.run(job)
+    service.store.close()
+
+
+def test_a_round_that_ends_by_a_failure_elsewhere_names_the_error_there(tmp_path, monkeypatch):
+    """The process cannot write its keys; what the worker sees is that a process failed."""
+    service = Service.start(str(tmp_path / "service.db"), tmp_path, SystemClock())
+    (tmp_path / "file").write_text("")
+    nowhere = ServeSettings(data_dir=str(tmp_path), key_dir=str(tmp_path / "file" / "keys"))
+    elsewhere = CuratorProcess(nowhere, service.clock, list, anonymous_intake=False)
+    task = service.task()
+    service.lifecycle.request_open(service.lifecycle.draft_round(task, actor="ann"), actor="ann")
+    monkeypatch.setattr("searchblend.service.workers.worker.MOST_ATTEMPTS", 1)
+    logbook, metrics = Logbook(service.log), ServiceMetrics()
+    Worker(
+        service.store, service.clock, [elsewhere], tick=False, each_time=[], logbook=logbook, metrics=metrics
+    ).run_once()
+    assert service.current(task).state is State.ABORTED
+    [ended] = [row for row in service.store.audit.rows() if '"job-failed"' in str(row)]
+    assert "OutputError" in str(ended)
+    assert '"error": "OutputError"' in service.log.getvalue()
     service.store.close()
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
+from console_person import Person
 from databases import DATABASES, fresh_database
 from searchblend.blender import method
 from searchblend.service import lifecycle
@@ -14,6 +17,7 @@ from searchblend.store.reports import Arrivals, ReportOutcome
 from searchblend.store.service_store import ServiceStore, open_database
 from searchblend.store.states import State
 from searchblend.wire.report_batch import decode_reports
+from service_http import http_service
 from service_parts import Service, crowd, people
 
 
@@ -40,18 +44,21 @@ def to_review(service, name):
     return task
 
 
-def during_the_choice(monkeypatch, act):
-    """Call ``act`` while a review decides how clients will report."""
-    choose = method.choose_design
+def meanwhile(monkeypatch, owner, name, act):
+    """Call ``act`` in the middle of what a review computes."""
+    compute = getattr(owner, name)
 
-    def chosen(*arguments):
+    def computed(*arguments):
         act()
-        return choose(*arguments)
+        return compute(*arguments)
 
-    monkeypatch.setattr(method, "choose_design", chosen)
+    monkeypatch.setattr(owner, name, computed)
 
 
-def test_reports_are_committed_while_a_list_is_approved(service, monkeypatch):
+@pytest.mark.parametrize(
+    ("owner", "name"), [(method, "choose_design"), (lifecycle, "encode_figures"), (lifecycle, "_shape")]
+)
+def test_reports_are_committed_while_a_list_is_approved(service, monkeypatch, owner, name):
     open_task = service.task(name="open")
     service.contribute(service.open(open_task), crowd(seed=1))
     round_ = service.head_list(open_task)
@@ -62,7 +69,7 @@ def test_reports_are_committed_while_a_list_is_approved(service, monkeypatch):
     def report():
         outcomes.extend(other.reports.add([Arrivals(round_.key, batch.ids, batch.counters)], service.clock.now()))
 
-    during_the_choice(monkeypatch, report)
+    meanwhile(monkeypatch, owner, name, report)
     assert service.lifecycle.review(service.current(task), actor="rob").state is State.REVIEWED
     other.close()
     assert outcomes == [ReportOutcome.TAKEN]
@@ -75,10 +82,26 @@ def test_a_round_that_is_ended_while_its_list_is_approved_stays_ended(service, m
     def abort():
         lifecycle.Lifecycle(other, service.clock).abort(service.current(task), actor="ann", reason="operator")
 
-    during_the_choice(monkeypatch, abort)
+    meanwhile(monkeypatch, method, "choose_design", abort)
     with pytest.raises(WrongState):
         service.lifecycle.review(service.current(task), actor="rob")
     other.close()
     round_ = service.current(task)
     assert round_.state is State.ABORTED
     assert service.store.artifacts.kept(round_.key, lifecycle.REVIEWED) is None
+
+
+def test_lists_are_approved_on_a_thread_that_no_device_and_no_page_waits_for(tmp_path, monkeypatch):
+    threads, review = [], lifecycle.Lifecycle.review
+
+    def noted(*arguments, **options):
+        threads.append(threading.current_thread().name.partition("_")[0])
+        return review(*arguments, **options)
+
+    monkeypatch.setattr(lifecycle.Lifecycle, "review", noted)
+    with http_service(str(tmp_path / "service.db"), tmp_path) as http:
+        first, second = (to_review(http.parts, name) for name in ("by the API", "by the console"))
+        assert http.admin("POST", f"/tasks/{first.task}/rounds/1/review", "reviewer", json={}).status_code == 200
+        at = f"/console/tasks/{second.task}/rounds/1/review"
+        assert Person(http, "reviewer").confirm(at).status_code == 303
+    assert threads == ["actions", "actions"]

@@ -83,6 +83,7 @@ def test_shredding_is_never_given_up(service, monkeypatch):
 
 
 def test_a_job_that_the_database_interrupts_goes_on_within_seconds_and_never_ends_its_round(service, monkeypatch):
+    assert INTERRUPTED_SECONDS <= 10
     task = ready_to_draw(service, shred_seconds=100_000)
     worker = service.worker
     monkeypatch.setattr("searchblend.blender.method.BestMethod.list_head", fail_with(StoreUnavailable("away")))

@@ -49,3 +49,14 @@ def test_a_backup_of_many_ids_and_files_needs_no_more_memory_than_one_of_few(kin
         restored, again = peak(lambda: read_backup(tmp_path / "many.db", empty.database))
     assert again == rows
     assert restored - few < ALLOWED
+
+
+@pytest.mark.database_server
+def test_the_server_keeps_the_rows_that_are_not_asked_for_yet(tmp_path):
+    """What the client's library holds is not Python's memory, which is all that the test above sees."""
+    with open_store(fresh_database("postgresql", tmp_path)) as store, store.transaction():
+        add_ids(store, 1, 20)
+        pages = store.database.pages("SELECT report_id FROM seen", 5)
+        assert len(next(pages)) == 5
+        assert store.database.execute("SELECT count(*) FROM pg_cursors") == [(1,)]
+        assert sum(map(len, pages)) == 15

@@ -22,6 +22,7 @@ from searchblend.store.errors import (
     CorruptAudit,
     LeaseLost,
     StoreError,
+    StoreUnavailable,
     UnknownName,
     UnsafeDatabase,
     WrongSchema,
@@ -419,6 +420,18 @@ def test_a_filled_database_of_the_first_version_is_refused_until_it_is_migrated(
         assert (store.reports.counts(key, 2).tolist(), store.audit.rows(), store.ledger.rows()) == before
         assert store.artifacts.trends(TASK) == []
         store.ledger.check()
+        with pytest.raises(StoreError):  # a key with which tags of the first version could be made again
+            store.database.execute("SELECT tag_key FROM rounds")
+    assert not [file for file in tmp_path.glob("service.db*") if b"t" * 32 in file.read_bytes()]
+
+
+@pytest.mark.database_server
+def test_what_is_beyond_a_limit_of_the_server_is_not_tried_again(tmp_path):
+    """A job that met it would be tried for ever, as if the database were away."""
+    with open_store(fresh_database("postgresql", tmp_path)) as store, pytest.raises(StoreError) as refused:
+        store.database.execute(f"SELECT {', '.join(['1'] * 1700)}")
+    assert "54011" in str(refused.value)
+    assert not isinstance(refused.value, StoreUnavailable)
 
 
 @pytest.mark.database_server

@@ -52,6 +52,14 @@ class CuratorRequest:
     anonymous: bool
 
 
+class FailedElsewhere(RunError):
+    """A job failed in the curator's process; ``kind`` is the class that its error had there."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        self.kind = kind
+        super().__init__(message or f"the curator's process: {kind}")
+
+
 class CuratorProcess:
     """Runs the curator's jobs elsewhere, one after another."""
 
@@ -88,8 +96,10 @@ def _raise_again(answer: bytes) -> None:
         kind, message = json.loads(answer)
     except ValueError:
         raise RunError("the curator's process ended without an answer") from None
+    if kind in _PASSED_ON:
+        raise _PASSED_ON[kind](message)
     if kind:
-        raise _PASSED_ON.get(kind, RunError)(message or f"the curator's process: {kind}")
+        raise FailedElsewhere(kind, message)
 
 
 class _GivenClock:

@@ -16,7 +16,7 @@ from searchblend.service.actions import JOB_ARROWS
 from searchblend.service.clock import Clock
 from searchblend.service.lifecycle import REVIEWED, Lifecycle
 from searchblend.service.round_model import decode_figures
-from searchblend.service.telemetry import Logbook, ServiceMetrics
+from searchblend.service.telemetry import Logbook, ServiceMetrics, kind_of
 from searchblend.store.errors import LeaseLost, StoreError, StoreUnavailable, WrongState
 from searchblend.store.jobs import LeasedJob
 from searchblend.store.rounds import Round
@@ -166,7 +166,7 @@ class Worker:
 
     def _end_round(self, job: LeasedJob, error: Exception) -> None:
         """The job fails for good: its round ends, and the audit log says at which job and by which kind of error."""
-        detail = {"job": job.kind, "attempts": job.attempts, "error": type(error).__name__}
+        detail = {"job": job.kind, "attempts": job.attempts, "error": kind_of(error)}
         with self._store.transaction():
             self._store.jobs.finish(job)
             round_ = self._store.rounds.by_key(job.round_key)
