@@ -152,7 +152,7 @@ def test_the_total_covers_one_role_in_a_round_as_the_threat_model_says(tmp_path:
             ledger.debit(f"t/1/{group}", "people", "2027-W01", spend, role_in="t/1")
         assert ledger.totals("people").summed_epsilon == 4.0
     assert "the larger of the two counts" in text
-    assert "They do **not** cover somebody who is in both groups of one round" in text
+    assert "They do **not** cover a person who is in both groups of one round" in text
 
 
 def test_the_promise_states_the_figures_of_the_code():

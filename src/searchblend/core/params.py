@@ -229,7 +229,7 @@ class ClickGraphParams:
             _at_least_one(field, getattr(self, field))
             if getattr(self, field) > LARGEST_CAP:
                 raise InvalidParameter(
-                    field, f"expected at most {LARGEST_CAP}: a cap that nobody reaches protects nobody"
+                    field, f"expected at most {LARGEST_CAP}: a cap that no one reaches protects no one"
                 )
         if self.max_counted_queries_per_user is not None:
             _at_least_one("max_counted_queries_per_user", self.max_counted_queries_per_user)
@@ -256,7 +256,7 @@ class ClickGraphParams:
             raise InvalidParameter(
                 "delta",
                 f"expected less than 1/population = {1 / self.population:.3g}, found {self.budget.delta:.3g}: "
-                "somebody's own queries may be expected in such a release",
+                "one person's own queries may be expected in such a release",
             )
 
     @property

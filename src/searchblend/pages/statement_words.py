@@ -50,7 +50,7 @@ class StatementWords:
         if not promise.holds:
             return "Nothing is promised: a condition of the guarantee does not hold (see below)."
         return (
-            "Whatever somebody concludes about one person from everything that was published, that person's own "
+            "Whatever a reader concludes about one person from everything that was published, that person's own "
             f"data change the odds by a factor of {math.exp(promise.epsilon):.3g} at most (e to the power of "
             f"ε = {promise.epsilon:g}), except with probability δ = {small_number(promise.delta)}."
         )

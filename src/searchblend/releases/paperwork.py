@@ -140,7 +140,7 @@ def _deployment_model(facts: ReleaseFacts) -> Mapping[str, Entry]:
         "model_name_details": markdown(facts.kind.model_details),
         "actors": _text(
             *(f"{group.group}: {group.trust}" for group in facts.guarantee.groups),
-            "Readers of the release see its files, may know everything about everybody else, and are not trusted.",
+            "Readers of the release see its files, may know everything about everyone else, and are not trusted.",
         ),
         "release_type": "One release",
         "release_type_details": _text(
@@ -150,7 +150,7 @@ def _deployment_model(facts: ReleaseFacts) -> Mapping[str, Entry]:
         "data_source_type": "Static",
         "data_source_type_details": "The input was read once.",
         "access_type": "Non-interactive",
-        "access_type_details": "Files are published; nobody can ask the data anything.",
+        "access_type_details": "Files are published; no one can ask the data anything.",
     }
 
 

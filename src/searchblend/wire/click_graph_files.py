@@ -46,13 +46,13 @@ _READ: Final[Mapping[ColumnType, frozenset[str]]] = {
     "number": _INTEGERS | {"DOUBLE", "FLOAT"},
 }
 COLUMNS: Final = {
-    "user": "a made-up user, from 1",
+    "user": "a synthetic user, from 1",
     "query": "a released query",
     "url": "the URL clicked, empty if none",
     "session": "searches of one session follow one another, from 1",
     "reformulated": "1 if the search follows from the one before it in the session, else 0",
 }
-SYNTHETIC: Final = "SYNTHETIC: drawn at random from a released click graph; nobody searched this"
+SYNTHETIC: Final = "SYNTHETIC: drawn at random from a released click graph; no one searched this"
 MANIFEST_SUFFIX: Final = ".manifest.json"
 _LINES_AT_ONCE: Final = 1 << 16
 _BREAKS: Final = ("\t", "\n", "\r")

@@ -24,7 +24,7 @@ from searchblend.wire.release import log_caveats, make_statement
 
 STATEMENT_TEXT: Final = "statement.txt"
 CAVEATS: Final = (
-    "The unit is one user id. Somebody with k ids is protected by k·ε, and δ grows by (e^{kε} − 1)/(e^ε − 1).",
+    "The unit is one user id. A person with k ids is protected by k·ε, and δ grows by (e^{kε} − 1)/(e^ε − 1).",
     "What many people search is not hidden: names of public persons, and secrets that many know.",
     "Whoever controls enough accounts can have a text published (see accounts_to_force).",
     "What is searched often and clicked seldom shows the search engine's own weaknesses.",
@@ -125,7 +125,7 @@ def _guarantee(design: ClickGraphDesign) -> str:
     budget, population = design.params.budget, design.params.population
     text = (
         f"(ε, δ)-differential privacy with ε = {budget.epsilon:g} and δ = {budget.delta:g} for everything in this "
-        "folder together. In plain words: whatever somebody concludes from it about a user, that user's own data "
+        "folder together. In plain words: whatever a reader concludes from it about a user, that user's own data "
         f"change the odds by a factor of {math.exp(budget.epsilon):.3g} at most, except with probability "
         f"{design.delta:.2g}."
     )

@@ -381,7 +381,7 @@ PAPER_CAVEAT: Final = (
 )
 BLENDER_CAVEATS: Final = (
     "The clients' records came from a log in the curator's hands: their protection is that of the released output. "
-    "Only a collection from devices gives clients the local model, in which nobody else sees a raw record.",
+    "Only a collection from devices gives clients the local model, in which no one else sees a raw record.",
     "Participation is not hidden: a user without a usable record takes no part.",
     "The unit is one user id of the log; a person with two ids is protected once per id.",
     "Every further release about the same people adds to their ε and δ.",

@@ -27,7 +27,7 @@ SEARCHES_PER_USER: Final = 10
 WHAT_IT_IS_NOT: Final = (
     "made up: no line is anybody's search; lines were drawn from released counts alone",
     "no times: sessions have an order, but neither hours nor days",
-    "users are numbers given to sessions at random: nobody has interests, habits or a history",
+    "users are numbers given to sessions at random: no one has interests, habits or a history",
     "at most one click follows a search, and depends on its query alone",
     "a reformulation depends on the query before it alone; longer habits are not in it",
     "rare queries are missing: what was not released cannot be drawn",

@@ -28,7 +28,7 @@ MOST_FIELDS: Final = 64
 """of a line without a header, if no later one is asked for"""
 _COUNTS: Final = frozenset({"count", "counts", "hits", "frequency", "nb_hits", "nb_visits", "nb_actions", "searches"})
 _NO_USERS: Final = (
-    "a table of counts without users is not a log, since there is nobody to whom anything could be promised; if a "
+    "a table of counts without users is not a log, since there is no one to whom anything could be promised; if a "
     "column names the user or visitor, say which with --columns user=NAME, else export the searches with such ids"
 )
 
