@@ -1,5 +1,5 @@
 """What is wrong with a line, if anything: the rule in Python; and where the first malformed lines of a log are.
-``duckdb/scan.py`` has shortcuts for lines on which the rule is certain to find nothing.
+``duckdb/scan.py`` has the same rule as SQL, with these functions for what a cheap test cannot decide, and counts by it.
 
 The first of these that applies is the line's problem: it is not a line of the format; too few or too many fields; no
 user; a click without its query; an unusable query; *no URL* (in a log that has URLs; not malformed, but dropped); an
