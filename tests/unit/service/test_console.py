@@ -474,6 +474,11 @@ def test_what_cannot_be_undone_asks_first_and_says_what_it_costs(fresh):
     page = asked(reviewer, f"{at}/review", ["Charged already, and not given back: ε = 4 to opt-in users."], sent)
     carried = re.findall(r'<input type="hidden" name="(remove|reason)" value="([^"]*)"', page.text)
     assert carried == [("remove", "0"), ("remove", "1"), ("reason", "other")], "the answer sends what was ticked"
+    candidates = parts.current(task)
+    back = reviewer.post(f"{at}/review", {**sent, "sure": "no"})
+    assert (back.status_code, parts.current(task)) == (200, candidates), "no changes nothing"
+    assert re.findall(r'value="([\d.]+)" checked', back.text) == ["0", "1"], "no loses nothing that was ticked"
+    assert '<option value="other" selected>' in back.text
     asked(reviewer, f"{at}/reject", ["The list is destroyed"], {"reason": "other"})
     assert reviewer.confirm(f"{at}/review").status_code == 303
     parts.work()

@@ -139,7 +139,8 @@ def read_queue(store: ServiceStore) -> list[tuple[Task, Round]]:
 class QuestionPage:
     """The page before a step that cannot be undone: what there is so far, what the step costs, yes or no.
 
-    A form without the answer gets this page, which sends the same form again; so it works without a script.
+    A form without the answer gets this page, which sends the same form again; so it works without a script. No to a
+    review sends it too, so that what was ticked is ticked on the page that it leads back to.
     """
 
     words: str
@@ -148,6 +149,7 @@ class QuestionPage:
     task: Task
     round: Round | None
     back: str
+    keeps_form: bool
 
 
 def _question(store: ServiceStore, action: Action[Any, Any], task: Task, round_: Round | None) -> QuestionPage | None:
@@ -160,7 +162,7 @@ def _question(store: ServiceStore, action: Action[Any, Any], task: Task, round_:
     back = f"/console/tasks/{task.task}" + (f"/rounds/{round_.number}" if round_ else "")
     back += "/review" if action.role == "reviewer" else ""
     price = action.asks.price.format(epsilon=plain(settings.epsilon if settings else None))
-    return QuestionPage(action.asks.words, price, so_far, task, round_, back)
+    return QuestionPage(action.asks.words, price, so_far, task, round_, back, action.needs is Review)
 
 
 def _kept_fields(form: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
@@ -247,6 +249,8 @@ class Forms:
             return action.take(lifecycle, round_ or task, needs, visit.admin.name)
 
         async def answer(visit: Visit) -> Response:
+            if action.needs is Review and visit.field("sure") == "no":
+                return await self.review(visit)
             try:
                 result = await self._act(lambda store, lifecycle: take(store, lifecycle, visit))
             except InvalidParameter as error:
@@ -272,8 +276,8 @@ class Forms:
         view = await self._act(
             lambda store, lifecycle: read_review(store, lifecycle, visit.task, visit.number, visit.admin.name)
         )
-        # After a mistake what was ticked stays ticked: it may have taken an hour.
-        ticked = {*visit.form.get("remove", ()), *visit.form.get("keep", ())} if problem else set()
+        # After a mistake or a second thought what was ticked stays ticked: it may have taken an hour.
+        ticked = {*visit.form.get("remove", ()), *visit.form.get("keep", ())}
         return console_page(
             visit,
             "review.html",
@@ -282,6 +286,7 @@ class Forms:
             reasons=REASON_WORDS,
             problem=problem,
             ticked=ticked,
+            reason=visit.field("reason"),
         )
 
     async def add_task(self, visit: Visit) -> Response:
