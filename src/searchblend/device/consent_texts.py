@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 import textwrap
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from searchblend.blender.report_odds import list_odds
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.device.policy import POLICY, Policy
-from searchblend.wire.consent import odds_words, task_consent
+from searchblend.wire.consent import odds_words, own_words, task_consent
+
+if TYPE_CHECKING:
+    from searchblend.device.state import Consent
 
 OFF: Final = "off"
 LOCAL: Final = "local"
@@ -48,11 +51,22 @@ def local_text(policy: Policy, records: int = 1) -> str:
     return "\n".join(textwrap.fill(paragraph, _WIDTH) for paragraph in paragraphs)
 
 
+def usual_records(mode: str) -> int:
+    """How many searches a round of a usual task takes, which is what people are asked for unless they say a number."""
+    return POLICY.most_records_per_round if mode == OPT_IN else _USUAL.records_per_client
+
+
 def text_of(mode: str, records: int = 1, own: str = "") -> str:
     """What is agreed to in a mode: how many searches a round may take, and for opt-in the task's own words."""
     if not 1 <= records <= POLICY.most_records_per_round:
         raise InvalidParameter("records", f"expected 1 to {POLICY.most_records_per_round}")
     return local_text(POLICY, records) if mode == LOCAL else task_consent(records, own)
+
+
+def digest_for(consent: Consent, asked: int) -> str:
+    """Of the opt-in text for a round that takes ``asked`` searches, in the words of a consent to at least as many:
+    whoever agreed to up to 20 agreed to up to 5."""
+    return text_digest(task_consent(asked, own_words(consent.records, consent.text or "")))
 
 
 def text_digest(text: str) -> str:

@@ -22,7 +22,7 @@ from searchblend.core.documents import absent
 from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.core.randomness import Randomness, uniform_below
 from searchblend.core.records import WILDCARD, Record
-from searchblend.device.consent_texts import LOCAL, OPT_IN
+from searchblend.device.consent_texts import LOCAL, OPT_IN, digest_for
 from searchblend.device.device_errors import DeviceRefused, NoAnswer
 from searchblend.device.make_report import Message, make_contribution, make_report, sealable
 from searchblend.device.policy import DAY, Policy, check_head_list, check_manifest, check_request, device_now
@@ -191,7 +191,7 @@ class Participant:
                 raise DeviceRefused("bad-head-list") from None
         assert manifest.optin is not None
         consents = self._state.consents()
-        if not consents or consents[-1].sha256 != manifest.optin.consent:
+        if not consents or manifest.optin.consent != digest_for(consents[-1], manifest.records_per_optin):
             raise DeviceRefused("wrong-consent")
         if not self._enrolment.code:
             raise DeviceRefused("no-credential")

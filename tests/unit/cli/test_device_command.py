@@ -79,9 +79,9 @@ def test_a_text_of_the_tasks_own(enrolled, tmp_path):
     assert (code, "cannot be read" in complaint) == (1, True)
     assert enrolled("consent", "opt-in", "--agree", "--text", str(tmp_path / "text.txt"))[0] == 0
     exported = json.loads(enrolled("export")[1])
-    assert exported["consents"][-1]["text"] == task_consent(1, "My words.")
-    shown = json.loads(enrolled("consent", "opt-in", "--records", "20", "--json")[1])
-    assert (shown["text"], shown["records"], shown["agreed"]) == (task_consent(20, ""), 20, False)
+    assert exported["consents"][-1]["text"] == task_consent(20, "My words.")
+    shown = json.loads(enrolled("consent", "opt-in", "--records", "5", "--json")[1])
+    assert (shown["text"], shown["records"], shown["agreed"]) == (task_consent(5, ""), 5, False)
     assert "expected 1 to 20" in enrolled("consent", "opt-in", "--records", "21")[2]
 
 

@@ -259,6 +259,18 @@ def test_a_round_that_takes_more_than_was_agreed_gets_nothing_whatever_its_text(
         assert sync(agent).status == "reported"
 
 
+@pytest.mark.parametrize("asked", [1, 5, 20])
+def test_consent_to_up_to_twenty_covers_rounds_that_take_fewer(tmp_path, service, task, asked):
+    task.consent, task.agreed = task_consent(asked, "My own words."), asked
+    service.manifest = task.manifest("opt-in", records_per_optin=asked)
+    with device(tmp_path, service, task, mode="opt-in") as agent:
+        agent.consent("opt-in", task_consent(20, "Other words."), records=20)
+        assert sync(agent).status == "wrong-consent", "the task's own words are agreed to as they are"
+        assert nothing_was_sent(service, agent)
+        agent.consent("opt-in", task_consent(20, "My own words."), records=20)
+        assert sync(agent).status == "reported"
+
+
 def test_a_round_whose_text_leaves_out_the_number_gets_nothing(tmp_path, service, task):
     with device(tmp_path, service, task, mode="opt-in") as agent:
         agent.consent("opt-in", task_consent(1, "My own words."))

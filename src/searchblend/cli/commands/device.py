@@ -36,7 +36,7 @@ examples:
   searchblend device consent local                     show the text, agree to nothing
   searchblend device consent local --agree             agree: randomized reports only
   searchblend device consent opt-in --agree --text consent.txt
-  searchblend device consent opt-in --records 20       show the text for rounds that take up to 20 searches
+  searchblend device consent opt-in --records 5        show the text for rounds that take up to 5 searches
   searchblend device consent off                       stop, drop what waits, take back what can be taken back
 """
 RECORD_EXAMPLES = """\
@@ -118,7 +118,7 @@ def _add_consent(actions: Commands) -> None:
     parser.add_argument("mode", choices=["off", "local", "opt-in"], metavar="MODE", help="off, local or opt-in")
     parser.add_argument("--agree", action="store_true", help="agree to the text (without it, it is only shown)")
     parser.add_argument(
-        "--records", type=positive_int, default=1, metavar="N", help="how many searches a round may take (1)"
+        "--records", type=positive_int, metavar="N", help="how many searches a round may take (local 1, opt-in 20)"
     )
     parser.add_argument("--text", type=Path, metavar="FILE", help="the task's own words, for opt-in")
 
@@ -174,8 +174,9 @@ def _enrol(agent: DeviceAgent, options: argparse.Namespace) -> None:
 
 
 def _consent(agent: DeviceAgent, options: argparse.Namespace) -> None:
-    from searchblend.device.consent_texts import OFF, OPT_IN, text_digest
+    from searchblend.device.consent_texts import OFF, OPT_IN, text_digest, usual_records
 
+    options.records = options.records or usual_records(options.mode)
     if options.text is not None and options.mode != OPT_IN:
         raise UsageError("--text: only opt-in has a text of the task's own")
     text = None if options.mode == OFF else _text(options)
