@@ -29,14 +29,15 @@ try {
   await settled(options);
   await consent(options, wanted.enrolment);
   say({ step: "consent", state: await text(options, "#state"), message: await text(options, "#message") });
-  const page = await newPage(browser);
   for (const [query, link] of wanted.searches) {
+    // A tab of its own: going on in the same one can be taken for the click's navigation, which never ends.
+    const page = await newPage(browser);
     await page.goto(`${wanted.engine}/engine/search?q=${encodeURIComponent(query)}`);
     const before = await noticed(options);
     await page.click(link).catch(() => undefined); // the result's host does not exist
     await until(async () => (await noticed(options)) > before);
+    await page.close();
   }
-  await page.close();
   await press(options, "#check");
   say({
     step: "searches",
