@@ -28,8 +28,8 @@ from searchblend.core.records import HeadList
 from searchblend.logs.duckdb import feed
 from searchblend.logs.formats import gate
 from searchblend.logs.formats.files import LogInput
-from searchblend.logs.formats.gate import MAX_LINE
 from searchblend.logs.formats.judge import PROBLEMS, WITHOUT_URL
+from searchblend.logs.formats.layout import MAX_LINE
 from searchblend.logs.read import SearchLog, read_log
 from searchblend.mechanisms.tally import Tally
 
@@ -77,6 +77,8 @@ class Shape:
     start: bytes = b""
     end_of_header: bytes = b""
     headerless: bool = False
+    encoding: str = "utf-8"
+    """of the files; lines in one byte to a letter are what bytes they are"""
 
     @property
     def quoted_line_feeds(self) -> bool:
@@ -349,13 +351,30 @@ def _write_file(path: Path, shape: Shape, number: int, lines: list[bytes], endin
         if shape.headers[0] and shape.format != "jsonl" and not shape.headerless
         else []
     )
-    content = b"\n".join([*header, *lines]) + ending
+    content = _in_encoding(shape.encoding, [*header, *lines], ending)
     if "delimiter" in shape.options:
         content = content.translate(bytes.maketrans(b",;", b";,"))
     ways: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".zst": zstandard.compress}
     cut = len(content) * (number % 4) // 3  # in several members, which may end in the middle of a line
     parts = [content] if path.suffix not in ways or cut in (0, len(content)) else [content[:cut], content[cut:]]
     path.write_bytes(b"".join(ways.get(path.suffix, bytes)(part) for part in parts))
+
+
+_UTF_16: Final = {"utf-16": b"\xff\xfe", "utf-16-le": b"", "utf-16-be": b""}
+
+
+def _in_encoding(encoding: str, lines: Sequence[bytes], ending: bytes) -> bytes:
+    """Bytes that are not UTF-8 become halves of surrogate pairs in UTF-16, and a line with some of them gets a byte too
+    many. What is done to a line depends on it alone."""
+    if encoding not in _UTF_16:
+        return b"\n".join(lines) + ending
+    order = "utf-16-le" if encoding == "utf-16" else encoding
+    wide = []
+    for line in lines:
+        text = line.decode("utf-8", "surrogateescape").encode(order, "surrogatepass")
+        place = len(line) if line.endswith((b"\xff", b"\r", b'"')) else None
+        wide.append(text if place is None else text[:place] + b"\n" + text[place:])
+    return _UTF_16[encoding] + "\n".encode(order).join(wide) + ending.decode().encode(order)
 
 
 Row = tuple[str | None, ...]

@@ -9,6 +9,7 @@ from typing import Final
 
 from searchblend.core.errors import InvalidParameter
 from searchblend.logs.formats.files import LogInput
+from searchblend.logs.formats.layout import ENCODINGS, UTF_8
 
 DEFAULT_MEMORY: Final = "2GB"
 """What the database may use before it goes on in the temp directory."""
@@ -37,6 +38,8 @@ class ReadOptions:
     """whether a quoted CSV field may go on in the next line. Then the privacy promise rests on every line's quotes
     being well formed, and on no record being longer than 1 MiB: one person's line can swallow those of others. Else a
     record is one line, and one whose quotes do not balance is held back alone"""
+    encoding: str = UTF_8
+    """a name among ``ENCODINGS``, of text files"""
     host_only: bool = False
     """whether the host alone of every URL is kept"""
     strict: bool = False
@@ -64,7 +67,17 @@ class ReadOptions:
     """address of the Spark master; None: that of the environment, or this machine"""
 
     def __post_init__(self) -> None:
+        if self.encoding not in ENCODINGS:
+            raise InvalidParameter("encoding", f"expected one of {', '.join(ENCODINGS)}")
         if self.draws < 0:
             raise InvalidParameter("draws", f"expected a whole number of at least 0, found {self.draws!r}")
         if self.searches_only and (self.draws or self.keep_lines):
             raise InvalidParameter("searches_only", "expected with draws=0, and without keep_lines")
+
+
+def refuse_file_options(options: ReadOptions) -> None:
+    """A table in memory has columns of strings: what says how files are read is refused."""
+    if options.format != "auto":
+        raise InvalidParameter("format", "only of files: a table in memory has columns")
+    if options.encoding != UTF_8:
+        raise InvalidParameter("encoding", "only of files: a table in memory has strings")

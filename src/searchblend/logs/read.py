@@ -16,9 +16,9 @@ from searchblend.logs.duckdb.engine import DuckDBEngine
 from searchblend.logs.engine import LogEngine, Reading
 from searchblend.logs.formats.files import LogInput, are_paths, expand, first_lines, other_than_text
 from searchblend.logs.formats.judge import locate
-from searchblend.logs.formats.layout import ColumnMap, Columns, Layout, Source
+from searchblend.logs.formats.layout import UTF_8, ColumnMap, Layout, Source
 from searchblend.logs.formats.sources import find_sources
-from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions
+from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions, refuse_file_options
 from searchblend.logs.summary import EXPECTED, InputSummary, LogStatistics, Malformed
 
 OnProgress = Callable[[int, int], None]
@@ -54,6 +54,7 @@ class SearchLog:
             "urls": layout.has_urls,
             "host_only": options.host_only,
             "quoted_line_feeds": options.quoted_line_feeds,
+            "encoding": options.encoding,
         }
         """How the log was read. It rests on names, headers and options alone, and may be published."""
 
@@ -107,6 +108,7 @@ def read_log(
     optin_column: str | None = None,
     urls: bool = True,
     quoted_line_feeds: bool = False,
+    encoding: str = UTF_8,
     host_only: bool = False,
     strict: bool = False,
     draws: int = 1,
@@ -138,6 +140,7 @@ def read_log(
         optin_column=optin_column,
         urls=urls,
         quoted_line_feeds=quoted_line_feeds,
+        encoding=encoding,
         host_only=host_only,
         strict=strict,
         draws=draws,
@@ -180,8 +183,7 @@ def open_log(
 def _sources(files: list[Path], options: ReadOptions, columns: ColumnMap, engine: LogEngine) -> list[Source]:
     if files:
         return find_sources(files, options, columns, engine.column_types)
-    if options.format != "auto":
-        raise InvalidParameter("format", "only of files: a table in memory has columns")
+    refuse_file_options(options)
     return [engine.take(options.paths, columns)]
 
 
@@ -226,8 +228,10 @@ def refuse_useless(sources: Sequence[Source], summary: InputSummary, *, strict: 
     if not summary.users:
         reasons = [f"{kind.count} {reason}" for reason, kind in summary.malformed.items()]
         reasons += [f"{summary.without_url} without URL"] if summary.without_url else []
-        is_text = not isinstance(sources[0][0], Columns)  # checked only now that no line can be used
-        if is_text and (other := other_than_text(first_lines(path))) is not None:
+        in_utf8 = (
+            getattr(sources[0][0], "encoding", None) == UTF_8
+        )  # the bytes matter only now that no line can be used
+        if in_utf8 and (other := other_than_text(first_lines(path))) is not None:
             reasons.append(f"the first file is {other}")
         if summary.without_url == summary.lines:
             reasons.append("is it a log of queries alone? then read it with --no-urls")

@@ -36,9 +36,9 @@ from searchblend.logs.duckdb.session import DatabaseError, DuckDBSession, quoted
 from searchblend.logs.formats import judge
 from searchblend.logs.formats.files import LogInput, are_paths, expand
 from searchblend.logs.formats.gate import OnBytes
-from searchblend.logs.formats.layout import ColumnMap, Columns, Sessions, Source
+from searchblend.logs.formats.layout import UTF_8, ColumnMap, Columns, Sessions, Source
 from searchblend.logs.formats.sources import columns_layout, find_sources
-from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions
+from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions, refuse_file_options
 from searchblend.logs.read import refuse_useless, summarize
 from searchblend.logs.relational import SqlTally
 from searchblend.logs.summary import InputSummary
@@ -101,15 +101,18 @@ class ValueTable:
         except BaseException:
             self.close()
             raise
-        self.decided: Final = {"format": self._format, "quoted_line_feeds": options.quoted_line_feeds}
+        self.decided: Final = {
+            "format": self._format,
+            "quoted_line_feeds": options.quoted_line_feeds,
+            "encoding": options.encoding,
+        }
         """How the table was read. It rests on names, headers and options alone, and may be published."""
 
     def _open(self, options: ReadOptions, on_bytes: OnBytes) -> tuple[str, str]:
         """The format, and SELECT of the rows."""
         session, columns = self._session, value_columns(options.columns)
         if not are_paths(options.paths):
-            if options.format != "auto":
-                raise InvalidParameter("format", "only of files: a table in memory has columns")
+            refuse_file_options(options)
             self._given = table = GivenTable(session, options.paths)
             layout = columns_layout(table.label, table.types, columns)
             table.keep(layout.columns.values())
@@ -169,6 +172,7 @@ def select_values(
     format: str = "auto",
     delimiter: str | None = None,
     quoted_line_feeds: bool = False,
+    encoding: str = UTF_8,
     memory: str | None = DEFAULT_MEMORY,
     threads: int | None = None,
     temp_directory: str | os.PathLike[str] | None = None,
@@ -186,6 +190,7 @@ def select_values(
         format: of files, as for ``read_log``
         delimiter: between the fields of CSV or TSV, as for ``read_log``
         quoted_line_feeds: of CSV, as for ``read_log``
+        encoding: of text files, as for ``read_log``
         memory: limit of the database; the rest goes to ``temp_directory``
         threads: of the database; None: one for each core
         temp_directory: where the database spills; None: the system's
@@ -195,8 +200,8 @@ def select_values(
         ``sb.select_values("installed.parquet", sb.Budget(1.0, 1e-7), user="person", value="app")``
     """
     source = randomness or SystemRandomness()
-    options = {"memory": memory, "threads": threads, "temp_directory": temp_directory}
-    reading = {"format": format, "delimiter": delimiter, "quoted_line_feeds": quoted_line_feeds, **options}
+    reading = {"format": format, "delimiter": delimiter, "quoted_line_feeds": quoted_line_feeds, "encoding": encoding}
+    reading |= {"memory": memory, "threads": threads, "temp_directory": temp_directory}
     selection = Selection.of(paths, budget, user=user, value=value, **reading)
     with selection.read(source) as table:
         return selection.draw(table, source)

@@ -13,9 +13,9 @@ from searchblend.logs.duckdb.feed import Feed, Feeder
 from searchblend.logs.duckdb.normal_forms import surely_usable_query, surely_usable_url
 from searchblend.logs.duckdb.session import DuckDBSession, quoted, quoted_name
 from searchblend.logs.formats.files import WHOLE, Span
-from searchblend.logs.formats.gate import MAX_LINE, MOST_BLANK, SEPARATOR
+from searchblend.logs.formats.gate import MOST_BLANK, SEPARATOR
 from searchblend.logs.formats.judge import NO, PROBLEMS, WITHOUT_URL, YES
-from searchblend.logs.formats.layout import Columns, Delimited, JsonLines, Sessions
+from searchblend.logs.formats.layout import MAX_LINE, Columns, Delimited, JsonLines, Sessions
 from searchblend.logs.summary import (
     BAD_LINE,
     BAD_OPTIN,
@@ -180,7 +180,7 @@ def yandex_rows(feed: Feed) -> str:
 
     ``kind`` is M, Q or C, and NULL if the line is none of them. DuckDB reads only the fields that are used.
     """
-    lines = read_text(feed.names, [f"f{i}" for i in range(Sessions.rules.n_fields)], "\t", header=False)
+    lines = read_text(feed.names, [f"f{i}" for i in range(Sessions.n_fields)], "\t", header=False)
     return f"""
         SELECT
             CASE WHEN session IS NOT NULL AND moment IS NOT NULL AND id IS NOT NULL AND (kind = 'M' OR page IS NOT NULL)

@@ -18,6 +18,8 @@ from urllib.parse import unquote
 import zstandard
 
 from searchblend.core.errors import InputError
+from searchblend.logs.formats.encodings import ByteSource, in_utf8
+from searchblend.logs.formats.layout import UTF_8
 
 Buffer: TypeAlias = bytes | memoryview
 LogPaths = str | Path | Sequence[str | Path]
@@ -38,7 +40,9 @@ _ARCHIVES: Final = {
     ".7z": "a 7-Zip archive",
     ".rar": "a RAR archive",
 }
-_UTF_16: Final = "UTF-16: convert it to UTF-8 first"
+_UTF_16: Final = "UTF-16: read it with --encoding utf-16"
+_UTF_16_LE: Final = "UTF-16 without a byte-order mark: read it with --encoding utf-16-le"
+_UTF_16_BE: Final = "UTF-16 without a byte-order mark: read it with --encoding utf-16-be"
 _UTF_32: Final = "UTF-32: convert it to UTF-8 first"
 _OTHER_BYTES: Final = {
     b"\x1f\x8b": "compressed with gzip: name it .gz, or decompress it first",
@@ -173,12 +177,6 @@ def _has(folder: Path, patterns: Sequence[str]) -> bool:
 def _table(folder: Path, kind: str) -> InputError:
     advice = "its files hold deleted and replaced rows too: export the table to plain Parquet and read that"
     return InputError(folder, f"is {kind}, and {advice}")
-
-
-class ByteSource(Protocol):
-    """What a reader needs of a file: the next bytes, and how far into the file they reach."""
-
-    def read(self, size: int, /) -> bytes: ...
 
 
 @dataclass(frozen=True)
@@ -324,8 +322,10 @@ def other_than_text(start: bytes) -> str | None:
         return "a tar archive: unpack it first"
     if known is None and b"\0\0\0" in (start[:3], start[1:4]):
         return _UTF_32
-    if known is None and b"\0\0" in (start[:4:2], start[1:4:2]):
-        return _UTF_16
+    if known is None and start[:4:2] == b"\0\0":
+        return _UTF_16_BE
+    if known is None and start[1:4:2] == b"\0\0":
+        return _UTF_16_LE
     return known
 
 
@@ -359,10 +359,11 @@ def open_text_bytes(path: Path, span: Span = WHOLE) -> Iterator[tuple[ByteSource
             raise InputError(path, f"the {kind} file is damaged") from error
 
 
-def first_lines(path: Path, limit: int = 1 << 16) -> bytes:
-    """The beginning of the text, for its header."""
+def first_lines(path: Path, limit: int = 1 << 16, *, encoding: str = UTF_8) -> bytes:
+    """The beginning of the text in UTF-8, for its header."""
     with open_text_bytes(path) as (source, _):
+        text = in_utf8(source, encoding, path)
         start = b""
-        while len(start) < limit and (more := source.read(limit - len(start))):
+        while len(start) < limit and (more := text.read(limit - len(start))):
             start += more
     return start

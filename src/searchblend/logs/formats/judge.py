@@ -171,7 +171,7 @@ class _SessionJudge:
 
     def __call__(self, line: str) -> str | None:
         fields = line.split("\t")
-        if len(fields) > Sessions.rules.n_fields:
+        if len(fields) > Sessions.n_fields:
             return TOO_MANY_FIELDS
         is_session, is_query = self._SESSION.fullmatch(line), self._QUERY.fullmatch(line)
         if not is_session and not is_query and not self._CLICK.fullmatch(line):

@@ -14,6 +14,14 @@ from typing import ClassVar, Final
 
 from searchblend.core.errors import InvalidColumns, listed
 
+UTF_8: Final = "utf-8"
+UTF_16: Final = "utf-16"
+UTF_16_LE: Final = "utf-16-le"
+UTF_16_BE: Final = "utf-16-be"
+ENCODINGS: Final = (UTF_8, UTF_16, UTF_16_LE, UTF_16_BE, "latin-1", "cp1252")
+"""Files in ``utf-16`` begin with a byte-order mark; the next two say by their names which byte comes first."""
+MAX_LINE: Final = 1 << 20
+"""How long a line may be, in bytes of UTF-8."""
 ROLES: Final = ("user", "query", "url", "time", "rank", "suggestion", "optin")
 """What a column can be to us. A user and a query are needed; without ``url`` it is a log of queries alone.
 
@@ -46,6 +54,8 @@ class LineRules:
     separator: bytes = b"\t"
     n_fields: int = 1
     """How many fields a line may have. More are too many, and very many are not even counted."""
+    encoding: str = UTF_8
+    """Of the file. A separator and all that is checked here are in UTF-8, to which lines are brought first."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +77,12 @@ class Delimited:
     no_query: str | None = None
     """A string that stands for a query that was taken out."""
     quoted_line_feeds: bool = False
+    encoding: str = UTF_8
 
     @property
     def rules(self) -> LineRules:
         separator = self.delimiter.encode()
-        return LineRules(self.header, self.quotes, self.quoted_line_feeds, separator, self.n_fields)
+        return LineRules(self.header, self.quotes, self.quoted_line_feeds, separator, self.n_fields, self.encoding)
 
     @property
     def has_urls(self) -> bool:
@@ -89,8 +100,12 @@ class JsonLines:
     keys: Mapping[str, str]
     """role → name of its member"""
     format: str = "jsonl"
-    rules: ClassVar[LineRules] = LineRules(separator=b"\x1f")
-    """to the database a line is one field, and this byte, which no JSON has as it is, would end it"""
+    encoding: str = UTF_8
+
+    @property
+    def rules(self) -> LineRules:
+        """To the database a line is one field, and this byte, which no JSON has as it is, would end it."""
+        return LineRules(separator=b"\x1f", encoding=self.encoding)
 
     @property
     def has_urls(self) -> bool:
@@ -139,10 +154,15 @@ class Sessions:
     """
 
     format: str = "yandex"
-    rules: ClassVar[LineRules] = LineRules(n_fields=64)
+    encoding: str = UTF_8
+    n_fields: ClassVar[int] = 64
     """a query line has six fields and one for each result: normally ten, here up to 58"""
     has_urls: bool = True
     has_suggestions: bool = False
+
+    @property
+    def rules(self) -> LineRules:
+        return LineRules(n_fields=self.n_fields, encoding=self.encoding)
 
 
 TextLayout = Delimited | JsonLines | Sessions

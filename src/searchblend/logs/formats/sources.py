@@ -17,6 +17,7 @@ from searchblend.logs.formats.gate import csv_fields
 from searchblend.logs.formats.layout import (
     MOST_FIELDS,
     NO_HEADER,
+    UTF_8,
     ColumnMap,
     Columns,
     Delimited,
@@ -107,6 +108,15 @@ def _format_with(delimiter: str, format_name: str) -> str:
 
 
 def _layout(path: Path, options: ReadOptions, columns: ColumnMap, column_types: ColumnTypes) -> Layout:
+    layout = _layout_in_utf8(path, options, columns, column_types)
+    if options.encoding == UTF_8:
+        return layout
+    if isinstance(layout, Columns):
+        raise InvalidParameter("encoding", "only of text: strings of Parquet are UTF-8")
+    return replace(layout, encoding=options.encoding)
+
+
+def _layout_in_utf8(path: Path, options: ReadOptions, columns: ColumnMap, column_types: ColumnTypes) -> Layout:
     if columns.numbers:
         return _without_header(path, options, columns)
     name = "jsonl" if options.format == "auto" and _name(path).endswith(_JSON_SUFFIXES) else options.format
@@ -114,7 +124,7 @@ def _layout(path: Path, options: ReadOptions, columns: ColumnMap, column_types: 
         return JsonLines(columns.wanted())
     if name in ("yandex", "excite"):
         return _without_columns(name, columns)
-    start = first_lines(path)
+    start = first_lines(path, encoding=options.encoding)
     if name == "parquet" or (name == "auto" and start.startswith(PARQUET_MAGIC)):
         return columns_layout(path, column_types(path), columns)
     header = _header_line(path, start)
