@@ -116,6 +116,7 @@ COMPRESSED = {
     "damaged gzip": ("log.gz", b"\x1f\x8b" + b"\xff" * 5000, "damaged"),
     "text under the name of gzip": ("log.gz", GOOD.encode(), "damaged"),
     "text under the name of bzip2": ("log.tsv.bz2", GOOD.encode(), "the bzip2 file is damaged"),
+    "text under the name of zip": ("log.tsv.zip", GOOD.encode(), "log.tsv.zip: the zip file is damaged or cut off"),
     "cut off xz": ("log.tsv.xz", lzma.compress(GOOD.encode())[:-50], "the xz file is cut off"),
 }
 

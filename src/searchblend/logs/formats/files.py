@@ -1,4 +1,4 @@
-"""Which files a log consists of, and their bytes: plain, or compressed with gzip, zstd, bzip2 or xz."""
+"""Which files a log consists of, and their bytes: plain, or compressed with gzip, zstd, bzip2, xz or zip."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from urllib.parse import unquote
 import zstandard
 
 from searchblend.core.errors import InputError
+from searchblend.logs.formats.archives import name_inside, opened_archive
 from searchblend.logs.formats.encodings import ByteSource, in_utf8
 from searchblend.logs.formats.layout import UTF_8
 
@@ -32,11 +33,11 @@ TABLES_READ: Final = (
 )
 
 BOM: Final = b"\xef\xbb\xbf"
-_COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd", ".bz2": "bzip2", ".xz": "xz"}
+_COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd", ".bz2": "bzip2", ".xz": "xz", ".zip": "zip"}
+_ZIP: Final = "zip"
 _OTHER_COMPRESSIONS: Final = {".lz4": "LZ4", ".br": "Brotli", ".lzma": "LZMA"}
 _ARCHIVES: Final = {
     **dict.fromkeys((".tar", ".tgz", ".tbz", ".tbz2", ".txz", ".tzst"), "a tar archive"),
-    ".zip": "a zip archive",
     ".7z": "a 7-Zip archive",
     ".rar": "a RAR archive",
 }
@@ -50,7 +51,7 @@ _OTHER_BYTES: Final = {
     b"BZh": "compressed with bzip2: name it .bz2, or decompress it first",
     b"\xfd7zXZ\0": "compressed with xz: name it .xz, or decompress it first",
     b"\x5d\0\0": "compressed with LZMA, which is not read: decompress it first",
-    b"PK\x03\x04": "a zip archive: unpack it first",
+    b"PK\x03\x04": "a zip archive: name it .zip, or unpack it first",
     b"7z\xbc\xaf\x27\x1c": "a 7-Zip archive: unpack it first",
     b"Rar!\x1a\x07": "a RAR archive: unpack it first",
     b"\xff\xfe\0\0": _UTF_32,
@@ -104,7 +105,7 @@ def expand(paths: LogPaths) -> list[Path]:
 def _refuse_archive(file: Path) -> None:
     if other := _OTHER_COMPRESSIONS.get(file.suffix.lower()):
         raise InputError(
-            file, f"is compressed with {other}, which is not read: decompress it, or use .gz, .zst, .bz2 or .xz"
+            file, f"is compressed with {other}, which is not read: decompress it, or use .gz, .zst, .bz2, .xz or .zip"
         )
     inner = Path(file.stem) if compression_of(file) else file  # log.tar.gz
     if archive := _ARCHIVES.get(inner.suffix.lower()):
@@ -311,8 +312,17 @@ _DECOMPRESSORS: Final[dict[str, tuple[Callable[[], _Decompressor], int]]] = {
 
 
 def compression_of(path: Path) -> str | None:
-    """``gzip``, ``zstd``, ``bzip2``, ``xz`` or None, by the name and not by the first bytes: a user's line has them."""
+    """``gzip``, ``zstd``, ``bzip2``, ``xz``, ``zip`` or None, by the name: the first bytes may be a user's line."""
     return _COMPRESSIONS.get(path.suffix.lower())
+
+
+def text_name(path: Path) -> str:
+    """What a file would be called if it were not compressed; in a zip archive, what it is called there."""
+    kind = compression_of(path)
+    if kind != _ZIP:
+        return path.stem if kind else path.name
+    with open_raw(path) as raw:
+        return name_inside(raw, path)
 
 
 def other_than_text(start: bytes) -> str | None:
@@ -352,6 +362,10 @@ def open_text_bytes(path: Path, span: Span = WHOLE) -> Iterator[tuple[ByteSource
             yield raw, raw
             return
         try:
+            if kind == _ZIP:
+                with opened_archive(raw, path) as member:
+                    yield member, raw
+                return
             yield _Decompressed(raw, *_DECOMPRESSORS[kind]), raw
         except EOFError as error:
             raise InputError(path, f"the {kind} file is cut off: its end is missing") from error

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from searchblend.core.errors import InputError, InvalidColumns, InvalidParameter
-from searchblend.logs.formats.files import BOM, compression_of, first_lines, other_than_text
+from searchblend.logs.formats.files import BOM, first_lines, other_than_text, text_name
 from searchblend.logs.formats.gate import csv_fields
 from searchblend.logs.formats.layout import (
     MOST_FIELDS,
@@ -119,7 +119,7 @@ def _layout(path: Path, options: ReadOptions, columns: ColumnMap, column_types: 
 def _layout_in_utf8(path: Path, options: ReadOptions, columns: ColumnMap, column_types: ColumnTypes) -> Layout:
     if columns.numbers:
         return _without_header(path, options, columns)
-    name = "jsonl" if options.format == "auto" and _name(path).endswith(_JSON_SUFFIXES) else options.format
+    name = "jsonl" if options.format == "auto" and text_name(path).lower().endswith(_JSON_SUFFIXES) else options.format
     if name == "jsonl":  # no header: the members that count are those that are named, whatever any line has
         return JsonLines(columns.wanted())
     if name in ("yandex", "excite"):
@@ -137,7 +137,7 @@ def _layout_in_utf8(path: Path, options: ReadOptions, columns: ColumnMap, column
 
 def _without_header(path: Path, options: ReadOptions, columns: ColumnMap) -> Delimited:
     """The layout of a file whose columns have numbers. Not even its first line is looked at: it is a person's."""
-    name = _name(path).rpartition(".")[2] if options.format == "auto" else options.format
+    name = text_name(path).lower().rpartition(".")[2] if options.format == "auto" else options.format
     if name not in DELIMITERS:
         raise InvalidColumns(f"{path}: columns by number are of text: say --format tsv or csv, or the --delimiter")
     least = max(columns.numbers.values()) + 1
@@ -163,11 +163,6 @@ def _delimited(name: str, n_fields: int, positions: Mapping[str, int], options: 
         quotes=is_csv,
         quoted_line_feeds=is_csv and options.quoted_line_feeds,
     )
-
-
-def _name(path: Path) -> str:
-    """What a file is called, in small letters and without ``.gz`` or the like after it."""
-    return (path.stem if compression_of(path) else path.name).lower()
 
 
 def _is_aol(header: str) -> bool:
