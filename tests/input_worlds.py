@@ -351,7 +351,7 @@ def _write_file(path: Path, shape: Shape, number: int, lines: list[bytes], endin
         if shape.headers[0] and shape.format != "jsonl" and not shape.headerless
         else []
     )
-    content = _in_encoding(shape.encoding, [*header, *lines], ending)
+    content = _in_encoding(shape, header, lines, ending)
     if "delimiter" in shape.options:
         content = content.translate(bytes.maketrans(b",;", b";,"))
     ways: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".zst": zstandard.compress}
@@ -363,18 +363,17 @@ def _write_file(path: Path, shape: Shape, number: int, lines: list[bytes], endin
 _UTF_16: Final = {"utf-16": b"\xff\xfe", "utf-16-le": b"", "utf-16-be": b""}
 
 
-def _in_encoding(encoding: str, lines: Sequence[bytes], ending: bytes) -> bytes:
-    """Bytes that are not UTF-8 become halves of surrogate pairs in UTF-16, and a line with some of them gets a byte too
-    many. What is done to a line depends on it alone."""
-    if encoding not in _UTF_16:
-        return b"\n".join(lines) + ending
-    order = "utf-16-le" if encoding == "utf-16" else encoding
-    wide = []
-    for line in lines:
-        text = line.decode("utf-8", "surrogateescape").encode(order, "surrogatepass")
-        place = len(line) if line.endswith((b"\xff", b"\r", b'"')) else None
-        wide.append(text if place is None else text[:place] + b"\n" + text[place:])
-    return _UTF_16[encoding] + "\n".encode(order).join(wide) + ending.decode().encode(order)
+def _in_encoding(shape: Shape, header: Sequence[bytes], lines: Sequence[bytes], ending: bytes) -> bytes:
+    """In UTF-16 bytes that are not UTF-8 become halves of surrogate pairs, and some lines have a byte too many, unless
+    one could be in the middle of a record. What is done to a line depends on it alone."""
+    if shape.encoding not in _UTF_16:
+        return b"\n".join([*header, *lines]) + ending
+    order = "utf-16-le" if shape.encoding == "utf-16" else shape.encoding
+    wide = [line.decode("utf-8", "surrogateescape").encode(order, "surrogatepass") for line in [*header, *lines]]
+    for place, line in enumerate(lines, len(header)):
+        if len(line) % 7 == 3 and not shape.quoted_line_feeds:
+            wide[place] = wide[place][: len(line)] + b"\n" + wide[place][len(line) :]
+    return _UTF_16[shape.encoding] + "\n".encode(order).join(wide) + ending.decode().encode(order)
 
 
 Row = tuple[str | None, ...]

@@ -200,7 +200,12 @@ def select_values(
         ``sb.select_values("installed.parquet", sb.Budget(1.0, 1e-7), user="person", value="app")``
     """
     source = randomness or SystemRandomness()
-    reading = {"format": format, "delimiter": delimiter, "quoted_line_feeds": quoted_line_feeds, "encoding": encoding}
+    reading: dict[str, Any] = {
+        "format": format,
+        "delimiter": delimiter,
+        "quoted_line_feeds": quoted_line_feeds,
+        "encoding": encoding,
+    }
     reading |= {"memory": memory, "threads": threads, "temp_directory": temp_directory}
     selection = Selection.of(paths, budget, user=user, value=value, **reading)
     with selection.read(source) as table:

@@ -108,8 +108,7 @@ class _OfUtf16:
     def _lines(self, text: bytes, feed: bytes) -> bytes:
         """Lines in UTF-8. Whole blocks are decoded at once if all their lines are of whole code units."""
         unit = np.dtype("<u2" if self._encoding == UTF_16_LE else ">u2")
-        between = np.frombuffer(text, dtype=unit, offset=1, count=(len(text) - 1) // 2) if len(text) > 2 else []
-        if len(text) % 2 == 0 and not np.any(np.equal(between, ord("\n"))):
+        if len(text) % 2 == 0 and not _is_between(text, ord("\n"), unit):
             try:
                 return text.decode(self._encoding).encode()
             except UnicodeDecodeError:
@@ -121,3 +120,9 @@ class _OfUtf16:
             return line.decode(self._encoding).encode()
         except UnicodeDecodeError:
             return _INVALID
+
+
+def _is_between(text: bytes, letter: int, unit: np.dtype[np.uint16]) -> bool:
+    """Whether two bytes look like this code unit that belong to two others."""
+    between = text[1:-1]
+    return bool(np.any(np.frombuffer(between[: len(between) // 2 * 2], dtype=unit) == letter))
